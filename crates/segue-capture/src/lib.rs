@@ -1,0 +1,1 @@
+//! pcapng in and out, flows, and handover metrics.

@@ -1,0 +1,1 @@
+//! Deterministic simulator: scheduler, links, radio cells, mobility, scenarios.

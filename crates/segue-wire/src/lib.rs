@@ -1,0 +1,24 @@
+//! Bytes to typed packets and back.
+//!
+//! [`Packet`] is the currency of the whole program: an IPv6 header, extension headers and a typed payload.
+//! This crate parses and emits packets and holds no state. Parsing is checked: no input can make it panic;
+//! anything malformed is a [`ParseError`]. Simulated hops pass the typed value and never serialise it, unless a
+//! scenario asks for `wire = "exact"`.
+
+pub mod checksum;
+pub mod dhcpv6;
+pub mod error;
+pub mod icmpv6;
+pub mod ipv6;
+pub mod packet;
+pub mod payload;
+pub mod reader;
+pub mod sctp;
+pub mod serial;
+pub mod udp;
+
+pub use error::ParseError;
+pub use ipv6::{ExtensionHeader, Ipv6Header};
+pub use packet::{Packet, Payload};
+pub use payload::{Data, synthetic_byte};
+pub use serial::{AsconfSerial, Ssn, Tsn};

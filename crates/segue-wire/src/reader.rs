@@ -1,0 +1,1 @@
+//! A checked cursor over bytes.
