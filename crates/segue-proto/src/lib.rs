@@ -1,1 +1,20 @@
-//! x
+//! The sans-IO protocol machines of Segue.
+//!
+//! Nothing here does I/O, reads a clock or draws from a global random generator. A machine is handed packets, link
+//! events and the time, and is asked for packets, timers and events: see [`contract`].
+
+pub mod address;
+pub mod app;
+pub mod congestion;
+pub mod contract;
+pub mod host;
+pub mod l2;
+pub mod nd;
+pub mod random;
+pub mod sctp;
+pub mod sigma;
+pub mod time;
+pub mod units;
+
+pub use contract::{CellId, InterfaceId, LinkEvent, Transmit};
+pub use time::{Duration, Instant};

@@ -44,9 +44,10 @@ impl Data {
         assert!(start + len <= self.len(), "slice out of bounds");
         match self {
             Self::Bytes(b) => Self::Bytes(b.slice(start..start + len)),
-            Self::Synthetic { offset, .. } => {
-                Self::Synthetic { offset: offset + start as u64, len: len as u32 }
-            }
+            Self::Synthetic { offset, .. } => Self::Synthetic {
+                offset: offset + start as u64,
+                len: len as u32,
+            },
         }
     }
 
@@ -64,7 +65,10 @@ impl Data {
     #[must_use]
     pub fn is_synthetic_at(&self, offset: u64) -> bool {
         match self {
-            Self::Bytes(b) => b.iter().enumerate().all(|(i, &byte)| byte == synthetic_byte(offset + i as u64)),
+            Self::Bytes(b) => b
+                .iter()
+                .enumerate()
+                .all(|(i, &byte)| byte == synthetic_byte(offset + i as u64)),
             Self::Synthetic { offset: own, .. } => *own == offset,
         }
     }
@@ -87,7 +91,10 @@ mod tests {
 
     #[test]
     fn emitted_synthetic_data_is_recognised_at_its_own_offset_only() {
-        let data = Data::Synthetic { offset: 1000, len: 64 };
+        let data = Data::Synthetic {
+            offset: 1000,
+            len: 64,
+        };
         let mut out = Vec::new();
         data.emit(&mut out);
         let read = Data::Bytes(Bytes::from(out));

@@ -1,0 +1,131 @@
+//! What can be set on an association, and the constants of the three generations of the SCTP specification.
+
+use crate::time::Duration;
+
+/// Which specification's constants and rules to use (RFC 9260 section 16 and its predecessors).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Profile {
+    /// RFC 2960 (2000): RTO.Initial 3 s, initial cwnd 2 MTU, fast retransmit on the fourth missing report, no fast
+    /// recovery.
+    Rfc2960,
+    /// RFC 4960 (2007): initial cwnd min(4 MTU, max(2 MTU, 4380)), three missing reports, fast recovery.
+    Rfc4960,
+    /// RFC 9260 (2022): RTO.Initial 1 s.
+    #[default]
+    Rfc9260,
+}
+
+/// Which path's cwnd an acknowledgement opens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CwndCredit {
+    /// The path that the acknowledged data was sent on (RFC 9260 section 7.2.1).
+    #[default]
+    DataPath,
+    /// Also the path that the SACK itself arrived over, if cumulative TSN ack advanced: one more MTU of cwnd there
+    /// in slow start. Not RFC behaviour: the trait that the SIGMA paper (section V-A) reports of its ns-2 code.
+    AckPath,
+}
+
+/// Which of its addresses a host sends its acknowledgements from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SackRoute {
+    /// Where the local routing table points: the address last given to `Association::set_route`.
+    #[default]
+    RoutingTable,
+    /// The address that the acknowledged data came to.
+    Arrival,
+}
+
+/// Where T3-rtx retransmissions go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RetransmitTo {
+    /// To another active destination if there is one (RFC 9260 section 6.4.1).
+    #[default]
+    AlternatePath,
+    /// To the destination that the data was last sent to.
+    SamePath,
+}
+
+/// Configuration of an association.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Specification followed.
+    pub profile: Profile,
+    /// Path MTU of every path, bytes of IPv6 packet.
+    pub mtu: u32,
+    /// Receive buffer, bytes: the a_rwnd offered.
+    pub receive_buffer: u32,
+    /// Send buffer, bytes of user data accepted and not yet acknowledged.
+    pub send_buffer: u32,
+    /// RTO.Initial.
+    pub rto_initial: Duration,
+    /// RTO.Min.
+    pub rto_min: Duration,
+    /// RTO.Max.
+    pub rto_max: Duration,
+    /// Association.Max.Retrans.
+    pub association_max_retrans: u32,
+    /// Path.Max.Retrans.
+    pub path_max_retrans: u32,
+    /// Max.Init.Retransmits.
+    pub max_init_retransmits: u32,
+    /// Valid.Cookie.Life.
+    pub valid_cookie_life: Duration,
+    /// HB.interval; `None` sends no heartbeats but those that confirm an address.
+    pub hb_interval: Option<Duration>,
+    /// Max.Burst, packets; `None` for no limit.
+    pub max_burst: Option<u32>,
+    /// Delay of a delayed SACK (section 6.2).
+    pub sack_delay: Duration,
+    /// Packets with DATA that are acknowledged by one SACK: 2 by section 6.2, 1 for a SACK per packet.
+    pub sack_frequency: u32,
+    /// Outbound streams asked for.
+    pub outbound_streams: u16,
+    /// Inbound streams accepted.
+    pub max_inbound_streams: u16,
+    /// Largest user data per DATA chunk, bytes; `None` for what fits the MTU.
+    pub max_chunk_data: Option<u32>,
+    /// Window credited on acknowledgement.
+    pub cwnd_credit: CwndCredit,
+    /// Route of acknowledgements.
+    pub sack_route: SackRoute,
+    /// Path of retransmissions.
+    pub retransmit_to: RetransmitTo,
+}
+
+impl Config {
+    /// The constants that `profile` recommends.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        let rfc9260 = profile == Profile::Rfc9260;
+        Self {
+            profile,
+            mtu: 1500,
+            receive_buffer: 131_072,
+            send_buffer: 262_144,
+            rto_initial: Duration::from_secs(if rfc9260 { 1 } else { 3 }),
+            rto_min: Duration::from_secs(1),
+            rto_max: Duration::from_secs(60),
+            association_max_retrans: 10,
+            path_max_retrans: 5,
+            max_init_retransmits: 8,
+            valid_cookie_life: Duration::from_secs(60),
+            hb_interval: Some(Duration::from_secs(30)),
+            max_burst: Some(4),
+            sack_delay: Duration::from_millis(200),
+            sack_frequency: 2,
+            outbound_streams: 10,
+            max_inbound_streams: 2048,
+            max_chunk_data: None,
+            cwnd_credit: CwndCredit::default(),
+            sack_route: SackRoute::default(),
+            retransmit_to: RetransmitTo::default(),
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new(Profile::default())
+    }
+}

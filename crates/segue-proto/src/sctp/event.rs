@@ -1,0 +1,178 @@
+//! What an association tells its user, and what it shows of itself.
+
+use crate::time::Duration;
+use core::net::Ipv6Addr;
+use segue_wire::sctp::ErrorCause;
+use segue_wire::{AsconfSerial, Data};
+use smallvec::SmallVec;
+
+/// An association of an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AssociationId(pub u32);
+
+/// A notification (RFC 9260 section 11.2).
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// COMMUNICATION UP: the association is established.
+    Connected,
+    /// Messages can be received. Not repeated until `recv` has returned `None`.
+    Readable,
+    /// There is room in the send buffer again after `send` refused.
+    Writable,
+    /// All data sent so far has been acknowledged.
+    SendersDry,
+    /// The peer added one of its addresses by ASCONF, or a new address of it was confirmed.
+    PeerAddressAdded(Ipv6Addr),
+    /// A peer address was confirmed by a heartbeat (RFC 9260 section 5.4).
+    PeerAddressConfirmed(Ipv6Addr),
+    /// The peer deleted one of its addresses.
+    PeerAddressDeleted(Ipv6Addr),
+    /// The primary path changed, by the peer's Set Primary Address or by command.
+    PrimaryChanged(Ipv6Addr),
+    /// A path changed its state (NETWORK STATUS CHANGE).
+    PathStateChanged {
+        /// Destination.
+        address: Ipv6Addr,
+        /// New state.
+        state: PathState,
+    },
+    /// Our ASCONF was answered.
+    AsconfAnswered {
+        /// Its serial number.
+        serial: AsconfSerial,
+        /// Every request with its outcome.
+        results: SmallVec<[AsconfResult; 1]>,
+    },
+    /// The association was shut down gracefully (SHUTDOWN COMPLETE).
+    Closed,
+    /// COMMUNICATION LOST: the peer is unreachable.
+    Lost,
+    /// The association was aborted by the peer or by us.
+    Aborted {
+        /// Causes that the ABORT carried.
+        causes: Vec<ErrorCause>,
+    },
+}
+
+/// A request of an ASCONF of ours with its outcome.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AsconfResult {
+    /// What was asked.
+    pub request: AddressRequest,
+    /// `Ok`, or the causes for which the peer refused.
+    pub outcome: Result<(), Vec<ErrorCause>>,
+}
+
+/// A change of addresses to ask of the peer (RFC 5061 section 4.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressRequest {
+    /// Add IP Address.
+    Add(Ipv6Addr),
+    /// Delete IP Address.
+    Delete(Ipv6Addr),
+    /// Set Primary IP Address.
+    SetPrimary(Ipv6Addr),
+}
+
+/// State of a destination (RFC 9260 section 5.4 and 8.2; potentially failed comes with RFC 7829).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathState {
+    /// Not yet confirmed by a heartbeat: no data may be sent there.
+    Unconfirmed,
+    /// Usable.
+    Active,
+    /// Error count passed Path.Max.Retrans.
+    Inactive,
+}
+
+/// A user message received.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Message {
+    /// Stream.
+    pub stream_id: u16,
+    /// Payload protocol identifier.
+    pub payload_protocol_id: u32,
+    /// Sent unordered.
+    pub unordered: bool,
+    /// The message's data in order, one part per DATA chunk.
+    pub parts: SmallVec<[Data; 1]>,
+}
+
+/// One destination as seen now: for traces, figures and status output.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PathSnapshot {
+    /// Source address of packets sent on it.
+    pub source: Ipv6Addr,
+    /// Destination.
+    pub destination: Ipv6Addr,
+    /// Whether it is the primary path.
+    pub primary: bool,
+    /// State.
+    pub state: PathState,
+    /// Congestion window, bytes.
+    pub cwnd: u32,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: u32,
+    /// Bytes outstanding on it.
+    pub flightsize: u32,
+    /// Smoothed round-trip time, if measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Consecutive errors.
+    pub error_count: u32,
+}
+
+/// Counters of an association since it began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// DATA chunks sent, retransmissions included.
+    pub data_chunks_sent: u64,
+    /// DATA chunks retransmitted.
+    pub data_chunks_retransmitted: u64,
+    /// DATA chunks retransmitted by fast retransmit.
+    pub fast_retransmits: u64,
+    /// T3-rtx expiries.
+    pub t3_expiries: u64,
+    /// DATA chunks received that were new.
+    pub data_chunks_received: u64,
+    /// DATA chunks received more than once.
+    pub duplicate_data_chunks: u64,
+    /// SACKs sent.
+    pub sacks_sent: u64,
+    /// SACKs received.
+    pub sacks_received: u64,
+    /// Packets refused: wrong verification tag, bad chunk, out of the blue.
+    pub packets_refused: u64,
+}
+
+/// Why `send` took nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SendError {
+    /// No such stream.
+    #[error("no such stream")]
+    NoSuchStream,
+    /// The message is empty: a DATA chunk carries at least one byte.
+    #[error("empty message")]
+    Empty,
+    /// The send buffer is full; an `Event::Writable` follows.
+    #[error("send buffer full")]
+    BufferFull,
+    /// The association is closing or closed.
+    #[error("association is closing")]
+    Closing,
+}
+
+/// Why a request for an address change was not accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AddressError {
+    /// The address is not an address of ours, or already is one.
+    #[error("address is not (or is already) part of the association")]
+    BadAddress,
+    /// It is the last one.
+    #[error("last remaining address")]
+    LastAddress,
+    /// The association is not established, or the peer does not support ASCONF.
+    #[error("association cannot change addresses")]
+    NotPossible,
+}
