@@ -166,10 +166,18 @@ proptest! {
 
     /// Synthetic data comes back as the bytes it stands for, in the storage that was parsed.
     #[test]
-    fn synthetic_user_data(ip in arbitrary::ipv6_header(), mut chunk in arbitrary::data_chunk(), offset: u64, len in 0..3000_u32) {
+    fn synthetic_user_data(
+        ip in arbitrary::ipv6_header(),
+        mut chunk in arbitrary::data_chunk(),
+        offset: u64,
+        len in 0..3000_u32,
+    ) {
         chunk.data = Data::Synthetic { offset, len };
         let sctp = SctpPacket {
-            source_port: 1, destination_port: 2, verification_tag: 3, chunks: [Chunk::Data(chunk)].into_iter().collect(),
+            source_port: 1,
+            destination_port: 2,
+            verification_tag: 3,
+            chunks: [Chunk::Data(chunk)].into_iter().collect(),
         };
         let packet = Packet { ip, extensions: Vec::new(), payload: Payload::Sctp(sctp) };
         let bytes = Bytes::from(packet.to_vec());
