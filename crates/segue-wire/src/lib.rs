@@ -5,6 +5,8 @@
 //! anything malformed is a [`ParseError`]. Simulated hops pass the typed value and never serialise it, unless a
 //! scenario asks for `wire = "exact"`.
 
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 pub mod checksum;
 pub mod dhcpv6;
 pub mod error;
@@ -16,9 +18,13 @@ pub mod reader;
 pub mod sctp;
 pub mod serial;
 pub mod udp;
+mod writer;
 
 pub use error::ParseError;
 pub use ipv6::{ExtensionHeader, Ipv6Header};
 pub use packet::{Packet, Payload};
 pub use payload::{Data, synthetic_byte};
 pub use serial::{AsconfSerial, Ssn, Tsn};
+
+#[cfg(test)]
+mod tests;
