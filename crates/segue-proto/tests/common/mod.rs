@@ -71,6 +71,8 @@ pub struct Net {
     /// With it every packet is emitted, changed by it, and parsed again; what does not parse is lost.
     pub corrupt: Option<Corrupt>,
     pub unparsed: u64,
+    /// Addresses of each host: its IP layer takes nothing else.
+    pub owned: [Vec<Ipv6Addr>; 2],
     in_flight: BTreeMap<(Instant, u64), (usize, InterfaceId, Packet)>,
     sequence: u64,
     pub log: Vec<Departure>,
@@ -102,6 +104,7 @@ impl Net {
             rule: Box::new(move |_| vec![delay]),
             corrupt: None,
             unparsed: 0,
+            owned: [A, B].map(|host| (1..=addresses[host]).map(|n| address(host, n)).collect()),
             in_flight: BTreeMap::new(),
             sequence: 0,
             log: Vec::new(),
@@ -226,8 +229,10 @@ impl Net {
         self.now = self.now.max(next);
         if arrival == Some(next) {
             let (_, (host, interface, packet)) = self.in_flight.pop_first().expect("arrival");
-            let now = self.now;
-            self.ends[host].handle_packet(now, interface, packet);
+            if self.owned[host].contains(&packet.ip.destination) {
+                let now = self.now;
+                self.ends[host].handle_packet(now, interface, packet);
+            }
         } else {
             for host in [A, B] {
                 if timers[host] == Some(next) {
