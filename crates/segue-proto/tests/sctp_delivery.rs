@@ -175,7 +175,7 @@ fn two_hundred_seeds_with_handovers_deliver_every_byte_once_and_in_order() {
         net.connect();
         let planned = plan(&mut Stream::new(seed, "messages"));
         let mut pending = planned.clone();
-        let (mut current, mut next_change, mut step) = (1u16, at(1.0), 0);
+        let (mut current, mut next_change, mut step) = (1u16, at(0.1), 0);
         run_to_end(&mut net, &mut pending, at(6000.0), |net| {
             if net.now < next_change || net.ids[B].is_none() || net.association(B).asconf_outstanding() {
                 return;
@@ -202,7 +202,7 @@ fn two_hundred_seeds_with_handovers_deliver_every_byte_once_and_in_order() {
                 }
             }
             step = (step + 1) % 4;
-            next_change = net.now + Duration::from_millis(300);
+            next_change = net.now + Duration::from_millis(60);
         });
         assert!(pending.is_empty() && net.association(A).is_sender_dry(), "seed {seed}: not finished");
         check(&net, &planned, seed);
@@ -218,8 +218,10 @@ fn handshake_succeeds_under_heavy_loss() {
         net.rule = Box::new(move |_| if random.chance(0.2) { vec![] } else { vec![ms(10)] });
         net.connect();
         net.run_until(at(600.0));
-        assert!(net.has_event(A, &Event::Connected), "seed {seed}");
-        assert!(net.has_event(B, &Event::Connected), "seed {seed}");
+        for host in [A, B] {
+            let trace: Vec<_> = net.log.iter().map(|d| d.at).zip(net.trace()).collect();
+            assert!(net.has_event(host, &Event::Connected), "seed {seed}: {trace:?}");
+        }
     }
 }
 

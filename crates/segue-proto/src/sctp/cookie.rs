@@ -36,12 +36,12 @@ pub(super) struct Cookie {
 }
 
 /// Why a cookie was not accepted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum CookieError {
     /// Not signed by this endpoint, or changed on the way.
     Forged,
-    /// Older than its life; how much.
-    Stale(Duration),
+    /// Signed by this endpoint, but older than its life; how much.
+    Stale(Box<Cookie>, Duration),
 }
 
 impl Cookie {
@@ -88,7 +88,8 @@ impl Cookie {
         let cookie = Self::read(body).ok_or(CookieError::Forged)?;
         let age = now.since(cookie.created);
         if age > cookie.life {
-            return Err(CookieError::Stale(age - cookie.life));
+            let excess = age - cookie.life;
+            return Err(CookieError::Stale(Box::new(cookie), excess));
         }
         Ok(cookie)
     }
