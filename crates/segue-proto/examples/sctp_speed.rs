@@ -26,14 +26,24 @@ struct Pipe {
 
 fn main() {
     let loss_every = std::env::args().nth(1).and_then(|a| a.parse::<u64>().ok());
-    let config = Config { receive_buffer: 1_000_000, send_buffer: 2_000_000, ..Config::default() };
+    let config = Config {
+        receive_buffer: 1_000_000,
+        send_buffer: 2_000_000,
+        ..Config::default()
+    };
     let mut ends = ["a", "b"].map(|n| Endpoint::new(config.clone(), 1, Box::new(Stream::new(1, n))));
     let addresses = ["2001:db8::1", "2001:db8::2"].map(|a| a.parse().expect("address"));
     for (end, &address) in ends.iter_mut().zip(&addresses) {
-        end.add_local_address(LocalAddress { interface: InterfaceId(0), address });
+        end.add_local_address(LocalAddress {
+            interface: InterfaceId(0),
+            address,
+        });
     }
     ends[1].listen();
-    let mut pipes = [0, 1].map(|_| Pipe { queue: VecDeque::new(), free_at: Instant::ZERO });
+    let mut pipes = [0, 1].map(|_| Pipe {
+        queue: VecDeque::new(),
+        free_at: Instant::ZERO,
+    });
     let mut now = Instant::ZERO;
     let id = ends[0].connect(now, &addresses[1..], 1).expect("connect");
     let mut peer: Option<AssociationId> = None;
@@ -113,5 +123,9 @@ fn main() {
         wall.as_secs_f64(),
         wall.as_nanos() as f64 / packets as f64,
     );
-    println!("retransmitted {}, T3 {}", a.counters().data_chunks_retransmitted, a.counters().t3_expiries);
+    println!(
+        "retransmitted {}, T3 {}",
+        a.counters().data_chunks_retransmitted,
+        a.counters().t3_expiries
+    );
 }

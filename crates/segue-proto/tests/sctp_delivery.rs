@@ -35,9 +35,18 @@ fn plan(random: &mut Stream) -> VecDeque<Planned> {
     while bytes < total {
         let stream = random.below(u64::from(STREAMS)) as u16;
         let unordered = random.chance(0.1);
-        let len = if random.chance(0.3) { 1 + random.below(10_000) } else { 1 + random.below(1500) };
+        let len = if random.chance(0.3) {
+            1 + random.below(10_000)
+        } else {
+            1 + random.below(1500)
+        };
         let index = &mut next[usize::from(stream)][usize::from(unordered)];
-        out.push_back(Planned { stream, index: *index, unordered, len: len as u32 });
+        out.push_back(Planned {
+            stream,
+            index: *index,
+            unordered,
+            len: len as u32,
+        });
         *index += 1;
         bytes += len;
     }
@@ -58,13 +67,26 @@ fn feed(net: &mut Net, pending: &mut VecDeque<Planned>) {
 
 fn check(net: &Net, planned: &VecDeque<Planned>, seed: u64) {
     let received = &net.messages[B];
-    assert_eq!(received.len(), planned.len(), "seed {seed}: messages lost or doubled");
+    assert_eq!(
+        received.len(),
+        planned.len(),
+        "seed {seed}: messages lost or doubled"
+    );
     for stream in 0..STREAMS {
-        let sent: Vec<_> = planned.iter().filter(|m| m.stream == stream && !m.unordered).collect();
-        let got: Vec<_> = received.iter().filter(|m| m.stream_id == stream && !m.unordered).collect();
+        let sent: Vec<_> = planned
+            .iter()
+            .filter(|m| m.stream == stream && !m.unordered)
+            .collect();
+        let got: Vec<_> = received
+            .iter()
+            .filter(|m| m.stream_id == stream && !m.unordered)
+            .collect();
         assert_eq!(sent.len(), got.len(), "seed {seed} stream {stream}");
         for (sent, got) in sent.iter().zip(got) {
-            assert_eq!(sent.index, got.payload_protocol_id, "seed {seed} stream {stream}: order");
+            assert_eq!(
+                sent.index, got.payload_protocol_id,
+                "seed {seed} stream {stream}: order"
+            );
             check_bytes(sent, &got.parts, seed);
         }
     }
@@ -74,7 +96,11 @@ fn check(net: &Net, planned: &VecDeque<Planned>, seed: u64) {
     sent.sort_by_key(|m| (m.stream, m.index));
     assert_eq!(sent.len(), unordered.len(), "seed {seed}");
     for (sent, got) in sent.iter().zip(unordered) {
-        assert_eq!((sent.stream, sent.index), (got.stream_id, got.payload_protocol_id), "seed {seed}");
+        assert_eq!(
+            (sent.stream, sent.index),
+            (got.stream_id, got.payload_protocol_id),
+            "seed {seed}"
+        );
         check_bytes(sent, &got.parts, seed);
     }
 }
@@ -82,10 +108,17 @@ fn check(net: &Net, planned: &VecDeque<Planned>, seed: u64) {
 fn check_bytes(sent: &Planned, parts: &[Data], seed: u64) {
     let mut offset = sent.offset();
     for part in parts {
-        assert!(part.is_synthetic_at(offset), "seed {seed}: {sent:?} holds wrong bytes");
+        assert!(
+            part.is_synthetic_at(offset),
+            "seed {seed}: {sent:?} holds wrong bytes"
+        );
         offset += part.len() as u64;
     }
-    assert_eq!(offset - sent.offset(), u64::from(sent.len), "seed {seed}: {sent:?}");
+    assert_eq!(
+        offset - sent.offset(),
+        u64::from(sent.len),
+        "seed {seed}: {sent:?}"
+    );
 }
 
 /// Losses, duplicates and reordering, each drawn per packet; 1 in 50 packets has a bit flipped.
@@ -130,7 +163,10 @@ fn run_to_end(net: &mut Net, pending: &mut VecDeque<Planned>, end: Instant, mut 
             return;
         }
         for host in [A, B] {
-            if let Some(e) = net.events[host].iter().find(|e| matches!(e.1, Event::Lost | Event::Aborted { .. })) {
+            if let Some(e) = net.events[host]
+                .iter()
+                .find(|e| matches!(e.1, Event::Lost | Event::Aborted { .. }))
+            {
                 panic!("host {host} at {:?}: {:?}", e.0, e.1);
             }
         }
@@ -148,7 +184,10 @@ fn two_hundred_seeds_with_loss_duplication_reordering_and_corruption_deliver_eve
         let mut pending = planned.clone();
         feed(&mut net, &mut pending);
         run_to_end(&mut net, &mut pending, at(4000.0), |_| {});
-        assert!(pending.is_empty() && net.association(A).is_sender_dry(), "seed {seed}: not finished");
+        assert!(
+            pending.is_empty() && net.association(A).is_sender_dry(),
+            "seed {seed}: not finished"
+        );
         check(&net, &planned, seed);
         unparsed += net.unparsed;
     }
@@ -168,9 +207,17 @@ fn two_hundred_seeds_with_handovers_deliver_every_byte_once_and_in_order() {
         let reach = present.clone();
         net.rule = Box::new(move |d| {
             let fate = network(d);
-            let moving = if d.from == A { d.packet.ip.destination } else { d.packet.ip.source };
+            let moving = if d.from == A {
+                d.packet.ip.destination
+            } else {
+                d.packet.ip.source
+            };
             let reach = reach.borrow();
-            if moving == reach.0 || moving == reach.1 { fate } else { Vec::new() }
+            if moving == reach.0 || moving == reach.1 {
+                fate
+            } else {
+                Vec::new()
+            }
         });
         net.connect();
         let planned = plan(&mut Stream::new(seed, "messages"));
@@ -188,15 +235,19 @@ fn two_hundred_seeds_with_handovers_deliver_every_byte_once_and_in_order() {
                 0 => {
                     present.borrow_mut().1 = address(B, new);
                     net.owned[B].push(address(B, new));
-                    net.command(B, |b, now| b.add_address(now, local(B, new))).unwrap();
+                    net.command(B, |b, now| b.add_address(now, local(B, new)))
+                        .unwrap();
                 }
                 1 => {
-                    net.command(B, |b, now| b.set_route(now, address(B, new))).unwrap();
-                    net.command(B, |b, now| b.request_set_primary(now, address(B, new))).unwrap();
+                    net.command(B, |b, now| b.set_route(now, address(B, new)))
+                        .unwrap();
+                    net.command(B, |b, now| b.request_set_primary(now, address(B, new)))
+                        .unwrap();
                 }
                 2 => present.borrow_mut().0 = address(B, new),
                 _ => {
-                    net.command(B, |b, now| b.delete_address(now, address(B, old))).unwrap();
+                    net.command(B, |b, now| b.delete_address(now, address(B, old)))
+                        .unwrap();
                     current = new;
                     moves += 1;
                 }
@@ -204,7 +255,10 @@ fn two_hundred_seeds_with_handovers_deliver_every_byte_once_and_in_order() {
             step = (step + 1) % 4;
             next_change = net.now + Duration::from_millis(60);
         });
-        assert!(pending.is_empty() && net.association(A).is_sender_dry(), "seed {seed}: not finished");
+        assert!(
+            pending.is_empty() && net.association(A).is_sender_dry(),
+            "seed {seed}: not finished"
+        );
         check(&net, &planned, seed);
     }
     assert!(moves > 200, "only {moves} handovers");
@@ -236,5 +290,9 @@ fn a_quiet_network_retransmits_nothing() {
     check(&net, &planned, 7);
     assert_eq!(net.association(A).counters().data_chunks_retransmitted, 0);
     assert_eq!(net.association(B).counters().duplicate_data_chunks, 0);
-    assert!(net.log.iter().all(|d| matches!(d.packet.payload, Payload::Sctp(_)) && d.packet.buffer_len() <= 1500));
+    assert!(
+        net.log
+            .iter()
+            .all(|d| matches!(d.packet.payload, Payload::Sctp(_)) && d.packet.buffer_len() <= 1500)
+    );
 }

@@ -193,7 +193,7 @@ mod tests {
         let late = Instant::from_nanos(5) + Duration::from_secs(61);
         assert_eq!(
             Cookie::open(&sealed, &key, late),
-            Err(CookieError::Stale(Duration::from_secs(1)))
+            Err(CookieError::Stale(Box::new(cookie()), Duration::from_secs(1)))
         );
     }
 }

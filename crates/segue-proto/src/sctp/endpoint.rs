@@ -484,10 +484,11 @@ impl Endpoint {
     }
 
     fn is_of_existing(&mut self, arrived: &Arrived, cookie: &Cookie) -> bool {
-        self.find_by(arrived.from, arrived.from_port).is_some_and(|index| {
-            let association = &self.slots[index].association;
-            (association.local_tag, association.peer_tag) == (cookie.local_tag, cookie.peer_tag)
-        })
+        self.find_by(arrived.from, arrived.from_port)
+            .is_some_and(|index| {
+                let association = &self.slots[index].association;
+                (association.local_tag, association.peer_tag) == (cookie.local_tag, cookie.peer_tag)
+            })
     }
 
     /// Section 8.4.

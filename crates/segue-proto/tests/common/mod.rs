@@ -20,7 +20,10 @@ pub fn address(host: usize, n: u16) -> Ipv6Addr {
 }
 
 pub fn local(host: usize, n: u16) -> LocalAddress {
-    LocalAddress { interface: InterfaceId(n as u8), address: address(host, n) }
+    LocalAddress {
+        interface: InterfaceId(n as u8),
+        address: address(host, n),
+    }
 }
 
 pub fn at(seconds: f64) -> Instant {
@@ -138,19 +141,25 @@ impl Net {
     }
 
     pub fn association(&self, host: usize) -> &Association {
-        self.ends[host].association(self.ids[host].expect("no association")).expect("association gone")
+        self.ends[host]
+            .association(self.ids[host].expect("no association"))
+            .expect("association gone")
     }
 
     pub fn command<R>(&mut self, host: usize, f: impl FnOnce(&mut Association, Instant) -> R) -> R {
         let id = self.ids[host].expect("no association");
         let now = self.now;
-        let result = f(self.ends[host].association_mut(id).expect("association gone"), now);
+        let result = f(
+            self.ends[host].association_mut(id).expect("association gone"),
+            now,
+        );
         self.drain();
         result
     }
 
     pub fn send(&mut self, host: usize, stream: u16, data: Data) {
-        self.command(host, |a, now| a.send(now, stream, 0, false, data)).expect("send");
+        self.command(host, |a, now| a.send(now, stream, 0, false, data))
+            .expect("send");
     }
 
     pub fn inject(&mut self, host: usize, packet: Packet) {
@@ -190,7 +199,11 @@ impl Net {
     }
 
     fn depart(&mut self, from: usize, transmit: Transmit) {
-        let mut departure = Departure { at: self.now, from, packet: transmit.packet };
+        let mut departure = Departure {
+            at: self.now,
+            from,
+            packet: transmit.packet,
+        };
         let fate = (self.rule)(&departure);
         for delay in fate {
             let packet = match &mut self.corrupt {
@@ -208,8 +221,10 @@ impl Net {
                 }
             };
             self.sequence += 1;
-            self.in_flight
-                .insert((self.now + delay, self.sequence), (1 - from, transmit.interface, packet));
+            self.in_flight.insert(
+                (self.now + delay, self.sequence),
+                (1 - from, transmit.interface, packet),
+            );
         }
         if self.keep_log {
             departure.at = self.now;
@@ -259,7 +274,10 @@ impl Net {
 
     /// The chunk names of every packet that left, with its sender.
     pub fn trace(&self) -> Vec<String> {
-        self.log.iter().map(|d| format!("{} {}", ["A", "B"][d.from], names(d.sctp()).join(" "))).collect()
+        self.log
+            .iter()
+            .map(|d| format!("{} {}", ["A", "B"][d.from], names(d.sctp()).join(" ")))
+            .collect()
     }
 }
 
@@ -286,4 +304,70 @@ pub fn names(packet: &SctpPacket) -> Vec<&'static str> {
             _ => "OTHER",
         })
         .collect()
+}
+
+impl Net {
+    /// A packet to `host` with the tag that it expects, from address `from` of the other host.
+    pub fn forge(&mut self, host: usize, from: Ipv6Addr, chunks: impl IntoIterator<Item = Chunk>) -> Packet {
+        let tag = self.tag_of(host);
+        self.forge_with_tag(host, from, tag, chunks)
+    }
+
+    pub fn forge_with_tag(
+        &self,
+        host: usize,
+        from: Ipv6Addr,
+        tag: u32,
+        chunks: impl IntoIterator<Item = Chunk>,
+    ) -> Packet {
+        Packet {
+            ip: segue_wire::Ipv6Header {
+                source: from,
+                destination: address(host, 1),
+                traffic_class: 0,
+                hop_limit: 64,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload: Payload::Sctp(SctpPacket {
+                source_port: PORT,
+                destination_port: PORT,
+                verification_tag: tag,
+                chunks: chunks.into_iter().collect(),
+            }),
+        }
+    }
+
+    /// The verification tag that packets to `host` carry, seen on the wire: the other end is made to say something.
+    pub fn tag_of(&mut self, host: usize) -> u32 {
+        let other = 1 - host;
+        let seen = |net: &Self| {
+            net.log
+                .iter()
+                .rev()
+                .find(|d| d.from == other && d.sctp().verification_tag != 0)
+                .map(|d| d.sctp().verification_tag)
+        };
+        if let Some(tag) = seen(self) {
+            return tag;
+        }
+        let id = self.ids[other].expect("no association");
+        let now = self.now;
+        self.ends[other]
+            .association_mut(id)
+            .expect("association")
+            .send(now, 0, 0, false, synthetic(0, 4))
+            .expect("send");
+        self.drain();
+        seen(self).expect("nothing seen")
+    }
+
+    /// When DATA with `tsn` left `host`, and to which address.
+    pub fn transmissions_of(&self, host: usize, tsn: segue_wire::Tsn) -> Vec<(Instant, Ipv6Addr)> {
+        self.log
+            .iter()
+            .filter(|d| d.from == host && d.data().any(|c| c.tsn == tsn))
+            .map(|d| (d.at, d.packet.ip.destination))
+            .collect()
+    }
 }
