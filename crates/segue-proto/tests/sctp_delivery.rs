@@ -148,9 +148,9 @@ fn hostile(net: &mut Net, seed: u64) {
 fn config_of(seed: u64) -> Config {
     let profile = [Profile::Rfc2960, Profile::Rfc4960, Profile::Rfc9260][seed as usize % 3];
     Config {
-        receive_buffer: if seed % 5 == 0 { 20_000 } else { 131_072 },
+        receive_buffer: if seed.is_multiple_of(5) { 20_000 } else { 131_072 },
         send_buffer: 60_000,
-        mtu: if seed % 2 == 0 { 1280 } else { 1500 },
+        mtu: if seed.is_multiple_of(2) { 1280 } else { 1500 },
         ..Config::new(profile)
     }
 }
