@@ -1,0 +1,1 @@
+//! pcapng files.
