@@ -1,1 +1,53 @@
-//! app
+//! Applications.
+
+mod config;
+
+pub use config::{Config, Kind, Role};
+
+use crate::time::{Duration, Instant};
+
+/// What an application reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AppEvent {
+    /// Its connection is established.
+    Connected,
+    /// The first user data arrived.
+    FirstByte,
+    /// Everything it had to send was sent and acknowledged.
+    TransferComplete {
+        /// Bytes sent.
+        bytes: u64,
+    },
+    /// A response was received in full.
+    ResponseReceived {
+        /// Time since its request.
+        latency: Duration,
+    },
+    /// Its connection is gone.
+    Disconnected,
+}
+
+/// What an application has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// User bytes handed to the transport.
+    pub bytes_sent: u64,
+    /// User bytes received.
+    pub bytes_received: u64,
+    /// Messages handed to the transport.
+    pub messages_sent: u64,
+    /// Messages received.
+    pub messages_received: u64,
+    /// Messages whose content was not what was expected at their place.
+    pub messages_corrupt: u64,
+    /// Messages that were due while the send buffer was full, and not sent (constant rate).
+    pub messages_skipped: u64,
+    /// Responses received in full (request client).
+    pub responses: u64,
+    /// Sum of their latencies.
+    pub response_time: Duration,
+    /// When the first user data came.
+    pub first_received: Option<Instant>,
+    /// When the last user data came.
+    pub last_received: Option<Instant>,
+}
