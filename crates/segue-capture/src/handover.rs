@@ -197,13 +197,20 @@ impl HandoverMeter {
         self.totals.packets_received += 1;
         self.totals.duplicate_packets += u64::from(useful_bytes == 0);
         self.totals.useful_bytes += u64::from(useful_bytes);
-        let gap_ns = self.last_arrival_ns.map_or(0, |last| time_ns.saturating_sub(last));
+        let gap_ns = self
+            .last_arrival_ns
+            .map_or(0, |last| time_ns.saturating_sub(last));
         self.last_arrival_ns = Some(time_ns);
         if self.boundaries.is_new(tsn) && self.boundaries.assign(tsn, path) {
             self.old_path_resent = false;
         }
         match &self.current {
-            None => self.current = Some(CurrentPath { path, last_received_ns: time_ns }),
+            None => {
+                self.current = Some(CurrentPath {
+                    path,
+                    last_received_ns: time_ns,
+                })
+            }
             Some(current) if current.path == path => self.on_current_path(time_ns, tsn, gap_ns),
             Some(_) => self.on_other_path(time_ns, path, tsn, gap_ns),
         }
@@ -256,7 +263,8 @@ impl HandoverMeter {
             None => current.last_received_ns = time_ns,
             Some(candidate) => {
                 let left = self.boundaries.current_path() == Some(candidate.path);
-                let drains = left && candidate.segments > 0 && self.boundaries.path_of(tsn) == Some(current.path);
+                let drains =
+                    left && candidate.segments > 0 && self.boundaries.path_of(tsn) == Some(current.path);
                 if drains {
                     candidate.longest_gap_ns = candidate.longest_gap_ns.max(gap_ns);
                     if !self.old_path_resent {
@@ -322,7 +330,10 @@ impl HandoverMeter {
             interruption_ns: candidate.longest_gap_ns,
             lost_packets: core::mem::take(&mut self.lost_since_settled),
         });
-        self.current = self.last_arrival_ns.map(|last_received_ns| CurrentPath { path: candidate.path, last_received_ns });
+        self.current = self.last_arrival_ns.map(|last_received_ns| CurrentPath {
+            path: candidate.path,
+            last_received_ns,
+        });
     }
 }
 

@@ -59,7 +59,12 @@ impl<W: Write> PcapngWriter<W> {
     /// # Errors
     /// As `out` has them.
     pub fn new(out: W, comment: &str) -> io::Result<Self> {
-        let mut writer = Self { out, interfaces: 0, block: Vec::new(), packet: Vec::new() };
+        let mut writer = Self {
+            out,
+            interfaces: 0,
+            block: Vec::new(),
+            packet: Vec::new(),
+        };
         writer.begin(SECTION_HEADER);
         writer.block.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         writer.block.extend(1u16.to_le_bytes());
@@ -69,7 +74,10 @@ impl<W: Write> PcapngWriter<W> {
         if !comment.is_empty() {
             writer.option(OPT_COMMENT, comment.as_bytes());
         }
-        writer.option(SHB_USERAPPL, concat!("segue ", env!("CARGO_PKG_VERSION")).as_bytes());
+        writer.option(
+            SHB_USERAPPL,
+            concat!("segue ", env!("CARGO_PKG_VERSION")).as_bytes(),
+        );
         writer.option(OPT_END, &[]);
         writer.end()?;
         Ok(writer)
@@ -194,8 +202,12 @@ mod tests {
         let mut writer = PcapngWriter::new(Vec::new(), "scenario sigma, seed 1").unwrap();
         let eth = writer.interface("cn.eth0", "").unwrap();
         let wlan = writer.interface("mh.wlan0", "cell ar1").unwrap();
-        writer.packet_bytes(eth, 1, Direction::Outbound, &[0x60, 1, 2]).unwrap();
-        writer.packet_bytes(wlan, 0x1_2345_6789_abcd, Direction::Inbound, &[0x60; 40]).unwrap();
+        writer
+            .packet_bytes(eth, 1, Direction::Outbound, &[0x60, 1, 2])
+            .unwrap();
+        writer
+            .packet_bytes(wlan, 0x1_2345_6789_abcd, Direction::Inbound, &[0x60; 40])
+            .unwrap();
         writer.finish().unwrap()
     }
 
@@ -226,7 +238,12 @@ mod tests {
     fn section_header_has_the_bytes_of_the_draft() {
         let bytes = sample();
         assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
-        assert_eq!(bytes[8..24], [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+        assert_eq!(
+            bytes[8..24],
+            [
+                0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255
+            ]
+        );
         let total = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
         assert_eq!(total % 4, 0);
         assert_eq!(bytes[total - 4..total], bytes[4..8]);

@@ -16,6 +16,7 @@ pub mod reader;
 pub mod sctp;
 pub mod serial;
 pub mod udp;
+mod writer;
 
 pub use error::ParseError;
 pub use ipv6::{ExtensionHeader, Ipv6Header};

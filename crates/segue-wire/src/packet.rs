@@ -1,10 +1,15 @@
 //! The typed packet.
 
-use crate::icmpv6::Icmpv6;
-use crate::ipv6::{ExtensionHeader, Ipv6Header};
-use crate::sctp::SctpPacket;
-use crate::udp::UdpDatagram;
-use bytes::Bytes;
+use crate::ParseError;
+use crate::checksum::PseudoHeader;
+use crate::icmpv6::{self, Icmpv6};
+use crate::ipv6::{self, ExtensionHeader, Ipv6Header};
+use crate::reader::Reader;
+use crate::sctp::{self, SctpPacket};
+use crate::udp::{self, UdpDatagram};
+use crate::writer::length_u16;
+use bytes::{BufMut, Bytes};
+use core::net::Ipv6Addr;
 
 /// An IPv6 packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +20,139 @@ pub struct Packet {
     pub extensions: Vec<ExtensionHeader>,
     /// What the packet carries.
     pub payload: Payload,
+}
+
+impl Packet {
+    /// Parses a packet, copying it once.
+    ///
+    /// ```
+    /// # use segue_wire::{Packet, ParseError, Payload};
+    /// let mut bytes = vec![0x60, 0, 0, 0, 0, 0, 59, 64];
+    /// bytes.extend([0; 32]);
+    /// let packet = Packet::parse(&bytes)?;
+    /// assert_eq!(packet.payload, Payload::NoNextHeader);
+    /// assert_eq!(Packet::parse(&bytes[..39]), Err(ParseError::Truncated("IPv6")));
+    /// # Ok::<(), ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`parse_bytes`](Self::parse_bytes).
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_bytes(Bytes::copy_from_slice(bytes))
+    }
+
+    /// Parses a packet whose user data then shares the storage of `bytes`.
+    ///
+    /// Bytes behind the payload length are ignored, as link layers pad. The payload behind an incomplete fragment, and
+    /// a hop-by-hop header that is not the first (RFC 8200 section 4.1), become [`Payload::Unknown`].
+    ///
+    /// # Errors
+    /// If a header or the payload is truncated or malformed, a checksum is wrong, or this is a jumbogram (RFC 2675).
+    pub fn parse_bytes(bytes: Bytes) -> Result<Self, ParseError> {
+        let mut reader = Reader::new(&bytes, "IPv6");
+        let (ip, payload_length, mut next_header) = Ipv6Header::parse(&mut reader)?;
+        if payload_length == 0 && next_header == ipv6::HOP_BY_HOP {
+            return Err(ParseError::BadLength("jumbogram"));
+        }
+        let mut reader = reader.take(usize::from(payload_length), "IPv6 payload")?;
+        let mut extensions = Vec::new();
+        let mut incomplete = false;
+        while !incomplete
+            && ExtensionHeader::is_known(next_header)
+            && (next_header != ipv6::HOP_BY_HOP || extensions.is_empty())
+        {
+            let (extension, following) = ExtensionHeader::parse(next_header, &mut reader)?;
+            incomplete = extension.is_incomplete_fragment();
+            next_header = following;
+            extensions.push(extension);
+        }
+        let body = reader.rest();
+        let payload = if incomplete {
+            Payload::Unknown {
+                next_header,
+                bytes: body,
+            }
+        } else {
+            Payload::parse(next_header, body, &pseudo_header(&ip, &extensions))?
+        };
+        Ok(Self {
+            ip,
+            extensions,
+            payload,
+        })
+    }
+
+    /// Exact number of bytes on the wire. Cheap: nothing is allocated or emitted.
+    #[must_use]
+    pub fn buffer_len(&self) -> usize {
+        ipv6::HEADER_LEN + self.extensions_len() + self.payload.buffer_len()
+    }
+
+    /// Appends the packet with its checksums.
+    ///
+    /// A packet of more than 65,535 bytes after the fixed header cannot be represented: its payload length comes out
+    /// too small, and parsing it fails.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.reserve(self.buffer_len());
+        let payload_length = length_u16(self.extensions_len() + self.payload.buffer_len());
+        let types = self.extensions.iter().map(ExtensionHeader::header_type);
+        let mut next_headers = types.chain([self.payload.next_header()]);
+        let mut next_header = || next_headers.next().unwrap_or(ipv6::NO_NEXT_HEADER);
+        self.ip.emit(payload_length, next_header(), out);
+        for extension in &self.extensions {
+            extension.emit(next_header(), out);
+        }
+        self.payload.emit(&self.pseudo_header(), out);
+    }
+
+    /// The packet's bytes.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.emit(&mut out);
+        out
+    }
+
+    /// The addresses that the upper-layer checksum covers (RFC 8200 section 8.1).
+    ///
+    /// A Home Address destination option (RFC 6275 section 6.3) would replace the source here; it is not known to this
+    /// crate yet.
+    #[must_use]
+    pub fn pseudo_header(&self) -> PseudoHeader {
+        pseudo_header(&self.ip, &self.extensions)
+    }
+
+    /// Where the packet is going after every segment of its routing header (RFC 8200 section 8.1).
+    ///
+    /// Only the routing types whose last address is the final destination are read: 0 (RFC 2460, obsolete) and 2
+    /// (RFC 6275 section 6.4). With any other type, or no segments left, it is the destination address.
+    #[must_use]
+    pub fn final_destination(&self) -> Ipv6Addr {
+        final_destination(&self.ip, &self.extensions)
+    }
+
+    /// Whether this is a neighbour discovery message that its receiver may use: the checks of RFC 4861 sections 6.1.1,
+    /// 6.1.2, 7.1.1 and 7.1.2 that parsing has not made already, and that it was not fragmented (RFC 6980 section 5).
+    ///
+    /// False for anything that is not a router or neighbour solicitation or advertisement.
+    #[must_use]
+    pub fn nd_is_valid(&self) -> bool {
+        let Payload::Icmpv6(message) = &self.payload else {
+            return false;
+        };
+        let fragmented = self
+            .extensions
+            .iter()
+            .any(|e| matches!(e, ExtensionHeader::Fragment { .. }));
+        self.ip.hop_limit == 255
+            && !fragmented
+            && message.nd_addresses_are_valid(self.ip.source, self.ip.destination)
+    }
+
+    /// Length of all extension headers, bytes.
+    fn extensions_len(&self) -> usize {
+        self.extensions.iter().map(ExtensionHeader::buffer_len).sum()
+    }
 }
 
 /// The upper-layer payload of a packet.
@@ -35,4 +173,75 @@ pub enum Payload {
         /// Payload bytes.
         bytes: Bytes,
     },
+}
+
+impl Payload {
+    /// Protocol number.
+    #[must_use]
+    pub const fn next_header(&self) -> u8 {
+        match self {
+            Self::Sctp(_) => sctp::NEXT_HEADER,
+            Self::Icmpv6(_) => icmpv6::NEXT_HEADER,
+            Self::Udp(_) => udp::NEXT_HEADER,
+            Self::NoNextHeader => ipv6::NO_NEXT_HEADER,
+            Self::Unknown { next_header, .. } => *next_header,
+        }
+    }
+
+    /// Parses the payload that `next_header` announced. What follows "no next header" is ignored (RFC 8200 section 4.7).
+    ///
+    /// # Errors
+    /// If the payload is truncated or malformed, or its checksum is wrong.
+    pub fn parse(next_header: u8, bytes: Bytes, pseudo_header: &PseudoHeader) -> Result<Self, ParseError> {
+        Ok(match next_header {
+            sctp::NEXT_HEADER => Self::Sctp(SctpPacket::parse(&bytes)?),
+            icmpv6::NEXT_HEADER => Self::Icmpv6(Icmpv6::parse(&bytes, pseudo_header)?),
+            udp::NEXT_HEADER => Self::Udp(UdpDatagram::parse(&bytes, pseudo_header)?),
+            ipv6::NO_NEXT_HEADER => Self::NoNextHeader,
+            _ => Self::Unknown { next_header, bytes },
+        })
+    }
+
+    /// Number of bytes that [`emit`](Self::emit) appends.
+    #[must_use]
+    pub fn buffer_len(&self) -> usize {
+        match self {
+            Self::Sctp(packet) => packet.buffer_len(),
+            Self::Icmpv6(message) => message.buffer_len(),
+            Self::Udp(datagram) => datagram.buffer_len(),
+            Self::NoNextHeader => 0,
+            Self::Unknown { bytes, .. } => bytes.len(),
+        }
+    }
+
+    /// Appends the payload with its checksum.
+    pub fn emit(&self, pseudo_header: &PseudoHeader, out: &mut Vec<u8>) {
+        match self {
+            Self::Sctp(packet) => packet.emit(out),
+            Self::Icmpv6(message) => message.emit(pseudo_header, out),
+            Self::Udp(datagram) => datagram.emit(pseudo_header, out),
+            Self::NoNextHeader => {}
+            Self::Unknown { bytes, .. } => out.put_slice(bytes),
+        }
+    }
+}
+
+fn pseudo_header(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> PseudoHeader {
+    PseudoHeader {
+        source: ip.source,
+        destination: final_destination(ip, extensions),
+    }
+}
+
+fn final_destination(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> Ipv6Addr {
+    let last_segment = extensions.iter().find_map(|extension| match extension {
+        // Reserved (4 bytes), then addresses.
+        ExtensionHeader::Routing {
+            routing_type: 0 | 2,
+            segments_left: 1..,
+            data,
+        } => data.get(4..)?.last_chunk::<16>().copied().map(Ipv6Addr::from),
+        _ => None,
+    });
+    last_segment.unwrap_or(ip.destination)
 }

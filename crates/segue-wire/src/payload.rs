@@ -45,7 +45,7 @@ impl Data {
         match self {
             Self::Bytes(b) => Self::Bytes(b.slice(start..start + len)),
             Self::Synthetic { offset, .. } => Self::Synthetic {
-                offset: offset + start as u64,
+                offset: offset.wrapping_add(start as u64),
                 len: len as u32,
             },
         }
@@ -56,19 +56,26 @@ impl Data {
         match self {
             Self::Bytes(b) => out.extend_from_slice(b),
             Self::Synthetic { offset, len } => {
-                out.extend((0..u64::from(*len)).map(|i| synthetic_byte(offset + i)));
+                let start = out.len();
+                out.resize(start + *len as usize, 0);
+                if let Some(tail) = out.get_mut(start..) {
+                    fill_synthetic(*offset, tail);
+                }
             }
         }
+    }
+
+    /// Number of bytes that [`emit`](Self::emit) appends.
+    #[must_use]
+    pub fn buffer_len(&self) -> usize {
+        self.len()
     }
 
     /// Whether these are the synthetic bytes from `offset` on.
     #[must_use]
     pub fn is_synthetic_at(&self, offset: u64) -> bool {
         match self {
-            Self::Bytes(b) => b
-                .iter()
-                .enumerate()
-                .all(|(i, &byte)| byte == synthetic_byte(offset + i as u64)),
+            Self::Bytes(b) => bytes_are_synthetic(offset, b),
             Self::Synthetic { offset: own, .. } => *own == offset,
         }
     }
@@ -78,11 +85,54 @@ impl Data {
 /// noticed.
 #[must_use]
 pub fn synthetic_byte(offset: u64) -> u8 {
+    synthetic_word(offset).to_le_bytes()[(offset & 7) as usize]
+}
+
+/// The eight synthetic bytes that `offset` lies among, the first of them least significant: step `offset / 8` of
+/// SplitMix64 from zero.
+fn synthetic_word(offset: u64) -> u64 {
     let mut z = (offset >> 3).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
-    z.to_le_bytes()[(offset & 7) as usize]
+    z ^ (z >> 31)
+}
+
+/// Length of the part of `len` bytes from `offset` on that comes before the first whole word.
+fn unaligned_len(offset: u64, len: usize) -> usize {
+    ((offset.wrapping_neg() & 7) as usize).min(len)
+}
+
+/// Fills `out` with the synthetic bytes from `offset` on, a word at a time where aligned.
+fn fill_synthetic(mut offset: u64, out: &mut [u8]) {
+    let (head, rest) = out.split_at_mut(unaligned_len(offset, out.len()));
+    for byte in head {
+        *byte = synthetic_byte(offset);
+        offset = offset.wrapping_add(1);
+    }
+    let (words, tail) = rest.as_chunks_mut::<8>();
+    for word in words {
+        *word = synthetic_word(offset).to_le_bytes();
+        offset = offset.wrapping_add(8);
+    }
+    let last = synthetic_word(offset).to_le_bytes();
+    for (byte, synthetic) in tail.iter_mut().zip(last) {
+        *byte = synthetic;
+    }
+}
+
+/// Whether `bytes` are the synthetic bytes from `offset` on, a word at a time where aligned.
+fn bytes_are_synthetic(offset: u64, bytes: &[u8]) -> bool {
+    let (head, rest) = bytes.split_at(unaligned_len(offset, bytes.len()));
+    let aligned = offset.wrapping_add(head.len() as u64);
+    let (words, tail) = rest.as_chunks::<8>();
+    let last = synthetic_word(aligned.wrapping_add(8 * words.len() as u64)).to_le_bytes();
+    (0u64..)
+        .zip(head)
+        .all(|(i, byte)| *byte == synthetic_byte(offset.wrapping_add(i)))
+        && (0u64..)
+            .zip(words)
+            .all(|(i, word)| *word == synthetic_word(aligned.wrapping_add(8 * i)).to_le_bytes())
+        && tail.iter().zip(last).all(|(byte, synthetic)| *byte == synthetic)
 }
 
 #[cfg(test)]
@@ -101,5 +151,37 @@ mod tests {
         assert!(read.is_synthetic_at(1000));
         assert!(!read.is_synthetic_at(1001));
         assert!(read.slice(3, 20).is_synthetic_at(1003));
+    }
+
+    /// The sequence is part of the file formats: the first outputs of SplitMix64 seeded with zero.
+    #[test]
+    fn synthetic_bytes_are_those_of_splitmix64() {
+        let mut out = Vec::new();
+        Data::Synthetic { offset: 0, len: 16 }.emit(&mut out);
+        let expected = [0xe220_a839_7b1d_cdaf_u64, 0x6e78_9e6a_a1b9_65f4]
+            .map(u64::to_le_bytes)
+            .concat();
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn words_and_single_bytes_agree_at_every_alignment_and_length() {
+        for offset in (0..20).chain(u64::MAX - 20..=u64::MAX) {
+            for len in 0..40 {
+                let mut out = vec![0xee];
+                Data::Synthetic { offset, len }.emit(&mut out);
+                let by_byte: Vec<u8> = (0..u64::from(len))
+                    .map(|i| synthetic_byte(offset.wrapping_add(i)))
+                    .collect();
+                assert_eq!(out[1..], by_byte, "offset {offset}, length {len}");
+                let read = Data::Bytes(Bytes::from(by_byte));
+                assert!(read.is_synthetic_at(offset));
+                for at in 0..len as usize {
+                    out[1 + at] ^= 1;
+                    assert!(!Data::Bytes(Bytes::copy_from_slice(&out[1..])).is_synthetic_at(offset));
+                    out[1 + at] ^= 1;
+                }
+            }
+        }
     }
 }

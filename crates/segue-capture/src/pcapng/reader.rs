@@ -1,8 +1,8 @@
 //! Reading what the writer writes: little-endian sections of raw IPv6. Other captures come with `segue analyze`.
 
 use super::{
-    BYTE_ORDER_MAGIC, Direction, ENHANCED_PACKET, EPB_FLAGS, IF_NAME, IF_TSRESOL, INTERFACE_DESCRIPTION, LINKTYPE_IPV6, OPT_END,
-    SECTION_HEADER, TSRESOL_NANOSECONDS,
+    BYTE_ORDER_MAGIC, Direction, ENHANCED_PACKET, EPB_FLAGS, IF_NAME, IF_TSRESOL, INTERFACE_DESCRIPTION,
+    LINKTYPE_IPV6, OPT_END, SECTION_HEADER, TSRESOL_NANOSECONDS,
 };
 
 /// A capture in memory.
@@ -55,17 +55,25 @@ impl PcapngFile {
                 return Err(ReadError::NotASection);
             }
             match block_type {
-                SECTION_HEADER if u32_at(body, 0) != Some(BYTE_ORDER_MAGIC) => return Err(ReadError::NotASection),
+                SECTION_HEADER if u32_at(body, 0) != Some(BYTE_ORDER_MAGIC) => {
+                    return Err(ReadError::NotASection);
+                }
                 INTERFACE_DESCRIPTION => {
                     let name = interface(body).ok_or(ReadError::Interface(file.interfaces.len()))?;
                     file.interfaces.push(name);
                 }
-                ENHANCED_PACKET => file.packets.push(packet(body, file.interfaces.len()).ok_or(ReadError::Block(at))?),
+                ENHANCED_PACKET => file
+                    .packets
+                    .push(packet(body, file.interfaces.len()).ok_or(ReadError::Block(at))?),
                 _ => {}
             }
             at = next;
         }
-        if at == 0 { Err(ReadError::NotASection) } else { Ok(file) }
+        if at == 0 {
+            Err(ReadError::NotASection)
+        } else {
+            Ok(file)
+        }
     }
 }
 
@@ -92,12 +100,20 @@ fn packet(body: &[u8], interfaces: usize) -> Option<CapturedPacket> {
     let len = u32_at(body, 12)? as usize;
     let bytes = body.get(20..20usize.checked_add(len)?)?.to_vec();
     let options = body.get(20 + len.next_multiple_of(4)..)?;
-    let direction = match option(options, EPB_FLAGS).and_then(|v| u32_at(v, 0)).map(|f| f & 3) {
+    let direction = match option(options, EPB_FLAGS)
+        .and_then(|v| u32_at(v, 0))
+        .map(|f| f & 3)
+    {
         Some(1) => Some(Direction::Inbound),
         Some(2) => Some(Direction::Outbound),
         _ => None,
     };
-    Some(CapturedPacket { interface, time_ns, direction, bytes })
+    Some(CapturedPacket {
+        interface,
+        time_ns,
+        direction,
+        bytes,
+    })
 }
 
 fn option(mut options: &[u8], wanted: u16) -> Option<&[u8]> {
@@ -116,5 +132,7 @@ fn option(mut options: &[u8], wanted: u16) -> Option<&[u8]> {
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+    Some(u32::from_le_bytes(
+        bytes.get(at..at.checked_add(4)?)?.try_into().ok()?,
+    ))
 }

@@ -1,7 +1,9 @@
 //! Error causes (RFC 9260 section 3.3.10, RFC 5061 section 4.3).
 
-use crate::Tsn;
-use bytes::Bytes;
+use crate::reader::Reader;
+use crate::sctp::tlv::{TLV_HEADER_LEN, emit_tlv, parse_tlv, tlv};
+use crate::{ParseError, Tsn};
+use bytes::{BufMut, Bytes};
 
 /// An error cause of an ABORT, ERROR or ASCONF-ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +44,8 @@ pub enum ErrorCause {
     IllegalAsconfAck,
     /// Request refused, no authorization (0x00A4): the parameter, whole.
     RequestRefusedNoAuthorization(Bytes),
-    /// Any other cause.
+    /// Any other cause, and those above with a length they cannot have: causes only explain, and a malformed
+    /// explanation does not undo an ABORT.
     Unknown {
         /// Cause code.
         code: u16,
@@ -50,3 +53,143 @@ pub enum ErrorCause {
         value: Bytes,
     },
 }
+
+impl ErrorCause {
+    /// Cause code.
+    #[must_use]
+    pub const fn code(&self) -> u16 {
+        match self {
+            Self::InvalidStreamIdentifier(_) => 1,
+            Self::MissingMandatoryParameter(_) => 2,
+            Self::StaleCookie(_) => 3,
+            Self::OutOfResource => 4,
+            Self::UnresolvableAddress(_) => 5,
+            Self::UnrecognizedChunkType(_) => 6,
+            Self::InvalidMandatoryParameter => 7,
+            Self::UnrecognizedParameters(_) => 8,
+            Self::NoUserData(_) => 9,
+            Self::CookieReceivedWhileShuttingDown => 10,
+            Self::RestartWithNewAddresses(_) => 11,
+            Self::UserInitiatedAbort(_) => 12,
+            Self::ProtocolViolation(_) => 13,
+            Self::DeleteLastRemainingAddress(_) => 0x00a0,
+            Self::OperationRefusedResourceShortage(_) => 0x00a1,
+            Self::DeleteSourceAddress(_) => 0x00a2,
+            Self::IllegalAsconfAck => 0x00a3,
+            Self::RequestRefusedNoAuthorization(_) => 0x00a4,
+            Self::Unknown { code, .. } => *code,
+        }
+    }
+
+    /// Parses a cause and passes over its padding.
+    ///
+    /// # Errors
+    /// If it is truncated or its length is less than its header's.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let (code, value) = parse_tlv(reader)?;
+        Ok(Self::parse_value(code, value).unwrap_or_else(|| {
+            let mut value = value;
+            Self::Unknown {
+                code,
+                value: value.rest(),
+            }
+        }))
+    }
+
+    /// Length without padding, the value of the length field.
+    #[must_use]
+    pub fn buffer_len(&self) -> usize {
+        TLV_HEADER_LEN
+            + match self {
+                Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,
+                Self::MissingMandatoryParameter(types) => 4 + 2 * types.len(),
+                Self::OutOfResource
+                | Self::InvalidMandatoryParameter
+                | Self::CookieReceivedWhileShuttingDown
+                | Self::IllegalAsconfAck => 0,
+                Self::UnresolvableAddress(bytes)
+                | Self::UnrecognizedChunkType(bytes)
+                | Self::UnrecognizedParameters(bytes)
+                | Self::RestartWithNewAddresses(bytes)
+                | Self::UserInitiatedAbort(bytes)
+                | Self::ProtocolViolation(bytes)
+                | Self::DeleteLastRemainingAddress(bytes)
+                | Self::OperationRefusedResourceShortage(bytes)
+                | Self::DeleteSourceAddress(bytes)
+                | Self::RequestRefusedNoAuthorization(bytes)
+                | Self::Unknown { value: bytes, .. } => bytes.len(),
+            }
+    }
+
+    /// Appends the cause without padding.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        emit_tlv(self.code(), out, |out| match self {
+            Self::InvalidStreamIdentifier(stream_id) => {
+                out.put_u16(*stream_id);
+                out.put_u16(0);
+            }
+            Self::MissingMandatoryParameter(types) => {
+                out.put_u32(types.len() as u32);
+                types
+                    .iter()
+                    .for_each(|parameter_type| out.put_u16(*parameter_type));
+            }
+            Self::StaleCookie(staleness) => out.put_u32(*staleness),
+            Self::NoUserData(tsn) => out.put_u32(tsn.0),
+            Self::OutOfResource
+            | Self::InvalidMandatoryParameter
+            | Self::CookieReceivedWhileShuttingDown
+            | Self::IllegalAsconfAck => {}
+            Self::UnresolvableAddress(bytes)
+            | Self::UnrecognizedChunkType(bytes)
+            | Self::UnrecognizedParameters(bytes)
+            | Self::RestartWithNewAddresses(bytes)
+            | Self::UserInitiatedAbort(bytes)
+            | Self::ProtocolViolation(bytes)
+            | Self::DeleteLastRemainingAddress(bytes)
+            | Self::OperationRefusedResourceShortage(bytes)
+            | Self::DeleteSourceAddress(bytes)
+            | Self::RequestRefusedNoAuthorization(bytes)
+            | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
+        });
+    }
+
+    /// The known cause with this code and value, if there is one and the length is right.
+    fn parse_value(code: u16, mut value: Reader<'_>) -> Option<Self> {
+        let cause = match code {
+            1 => {
+                let stream_id = value.u16().ok()?;
+                value.skip(2).ok()?;
+                Self::InvalidStreamIdentifier(stream_id)
+            }
+            2 => {
+                let count = value.u32().ok()? as usize;
+                let mut types = Vec::with_capacity(value.remaining() / 2);
+                while !value.is_empty() {
+                    types.push(value.u16().ok()?);
+                }
+                (types.len() == count).then_some(Self::MissingMandatoryParameter(types))?
+            }
+            3 => Self::StaleCookie(value.u32().ok()?),
+            4 => Self::OutOfResource,
+            5 => Self::UnresolvableAddress(value.rest()),
+            6 => Self::UnrecognizedChunkType(value.rest()),
+            7 => Self::InvalidMandatoryParameter,
+            8 => Self::UnrecognizedParameters(value.rest()),
+            9 => Self::NoUserData(Tsn(value.u32().ok()?)),
+            10 => Self::CookieReceivedWhileShuttingDown,
+            11 => Self::RestartWithNewAddresses(value.rest()),
+            12 => Self::UserInitiatedAbort(value.rest()),
+            13 => Self::ProtocolViolation(value.rest()),
+            0x00a0 => Self::DeleteLastRemainingAddress(value.rest()),
+            0x00a1 => Self::OperationRefusedResourceShortage(value.rest()),
+            0x00a2 => Self::DeleteSourceAddress(value.rest()),
+            0x00a3 => Self::IllegalAsconfAck,
+            0x00a4 => Self::RequestRefusedNoAuthorization(value.rest()),
+            _ => return None,
+        };
+        value.is_empty().then_some(cause)
+    }
+}
+
+tlv!(ErrorCause);

@@ -1,12 +1,15 @@
 //! SCTP packets (RFC 9260), one file per chunk group; ASCONF by RFC 5061.
 
+pub mod action;
 pub mod asconf;
 pub mod cause;
 pub mod data;
 pub mod init;
 pub mod parameter;
 pub mod sack;
+mod tlv;
 
+pub use action::UnrecognizedAction;
 pub use asconf::{Asconf, AsconfAck, AsconfParameter, AsconfResponse};
 pub use cause::ErrorCause;
 pub use data::DataChunk;
@@ -14,9 +17,19 @@ pub use init::Init;
 pub use parameter::Parameter;
 pub use sack::{GapAckBlock, Sack};
 
-use crate::Tsn;
-use bytes::Bytes;
+use crate::checksum::sctp_crc32c;
+use crate::reader::Reader;
+use crate::writer::{length_u16, pad, set};
+use crate::{ParseError, Tsn};
+use bytes::{BufMut, Bytes};
+use parameter::HEARTBEAT_INFO;
 use smallvec::SmallVec;
+use tlv::{TLV_HEADER_LEN, emit_list, emit_tlv, list_len, padded, parse_list, parse_tlv};
+
+/// Protocol number (RFC 9260 section 3).
+pub const NEXT_HEADER: u8 = 132;
+/// Length of the common header, bytes (RFC 9260 section 3.1).
+pub const COMMON_HEADER_LEN: usize = 12;
 
 /// An SCTP packet: common header (RFC 9260 section 3.1) and chunks. The CRC32c is worked out on emission.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +42,76 @@ pub struct SctpPacket {
     pub verification_tag: u32,
     /// Chunks in order. One fits without allocation: most packets carry a DATA or a SACK.
     pub chunks: SmallVec<[Chunk; 1]>,
+}
+
+impl SctpPacket {
+    /// Parses a packet; user data, cookies and the like share the storage of `bytes`.
+    ///
+    /// The padding of the last chunk may be missing. A packet without chunks is left to its receiver to ignore.
+    ///
+    /// # Errors
+    /// If the packet is truncated, its CRC32c is wrong, or a chunk or something in it is malformed; the error then
+    /// names the chunk, or the parameter or cause in it.
+    pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
+        let mut reader = Reader::new(bytes, "SCTP common header");
+        let source_port = reader.u16()?;
+        let destination_port = reader.u16()?;
+        let verification_tag = reader.u32()?;
+        if reader.array::<4>()? != sctp_crc32c(bytes) {
+            return Err(ParseError::BadChecksum("SCTP"));
+        }
+        let mut reader = reader.named("SCTP chunk");
+        let mut chunks = SmallVec::new();
+        while !reader.is_empty() {
+            chunks.push(Chunk::parse(&mut reader)?);
+        }
+        Ok(Self {
+            source_port,
+            destination_port,
+            verification_tag,
+            chunks,
+        })
+    }
+
+    /// Exact number of bytes that [`emit`](Self::emit) appends. Cheap: nothing is allocated or emitted.
+    #[must_use]
+    pub fn buffer_len(&self) -> usize {
+        COMMON_HEADER_LEN + self.chunks.iter().map(Chunk::buffer_len).sum::<usize>()
+    }
+
+    /// Appends the packet with its CRC32c.
+    ///
+    /// ```text
+    /// |     Source Port Number        |     Destination Port Number   |
+    /// |                      Verification Tag                         |
+    /// |                           Checksum                            |
+    /// |                          Chunks ...                           |
+    /// ```
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.put_u16(self.source_port);
+        out.put_u16(self.destination_port);
+        out.put_u32(self.verification_tag);
+        out.put_u32(0);
+        for chunk in &self.chunks {
+            chunk.emit(out);
+        }
+        let crc = sctp_crc32c(out.get(start..).unwrap_or_default());
+        set(out, start + 8, &crc);
+    }
+
+    /// Whether no chunk shares the packet that must not: INIT, INIT ACK and SHUTDOWN COMPLETE are never bundled (RFC 9260
+    /// section 6.10). A receiver discards the packet otherwise.
+    #[must_use]
+    pub fn bundling_is_valid(&self) -> bool {
+        let alone = |chunk: &Chunk| {
+            matches!(
+                chunk,
+                Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. }
+            )
+        };
+        self.chunks.len() <= 1 || !self.chunks.iter().any(alone)
+    }
 }
 
 /// A chunk (RFC 9260 section 3.3).
@@ -88,4 +171,217 @@ pub enum Chunk {
         /// Chunk value.
         value: Bytes,
     },
+}
+
+impl Chunk {
+    /// Chunk type.
+    #[must_use]
+    pub const fn chunk_type(&self) -> u8 {
+        match self {
+            Self::Data(_) => DATA,
+            Self::Init(_) => INIT,
+            Self::InitAck(_) => INIT_ACK,
+            Self::Sack(_) => SACK,
+            Self::Heartbeat(_) => HEARTBEAT,
+            Self::HeartbeatAck(_) => HEARTBEAT_ACK,
+            Self::Abort { .. } => ABORT,
+            Self::Shutdown { .. } => SHUTDOWN,
+            Self::ShutdownAck => SHUTDOWN_ACK,
+            Self::Error(_) => ERROR,
+            Self::CookieEcho(_) => COOKIE_ECHO,
+            Self::CookieAck => COOKIE_ACK,
+            Self::Ecne(_) => ECNE,
+            Self::Cwr(_) => CWR,
+            Self::ShutdownComplete { .. } => SHUTDOWN_COMPLETE,
+            Self::AsconfAck(_) => ASCONF_ACK,
+            Self::Asconf(_) => ASCONF,
+            Self::Unknown { chunk_type, .. } => *chunk_type,
+        }
+    }
+
+    /// Chunk flags.
+    #[must_use]
+    pub const fn flags(&self) -> u8 {
+        match self {
+            Self::Data(data) => data.flags(),
+            Self::Abort {
+                reflected_tag: true, ..
+            }
+            | Self::ShutdownComplete { reflected_tag: true } => REFLECTED_TAG,
+            Self::Unknown { flags, .. } => *flags,
+            _ => 0,
+        }
+    }
+
+    /// What who does not recognise the chunk must do (RFC 9260 section 3.2).
+    #[must_use]
+    pub const fn unrecognized_action(&self) -> UnrecognizedAction {
+        UnrecognizedAction::of_chunk_type(self.chunk_type())
+    }
+
+    /// Parses a chunk and passes over its padding, which may be missing at the end.
+    ///
+    /// ```text
+    /// |   Chunk Type  |  Chunk Flags  |         Chunk Length          |
+    /// |  Chunk Value, Length - 4 bytes, then padding to a multiple of 4 bytes  |
+    /// ```
+    ///
+    /// # Errors
+    /// If it is truncated, or it or something in it has a length it cannot have.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let [chunk_type, flags] = reader.array()?;
+        let length = usize::from(reader.u16()?);
+        let value_len = length
+            .checked_sub(TLV_HEADER_LEN)
+            .ok_or(ParseError::BadLength(reader.context()))?;
+        let mut value = reader.take(value_len, name(chunk_type))?;
+        reader.skip_at_most(padded(length) - length);
+        let reflected_tag = flags & REFLECTED_TAG != 0;
+        Ok(match chunk_type {
+            DATA => Self::Data(DataChunk::parse(flags, value)?),
+            INIT => Self::Init(Box::new(Init::parse(value)?)),
+            INIT_ACK => Self::InitAck(Box::new(Init::parse(value)?)),
+            SACK => Self::Sack(Sack::parse(value)?),
+            HEARTBEAT => Self::Heartbeat(parse_heartbeat_info(value)?),
+            HEARTBEAT_ACK => Self::HeartbeatAck(parse_heartbeat_info(value)?),
+            ABORT => Self::Abort {
+                reflected_tag,
+                causes: parse_list(value.named("ABORT cause"))?,
+            },
+            SHUTDOWN => Self::Shutdown {
+                cumulative_tsn_ack: parse_tsn(value)?,
+            },
+            SHUTDOWN_ACK => empty(value, Self::ShutdownAck)?,
+            ERROR => Self::Error(parse_list(value.named("ERROR cause"))?),
+            COOKIE_ECHO => Self::CookieEcho(value.rest()),
+            COOKIE_ACK => empty(value, Self::CookieAck)?,
+            ECNE => Self::Ecne(parse_tsn(value)?),
+            CWR => Self::Cwr(parse_tsn(value)?),
+            SHUTDOWN_COMPLETE => empty(value, Self::ShutdownComplete { reflected_tag })?,
+            ASCONF_ACK => Self::AsconfAck(Box::new(AsconfAck::parse(value)?)),
+            ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
+            _ => Self::Unknown {
+                chunk_type,
+                flags,
+                value: value.rest(),
+            },
+        })
+    }
+
+    /// Number of bytes that [`emit`](Self::emit) appends: a multiple of 4.
+    #[must_use]
+    pub fn buffer_len(&self) -> usize {
+        padded(TLV_HEADER_LEN + self.value_len())
+    }
+
+    /// Appends the chunk, padded to a multiple of 4 bytes.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.put_slice(&[self.chunk_type(), self.flags()]);
+        out.put_u16(length_u16(TLV_HEADER_LEN + self.value_len()));
+        match self {
+            Self::Data(data) => data.emit(out),
+            Self::Init(init) | Self::InitAck(init) => init.emit(out),
+            Self::Sack(sack) => sack.emit(out),
+            Self::Heartbeat(info) | Self::HeartbeatAck(info) => {
+                emit_tlv(HEARTBEAT_INFO, out, |out| out.put_slice(info));
+            }
+            Self::Abort { causes, .. } | Self::Error(causes) => emit_list(causes, out),
+            Self::Shutdown {
+                cumulative_tsn_ack: tsn,
+            }
+            | Self::Ecne(tsn)
+            | Self::Cwr(tsn) => out.put_u32(tsn.0),
+            Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => {}
+            Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
+            Self::AsconfAck(ack) => ack.emit(out),
+            Self::Asconf(asconf) => asconf.emit(out),
+        }
+        pad(out, start, 4);
+    }
+
+    /// Length of the chunk's value without padding.
+    fn value_len(&self) -> usize {
+        match self {
+            Self::Data(data) => data.buffer_len(),
+            Self::Init(init) | Self::InitAck(init) => init.buffer_len(),
+            Self::Sack(sack) => sack.buffer_len(),
+            Self::Heartbeat(info) | Self::HeartbeatAck(info) => TLV_HEADER_LEN + info.len(),
+            Self::Abort { causes, .. } | Self::Error(causes) => list_len(causes),
+            Self::Shutdown { .. } | Self::Ecne(_) | Self::Cwr(_) => 4,
+            Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,
+            Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => bytes.len(),
+            Self::AsconfAck(ack) => ack.buffer_len(),
+            Self::Asconf(asconf) => asconf.buffer_len(),
+        }
+    }
+}
+
+/// T bit of ABORT and SHUTDOWN COMPLETE (RFC 9260 sections 3.3.7 and 3.3.13).
+const REFLECTED_TAG: u8 = 1;
+
+// Chunk types of RFC 9260 section 3.2 and RFC 5061 section 4.1.
+const DATA: u8 = 0;
+const INIT: u8 = 1;
+const INIT_ACK: u8 = 2;
+const SACK: u8 = 3;
+const HEARTBEAT: u8 = 4;
+const HEARTBEAT_ACK: u8 = 5;
+const ABORT: u8 = 6;
+const SHUTDOWN: u8 = 7;
+const SHUTDOWN_ACK: u8 = 8;
+const ERROR: u8 = 9;
+const COOKIE_ECHO: u8 = 10;
+const COOKIE_ACK: u8 = 11;
+const ECNE: u8 = 12;
+const CWR: u8 = 13;
+const SHUTDOWN_COMPLETE: u8 = 14;
+const ASCONF_ACK: u8 = 0x80;
+const ASCONF: u8 = 0xc1;
+
+/// What errors call a chunk.
+const fn name(chunk_type: u8) -> &'static str {
+    match chunk_type {
+        DATA => "DATA",
+        INIT => "INIT",
+        INIT_ACK => "INIT ACK",
+        SACK => "SACK",
+        HEARTBEAT => "HEARTBEAT",
+        HEARTBEAT_ACK => "HEARTBEAT ACK",
+        ABORT => "ABORT",
+        SHUTDOWN => "SHUTDOWN",
+        SHUTDOWN_ACK => "SHUTDOWN ACK",
+        ERROR => "ERROR",
+        COOKIE_ECHO => "COOKIE ECHO",
+        COOKIE_ACK => "COOKIE ACK",
+        ECNE => "ECNE",
+        CWR => "CWR",
+        SHUTDOWN_COMPLETE => "SHUTDOWN COMPLETE",
+        ASCONF_ACK => "ASCONF-ACK",
+        ASCONF => "ASCONF",
+        _ => "SCTP chunk",
+    }
+}
+
+/// Reads the heartbeat information, the only parameter of HEARTBEAT and HEARTBEAT ACK (RFC 9260 section 3.3.5); any
+/// that follow are passed over.
+fn parse_heartbeat_info(mut value: Reader<'_>) -> Result<Bytes, ParseError> {
+    let (parameter_type, mut info) = parse_tlv(&mut value)?;
+    if parameter_type != HEARTBEAT_INFO {
+        return Err(ParseError::BadValue(value.context()));
+    }
+    Ok(info.rest())
+}
+
+/// Reads the TSN that is a chunk's whole value.
+fn parse_tsn(mut value: Reader<'_>) -> Result<Tsn, ParseError> {
+    let tsn = Tsn(value.u32()?);
+    value.finish()?;
+    Ok(tsn)
+}
+
+/// `chunk`, provided that it has no value.
+fn empty(value: Reader<'_>, chunk: Chunk) -> Result<Chunk, ParseError> {
+    value.finish()?;
+    Ok(chunk)
 }

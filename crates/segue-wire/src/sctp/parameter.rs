@@ -1,6 +1,11 @@
 //! Variable-length parameters of INIT and INIT ACK (RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 5061 section 4.2).
 
-use bytes::Bytes;
+use crate::ParseError;
+use crate::reader::Reader;
+use crate::sctp::UnrecognizedAction;
+use crate::sctp::asconf::{ADDRESS_TLV_LEN, emit_address, parse_ipv6_address};
+use crate::sctp::tlv::{TLV_HEADER_LEN, emit_tlv, parse_tlv, tlv};
+use bytes::{BufMut, Bytes};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A parameter.
@@ -44,4 +49,161 @@ pub enum Parameter {
         /// Parameter value.
         value: Bytes,
     },
+}
+
+impl Parameter {
+    /// Parameter type.
+    #[must_use]
+    pub const fn parameter_type(&self) -> u16 {
+        match self {
+            Self::HeartbeatInfo(_) => HEARTBEAT_INFO,
+            Self::Ipv4Address(_) => IPV4_ADDRESS,
+            Self::Ipv6Address(_) => IPV6_ADDRESS,
+            Self::StateCookie(_) => STATE_COOKIE,
+            Self::UnrecognizedParameter(_) => UNRECOGNIZED_PARAMETER,
+            Self::CookiePreservative(_) => COOKIE_PRESERVATIVE,
+            Self::HostNameAddress(_) => HOST_NAME_ADDRESS,
+            Self::SupportedAddressTypes(_) => SUPPORTED_ADDRESS_TYPES,
+            Self::EcnCapable => ECN_CAPABLE,
+            Self::SupportedExtensions(_) => SUPPORTED_EXTENSIONS,
+            Self::ForwardTsnSupported => FORWARD_TSN_SUPPORTED,
+            Self::AdaptationLayerIndication(_) => ADAPTATION_LAYER_INDICATION,
+            Self::SetPrimaryAddress { .. } => SET_PRIMARY_ADDRESS,
+            Self::Unknown { parameter_type, .. } => *parameter_type,
+        }
+    }
+
+    /// What who does not recognise the parameter must do (RFC 9260 section 3.2.1).
+    #[must_use]
+    pub const fn unrecognized_action(&self) -> UnrecognizedAction {
+        UnrecognizedAction::of_parameter_type(self.parameter_type())
+    }
+
+    /// Parses a parameter and passes over its padding.
+    ///
+    /// A set primary address of another address type than IPv6 becomes [`Parameter::Unknown`].
+    ///
+    /// # Errors
+    /// If it is truncated or has a length it cannot have.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let (parameter_type, value) = parse_tlv(reader)?;
+        let mut value = value.named(name(parameter_type));
+        let parameter = match parameter_type {
+            HEARTBEAT_INFO => Self::HeartbeatInfo(value.rest()),
+            IPV4_ADDRESS => Self::Ipv4Address(value.ipv4()?),
+            IPV6_ADDRESS => Self::Ipv6Address(value.ipv6()?),
+            STATE_COOKIE => Self::StateCookie(value.rest()),
+            UNRECOGNIZED_PARAMETER => Self::UnrecognizedParameter(value.rest()),
+            COOKIE_PRESERVATIVE => Self::CookiePreservative(value.u32()?),
+            HOST_NAME_ADDRESS => Self::HostNameAddress(value.rest()),
+            SUPPORTED_ADDRESS_TYPES => {
+                let mut types = Vec::with_capacity(value.remaining() / 2);
+                while !value.is_empty() {
+                    types.push(value.u16()?);
+                }
+                Self::SupportedAddressTypes(types)
+            }
+            ECN_CAPABLE => Self::EcnCapable,
+            SUPPORTED_EXTENSIONS => Self::SupportedExtensions(value.rest()),
+            FORWARD_TSN_SUPPORTED => Self::ForwardTsnSupported,
+            ADAPTATION_LAYER_INDICATION => Self::AdaptationLayerIndication(value.u32()?),
+            SET_PRIMARY_ADDRESS => {
+                let mut whole = value;
+                let correlation_id = value.u32()?;
+                match parse_ipv6_address(&mut value)? {
+                    Some(address) => Self::SetPrimaryAddress {
+                        correlation_id,
+                        address,
+                    },
+                    None => Self::Unknown {
+                        parameter_type,
+                        value: whole.rest(),
+                    },
+                }
+            }
+            _ => Self::Unknown {
+                parameter_type,
+                value: value.rest(),
+            },
+        };
+        value.finish()?;
+        Ok(parameter)
+    }
+
+    /// Length without padding, the value of the length field.
+    #[must_use]
+    pub fn buffer_len(&self) -> usize {
+        TLV_HEADER_LEN
+            + match self {
+                Self::HeartbeatInfo(bytes)
+                | Self::StateCookie(bytes)
+                | Self::UnrecognizedParameter(bytes)
+                | Self::HostNameAddress(bytes)
+                | Self::SupportedExtensions(bytes)
+                | Self::Unknown { value: bytes, .. } => bytes.len(),
+                Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::AdaptationLayerIndication(_) => 4,
+                Self::Ipv6Address(_) => 16,
+                Self::SupportedAddressTypes(types) => 2 * types.len(),
+                Self::EcnCapable | Self::ForwardTsnSupported => 0,
+                Self::SetPrimaryAddress { .. } => 4 + ADDRESS_TLV_LEN,
+            }
+    }
+
+    /// Appends the parameter without padding: as it stands whole in an error cause or an unrecognized parameter.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        emit_tlv(self.parameter_type(), out, |out| match self {
+            Self::HeartbeatInfo(bytes)
+            | Self::StateCookie(bytes)
+            | Self::UnrecognizedParameter(bytes)
+            | Self::HostNameAddress(bytes)
+            | Self::SupportedExtensions(bytes)
+            | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
+            Self::Ipv4Address(address) => out.put_slice(&address.octets()),
+            Self::Ipv6Address(address) => out.put_slice(&address.octets()),
+            Self::CookiePreservative(value) | Self::AdaptationLayerIndication(value) => out.put_u32(*value),
+            Self::SupportedAddressTypes(types) => {
+                types.iter().for_each(|address_type| out.put_u16(*address_type))
+            }
+            Self::EcnCapable | Self::ForwardTsnSupported => {}
+            Self::SetPrimaryAddress {
+                correlation_id,
+                address,
+            } => {
+                out.put_u32(*correlation_id);
+                emit_address(*address, out);
+            }
+        });
+    }
+}
+
+tlv!(Parameter);
+
+// Parameter types of RFC 9260 sections 3.3.2.1, 3.3.3.1 and 3.3.5, RFC 3758 section 3.1 and RFC 5061 section 4.2.
+pub(super) const HEARTBEAT_INFO: u16 = 1;
+pub(super) const IPV4_ADDRESS: u16 = 5;
+pub(super) const IPV6_ADDRESS: u16 = 6;
+const STATE_COOKIE: u16 = 7;
+const UNRECOGNIZED_PARAMETER: u16 = 8;
+const COOKIE_PRESERVATIVE: u16 = 9;
+const HOST_NAME_ADDRESS: u16 = 11;
+const SUPPORTED_ADDRESS_TYPES: u16 = 12;
+const ECN_CAPABLE: u16 = 0x8000;
+const SUPPORTED_EXTENSIONS: u16 = 0x8008;
+const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
+pub(super) const SET_PRIMARY_ADDRESS: u16 = 0xc004;
+const ADAPTATION_LAYER_INDICATION: u16 = 0xc006;
+
+/// What errors call a parameter.
+const fn name(parameter_type: u16) -> &'static str {
+    match parameter_type {
+        IPV4_ADDRESS => "IPv4 address parameter",
+        IPV6_ADDRESS => "IPv6 address parameter",
+        COOKIE_PRESERVATIVE => "cookie preservative parameter",
+        SUPPORTED_ADDRESS_TYPES => "supported address types parameter",
+        ECN_CAPABLE => "ECN capable parameter",
+        FORWARD_TSN_SUPPORTED => "forward TSN supported parameter",
+        ADAPTATION_LAYER_INDICATION => "adaptation layer indication parameter",
+        SET_PRIMARY_ADDRESS => "set primary address parameter",
+        _ => "parameter",
+    }
 }
