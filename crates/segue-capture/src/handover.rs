@@ -252,7 +252,7 @@ impl HandoverMeter {
             self.settle();
         }
         HandoverReport {
-            handovers: self.settled.iter().map(Settled::to_handover).collect(),
+            handovers: self.settled.iter().copied().map(Settled::to_handover).collect(),
             totals: self.totals,
         }
     }
@@ -338,7 +338,7 @@ impl HandoverMeter {
 }
 
 impl Settled {
-    fn to_handover(&self) -> Handover {
+    fn to_handover(self) -> Handover {
         Handover {
             time: self.first_new_ns as f64 / 1e9,
             from: self.from,

@@ -197,6 +197,8 @@ impl<W: Write> PcapngWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use segue_wire::sctp::{Chunk, SctpPacket};
+    use segue_wire::{Ipv6Header, Payload};
 
     fn sample() -> Vec<u8> {
         let mut writer = PcapngWriter::new(Vec::new(), "scenario sigma, seed 1").unwrap();
@@ -232,6 +234,31 @@ mod tests {
                 },
             ]
         );
+    }
+
+    #[test]
+    fn typed_packet_is_written_with_checksums_that_parse_again() {
+        let packet = Packet {
+            ip: Ipv6Header {
+                source: "2001:db8:1::1".parse().unwrap(),
+                destination: "2001:db8:2::1".parse().unwrap(),
+                traffic_class: 0,
+                hop_limit: 64,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload: Payload::Sctp(SctpPacket {
+                source_port: 5001,
+                destination_port: 5001,
+                verification_tag: 0x1234_5678,
+                chunks: [Chunk::CookieAck].into_iter().collect(),
+            }),
+        };
+        let mut writer = PcapngWriter::new(Vec::new(), "").unwrap();
+        let eth = writer.interface("cn.eth0", "").unwrap();
+        writer.packet(eth, 7, Direction::Outbound, &packet).unwrap();
+        let file = PcapngFile::parse(&writer.finish().unwrap()).unwrap();
+        assert_eq!(Packet::parse(&file.packets[0].bytes).unwrap(), packet);
     }
 
     #[test]
