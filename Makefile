@@ -77,7 +77,7 @@ test-rust:
 	cargo test --workspace --exclude segue-python --profile checked --locked
 
 test-python:
-	$(BIN)/pytest -ra
+	$(BIN)/pytest -ra tests/python tests/interop
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Run the bulk SCTP scenario in Segue and in ns-2, alternately, and print both and their ratio.
 
-Whole processes are timed, start-up and reading of the scenario included, for both. The runs alternate and swap
-their order every time, so that a machine that slows down or speeds up does so for both; medians are quoted.
-The figure that counts is wall time for the same delivered bytes: a simulator that delivers less has done less.
+Whole processes are timed, start-up and reading of the scenario included, for both. The runs alternate and
+swap their order every time, so that a machine that slows down or speeds up does so for both; medians are
+quoted. The figure that counts is wall time for the same delivered bytes: a simulator that delivers less has
+done less.
 
 What ns-2 delivered is counted in a run of its own, since its counters cost it time (see ns2/bulk_sctp.tcl).
 Standard library only.
@@ -98,7 +99,9 @@ def note_segue(side: Side, output: str) -> None:
     metrics = json.loads(output)
     got = (int(metrics["delivered_bytes"]), int(metrics["packet_hops"]))
     if side.delivered_bytes and got != (side.delivered_bytes, side.packet_hops):
-        raise BenchError(f"Segue: two runs of one seed differ: {got} and {(side.delivered_bytes, side.packet_hops)}")
+        raise BenchError(
+            f"Segue: two runs of one seed differ: {got} and {(side.delivered_bytes, side.packet_hops)}"
+        )
     side.delivered_bytes, side.packet_hops = got
 
 
@@ -145,7 +148,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--json", type=Path, help="also write the measurements to this file")
-    parser.add_argument("segue", nargs="+", help="command that runs the scenario and prints its metrics as JSON")
+    parser.add_argument(
+        "segue", nargs="+", help="command that runs the scenario and prints its metrics as JSON"
+    )
     arguments = parser.parse_args()
     try:
         sides = measure([*arguments.segue, str(SCENARIO)], arguments.repetitions)

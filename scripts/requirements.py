@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Print requirements of pyproject.toml, one a line: `requirements.py build run dev`.
 
-`build` is what the build back end needs, `run` the package's own dependencies, any other name an extra of it. pip can
-install these only together with the package, that is after a build; lints and type checks need them before.
+`build` is what the build back end needs, `run` the package's own dependencies, any other name an extra of it.
+pip can install these only together with the package, that is after a build; lints and type checks need them
+before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""tshark as a judge of our captures: a SIGMA handover, packet by packet, and the judge itself put to the test."""
+"""tshark judges our captures: a SIGMA handover packet by packet; and the judge is put to the test itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ SECTION_HEADER_BLOCK, ENHANCED_PACKET_BLOCK = 0x0A0D0D0A, 6
 ENHANCED_PACKET_HEADER_BYTES = 28
 
 pytestmark = pytest.mark.skipif(
-    tshark.TSHARK is None, reason="tshark is not installed (Debian package tshark): captures are not checked with it"
+    tshark.TSHARK is None,
+    reason="tshark is not installed (Debian package tshark): captures are not checked with it",
 )
 
 

@@ -1,7 +1,8 @@
 """What tshark says about a capture, as a list of complaints.
 
-tshark does not validate SCTP checksums unless told to, and a validation that is off looks like one that passed. So
-every packet must carry an explicit "good": a checksum that is unverified or absent is a complaint like a bad one.
+tshark does not validate SCTP checksums unless told to, and a validation that is off looks like one that
+passed. So every packet must carry an explicit "good": a checksum that is unverified or absent is a complaint
+like a bad one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ ADD_IP_ADDRESS = 0xC001
 DELETE_IP_ADDRESS = 0xC002
 SET_PRIMARY_ADDRESS = 0xC004
 
-# The value is "crc-32c" (or the description, "CRC 32c"). tshark accepts "crc32c" without a word and validates nothing.
+# The value is "crc-32c" (or the description, "CRC 32c"). tshark accepts "crc32c" without a word and validates
+# nothing.
 PREFERENCES = ["-o", "sctp.checksum:crc-32c"]
 FIELDS = [
     "frame.number",
