@@ -12,20 +12,30 @@ fn four_way_handshake_data_and_shutdown() {
     let mut net = Net::symmetric(Config::default(), [1, 1], 1);
     net.connect();
     net.run_for(ms(100));
-    assert_eq!(net.trace(), ["A INIT", "B INIT-ACK", "A COOKIE-ECHO", "B COOKIE-ACK"]);
+    assert_eq!(
+        net.trace(),
+        ["A INIT", "B INIT-ACK", "A COOKIE-ECHO", "B COOKIE-ACK"]
+    );
     assert!(net.has_event(A, &Event::Connected) && net.has_event(B, &Event::Connected));
     net.log.clear();
     net.send(A, 3, Data::Bytes("hello".into()));
     net.run_for(ms(300));
     assert_eq!(net.trace(), ["A DATA", "B SACK"]);
-    assert_eq!(net.log[1].at - net.log[0].at, ms(210), "the SACK is delayed by 200 ms");
+    assert_eq!(
+        net.log[1].at - net.log[0].at,
+        ms(210),
+        "the SACK is delayed by 200 ms"
+    );
     assert_eq!(net.messages[B][0].stream_id, 3);
     assert_eq!(net.messages[B][0].parts[..], [Data::Bytes("hello".into())]);
     assert!(net.has_event(A, &Event::SendersDry));
     net.log.clear();
     net.command(A, |a, now| a.shutdown(now));
     net.run_for(ms(100));
-    assert_eq!(net.trace(), ["A SHUTDOWN", "B SHUTDOWN-ACK", "A SHUTDOWN-COMPLETE"]);
+    assert_eq!(
+        net.trace(),
+        ["A SHUTDOWN", "B SHUTDOWN-ACK", "A SHUTDOWN-COMPLETE"]
+    );
     assert!(net.has_event(A, &Event::Closed) && net.has_event(B, &Event::Closed));
     assert_eq!(net.command_after_close(), None);
 }

@@ -13,7 +13,11 @@ fn every_scenario_gives_the_same_hash_typed_exact_and_again() {
     assert!(scenarios.len() >= 2, "scenarios/ is empty");
     for (path, text) in scenarios {
         // Exact bytes of a 100 Mbit/s minute are a lot of checksums: a few seconds show the same.
-        let short = if path.contains("bulk") { ("duration", "2 s") } else { SHORT };
+        let short = if path.contains("bulk") {
+            ("duration", "2 s")
+        } else {
+            SHORT
+        };
         let typed = metrics(&text, &[short], 5);
         let again = metrics(&text, &[short], 5);
         let exact = metrics(&text, &[short, ("wire", "exact")], 5);
@@ -35,15 +39,25 @@ corrupt = 0.02"#;
     let text = common::one_link("10 Mbit/s", "10 ms", link, "", "");
     let typed = metrics(&text, &[("duration", "30 s")], 3);
     let exact = metrics(&text, &[("duration", "30 s"), ("wire", "exact")], 3);
-    assert!(typed.packets_lost_otherwise > 10 && typed.duplicate_packets > 0, "{typed:?}");
+    assert!(
+        typed.packets_lost_otherwise > 10 && typed.duplicate_packets > 0,
+        "{typed:?}"
+    );
     assert_eq!(typed, exact);
 }
 
 #[test]
 fn another_seed_gives_another_run() {
-    let text = common::one_link("10 Mbit/s", "10 ms", "loss = { model = \"bernoulli\", probability = 0.01 }", "", "");
-    let runs: Vec<String> =
-        (1..4).map(|seed| metrics(&text, &[("duration", "5 s")], seed).event_log_hash).collect();
+    let text = common::one_link(
+        "10 Mbit/s",
+        "10 ms",
+        "loss = { model = \"bernoulli\", probability = 0.01 }",
+        "",
+        "",
+    );
+    let runs: Vec<String> = (1..4)
+        .map(|seed| metrics(&text, &[("duration", "5 s")], seed).event_log_hash)
+        .collect();
     assert!(runs[0] != runs[1] && runs[1] != runs[2]);
 }
 
@@ -51,7 +65,10 @@ fn another_seed_gives_another_run() {
 fn the_hash_is_that_of_another_process() {
     let exe = std::env::current_exe().expect("a test has a path");
     if std::env::var_os("SEGUE_PRINT_HASH").is_some() {
-        let (_, text) = all_scenarios().into_iter().find(|(p, _)| p.ends_with("sigma.toml")).expect("sigma.toml");
+        let (_, text) = all_scenarios()
+            .into_iter()
+            .find(|(p, _)| p.ends_with("sigma.toml"))
+            .expect("sigma.toml");
         eprintln!("hash={}", metrics(&text, &[SHORT], 11).event_log_hash);
         return;
     }
@@ -63,7 +80,10 @@ fn the_hash_is_that_of_another_process() {
                 .output()
                 .expect("the test runs itself");
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            let hash = text.split("hash=").nth(1).and_then(|t| t.split_whitespace().next());
+            let hash = text
+                .split("hash=")
+                .nth(1)
+                .and_then(|t| t.split_whitespace().next());
             hash.unwrap_or_else(|| panic!("no hash in {text}")).to_owned()
         })
         .collect();

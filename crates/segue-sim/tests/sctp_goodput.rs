@@ -16,7 +16,11 @@ fn a_lossless_link_is_filled_up_to_the_headers() {
         let payload = f64::from(((1500 - OVERHEAD as u32) / 4) * 4);
         let expected = rate_bps * payload / (payload + OVERHEAD);
         let ratio = m.throughput_bps / expected;
-        assert!((0.99..=1.0).contains(&ratio), "{rate}: {} of {expected} bit/s", m.throughput_bps);
+        assert!(
+            (0.99..=1.0).contains(&ratio),
+            "{rate}: {} of {expected} bit/s",
+            m.throughput_bps
+        );
     }
 }
 
@@ -34,13 +38,18 @@ fn goodput_under_random_loss_is_what_pftk_says() {
     for p in [0.001, 0.003, 0.01, 0.02, 0.05] {
         let link = format!("queue = \"1000 packets\"\nloss = {{ model = \"bernoulli\", probability = {p} }}");
         let text = one_link("10 Mbit/s", "20 ms", &link, sctp, "");
-        let mut goodputs: Vec<f64> =
-            (1..=5).map(|seed| metrics(&text, &[("duration", "300 s")], seed).throughput_bps).collect();
+        let mut goodputs: Vec<f64> = (1..=5)
+            .map(|seed| metrics(&text, &[("duration", "300 s")], seed).throughput_bps)
+            .collect();
         goodputs.sort_by(f64::total_cmp);
         let payload = f64::from(((1500 - OVERHEAD as u32) / 4) * 4);
         let link_limit = 10e6 * payload / 1500.0;
         let expected = (pftk(p, 0.0412, 1.0, 2.0) * payload * 8.0).min(link_limit);
         let ratio = goodputs[2] / expected;
-        assert!((0.8..=1.2).contains(&ratio), "p {p}: {:.0} against {expected:.0} bit/s: {ratio:.2}", goodputs[2]);
+        assert!(
+            (0.8..=1.2).contains(&ratio),
+            "p {p}: {:.0} against {expected:.0} bit/s: {ratio:.2}",
+            goodputs[2]
+        );
     }
 }

@@ -20,7 +20,10 @@ pub fn address(host: usize, n: u16) -> Ipv6Addr {
 }
 
 pub fn local(host: usize, n: u16) -> LocalAddress {
-    LocalAddress { interface: InterfaceId(n as u8), address: address(host, n) }
+    LocalAddress {
+        interface: InterfaceId(n as u8),
+        address: address(host, n),
+    }
 }
 
 pub fn at(seconds: f64) -> Instant {
@@ -135,19 +138,25 @@ impl Net {
     }
 
     pub fn association(&self, host: usize) -> &Association {
-        self.ends[host].association(self.ids[host].expect("no association")).expect("association gone")
+        self.ends[host]
+            .association(self.ids[host].expect("no association"))
+            .expect("association gone")
     }
 
     pub fn command<R>(&mut self, host: usize, f: impl FnOnce(&mut Association, Instant) -> R) -> R {
         let id = self.ids[host].expect("no association");
         let now = self.now;
-        let result = f(self.ends[host].association_mut(id).expect("association gone"), now);
+        let result = f(
+            self.ends[host].association_mut(id).expect("association gone"),
+            now,
+        );
         self.drain();
         result
     }
 
     pub fn send(&mut self, host: usize, stream: u16, data: Data) {
-        self.command(host, |a, now| a.send(now, stream, 0, false, data)).expect("send");
+        self.command(host, |a, now| a.send(now, stream, 0, false, data))
+            .expect("send");
     }
 
     pub fn inject(&mut self, host: usize, packet: Packet) {
@@ -187,7 +196,11 @@ impl Net {
     }
 
     fn depart(&mut self, from: usize, transmit: Transmit) {
-        let mut departure = Departure { at: self.now, from, packet: transmit.packet };
+        let mut departure = Departure {
+            at: self.now,
+            from,
+            packet: transmit.packet,
+        };
         let fate = (self.rule)(&departure);
         for delay in fate {
             let packet = match &mut self.corrupt {
@@ -205,8 +218,10 @@ impl Net {
                 }
             };
             self.sequence += 1;
-            self.in_flight
-                .insert((self.now + delay, self.sequence), (1 - from, transmit.interface, packet));
+            self.in_flight.insert(
+                (self.now + delay, self.sequence),
+                (1 - from, transmit.interface, packet),
+            );
         }
         if self.keep_log {
             departure.at = self.now;
@@ -254,7 +269,10 @@ impl Net {
 
     /// The chunk names of every packet that left, with its sender.
     pub fn trace(&self) -> Vec<String> {
-        self.log.iter().map(|d| format!("{} {}", ["A", "B"][d.from], names(d.sctp()).join(" "))).collect()
+        self.log
+            .iter()
+            .map(|d| format!("{} {}", ["A", "B"][d.from], names(d.sctp()).join(" ")))
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::loss::LossModel;
 use segue_proto::Duration;
 use segue_proto::l2::{Latency, LossDetection};
 use segue_proto::sctp::{CwndCredit, Profile, RetransmitTo, SackRoute};
-use segue_proto::units::{BitRate, Bytes, Metres, QueueLimit, Speed};
+use segue_proto::units::{BitRate, Bytes, Coordinate, Metres, QueueLimit, Speed};
 use serde::{Deserialize, Serialize};
 
 /// A whole scenario.
@@ -208,13 +208,13 @@ pub struct MobileSection {
     #[serde(default)]
     pub pattern: Pattern,
     /// Where it begins: x and y.
-    pub from: [Metres; 2],
+    pub from: [Coordinate; 2],
     /// Where it goes; for `waypoints` use `points`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<[Metres; 2]>,
+    pub to: Option<[Coordinate; 2]>,
     /// Where it goes, in order, with pattern `waypoints`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub points: Vec<[Metres; 2]>,
+    pub points: Vec<[Coordinate; 2]>,
     /// Speed.
     pub speed: Speed,
     /// When it starts to move.
@@ -360,7 +360,7 @@ pub struct CellEntry {
     /// The access router.
     pub router: String,
     /// Where its antenna stands: x and y.
-    pub position: [Metres; 2],
+    pub position: [Coordinate; 2],
     /// Reach.
     pub radius: Metres,
     /// Radio channel: cells with the same number share one medium.

@@ -4,7 +4,7 @@ use super::model::{ApplicationKind, CellEntry, MobileSection, Pattern, ScenarioF
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::l2::Latency;
-use segue_proto::units::Metres;
+use segue_proto::units::Coordinate;
 
 /// A key with what was expected of it.
 pub(super) struct Problem {
@@ -377,7 +377,7 @@ fn applications(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(crate) fn point(p: [Metres; 2]) -> Point {
+pub(crate) fn point(p: [Coordinate; 2]) -> Point {
     Point {
         x: p[0].metres(),
         y: p[1].metres(),

@@ -36,16 +36,25 @@ to = "b"
 
 /// Runs a scenario text with overrides.
 pub fn metrics(text: &str, overrides: &[(&str, &str)], seed: u64) -> Metrics {
-    let overrides: Vec<_> = overrides.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
     let scenario = Scenario::from_toml(text, "test", &overrides).unwrap_or_else(|e| panic!("{e}"));
-    let options = RunOptions { seed: Some(seed), ..RunOptions::default() };
+    let options = RunOptions {
+        seed: Some(seed),
+        ..RunOptions::default()
+    };
     run(&scenario, options).unwrap_or_else(|e| panic!("{e}")).metrics
 }
 
 /// Every scenario file of the repository: path and text.
 pub fn all_scenarios() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"))];
+    let mut folders = vec![std::path::PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios"
+    ))];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("the scenarios folder exists") {
             let path = entry.expect("readable").path();
