@@ -57,7 +57,7 @@ fn run_until(
     Ok(conclude(scenario, seed, network))
 }
 
-fn conclude(scenario: &Scenario, seed: u64, network: Network) -> RunOutput {
+fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let duration_s = scenario.file().duration.as_secs_f64();
     let (mut delivered_bytes, mut corrupt_messages, mut timeouts) = (0, 0, 0);
     for node in &network.nodes {
