@@ -8,20 +8,14 @@ use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
 use segue_proto::random::Stream;
+use segue_proto::units::{BitRate, QueueLimit};
 use segue_proto::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Room for waiting packets. The packet being sent is not counted, as in ns-2.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QueueLimit {
-    /// Number of packets.
-    Packets(u32),
-    /// Bytes of IPv6 packets.
-    Bytes(u64),
-}
-
 /// How waiting packets are served.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Service {
     /// Departure worked out on arrival: constant rate, one event per packet.
     #[default]
@@ -33,11 +27,11 @@ pub enum Service {
 /// What a link does to the packets on it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkConfig {
-    /// Rate, bit/s of IPv6 packets.
-    pub rate_bps: u64,
+    /// Rate of IPv6 packets.
+    pub rate: BitRate,
     /// Propagation delay.
     pub delay: Duration,
-    /// Waiting room.
+    /// Waiting room; the packet being sent is not counted, as in ns-2.
     pub queue: QueueLimit,
     /// Random loss.
     pub loss: LossModel,
@@ -292,38 +286,29 @@ impl Link {
     /// waiting room.
     fn has_room(&self, queued: usize, sending: u32, length: u32) -> bool {
         match self.config.queue {
-            QueueLimit::Packets(n) => queued - 1 < n as usize,
-            QueueLimit::Bytes(n) => self.queued_bytes - u64::from(sending) + u64::from(length) <= n,
+            QueueLimit::Packets(n) => (queued as u64) - 1 < n.count(),
+            QueueLimit::Bytes(n) => self.queued_bytes - u64::from(sending) + u64::from(length) <= n.bytes(),
         }
     }
 
     fn transmission_time(&mut self, length: u32) -> Duration {
         if self.cached_time.0 != length {
-            self.cached_time = (
-                length,
-                transmission_time(u64::from(length) * 8, self.config.rate_bps),
-            );
+            self.cached_time = (length, self.config.rate.time_for(u64::from(length)));
         }
         self.cached_time.1
     }
 }
 
-/// Time to send `bits` at `rate_bps`, rounded up to the next nanosecond.
-#[must_use]
-pub fn transmission_time(bits: u64, rate_bps: u64) -> Duration {
-    let ns = (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(rate_bps.max(1)));
-    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use segue_proto::units::Packets;
 
     fn config(service: Service) -> LinkConfig {
         LinkConfig {
-            rate_bps: 1_000_000,
+            rate: BitRate::from_bits_per_second(1_000_000),
             delay: Duration::from_millis(10),
-            queue: QueueLimit::Packets(3),
+            queue: QueueLimit::Packets(Packets::new(3)),
             loss: LossModel::Bernoulli { probability: 0.1 },
             jitter: Duration::from_millis(2),
             reorder: false,

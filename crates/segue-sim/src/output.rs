@@ -14,6 +14,9 @@ pub struct RunOptions {
     pub pcap: bool,
 }
 
+/// Name and content of a pcapng file.
+pub type CaptureFile = (String, Vec<u8>);
+
 /// Result of a run.
 #[derive(Debug)]
 pub struct RunOutput {
@@ -22,7 +25,7 @@ pub struct RunOutput {
     /// Tables, if asked for.
     pub trace: Option<Trace>,
     /// pcapng files as (file name, bytes), if asked for.
-    pub captures: Vec<(String, Vec<u8>)>,
+    pub captures: Vec<CaptureFile>,
     /// The scenario as run, overrides applied, as canonical TOML.
     pub scenario_toml: String,
 }
@@ -59,6 +62,8 @@ pub struct Metrics {
     pub throughput_bps: f64,
     /// Useful bytes delivered to the application.
     pub delivered_bytes: u64,
+    /// Messages whose content was not what was sent: must be zero.
+    pub corrupt_messages: u64,
     /// Data packets sent by the data sender, retransmissions included.
     pub packets_sent: u64,
     /// Of them, retransmissions.
@@ -73,7 +78,7 @@ pub struct Metrics {
     pub duplicate_packets: u64,
     /// T3-rtx expiries of the data sender.
     pub timeouts: u64,
-    /// SHA-256 over the event log, hexadecimal.
+    /// XXH3-128 over the event log, hexadecimal.
     pub event_log_hash: String,
     /// Events in the log.
     pub events: u64,

@@ -8,18 +8,17 @@
 use crate::scheduler::{Event, Scheduler};
 use crate::store::PacketRef;
 use segue_proto::random::Stream;
+use segue_proto::units::BitRate;
 use segue_proto::{Duration, Instant};
 use std::collections::VecDeque;
-
-use crate::link::transmission_time;
 
 /// Timing and sizes of a channel. Defaults are those of IEEE 802.11b with the long preamble.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChannelConfig {
-    /// Rate of unicast frames, bit/s.
-    pub rate_bps: u64,
-    /// Rate of beacons, multicast frames and acknowledgements, bit/s.
-    pub basic_rate_bps: u64,
+    /// Rate of unicast frames.
+    pub rate: BitRate,
+    /// Rate of beacons, multicast frames and acknowledgements.
+    pub basic_rate: BitRate,
     /// Slot time.
     pub slot: Duration,
     /// Short inter-frame space.
@@ -45,8 +44,8 @@ pub struct ChannelConfig {
 impl Default for ChannelConfig {
     fn default() -> Self {
         Self {
-            rate_bps: 11_000_000,
-            basic_rate_bps: 1_000_000,
+            rate: BitRate::from_bits_per_second(11_000_000),
+            basic_rate: BitRate::from_bits_per_second(1_000_000),
             slot: Duration::from_micros(20),
             sifs: Duration::from_micros(10),
             difs: Duration::from_micros(50),
@@ -223,17 +222,16 @@ impl Channel {
     #[must_use]
     pub fn air_time(&self, frame: &Frame) -> Duration {
         let c = &self.config;
-        let bits = |bytes: u32| u64::from(bytes) * 8;
         match frame {
             Frame::Unicast { length, .. } => {
                 c.preamble
-                    + transmission_time(bits(c.overhead_bytes + length), c.rate_bps)
+                    + c.rate.time_for(u64::from(c.overhead_bytes + length))
                     + c.sifs
                     + c.preamble
-                    + transmission_time(bits(c.ack_bytes), c.basic_rate_bps)
+                    + c.basic_rate.time_for(u64::from(c.ack_bytes))
             }
             Frame::Broadcast { length, .. } | Frame::Beacon { length, .. } => {
-                c.preamble + transmission_time(bits(c.overhead_bytes + length), c.basic_rate_bps)
+                c.preamble + c.basic_rate.time_for(u64::from(c.overhead_bytes + length))
             }
         }
     }

@@ -33,7 +33,7 @@ impl PacketStore {
     pub fn insert(&mut self, packet: Packet) -> PacketRef {
         let id = self.next_id;
         self.next_id += 1;
-        let length = 0;
+        let length = packet.buffer_len() as u32;
         self.place(Stored {
             packet,
             id,

@@ -1,4 +1,5 @@
-//! The Internet checksum (RFC 1071) with the IPv6 pseudo-header (RFC 8200 section 8.1), and CRC32c (RFC 9260 appendix A).
+//! The Internet checksum (RFC 1071) with the IPv6 pseudo-header (RFC 8200 section 8.1), and CRC32c (RFC 9260
+//! appendix A).
 
 use core::net::Ipv6Addr;
 

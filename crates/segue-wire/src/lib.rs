@@ -5,6 +5,8 @@
 //! anything malformed is a [`ParseError`]. Simulated hops pass the typed value and never serialise it, unless a
 //! scenario asks for `wire = "exact"`.
 
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 pub mod checksum;
 pub mod dhcpv6;
 pub mod error;
@@ -23,3 +25,6 @@ pub use ipv6::{ExtensionHeader, Ipv6Header};
 pub use packet::{Packet, Payload};
 pub use payload::{Data, synthetic_byte};
 pub use serial::{AsconfSerial, Ssn, Tsn};
+
+#[cfg(test)]
+mod tests;

@@ -188,7 +188,8 @@ impl Payload {
         }
     }
 
-    /// Parses the payload that `next_header` announced. What follows "no next header" is ignored (RFC 8200 section 4.7).
+    /// Parses the payload that `next_header` announced. What follows "no next header" is ignored (RFC 8200
+    /// section 4.7).
     ///
     /// # Errors
     /// If the payload is truncated or malformed, or its checksum is wrong.

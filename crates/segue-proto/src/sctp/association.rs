@@ -1,25 +1,175 @@
-//! One association: its user's interface.
+//! One association: its state, its user's interface, and its timers.
+//!
+//! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
+//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `asconf_request`, `asconf_answer`, `shutdown`.
 
-use super::{AddressError, Counters, Message, PathSnapshot, SendError};
-use crate::contract::LocalAddress;
+use super::asconf_answer::AsconfAnswers;
+use super::asconf_request::AsconfRequests;
+use super::inbound::Received;
+use super::outbound::{DATA_HEADER, Outbound};
+use super::path::{Destination, Path};
+use super::reassembly::Reassembly;
+use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
+use crate::congestion::{CongestionControl, WindowRules};
+use crate::contract::{LocalAddress, Transmit};
+use crate::random::SecretRng;
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
-use segue_wire::Data;
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use segue_wire::sctp::{Chunk, ErrorCause};
+use segue_wire::{Data, Tsn};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// IPv6 header and SCTP common header, bytes.
+pub(super) const PACKET_HEADERS: u32 = 40 + 12;
+
+/// State of an association (RFC 9260 section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    CookieWait,
+    CookieEchoed,
+    Established,
+    ShutdownPending,
+    ShutdownSent,
+    ShutdownReceived,
+    ShutdownAckSent,
+    Closed,
+}
+
+/// Whether an address of ours may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LocalState {
+    InUse,
+    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
+    Adding,
+    /// Deletion asked for: no longer a source.
+    Deleting,
+}
+
+/// An address of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Local {
+    pub address: LocalAddress,
+    pub state: LocalState,
+}
+
+/// A packet of control chunks waiting to be sent.
+#[derive(Debug)]
+pub(super) struct ControlPacket {
+    /// Source; the route's address if none.
+    pub source: Option<LocalAddress>,
+    pub destination: Ipv6Addr,
+    pub verification_tag: u32,
+    pub chunks: SmallVec<[Chunk; 1]>,
+}
 
 /// An association with a peer.
 pub struct Association {
-    route: LocalAddress,
-    primary: Ipv6Addr,
+    pub(super) config: Config,
+    pub(super) state: State,
+    pub(super) local_port: u16,
+    pub(super) peer_port: u16,
+    pub(super) local_tag: u32,
+    pub(super) peer_tag: u32,
+    pub(super) rng: ChaCha8Rng,
+    pub(super) counters: Counters,
+    pub(super) events: VecDeque<Event>,
+    pub(super) control: VecDeque<ControlPacket>,
+
+    // addresses
+    pub(super) local: SmallVec<[Local; 2]>,
+    /// Where the routing table points.
+    pub(super) route: LocalAddress,
+    /// The source of everything but ASCONF: `route`, unless that is still being added.
+    pub(super) source: LocalAddress,
+    pub(super) destinations: SmallVec<[Destination; 2]>,
+    pub(super) primary: usize,
+    /// Destination that new data goes to: the primary while it is usable.
+    pub(super) current: usize,
+    pub(super) paths: SmallVec<[Path; 2]>,
+    pub(super) association_error_count: u32,
+    /// ssthresh of a path that begins: the peer's window as its INIT or INIT ACK advertised it.
+    pub(super) initial_ssthresh: u32,
+
+    // sending
+    pub(super) outbound: Outbound,
+    pub(super) outbound_streams: u16,
+    pub(super) peer_rwnd: u32,
+    /// Largest user data of a DATA chunk.
+    pub(super) max_data: u32,
+    pub(super) rules: WindowRules,
+    /// Packets that may still be sent at this opportunity (Max.Burst).
+    pub(super) burst: u32,
+    /// Packets of marked chunks to be sent whatever cwnd says (E3 and section 7.2.4).
+    pub(super) forced_retransmissions: u32,
+    pub(super) fast_recovery_exit: Option<Tsn>,
+    pub(super) window_probe: WindowProbe,
+    /// Bytes that a refused `send` waits for.
+    pub(super) wanted_space: Option<usize>,
+
+    // receiving
+    pub(super) received: Received,
+    pub(super) reassembly: Reassembly,
+    pub(super) inbound_streams: u16,
+    pub(super) readable_announced: bool,
+    /// Packets with DATA since the last SACK.
+    pub(super) unacknowledged_packets: u32,
+    pub(super) sack_now: bool,
+    /// a_rwnd last advertised, less what arrived since.
+    pub(super) advertised_rwnd: u32,
+    /// Where the last DATA came from, and to.
+    pub(super) reply_to: Ipv6Addr,
+    pub(super) arrived_at: Ipv6Addr,
+
+    // handshake
+    pub(super) cookie: Bytes,
+    pub(super) init_errors: Vec<ErrorCause>,
+    pub(super) cookie_preservative: Option<u32>,
+    pub(super) handshake_retransmissions: u32,
+    /// Which destination the INIT goes to.
+    pub(super) handshake_destination: usize,
+
+    // dynamic addresses
+    pub(super) peer_supports_asconf: bool,
+    pub(super) asconf: AsconfRequests,
+    pub(super) asconf_answers: AsconfAnswers,
+
+    // timers; T3-rtx and heartbeats are kept by path and destination
+    pub(super) t1: Option<Instant>,
+    pub(super) t2_shutdown: Option<Instant>,
+    pub(super) t5_shutdown_guard: Option<Instant>,
+    pub(super) sack_timer: Option<Instant>,
+    pub(super) window_probe_timer: Option<Instant>,
+}
+
+/// Probing of a closed peer window (RFC 9260 section 6.1 rule A).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct WindowProbe {
+    /// A probe may be sent now.
+    pub allowed: bool,
+    /// The probe that is out.
+    pub tsn: Option<Tsn>,
+    /// A SACK arrived while it was out: the peer is alive.
+    pub answered: bool,
 }
 
 impl Association {
     /// Whether data can be exchanged.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        false
+        self.state == State::Established
     }
-    /// Sends a user message.
+
+    /// Whether the association has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// Sends a user message; before the association is up it is kept.
     ///
     /// # Errors
     /// [`SendError`]: nothing was taken.
@@ -31,112 +181,429 @@ impl Association {
         unordered: bool,
         data: Data,
     ) -> Result<(), SendError> {
-        let _ = (now, stream_id, payload_protocol_id, unordered, data);
-        Err(SendError::Closing)
+        let _ = now;
+        match self.state {
+            State::CookieWait | State::CookieEchoed | State::Established => {}
+            _ => return Err(SendError::Closing),
+        }
+        if data.is_empty() {
+            return Err(SendError::Empty);
+        }
+        if stream_id >= self.outbound_streams {
+            return Err(SendError::NoSuchStream);
+        }
+        if data.len() > self.config.send_buffer as usize {
+            return Err(SendError::TooLong);
+        }
+        if data.len() > self.send_space() {
+            self.wanted_space = Some(data.len());
+            return Err(SendError::BufferFull);
+        }
+        if !self.outbound.has_unsent() {
+            self.open_burst();
+        }
+        self.outbound
+            .push(stream_id, payload_protocol_id, unordered, data);
+        Ok(())
     }
+
     /// Room in the send buffer, bytes.
     #[must_use]
     pub fn send_space(&self) -> usize {
-        0
+        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered)
     }
+
     /// User bytes that fit one DATA chunk.
     #[must_use]
     pub fn max_message_in_one_chunk(&self) -> u32 {
-        0
+        self.max_data
     }
+
     /// The next message received; opens the receive window again.
     pub fn recv(&mut self) -> Option<Message> {
-        None
+        let Some(message) = self.reassembly.pop() else {
+            self.readable_announced = false;
+            return None;
+        };
+        self.consider_window_update();
+        Some(message)
     }
-    /// Closes gracefully once everything sent was acknowledged.
-    pub fn shutdown(&mut self, now: Instant) {
-        let _ = now;
-    }
-    /// Ends the association at once.
-    pub fn abort(&mut self, now: Instant, reason: Bytes) {
-        let _ = (now, reason);
-    }
-    /// Asks the peer to add an address of ours.
+
+    /// Asks the peer to add an address of ours. The ASCONF goes out over the route; if that is the new address
+    /// itself, from there.
     ///
     /// # Errors
     /// See [`AddressError`].
     pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        let _ = (now, address);
-        Err(AddressError::NotPossible)
+        self.request_add(now, address)
     }
-    /// Asks the peer to delete an address of ours.
+
+    /// Asks the peer to delete an address of ours. It is no source from now on.
     ///
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = (now, address);
-        Err(AddressError::NotPossible)
+        self.request_delete(now, address)
     }
+
     /// Asks the peer to make an address of ours its primary path.
     ///
     /// # Errors
     /// See [`AddressError`].
     pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = (now, address);
-        Err(AddressError::NotPossible)
+        self.request_primary(now, address)
     }
+
     /// Whether an ASCONF waits for its answer, or requests wait for their turn.
     #[must_use]
     pub fn asconf_outstanding(&self) -> bool {
-        false
+        self.asconf.is_busy()
     }
-    /// Sends from `address` from now on.
+
+    /// Sends from `address` from now on. An address that is still being added carries ASCONF only, until the peer has
+    /// granted it (RFC 5061 section 5.3, F1); everything else goes on from the former one until then.
     ///
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = (now, address);
-        Err(AddressError::NotPossible)
+        let _ = now;
+        let local = self
+            .local
+            .iter()
+            .find(|l| l.address.address == address)
+            .ok_or(AddressError::BadAddress)?;
+        if local.state == LocalState::Deleting {
+            return Err(AddressError::BadAddress);
+        }
+        self.route = local.address;
+        self.update_source();
+        Ok(())
     }
+
     /// The local address that packets are sent from.
     #[must_use]
     pub fn route(&self) -> LocalAddress {
         self.route
     }
+
     /// Makes `destination` the primary path.
     ///
     /// # Errors
-    /// See [`AddressError`].
+    /// [`AddressError::BadAddress`] if the peer has no such address.
     pub fn set_primary_path(&mut self, now: Instant, destination: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = (now, destination);
-        Err(AddressError::NotPossible)
+        let _ = now;
+        let index = self
+            .destination_index(destination)
+            .ok_or(AddressError::BadAddress)?;
+        self.make_primary(index);
+        Ok(())
     }
+
     /// The primary path's destination.
     #[must_use]
     pub fn primary_path(&self) -> Ipv6Addr {
-        self.primary
+        self.destinations[self.primary].address
     }
-    /// All paths as they are now.
+
+    /// All (source, destination) pairs that have been used, as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathSnapshot> {
-        core::iter::empty()
+        self.paths.iter().filter(|p| p.in_use).map(|p| {
+            let index = usize::from(p.destination.0);
+            let d = &self.destinations[index];
+            PathSnapshot {
+                source: p.source.address,
+                destination: d.address,
+                primary: index == self.primary && p.source == self.source,
+                state: d.state,
+                cwnd: p.window.cwnd(),
+                ssthresh: p.window.ssthresh(),
+                flightsize: p.flightsize,
+                srtt: p.rtt.srtt(),
+                rto: p.rtt.rto(),
+                error_count: d.error_count,
+            }
+        })
     }
+
     /// Counters since the association began.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        Counters::default()
+        self.counters
     }
+
     /// Addresses of ours.
     pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        core::iter::once(self.route)
+        self.local.iter().map(|l| l.address)
     }
+
+    /// Port of the peer.
+    #[must_use]
+    pub fn peer_port(&self) -> u16 {
+        self.peer_port
+    }
+
+    /// Streams that `send` may name: `0..outbound_streams`.
+    #[must_use]
+    pub fn outbound_streams(&self) -> u16 {
+        self.outbound_streams
+    }
+
+    /// Whether everything given to `send` was acknowledged.
+    #[must_use]
+    pub fn is_sender_dry(&self) -> bool {
+        self.outbound.is_empty()
+    }
+
     /// Receive window offered now, bytes.
     #[must_use]
     pub fn a_rwnd(&self) -> u32 {
-        0
+        self.config
+            .receive_buffer
+            .saturating_sub(u32::try_from(self.reassembly.buffered).unwrap_or(u32::MAX))
     }
+
     /// Room left in the peer's receive window, bytes.
     #[must_use]
     pub fn peer_rwnd(&self) -> u32 {
-        0
+        self.peer_rwnd
     }
-    /// Bytes sent and not yet acknowledged.
+
+    /// User bytes sent and not yet acknowledged; those marked for retransmission are not counted.
     #[must_use]
     pub fn outstanding_bytes(&self) -> u32 {
-        0
+        self.outbound.outstanding_bytes
+    }
+}
+
+/// What a new association is made of.
+pub(super) struct Setup<'a> {
+    pub config: &'a Config,
+    pub state: State,
+    pub local_port: u16,
+    pub peer_port: u16,
+    pub local_tag: u32,
+    pub local_initial_tsn: Tsn,
+    pub local: &'a [LocalAddress],
+    pub route: LocalAddress,
+    pub peer_addresses: &'a [Ipv6Addr],
+    /// How many of `peer_addresses`, from the front, are confirmed.
+    pub confirmed: usize,
+}
+
+impl Association {
+    pub(super) fn new(now: Instant, setup: &Setup<'_>, secrets: &mut dyn SecretRng) -> Self {
+        let config = setup.config.clone();
+        let mut seed = [0; 32];
+        secrets.fill(&mut seed);
+        let room = config.mtu.saturating_sub(PACKET_HEADERS);
+        let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
+        let max_data = config
+            .max_chunk_data
+            .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
+        let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+        let mut association = Self {
+            state: setup.state,
+            local_port: setup.local_port,
+            peer_port: setup.peer_port,
+            local_tag: setup.local_tag,
+            peer_tag: 0,
+            rng: ChaCha8Rng::from_seed(seed),
+            counters: Counters::default(),
+            events: VecDeque::new(),
+            control: VecDeque::new(),
+            local: setup
+                .local
+                .iter()
+                .map(|&address| Local {
+                    address,
+                    state: LocalState::InUse,
+                })
+                .collect(),
+            route: setup.route,
+            source: setup.route,
+            destinations: SmallVec::new(),
+            primary: 0,
+            current: 0,
+            paths: SmallVec::new(),
+            association_error_count: 0,
+            initial_ssthresh: 0,
+            outbound: Outbound::new(setup.local_initial_tsn, max_data),
+            outbound_streams: config.outbound_streams,
+            peer_rwnd: 0,
+            max_data,
+            rules,
+            burst: 0,
+            forced_retransmissions: 0,
+            fast_recovery_exit: None,
+            window_probe: WindowProbe::default(),
+            wanted_space: None,
+            received: Received::new(Tsn(0)),
+            reassembly: Reassembly::new(Tsn(0)),
+            inbound_streams: config.max_inbound_streams,
+            readable_announced: false,
+            unacknowledged_packets: 0,
+            sack_now: false,
+            advertised_rwnd: config.receive_buffer,
+            reply_to: Ipv6Addr::UNSPECIFIED,
+            arrived_at: setup.route.address,
+            cookie: Bytes::new(),
+            init_errors: Vec::new(),
+            cookie_preservative: None,
+            handshake_retransmissions: 0,
+            handshake_destination: 0,
+            peer_supports_asconf: false,
+            asconf: AsconfRequests::new(setup.local_initial_tsn),
+            asconf_answers: AsconfAnswers::default(),
+            t1: None,
+            t2_shutdown: None,
+            t5_shutdown_guard: None,
+            sack_timer: None,
+            window_probe_timer: None,
+            config,
+        };
+        for (i, &address) in setup.peer_addresses.iter().enumerate() {
+            association.add_destination(now, address, i < setup.confirmed);
+        }
+        association
+    }
+
+    /// Whether nothing of a closed association is left to be told or taken.
+    pub(super) fn is_done(&self) -> bool {
+        self.state == State::Closed
+            && self.events.is_empty()
+            && self.control.is_empty()
+            && !self.reassembly.has_ready()
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The earliest timer.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        if self.state == State::Closed {
+            return None;
+        }
+        let own = [
+            self.t1,
+            self.t2_shutdown,
+            self.t5_shutdown_guard,
+            self.sack_timer,
+            self.window_probe_timer,
+            self.asconf.t4_rto(),
+        ];
+        let mut earliest = Instant::MAX;
+        for timer in own.into_iter().flatten() {
+            earliest = earliest.min(timer);
+        }
+        for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
+            earliest = earliest.min(timer);
+        }
+        for destination in self.destinations.iter().filter(|d| d.in_use) {
+            if let Some(sent) = &destination.heartbeat {
+                earliest = earliest.min(sent.expires);
+            }
+            if let Some(due) = destination.heartbeat_due {
+                earliest = earliest.min(due);
+            }
+        }
+        (earliest != Instant::MAX).then_some(earliest)
+    }
+
+    /// Works off the timers that are due.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        let due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
+        if due(self.t1) {
+            self.on_t1(now);
+        }
+        if due(self.t5_shutdown_guard) {
+            self.on_t5(now);
+        }
+        if due(self.t2_shutdown) {
+            self.on_t2(now);
+        }
+        if due(self.sack_timer) {
+            self.sack_timer = None;
+            self.sack_now = true;
+        }
+        if due(self.window_probe_timer) {
+            self.window_probe_timer = None;
+            self.window_probe.allowed = true;
+            self.open_burst();
+        }
+        for i in 0..self.paths.len() {
+            if self.state != State::Closed && due(self.paths[i].t3_rtx) {
+                self.on_t3(now, i);
+            }
+        }
+        if self.state != State::Closed && due(self.asconf.t4_rto()) {
+            self.on_t4(now);
+        }
+        for i in 0..self.destinations.len() {
+            if self.state == State::Closed {
+                return;
+            }
+            self.on_heartbeat_timers(now, i);
+        }
+    }
+
+    /// The next packet to send.
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(control) = self.control.pop_front() {
+            return Some(self.control_transmit(control));
+        }
+        if self.state == State::Closed {
+            return None;
+        }
+        self.poll_sack_or_data(now)
+    }
+
+    pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
+        let source = control.source.unwrap_or(self.source);
+        self.transmit(
+            source,
+            control.destination,
+            control.verification_tag,
+            control.chunks,
+        )
+    }
+
+    /// Queues a packet of one control chunk with the peer's tag.
+    pub(super) fn queue_control(&mut self, destination: Ipv6Addr, chunk: Chunk) {
+        self.control.push_back(ControlPacket {
+            source: None,
+            destination,
+            verification_tag: self.peer_tag,
+            chunks: SmallVec::from_buf([chunk]),
+        });
+    }
+
+    /// Ends the association: timers stop and queues are dropped; control packets already queued still go out.
+    pub(super) fn close(&mut self, event: Event) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.state = State::Closed;
+        self.outbound.clear();
+        for path in &mut self.paths {
+            path.clear_flight();
+        }
+        self.asconf.clear();
+        self.t1 = None;
+        self.t2_shutdown = None;
+        self.t5_shutdown_guard = None;
+        self.sack_timer = None;
+        self.window_probe_timer = None;
+        self.events.push_back(event);
+    }
+
+    /// A secret random number.
+    pub(super) fn secret_u64(&mut self) -> u64 {
+        self.rng.next_u64()
+    }
+
+    /// A new opportunity to send (Max.Burst, RFC 9260 section 6.1 rule D).
+    pub(super) fn open_burst(&mut self) {
+        self.burst = self.config.max_burst.unwrap_or(u32::MAX);
     }
 }

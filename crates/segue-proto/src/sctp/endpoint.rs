@@ -1,110 +1,539 @@
-//! All associations of a host on one local port.
+//! All associations of a host on one local port: which of them a packet is for, and what to do with one that is for
+//! none (RFC 9260 sections 5.1, 5.2, 8.4).
 
-use super::{Association, AssociationId, Config, Event};
+use super::association::{Association, Setup, State};
+use super::cookie::{Cookie, CookieError, CookieKey};
+use super::handshake::{PeerParameters, init_ack, is_acceptable};
+use super::transmit::transmit;
+use super::{AssociationId, Config, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
-use segue_wire::Packet;
+use segue_wire::sctp::{Chunk, ErrorCause, Init, SctpPacket};
+use segue_wire::{Packet, Payload, Tsn};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
 
 /// Packets that reached no association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndpointCounters {
     /// Packets out of the blue (RFC 9260 section 8.4).
     pub out_of_the_blue: u64,
-    /// Packets refused: malformed, wrong verification tag, bad or stale cookie.
+    /// Packets refused: malformed, for another port, with a bad or stale cookie.
     pub refused: u64,
 }
 
 /// All associations of a host on one local port.
+///
+/// Drain `poll_transmit` and `poll_event` after every other call, commands to an association included; then ask
+/// `poll_timeout`.
 pub struct Endpoint {
     config: Config,
     port: u16,
     secrets: Box<dyn SecretRng>,
+    cookie_key: CookieKey,
     local: Vec<LocalAddress>,
     listening: bool,
-    associations: Vec<(AssociationId, Box<Association>)>,
+    /// By ascending id.
+    slots: Vec<Slot>,
+    next_id: u32,
+    /// Slot that the last packet was for: most packets are for the same one again.
+    last_slot: usize,
+    /// Answers to packets out of the blue.
+    answers: VecDeque<Transmit>,
+    /// Associations touched since they were last drained.
+    to_transmit: VecDeque<AssociationId>,
+    to_notify: VecDeque<AssociationId>,
     counters: EndpointCounters,
 }
 
+struct Slot {
+    id: AssociationId,
+    association: Box<Association>,
+    queued_transmit: bool,
+    queued_notify: bool,
+}
+
+/// Addresses and interface of a packet that arrived.
+#[derive(Clone, Copy)]
+struct Arrived {
+    now: Instant,
+    interface: InterfaceId,
+    from: Ipv6Addr,
+    to: Ipv6Addr,
+    from_port: u16,
+    tag: u32,
+}
+
 impl Endpoint {
-    /// An endpoint on the local `port`; `secrets` supplies tags, initial TSNs and the cookie key.
+    /// An endpoint on the local `port`; `secrets` supplies tags, initial TSNs, nonces and the cookie key.
     #[must_use]
-    pub fn new(config: Config, port: u16, secrets: Box<dyn SecretRng>) -> Self {
+    pub fn new(config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
+        let mut cookie_key = [0; 32];
+        secrets.fill(&mut cookie_key);
         Self {
             config,
             port,
             secrets,
+            cookie_key,
             local: Vec::new(),
             listening: false,
-            associations: Vec::new(),
+            slots: Vec::new(),
+            next_id: 0,
+            last_slot: 0,
+            answers: VecDeque::new(),
+            to_transmit: VecDeque::new(),
+            to_notify: VecDeque::new(),
             counters: EndpointCounters::default(),
         }
     }
+
     /// Adds an address that new associations offer and may send from; the first is the default route.
     pub fn add_local_address(&mut self, address: LocalAddress) {
-        self.local.push(address);
+        if !self.local.iter().any(|l| l.address == address.address) {
+            self.local.push(address);
+        }
     }
-    /// Removes an address from those that new associations offer.
+
+    /// Removes an address from those that new associations offer; associations that have it keep it.
     pub fn remove_local_address(&mut self, address: Ipv6Addr) {
         self.local.retain(|l| l.address != address);
     }
+
     /// Accepts INITs from now on.
     pub fn listen(&mut self) {
         self.listening = true;
     }
-    /// Starts an association with a peer; `None` if there is no local address or no peer address.
+
+    /// Starts an association with a peer, whose first address is the primary path; `None` if there is no local or no
+    /// peer address.
     pub fn connect(&mut self, now: Instant, peer: &[Ipv6Addr], peer_port: u16) -> Option<AssociationId> {
-        let _ = (
-            now,
-            peer,
+        let route = *self.local.first()?;
+        if peer.is_empty() {
+            return None;
+        }
+        let (local_tag, local_initial_tsn) = self.new_tag_and_tsn();
+        let setup = Setup {
+            config: &self.config,
+            state: State::CookieWait,
+            local_port: self.port,
             peer_port,
-            &self.config,
-            self.port,
-            self.secrets.secret_u32(),
-        );
-        None
+            local_tag,
+            local_initial_tsn,
+            local: &self.local,
+            route,
+            peer_addresses: peer,
+            // section 5.4: addresses that the upper layer gives are confirmed
+            confirmed: peer.len(),
+        };
+        let mut association = Association::new(now, &setup, &mut *self.secrets);
+        association.start(now);
+        Some(self.insert(association))
     }
+
     /// An association.
     #[must_use]
     pub fn association(&self, id: AssociationId) -> Option<&Association> {
-        self.associations.iter().find(|a| a.0 == id).map(|a| &*a.1)
+        self.slot_of(id).map(|i| &*self.slots[i].association)
     }
+
     /// An association, to be commanded. Poll the endpoint afterwards.
     pub fn association_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
-        self.associations
-            .iter_mut()
-            .find(|a| a.0 == id)
-            .map(|a| &mut *a.1)
+        let index = self.slot_of(id)?;
+        self.touch(index);
+        Some(&mut self.slots[index].association)
     }
+
     /// All associations.
     pub fn associations(&self) -> impl Iterator<Item = (AssociationId, &Association)> {
-        self.associations.iter().map(|a| (a.0, &*a.1))
+        self.slots.iter().map(|s| (s.id, &*s.association))
     }
-    /// Takes a packet that arrived over `interface`; anything but SCTP for this port is ignored.
+
+    /// Takes a packet that arrived over `interface`; anything but SCTP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
-        let _ = (now, interface, packet);
+        let (from, to) = (packet.ip.source, packet.ip.destination);
+        let Payload::Sctp(sctp) = packet.payload else {
+            return;
+        };
+        if sctp.destination_port != self.port || sctp.chunks.is_empty() {
+            self.counters.refused += 1;
+            return;
+        }
+        let arrived = Arrived {
+            now,
+            interface,
+            from,
+            to,
+            from_port: sctp.source_port,
+            tag: sctp.verification_tag,
+        };
+        // section 6.10: INIT, INIT ACK and SHUTDOWN COMPLETE come alone
+        let alone = matches!(
+            sctp.chunks[0],
+            Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. }
+        );
+        if alone && sctp.chunks.len() > 1 {
+            self.counters.refused += 1;
+            return;
+        }
+        match &sctp.chunks[0] {
+            Chunk::Init(init) => self.on_init(&arrived, init),
+            Chunk::CookieEcho(_) => self.on_cookie_echo(&arrived, sctp),
+            _ => match self.find(&arrived, &sctp) {
+                Some(index) => self.deliver(&arrived, index, sctp),
+                None => self.on_out_of_the_blue(&arrived, &sctp),
+            },
+        }
     }
+
     /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let _ = now;
+        self.reap();
+        for index in 0..self.slots.len() {
+            if self.slots[index]
+                .association
+                .poll_timeout()
+                .is_some_and(|at| at <= now)
+            {
+                self.slots[index].association.handle_timeout(now);
+                self.touch(index);
+            }
+        }
     }
+
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        let _ = now;
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
+        }
+        while let Some(&id) = self.to_transmit.front() {
+            if let Some(index) = self.slot_of(id) {
+                if let Some(transmit) = self.slots[index].association.poll_transmit(now) {
+                    return Some(transmit);
+                }
+                self.slots[index].queued_transmit = false;
+            }
+            self.to_transmit.pop_front();
+        }
         None
     }
+
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        None
+        self.slots
+            .iter()
+            .filter_map(|s| s.association.poll_timeout())
+            .min()
     }
-    /// The next event. Poll until `None` after every other call.
+
+    /// The next event. Poll until `None` after every other call. An association that has ended can be looked at until
+    /// its last event and message have been taken and the endpoint is next called.
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
+        while let Some(&id) = self.to_notify.front() {
+            if let Some(index) = self.slot_of(id) {
+                if let Some(event) = self.slots[index].association.poll_event() {
+                    return Some((id, event));
+                }
+                self.slots[index].queued_notify = false;
+            }
+            self.to_notify.pop_front();
+        }
         None
     }
+
     /// Packets that reached no association.
     #[must_use]
     pub fn counters(&self) -> EndpointCounters {
         self.counters
+    }
+}
+
+impl Endpoint {
+    fn slot_of(&self, id: AssociationId) -> Option<usize> {
+        match self.slots.as_slice() {
+            [only] if only.id == id => Some(0),
+            slots => slots.binary_search_by_key(&id, |s| s.id).ok(),
+        }
+    }
+
+    fn insert(&mut self, association: Association) -> AssociationId {
+        self.reap();
+        let id = AssociationId(self.next_id);
+        self.next_id += 1;
+        self.slots.push(Slot {
+            id,
+            association: Box::new(association),
+            queued_transmit: false,
+            queued_notify: false,
+        });
+        self.touch(self.slots.len() - 1);
+        id
+    }
+
+    fn touch(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        if !slot.queued_transmit {
+            slot.queued_transmit = true;
+            self.to_transmit.push_back(slot.id);
+        }
+        if !slot.queued_notify {
+            slot.queued_notify = true;
+            self.to_notify.push_back(slot.id);
+        }
+    }
+
+    /// Forgets associations that ended and have nothing left to tell.
+    fn reap(&mut self) {
+        if self.slots.iter().any(|s| s.association.is_done()) {
+            self.slots.retain(|s| !s.association.is_done());
+            self.last_slot = 0;
+        }
+    }
+
+    fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: SctpPacket) {
+        self.slots[index]
+            .association
+            .handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        self.touch(index);
+    }
+
+    /// The association of a packet: by the peer's address and port; an ASCONF from an address that nobody knows yet, by
+    /// the address it names (RFC 5061 section 4.1.1).
+    fn find(&mut self, arrived: &Arrived, sctp: &SctpPacket) -> Option<usize> {
+        if let Some(index) = self.find_by(arrived.from, arrived.from_port) {
+            return Some(index);
+        }
+        let named = sctp.chunks.iter().find_map(|c| match c {
+            Chunk::Asconf(asconf) => Some(asconf.address),
+            _ => None,
+        })?;
+        self.find_by(named, arrived.from_port)
+    }
+
+    fn find_by(&mut self, address: Ipv6Addr, port: u16) -> Option<usize> {
+        let matches = |slot: &Slot| {
+            let a = &slot.association;
+            a.peer_port == port && a.state != State::Closed && a.has_peer_address(address)
+        };
+        if self.slots.get(self.last_slot).is_some_and(matches) {
+            return Some(self.last_slot);
+        }
+        self.last_slot = self.slots.iter().position(matches)?;
+        Some(self.last_slot)
+    }
+
+    fn new_tag_and_tsn(&mut self) -> (u32, Tsn) {
+        let tag = loop {
+            let tag = self.secrets.secret_u32();
+            if tag != 0 {
+                break tag;
+            }
+        };
+        (tag, Tsn(self.secrets.secret_u32()))
+    }
+
+    /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
+    fn on_init(&mut self, arrived: &Arrived, init: &Init) {
+        if arrived.tag != 0 || arrived.from.is_multicast() || arrived.from.is_unspecified() {
+            self.counters.refused += 1;
+            return;
+        }
+        let existing = self.find_by(arrived.from, arrived.from_port);
+        if existing.is_none() && !self.listening {
+            self.counters.out_of_the_blue += 1;
+            self.answer(
+                arrived,
+                init.initiate_tag,
+                Chunk::Abort {
+                    reflected_tag: false,
+                    causes: Vec::new(),
+                },
+            );
+            return;
+        }
+        let peer = PeerParameters::read(&init.parameters);
+        let cause = if !is_acceptable(init) {
+            Some(ErrorCause::InvalidMandatoryParameter)
+        } else {
+            peer.host_name.map(ErrorCause::UnresolvableAddress)
+        };
+        if let Some(cause) = cause {
+            self.counters.refused += 1;
+            self.answer(
+                arrived,
+                init.initiate_tag,
+                Chunk::Abort {
+                    reflected_tag: false,
+                    causes: vec![cause],
+                },
+            );
+            return;
+        }
+        let in_handshake = existing
+            .map(|i| &self.slots[i].association)
+            .filter(|a| matches!(a.state, State::CookieWait | State::CookieEchoed));
+        let (local_tag, local_initial_tsn) = match in_handshake {
+            // section 5.2.1: both ends sent INIT; the answer repeats what our own INIT said
+            Some(association) => (association.local_tag, association.outbound.next_tsn()),
+            None => self.new_tag_and_tsn(),
+        };
+        let mut peer_addresses = vec![arrived.from];
+        for address in peer.addresses {
+            if address != arrived.from && peer_addresses.len() < super::path::MAX_DESTINATIONS {
+                peer_addresses.push(address);
+            }
+        }
+        let cookie = Cookie {
+            created: arrived.now,
+            // section 3.3.2.4: the increment asked for is granted, up to the configured life once more
+            life: self.config.valid_cookie_life
+                + Duration::from_millis(u64::from(peer.preservative_ms))
+                    .clamp(Duration::ZERO, self.config.valid_cookie_life),
+            local_tag,
+            peer_tag: init.initiate_tag,
+            local_initial_tsn,
+            peer_initial_tsn: init.initial_tsn,
+            peer_rwnd: init.a_rwnd,
+            outbound_streams: self.config.outbound_streams.min(init.inbound_streams),
+            inbound_streams: self.config.max_inbound_streams.min(init.outbound_streams),
+            local_port: self.port,
+            peer_port: arrived.from_port,
+            peer_supports_asconf: peer.supports_asconf,
+            local_address: arrived.to,
+            peer_addresses,
+        };
+        let sealed = cookie.seal(&self.cookie_key);
+        let ack = init_ack(&self.config, &self.local, &cookie, sealed, peer.unrecognized);
+        self.answer(arrived, init.initiate_tag, Chunk::InitAck(Box::new(ack)));
+    }
+
+    /// Section 5.1, D and 5.2.4: the cookie comes back.
+    fn on_cookie_echo(&mut self, arrived: &Arrived, mut sctp: SctpPacket) {
+        let Chunk::CookieEcho(bytes) = sctp.chunks.remove(0) else {
+            return;
+        };
+        let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
+            Ok(cookie) => cookie,
+            Err(CookieError::Forged) => {
+                self.counters.refused += 1;
+                return;
+            }
+            Err(CookieError::Stale(excess)) => {
+                self.on_stale_cookie(arrived, &bytes, excess);
+                return;
+            }
+        };
+        if cookie.local_tag != arrived.tag
+            || cookie.peer_port != arrived.from_port
+            || cookie.local_port != self.port
+        {
+            self.counters.refused += 1;
+            return;
+        }
+        let index = match self.find_by(arrived.from, arrived.from_port) {
+            Some(index) => {
+                let association = &mut self.slots[index].association;
+                let same_local = association.local_tag == cookie.local_tag;
+                let in_handshake = matches!(association.state, State::CookieWait | State::CookieEchoed);
+                if same_local && in_handshake {
+                    // rows B and D: both ends opened at once, or the COOKIE ECHOs crossed
+                    association.adopt_cookie(arrived.now, &cookie);
+                } else if !(same_local && association.peer_tag == cookie.peer_tag) {
+                    // rows A and C: a restart is not supported yet, a late cookie is dropped
+                    self.counters.refused += 1;
+                    return;
+                }
+                index
+            }
+            None if self.listening => {
+                let Some(&route) = self.local.first() else {
+                    self.counters.refused += 1;
+                    return;
+                };
+                let association = Association::from_cookie(
+                    arrived.now,
+                    &self.config,
+                    &cookie,
+                    &self.local,
+                    route,
+                    &mut *self.secrets,
+                );
+                let id = self.insert(association);
+                match self.slot_of(id) {
+                    Some(index) => index,
+                    None => return,
+                }
+            }
+            None => {
+                self.counters.out_of_the_blue += 1;
+                return;
+            }
+        };
+        self.slots[index].association.queue_cookie_ack(arrived.from);
+        if sctp.chunks.is_empty() {
+            self.touch(index);
+        } else {
+            self.deliver(arrived, index, sctp);
+        }
+    }
+
+    fn on_stale_cookie(&mut self, arrived: &Arrived, bytes: &[u8], excess: Duration) {
+        self.counters.refused += 1;
+        // what it says is only late, not forged: its tag addresses the answer
+        let created_anew = Cookie::open(bytes, &self.cookie_key, Instant::ZERO);
+        if let Ok(cookie) = created_anew {
+            let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
+            self.answer(
+                arrived,
+                cookie.peer_tag,
+                Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]),
+            );
+        }
+    }
+
+    /// Section 8.4.
+    fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
+        self.counters.out_of_the_blue += 1;
+        if arrived.from.is_multicast() || arrived.from.is_unspecified() {
+            return;
+        }
+        let silent = sctp.chunks.iter().any(|c| match c {
+            Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
+            Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),
+            _ => false,
+        });
+        if silent {
+            return;
+        }
+        let answer = if matches!(sctp.chunks[0], Chunk::ShutdownAck) {
+            Chunk::ShutdownComplete { reflected_tag: true }
+        } else {
+            Chunk::Abort {
+                reflected_tag: true,
+                causes: Vec::new(),
+            }
+        };
+        self.answer(arrived, arrived.tag, answer);
+    }
+
+    /// Sends a chunk back to where a packet came from.
+    fn answer(&mut self, arrived: &Arrived, verification_tag: u32, chunk: Chunk) {
+        let source = self
+            .local
+            .iter()
+            .copied()
+            .find(|l| l.address == arrived.to)
+            .unwrap_or(LocalAddress {
+                interface: arrived.interface,
+                address: arrived.to,
+            });
+        self.answers.push_back(transmit(
+            source,
+            arrived.from,
+            (self.port, arrived.from_port),
+            verification_tag,
+            SmallVec::from_buf([chunk]),
+        ));
     }
 }

@@ -158,6 +158,9 @@ pub enum SendError {
     /// The send buffer is full; an `Event::Writable` follows.
     #[error("send buffer full")]
     BufferFull,
+    /// The message is longer than the whole send buffer.
+    #[error("message longer than the send buffer")]
+    TooLong,
     /// The association is closing or closed.
     #[error("association is closing")]
     Closing,

@@ -72,8 +72,8 @@ pub enum Icmpv6 {
 impl Icmpv6 {
     /// Parses a message. Invoking packets, echo data and unknown bodies share the storage of `bytes`.
     ///
-    /// The code is kept where it means something, must be zero in neighbour discovery (RFC 4861 sections 6.1 and 7.1), and
-    /// is otherwise ignored.
+    /// The code is kept where it means something, must be zero in neighbour discovery (RFC 4861 sections 6.1 and 7.1),
+    /// and is otherwise ignored.
     ///
     /// # Errors
     /// If the message is truncated, its checksum is wrong, or it is a neighbour discovery message with another code
@@ -212,8 +212,8 @@ impl Icmpv6 {
         }
     }
 
-    /// Whether this is an error message: the highest bit of the type is zero (RFC 4443 section 2.1). None is ever sent in
-    /// answer to one (section 2.4).
+    /// Whether this is an error message: the highest bit of the type is zero (RFC 4443 section 2.1). None is ever
+    /// sent in answer to one (section 2.4).
     #[must_use]
     pub const fn is_error(&self) -> bool {
         self.message_type() < 128

@@ -100,8 +100,8 @@ impl SctpPacket {
         set(out, start + 8, &crc);
     }
 
-    /// Whether no chunk shares the packet that must not: INIT, INIT ACK and SHUTDOWN COMPLETE are never bundled (RFC 9260
-    /// section 6.10). A receiver discards the packet otherwise.
+    /// Whether no chunk shares the packet that must not: INIT, INIT ACK and SHUTDOWN COMPLETE are never bundled (RFC
+    /// 9260 section 6.10). A receiver discards the packet otherwise.
     #[must_use]
     pub fn bundling_is_valid(&self) -> bool {
         let alone = |chunk: &Chunk| {

@@ -13,8 +13,8 @@ pub struct Sack {
     pub cumulative_tsn_ack: Tsn,
     /// Advertised receiver window credit, bytes.
     pub a_rwnd: u32,
-    /// Gap ack blocks, ascending as a well-behaved peer sends them. Parsing keeps them as they came: blocks that start at zero,
-    /// end before they start, overlap or are out of order are the association's to refuse.
+    /// Gap ack blocks, ascending as a well-behaved peer sends them. Parsing keeps them as they came: blocks that
+    /// start at zero, end before they start, overlap or are out of order are the association's to refuse.
     pub gap_ack_blocks: SmallVec<[GapAckBlock; 4]>,
     /// TSNs received more than once since the last SACK.
     pub duplicate_tsns: Vec<Tsn>,

@@ -1,0 +1,261 @@
+//! The SCTP congestion window (RFC 9260 section 7.2), in the three generations of the specification.
+//!
+//! Sizes are those of DATA chunks with header and padding, as RFC 9260 section 7.2.1 states; the same is used for the
+//! older profiles, whose text speaks of "the total size of the DATA chunk(s)". Exception: duplicate TSNs that a SACK
+//! reports are not added to partial_bytes_acked (RFC 9260 section 7.2.2), because their sizes are no longer known.
+
+use super::{Acked, CongestionControl};
+use crate::sctp::Profile;
+
+/// The constants in which the generations differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowRules {
+    profile: Profile,
+    /// Unit of increase: the path MTU (RFC 2960, 4960) or the path maximum DATA chunk size (RFC 9260).
+    segment: u32,
+}
+
+impl WindowRules {
+    /// Rules of `profile` for a path of `pmtu` bytes whose DATA chunks are at most `pmdcs` bytes, header included.
+    #[must_use]
+    pub fn new(profile: Profile, pmtu: u32, pmdcs: u32) -> Self {
+        let segment = if profile == Profile::Rfc9260 { pmdcs } else { pmtu };
+        Self { profile, segment }
+    }
+
+    /// Unit of increase, bytes.
+    #[must_use]
+    pub fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    /// cwnd before the first transmission: RFC 2960 section 7.2.1, RFC 4960 section 7.2.1, RFC 9260 section 7.2.1.
+    fn initial(&self) -> u32 {
+        let s = self.segment;
+        match self.profile {
+            Profile::Rfc2960 => 2 * s,
+            Profile::Rfc4960 => (4 * s).min((2 * s).max(4380)),
+            Profile::Rfc9260 => (4 * s).min((2 * s).max(4404)),
+        }
+    }
+
+    /// Floor of ssthresh after a loss (section 7.2.3), and of cwnd when idle (section 7.2.1).
+    fn floor(&self) -> u32 {
+        match self.profile {
+            Profile::Rfc2960 => 2 * self.segment,
+            Profile::Rfc4960 | Profile::Rfc9260 => 4 * self.segment,
+        }
+    }
+}
+
+/// cwnd, ssthresh and partial_bytes_acked of one path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SctpWindow {
+    rules: WindowRules,
+    cwnd: u32,
+    ssthresh: u32,
+    partial_bytes_acked: u32,
+}
+
+impl SctpWindow {
+    /// A fresh path. `ssthresh` starts at the peer's advertised window in the older generations (RFC 2960 and 4960
+    /// section 7.2.1 name it as the example), and as high as can be in RFC 9260.
+    #[must_use]
+    pub fn new(rules: WindowRules, peer_rwnd: u32) -> Self {
+        let ssthresh = if rules.profile == Profile::Rfc9260 {
+            u32::MAX
+        } else {
+            peer_rwnd
+        };
+        Self {
+            rules,
+            cwnd: rules.initial(),
+            ssthresh,
+            partial_bytes_acked: 0,
+        }
+    }
+
+    fn halve(&mut self) {
+        self.ssthresh = (self.cwnd / 2).max(self.rules.floor());
+        self.partial_bytes_acked = 0;
+    }
+}
+
+impl CongestionControl for SctpWindow {
+    fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    fn on_ack(&mut self, acked: Acked) {
+        let rules = self.rules;
+        // RFC 2960 knows no fast recovery
+        let held = acked.in_fast_recovery && rules.profile != Profile::Rfc2960;
+        if self.cwnd <= self.ssthresh {
+            // section 7.2.1: cumulative TSN ack advanced, cwnd fully utilised, not in fast recovery
+            if acked.cumulative_advanced && acked.window_was_full && !held {
+                self.cwnd = self.cwnd.saturating_add(acked.bytes.min(rules.segment));
+            }
+        } else if acked.cumulative_advanced || rules.profile == Profile::Rfc9260 {
+            // section 7.2.2
+            self.partial_bytes_acked = self.partial_bytes_acked.saturating_add(acked.bytes);
+            if acked.window_was_full {
+                if self.partial_bytes_acked >= self.cwnd && !held {
+                    self.partial_bytes_acked -= self.cwnd;
+                    self.cwnd = self.cwnd.saturating_add(rules.segment);
+                }
+            } else if rules.profile == Profile::Rfc9260 {
+                self.partial_bytes_acked = self.partial_bytes_acked.min(self.cwnd);
+            }
+        }
+        if acked.flight_empty {
+            self.partial_bytes_acked = 0;
+        }
+    }
+
+    /// Section 7.2.3: ssthresh = max(cwnd / 2, floor), cwnd = ssthresh.
+    fn on_loss(&mut self) {
+        self.halve();
+        self.cwnd = self.ssthresh;
+    }
+
+    /// Section 7.2.3: ssthresh as for a loss, cwnd = 1 segment.
+    fn on_rto(&mut self) {
+        self.halve();
+        self.cwnd = self.rules.segment;
+    }
+
+    /// Section 7.2.1: cwnd = max(cwnd / 2, floor) once per RTO; RFC 9260 first remembers cwnd in ssthresh.
+    fn on_idle(&mut self, periods: u64) {
+        let floor = self.rules.floor();
+        if periods == 0 || self.cwnd <= floor {
+            return;
+        }
+        if self.rules.profile == Profile::Rfc9260 {
+            self.ssthresh = self.cwnd;
+        }
+        self.cwnd = self
+            .cwnd
+            .checked_shr(periods.min(31) as u32)
+            .unwrap_or(0)
+            .max(floor);
+    }
+
+    fn on_credit(&mut self) {
+        if self.cwnd <= self.ssthresh {
+            self.cwnd = self.cwnd.saturating_add(self.rules.segment);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(profile: Profile) -> SctpWindow {
+        SctpWindow::new(WindowRules::new(profile, 1500, 1448), 100_000)
+    }
+
+    fn full(bytes: u32) -> Acked {
+        Acked {
+            bytes,
+            cumulative_advanced: true,
+            window_was_full: true,
+            in_fast_recovery: false,
+            flight_empty: false,
+        }
+    }
+
+    #[test]
+    fn initial_cwnd_follows_the_profile() {
+        assert_eq!(window(Profile::Rfc2960).cwnd(), 3000);
+        assert_eq!(window(Profile::Rfc4960).cwnd(), 4380);
+        assert_eq!(window(Profile::Rfc9260).cwnd(), 4404);
+        let small = SctpWindow::new(WindowRules::new(Profile::Rfc9260, 576, 524), 100_000);
+        assert_eq!(small.cwnd(), 4 * 524);
+    }
+
+    #[test]
+    fn slow_start_grows_by_at_most_one_segment_and_only_when_the_window_was_full() {
+        let mut w = window(Profile::Rfc4960);
+        w.on_ack(full(3000));
+        assert_eq!(w.cwnd(), 4380 + 1500);
+        w.on_ack(full(100));
+        assert_eq!(w.cwnd(), 4380 + 1600);
+        for refused in [
+            Acked {
+                window_was_full: false,
+                ..full(1500)
+            },
+            Acked {
+                cumulative_advanced: false,
+                ..full(1500)
+            },
+            Acked {
+                in_fast_recovery: true,
+                ..full(1500)
+            },
+        ] {
+            w.on_ack(refused);
+            assert_eq!(w.cwnd(), 4380 + 1600);
+        }
+    }
+
+    #[test]
+    fn rfc2960_grows_in_what_later_became_fast_recovery() {
+        let mut w = window(Profile::Rfc2960);
+        w.on_ack(Acked {
+            in_fast_recovery: true,
+            ..full(1500)
+        });
+        assert_eq!(w.cwnd(), 4500);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_one_segment_per_window_acknowledged() {
+        let mut w = window(Profile::Rfc9260);
+        w.cwnd = 14_480;
+        w.ssthresh = 5000;
+        for _ in 0..4 {
+            w.on_ack(full(2896));
+            assert_eq!(w.cwnd(), 14_480);
+        }
+        w.on_ack(full(2896));
+        assert_eq!(w.cwnd(), 14_480 + 1448);
+        assert_eq!(w.partial_bytes_acked, 0);
+    }
+
+    #[test]
+    fn losses_halve_with_the_profiles_floor_and_timeouts_leave_one_segment() {
+        for (profile, floor, one) in [
+            (Profile::Rfc2960, 3000, 1500),
+            (Profile::Rfc4960, 6000, 1500),
+            (Profile::Rfc9260, 5792, 1448),
+        ] {
+            let mut w = window(profile);
+            w.cwnd = 40_000;
+            w.on_loss();
+            assert_eq!((w.cwnd(), w.ssthresh()), (20_000, 20_000));
+            w.on_rto();
+            assert_eq!((w.cwnd(), w.ssthresh()), (one, 10_000));
+            w.on_rto();
+            assert_eq!((w.cwnd(), w.ssthresh()), (one, floor));
+        }
+    }
+
+    #[test]
+    fn idle_window_halves_once_per_rto_down_to_the_floor() {
+        let mut w = window(Profile::Rfc4960);
+        w.cwnd = 40_000;
+        w.on_idle(1);
+        assert_eq!(w.cwnd(), 20_000);
+        w.on_idle(50);
+        assert_eq!(w.cwnd(), 6000);
+        w.cwnd = 1500;
+        w.on_idle(3);
+        assert_eq!(w.cwnd(), 1500);
+    }
+}

@@ -1,0 +1,399 @@
+//! A SACK arrives (RFC 9260 sections 6.2.1, 6.3.2, 7.2).
+
+use super::association::Association;
+use super::outbound::ChunkState;
+use super::path::PathId;
+use super::{CwndCredit, Event, Profile};
+use crate::congestion::{Acked, CongestionControl};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::Tsn;
+use segue_wire::sctp::Sack;
+use smallvec::SmallVec;
+
+/// Ranges as offsets from the cumulative TSN ack, both ends inclusive, ascending.
+type Ranges = SmallVec<[(u32, u32); 4]>;
+
+impl Association {
+    /// `from`: the source address of the packet. Returns false if the SACK contradicts what was sent.
+    pub(super) fn on_sack(&mut self, now: Instant, from: Ipv6Addr, sack: &Sack) -> bool {
+        let cumulative = sack.cumulative_tsn_ack;
+        let former = self.outbound.cumulative_tsn_ack();
+        if cumulative.before(former) {
+            // an old one, overtaken on the way (rule i)
+            return true;
+        }
+        let highest_sent = self.outbound.next_tsn().previous();
+        if !cumulative.at_or_before(highest_sent) {
+            return false;
+        }
+        let Some(blocks) = valid_blocks(sack, highest_sent.distance_from(cumulative)) else {
+            return false;
+        };
+        self.counters.sacks_received += 1;
+        let was_empty = self.outbound.is_empty();
+        for path in &mut self.paths {
+            path.acked_bytes = 0;
+            path.flight_before = path.flightsize;
+            path.earliest_acked = false;
+            path.lost = false;
+        }
+
+        let advanced = cumulative != former;
+        let mut highest_newly_acked = None;
+        for _ in 0..cumulative.distance_from(former) {
+            let Some((tsn, sent)) = self.outbound.pop_acked() else {
+                break;
+            };
+            if sent.state != ChunkState::GapAcked {
+                highest_newly_acked = Some(tsn);
+                let size = sent.size();
+                self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.retransmitted);
+            }
+        }
+        if !(blocks.is_empty() && self.outbound.gap_acked.is_empty()) {
+            self.apply_gap_ack_blocks(now, cumulative, &blocks, &mut highest_newly_acked);
+        }
+        if !blocks.is_empty() {
+            self.count_missing_reports(cumulative, &blocks, highest_newly_acked, advanced);
+        }
+        if self
+            .fast_recovery_exit
+            .is_some_and(|exit| exit.at_or_before(cumulative))
+        {
+            self.fast_recovery_exit = None;
+        }
+        self.open_windows(now, advanced);
+        if advanced && self.config.cwnd_credit == CwndCredit::AckPath {
+            self.credit_ack_path(from);
+        }
+        if self.paths.iter().any(|p| p.retired) {
+            self.drop_retired_paths();
+        }
+
+        self.peer_rwnd = sack.a_rwnd.saturating_sub(self.outbound.outstanding_bytes);
+        self.note_window(sack.a_rwnd);
+        self.open_burst();
+        if self.outbound.is_empty() && !was_empty {
+            self.events.push_back(Event::SendersDry);
+        }
+        self.announce_space();
+        self.continue_shutdown(now);
+        true
+    }
+
+    /// A chunk that was outstanding or marked is acknowledged.
+    fn on_chunk_acked(
+        &mut self,
+        now: Instant,
+        tsn: Tsn,
+        former: ChunkState,
+        path: PathId,
+        size: u32,
+        retransmitted: bool,
+    ) {
+        let Some(path) = self.paths.get_mut(usize::from(path.0)) else {
+            return;
+        };
+        path.acked_bytes += size;
+        if former == ChunkState::Outstanding {
+            path.flightsize -= size;
+            // R3
+            path.earliest_acked |= tsn == path.earliest;
+        }
+        if let Some((timed, sent_at)) = path.timed
+            && timed == tsn
+        {
+            path.timed = None;
+            if !retransmitted {
+                path.rtt.measure(now.since(sent_at));
+            }
+        }
+        let destination = usize::from(path.destination.0);
+        // section 8.1 and 8.2: the address the chunk was last sent to is alive
+        if self.destinations[destination].error_count > 0 || self.association_error_count > 0 {
+            self.clear_errors(destination);
+        }
+    }
+
+    /// Brings the chunks' states in line with the blocks, touching only what changed since the last SACK.
+    fn apply_gap_ack_blocks(
+        &mut self,
+        now: Instant,
+        cumulative: Tsn,
+        blocks: &Ranges,
+        highest_newly_acked: &mut Option<Tsn>,
+    ) {
+        let former: Ranges = self
+            .outbound
+            .gap_acked
+            .iter()
+            .filter(|r| cumulative.before(r.1))
+            .map(|&(start, end)| {
+                let start = if cumulative.before(start) {
+                    start.distance_from(cumulative)
+                } else {
+                    1
+                };
+                (start, end.distance_from(cumulative))
+            })
+            .collect();
+        if former == *blocks && !blocks.is_empty() {
+            return;
+        }
+        for (start, end) in difference(blocks, &former) {
+            for offset in start..=end {
+                let tsn = cumulative.add(offset);
+                let retransmitted = self.outbound.get(tsn).is_some_and(|s| s.retransmitted);
+                let Some((state, path, size)) = self.outbound.set_state(tsn, ChunkState::GapAcked) else {
+                    break;
+                };
+                if state != ChunkState::GapAcked {
+                    self.on_chunk_acked(now, tsn, state, path, size, retransmitted);
+                    if highest_newly_acked.is_none_or(|h| h.before(tsn)) {
+                        *highest_newly_acked = Some(tsn);
+                    }
+                }
+            }
+        }
+        // section 6.2.1 rule iii: the receiver reneged; R4
+        for (start, end) in difference(&former, blocks) {
+            for offset in start..=end {
+                let tsn = cumulative.add(offset);
+                if self
+                    .outbound
+                    .get(tsn)
+                    .is_none_or(|s| s.state != ChunkState::GapAcked)
+                {
+                    continue;
+                }
+                let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Outstanding) else {
+                    break;
+                };
+                if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+                    path.on_sent(now, tsn, size, false);
+                } else {
+                    self.outbound.set_state(tsn, ChunkState::Marked);
+                }
+            }
+        }
+        self.outbound.gap_acked = blocks
+            .iter()
+            .map(|&(start, end)| (cumulative.add(start), cumulative.add(end)))
+            .collect();
+    }
+
+    /// Section 7.2.4. RFC 2960: every TSN before the highest gap ack block is missing. Since RFC 4460 (HTNA): only
+    /// those before the highest TSN newly acknowledged, unless cumulative TSN ack advanced in fast recovery.
+    fn count_missing_reports(
+        &mut self,
+        cumulative: Tsn,
+        blocks: &Ranges,
+        highest_newly_acked: Option<Tsn>,
+        advanced: bool,
+    ) {
+        let rfc2960 = self.config.profile == Profile::Rfc2960;
+        let all_reported = blocks.last().map_or(0, |b| b.1);
+        let limit = if rfc2960 || (self.fast_recovery_exit.is_some() && advanced) {
+            all_reported
+        } else {
+            highest_newly_acked.map_or(0, |h| h.distance_from(cumulative))
+        };
+        let threshold = if rfc2960 { 4 } else { 3 };
+        let mut marked = false;
+        let mut hole = 1;
+        for &(start, end) in blocks {
+            for offset in hole..start.min(limit) {
+                let tsn = cumulative.add(offset);
+                let Some(sent) = self.outbound.get_mut(tsn) else {
+                    break;
+                };
+                if sent.state != ChunkState::Outstanding || sent.fast_retransmitted {
+                    continue;
+                }
+                sent.missing_reports = sent.missing_reports.saturating_add(1);
+                if sent.missing_reports >= threshold {
+                    sent.fast_retransmitted = true;
+                    sent.fast_marked = true;
+                    let len = sent.len();
+                    marked = true;
+                    self.mark_lost(tsn, len);
+                }
+            }
+            if end >= limit {
+                break;
+            }
+            hole = end + 1;
+        }
+        if marked {
+            self.on_fast_retransmit(rfc2960);
+        }
+    }
+
+    fn mark_lost(&mut self, tsn: Tsn, len: u32) {
+        let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
+            return;
+        };
+        self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+        if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+            path.flightsize -= size;
+            path.lost = true;
+            path.earliest_acked |= path.earliest == tsn;
+            if path.timed.is_some_and(|t| t.0 == tsn) {
+                path.timed = None;
+            }
+        }
+    }
+
+    /// Rules 2 and 3 of section 7.2.4: the windows are cut once per loss episode, and one packet goes out whatever cwnd
+    /// says. RFC 2960 knows no episode and cuts each time.
+    fn on_fast_retransmit(&mut self, rfc2960: bool) {
+        if self.fast_recovery_exit.is_some() && !rfc2960 {
+            return;
+        }
+        for path in self.paths.iter_mut().filter(|p| p.lost) {
+            path.window.on_loss();
+        }
+        if !rfc2960 {
+            self.fast_recovery_exit = Some(self.outbound.next_tsn().previous());
+        }
+        self.forced_retransmissions = 1;
+    }
+
+    /// cwnd grows and T3-rtx is stopped (R2) or started anew (R3), path by path.
+    fn open_windows(&mut self, now: Instant, cumulative_advanced: bool) {
+        let in_fast_recovery = self.fast_recovery_exit.is_some();
+        let floor = self.outbound.cumulative_tsn_ack().next();
+        for (i, path) in self.paths.iter_mut().enumerate() {
+            if path.acked_bytes > 0 {
+                path.window.on_ack(Acked {
+                    bytes: path.acked_bytes,
+                    cumulative_advanced,
+                    window_was_full: path.flight_before >= path.window.cwnd(),
+                    in_fast_recovery,
+                    flight_empty: path.flightsize == 0,
+                });
+            }
+            if path.flightsize == 0 {
+                path.t3_rtx = None;
+            } else if path.earliest_acked {
+                let from = if path.earliest.before(floor) {
+                    floor
+                } else {
+                    path.earliest
+                };
+                if let Some(tsn) = self.outbound.earliest_on(PathId(i as u8), from) {
+                    path.earliest = tsn;
+                }
+                if path.acked_bytes > 0 {
+                    path.t3_rtx = Some(now + path.rtt.rto());
+                }
+            }
+        }
+    }
+
+    /// `CwndCredit::AckPath`: the SACK came over a path that none of the data it acknowledges was sent on. The path is
+    /// the one, from the present source, to the address that the SACK came from.
+    fn credit_ack_path(&mut self, from: Ipv6Addr) {
+        let Some(index) = self.destination_index(from) else {
+            return;
+        };
+        let id = self.destinations[index].path;
+        if let Some(path) = self.paths.get_mut(usize::from(id.0))
+            && path.acked_bytes == 0
+        {
+            path.window.on_credit();
+        }
+    }
+
+    /// Keeps the state of window probing in step with the window advertised.
+    fn note_window(&mut self, a_rwnd: u32) {
+        if a_rwnd > 0 {
+            self.window_probe.allowed = false;
+            self.window_probe_timer = None;
+        }
+        if let Some(tsn) = self.window_probe.tsn {
+            if tsn.at_or_before(self.outbound.cumulative_tsn_ack()) {
+                self.window_probe.tsn = None;
+            } else {
+                self.window_probe.answered = true;
+            }
+        }
+    }
+
+    /// Tells of room in the send buffer, in steps large enough that a sender of small messages is not woken for each.
+    fn announce_space(&mut self) {
+        let Some(wanted) = self.wanted_space else { return };
+        let step = (self.config.send_buffer as usize / 16).min(16 * 1024);
+        let space = self.send_space();
+        if space >= wanted.max(step) || (space >= wanted && !self.outbound.has_unsent()) {
+            self.wanted_space = None;
+            self.events.push_back(Event::Writable);
+        }
+    }
+}
+
+/// The gap ack blocks, if they are in order and within what was sent (`reach` TSNs beyond the cumulative TSN ack).
+fn valid_blocks(sack: &Sack, reach: u32) -> Option<Ranges> {
+    let mut last = 0;
+    for block in &sack.gap_ack_blocks {
+        let (start, end) = (u32::from(block.start), u32::from(block.end));
+        if start <= last || end < start || end > reach {
+            return None;
+        }
+        last = end;
+    }
+    Some(
+        sack.gap_ack_blocks
+            .iter()
+            .map(|b| (u32::from(b.start), u32::from(b.end)))
+            .collect(),
+    )
+}
+
+/// What of `a` is not in `b`.
+fn difference(a: &Ranges, b: &Ranges) -> Ranges {
+    let mut out = Ranges::new();
+    let mut j = 0;
+    for &(start, end) in a {
+        let mut at = start;
+        while j < b.len() && b[j].1 < at {
+            j += 1;
+        }
+        let mut k = j;
+        while at <= end {
+            match b.get(k) {
+                Some(&(from, to)) if from <= end => {
+                    if at < from {
+                        out.push((at, from - 1));
+                    }
+                    at = at.max(to + 1);
+                    k += 1;
+                }
+                _ => {
+                    out.push((at, end));
+                    break;
+                }
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn difference_of_ranges() {
+        let r = |v: &[(u32, u32)]| v.iter().copied().collect::<Ranges>();
+        assert_eq!(difference(&r(&[(2, 9)]), &r(&[])), r(&[(2, 9)]));
+        assert_eq!(difference(&r(&[(2, 9)]), &r(&[(2, 9)])), r(&[]));
+        assert_eq!(difference(&r(&[(2, 9)]), &r(&[(2, 7)])), r(&[(8, 9)]));
+        assert_eq!(
+            difference(&r(&[(2, 9), (12, 14)]), &r(&[(3, 4), (6, 12)])),
+            r(&[(2, 2), (5, 5), (13, 14)])
+        );
+        assert_eq!(difference(&r(&[(5, 6), (8, 8)]), &r(&[(1, 20)])), r(&[]));
+    }
+}

@@ -1,0 +1,220 @@
+//! The peer's address changes: ASCONF received and answered (RFC 5061 sections 4.2, 4.3 and 5.2).
+
+use super::Event;
+use super::association::Association;
+use super::handshake::tlv;
+use super::path::MAX_DESTINATIONS;
+use crate::time::Instant;
+use bytes::Bytes;
+use core::net::Ipv6Addr;
+use segue_wire::sctp::{Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, ErrorCause};
+use segue_wire::{AsconfSerial, Tsn};
+
+const ADD_IP_ADDRESS: u16 = 0xc001;
+const DELETE_IP_ADDRESS: u16 = 0xc002;
+const SET_PRIMARY_ADDRESS: u16 = 0xc004;
+const IPV6_ADDRESS: u16 = 6;
+
+/// Serial number of the peer's ASCONF last answered, and the answer.
+#[derive(Debug, Default)]
+pub(super) struct AsconfAnswers {
+    last_serial: AsconfSerial,
+    last_answer: Option<AsconfAck>,
+}
+
+impl AsconfAnswers {
+    /// Section 5.2: the peer's first serial number is its initial TSN.
+    pub(super) fn start(&mut self, peer_initial_tsn: Tsn) {
+        self.last_serial = AsconfSerial(peer_initial_tsn.0).previous();
+        self.last_answer = None;
+    }
+}
+
+impl Association {
+    /// Section 5.2: in serial order, each once; one that was answered is answered again from the cache. The answer goes
+    /// to the address that the ASCONF came from (E5).
+    pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, to: Ipv6Addr, asconf: &Asconf) {
+        let _ = to;
+        let serial = asconf.serial_number;
+        if serial == self.asconf_answers.last_serial {
+            if let Some(answer) = self.asconf_answers.last_answer.clone() {
+                self.queue_control(from, Chunk::AsconfAck(Box::new(answer)));
+            }
+            return;
+        }
+        if serial != self.asconf_answers.last_serial.next() {
+            self.counters.packets_refused += 1;
+            return;
+        }
+        let mut responses = Vec::new();
+        for parameter in &asconf.parameters {
+            match self.apply_asconf(now, from, parameter) {
+                Ok(()) => {}
+                // E3: on an error the rest is not processed
+                Err(response) => {
+                    responses.push(response);
+                    break;
+                }
+            }
+        }
+        if responses
+            .iter()
+            .any(|r| matches!(r, AsconfResponse::ErrorCauseIndication { .. }))
+        {
+            self.name_successes(&asconf.parameters, &mut responses);
+        }
+        let answer = AsconfAck {
+            serial_number: serial,
+            responses,
+        };
+        self.asconf_answers.last_serial = serial;
+        self.asconf_answers.last_answer = Some(answer.clone());
+        self.queue_control(from, Chunk::AsconfAck(Box::new(answer)));
+    }
+
+    /// With an error in the answer, what went before it is named as a success (section 4.2.5: only then is it needed).
+    fn name_successes(&self, parameters: &[AsconfParameter], responses: &mut Vec<AsconfResponse>) {
+        let Some(AsconfResponse::ErrorCauseIndication {
+            correlation_id: failed,
+            ..
+        }) = responses.first()
+        else {
+            return;
+        };
+        let failed = *failed;
+        let successes: Vec<_> = parameters
+            .iter()
+            .map(correlation_id)
+            .take_while(|&id| id != failed)
+            .map(|correlation_id| AsconfResponse::SuccessIndication { correlation_id })
+            .collect();
+        responses.splice(0..0, successes);
+    }
+
+    fn apply_asconf(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        parameter: &AsconfParameter,
+    ) -> Result<(), AsconfResponse> {
+        let refuse = |correlation_id: u32, cause: ErrorCause| {
+            Err(AsconfResponse::ErrorCauseIndication {
+                correlation_id,
+                causes: vec![cause],
+            })
+        };
+        match *parameter {
+            AsconfParameter::AddIpAddress {
+                correlation_id,
+                address,
+            } => {
+                let wanted = if address.is_unspecified() { from } else { address };
+                if self.has_peer_address(wanted) {
+                    return Ok(());
+                }
+                let whole = request_tlv(ADD_IP_ADDRESS, correlation_id, address);
+                if wanted.is_multicast() || wanted.is_loopback() {
+                    return refuse(correlation_id, ErrorCause::RequestRefusedNoAuthorization(whole));
+                }
+                if self.destination_count() >= MAX_DESTINATIONS {
+                    return refuse(
+                        correlation_id,
+                        ErrorCause::OperationRefusedResourceShortage(whole),
+                    );
+                }
+                // section 5.3, F2: the address may be used once path verification has confirmed it: a heartbeat
+                // goes there at once
+                self.add_destination(now, wanted, false);
+                self.events.push_back(Event::PeerAddressAdded(wanted));
+                Ok(())
+            }
+            AsconfParameter::DeleteIpAddress {
+                correlation_id,
+                address,
+            } => {
+                if address.is_unspecified() {
+                    return self.delete_all_but(correlation_id, from);
+                }
+                let Some(index) = self.destination_index(address) else {
+                    // gone already: that is what was asked for
+                    return Ok(());
+                };
+                let whole = request_tlv(DELETE_IP_ADDRESS, correlation_id, address);
+                if self.destination_count() == 1 {
+                    return refuse(correlation_id, ErrorCause::DeleteLastRemainingAddress(whole));
+                }
+                if address == from {
+                    return refuse(correlation_id, ErrorCause::DeleteSourceAddress(whole));
+                }
+                self.delete_peer_address(index);
+                Ok(())
+            }
+            AsconfParameter::SetPrimaryAddress {
+                correlation_id,
+                address,
+            } => {
+                let wanted = if address.is_unspecified() { from } else { address };
+                match self.destination_index(wanted) {
+                    Some(index) => {
+                        self.make_primary(index);
+                        Ok(())
+                    }
+                    None => {
+                        let whole = request_tlv(SET_PRIMARY_ADDRESS, correlation_id, address);
+                        refuse(correlation_id, ErrorCause::UnresolvableAddress(whole))
+                    }
+                }
+            }
+            AsconfParameter::Unknown {
+                parameter_type,
+                correlation_id,
+                ref value,
+            } => {
+                let mut rest = correlation_id.to_be_bytes().to_vec();
+                rest.extend(value);
+                let whole = tlv(parameter_type, &rest);
+                refuse(correlation_id, ErrorCause::UnrecognizedParameters(whole))
+            }
+        }
+    }
+
+    /// Section 5.2 and 4.2.2: the wildcard deletes every address but the one the ASCONF came from.
+    fn delete_all_but(&mut self, correlation_id: u32, from: Ipv6Addr) -> Result<(), AsconfResponse> {
+        if !self.has_peer_address(from) {
+            let whole = request_tlv(DELETE_IP_ADDRESS, correlation_id, Ipv6Addr::UNSPECIFIED);
+            return Err(AsconfResponse::ErrorCauseIndication {
+                correlation_id,
+                causes: vec![ErrorCause::DeleteLastRemainingAddress(whole)],
+            });
+        }
+        for index in 0..self.destinations.len() {
+            if self.destinations[index].in_use && self.destinations[index].address != from {
+                self.delete_peer_address(index);
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_peer_address(&mut self, index: usize) {
+        let address = self.destinations[index].address;
+        self.events.push_back(Event::PeerAddressDeleted(address));
+        self.remove_destination(index);
+        self.open_burst();
+    }
+}
+
+fn correlation_id(parameter: &AsconfParameter) -> u32 {
+    match *parameter {
+        AsconfParameter::AddIpAddress { correlation_id, .. }
+        | AsconfParameter::DeleteIpAddress { correlation_id, .. }
+        | AsconfParameter::SetPrimaryAddress { correlation_id, .. }
+        | AsconfParameter::Unknown { correlation_id, .. } => correlation_id,
+    }
+}
+
+/// A request's bytes, as an error cause quotes them.
+fn request_tlv(parameter_type: u16, correlation_id: u32, address: Ipv6Addr) -> Bytes {
+    let mut value = correlation_id.to_be_bytes().to_vec();
+    value.extend_from_slice(&tlv(IPV6_ADDRESS, &address.octets()));
+    tlv(parameter_type, &value)
+}

@@ -1,0 +1,303 @@
+//! The peer's addresses: their states, error counts, and which of them is used (RFC 9260 sections 5.4, 6.4, 8.1, 8.2).
+
+use super::association::{Association, LocalState, State};
+use super::path::{Destination, DestinationId, MAX_DESTINATIONS, Path, PathId};
+use super::{Event, PathState, Profile};
+use crate::congestion::{RttEstimator, SctpWindow};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+
+impl Association {
+    pub(super) fn destination_index(&self, address: Ipv6Addr) -> Option<usize> {
+        self.destinations
+            .iter()
+            .position(|d| d.in_use && d.address == address)
+    }
+
+    /// Whether `address` is an address of the peer.
+    pub(super) fn has_peer_address(&self, address: Ipv6Addr) -> bool {
+        self.destination_index(address).is_some()
+    }
+
+    pub(super) fn destination_count(&self) -> usize {
+        self.destinations.iter().filter(|d| d.in_use).count()
+    }
+
+    /// Adds a destination; `None` if there are too many. An address that nobody has vouched for is Unconfirmed
+    /// (section 5.4) and gets a heartbeat at once when the association is up. Path verification came with RFC 4460:
+    /// for RFC 2960 every address is usable at once.
+    pub(super) fn add_destination(
+        &mut self,
+        now: Instant,
+        address: Ipv6Addr,
+        confirmed: bool,
+    ) -> Option<usize> {
+        if let Some(index) = self.destination_index(address) {
+            return Some(index);
+        }
+        if self.destination_count() >= MAX_DESTINATIONS {
+            return None;
+        }
+        let usable = confirmed || self.config.profile == Profile::Rfc2960;
+        let free = self.destinations.iter().position(|d| !d.in_use);
+        let index = free.unwrap_or(self.destinations.len());
+        let destination = Destination {
+            in_use: true,
+            address,
+            state: if usable {
+                PathState::Active
+            } else {
+                PathState::Unconfirmed
+            },
+            error_count: 0,
+            path: PathId::NONE,
+            heartbeat_due: None,
+            heartbeat: None,
+        };
+        match free {
+            Some(i) => self.destinations[i] = destination,
+            None => self.destinations.push(destination),
+        }
+        self.destinations[index].path = self.find_or_make_path(index);
+        if self.is_up() {
+            self.start_heartbeats(now, index);
+        }
+        Some(index)
+    }
+
+    /// Removes a destination: what is outstanding there is to be retransmitted elsewhere at once, with no penalty to
+    /// another path's window (RFC 5061 section 5.3).
+    pub(super) fn remove_destination(&mut self, index: usize) {
+        let paths = &mut self.paths;
+        let gone = |p: PathId, paths: &[Path]| {
+            paths
+                .get(usize::from(p.0))
+                .is_some_and(|p| usize::from(p.destination.0) == index)
+        };
+        let marked = self.outbound.mark_where(|sent| gone(sent.path, paths));
+        self.outbound.forget_paths(|p| gone(p, paths));
+        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        for path in paths.iter_mut().filter(|p| usize::from(p.destination.0) == index) {
+            path.clear_flight();
+            path.in_use = false;
+        }
+        self.destinations[index].in_use = false;
+        self.destinations[index].heartbeat = None;
+        self.destinations[index].heartbeat_due = None;
+        if self.primary == index {
+            let next = self
+                .usable_destination(None)
+                .or_else(|| self.destinations.iter().position(|d| d.in_use));
+            if let Some(next) = next {
+                self.primary = next;
+                self.events
+                    .push_back(Event::PrimaryChanged(self.destinations[next].address));
+            }
+        }
+        if !self.has_peer_address(self.reply_to) {
+            self.reply_to = self.destinations[self.primary].address;
+        }
+        self.choose_current();
+    }
+
+    /// Makes a destination the primary. While it is Unconfirmed no data goes there (section 5.4): it stays where it
+    /// is until the heartbeat is answered.
+    pub(super) fn make_primary(&mut self, index: usize) {
+        if self.primary != index {
+            self.primary = index;
+            self.events
+                .push_back(Event::PrimaryChanged(self.destinations[index].address));
+        }
+        self.choose_current();
+    }
+
+    /// Section 6.4: new data goes to the primary if it is active, else to an active alternate, else (dormant) it
+    /// stays where it was.
+    pub(super) fn choose_current(&mut self) {
+        let active = |d: &Destination| d.in_use && d.state == PathState::Active;
+        if active(&self.destinations[self.primary]) {
+            self.current = self.primary;
+        } else if !active(&self.destinations[self.current])
+            && let Some(next) = self.usable_destination(Some(self.current))
+        {
+            self.current = next;
+        } else if !self.destinations[self.current].in_use {
+            self.current = self.primary;
+        }
+    }
+
+    /// An active destination other than `other_than`: the primary if it is one, else the next in order.
+    pub(super) fn usable_destination(&self, other_than: Option<usize>) -> Option<usize> {
+        let usable = |i: usize| {
+            let d = &self.destinations[i];
+            d.in_use && d.state == PathState::Active && Some(i) != other_than
+        };
+        if usable(self.primary) {
+            return Some(self.primary);
+        }
+        let n = self.destinations.len();
+        let start = other_than.map_or(0, |i| i + 1);
+        (0..n).map(|k| (start + k) % n).find(|&i| usable(i))
+    }
+
+    /// The path of new data; `None` while it may go nowhere.
+    pub(super) fn current_path(&self) -> Option<PathId> {
+        let d = &self.destinations[self.current];
+        (d.in_use && d.state != PathState::Unconfirmed).then_some(d.path)
+    }
+
+    /// Something sent to `index` was not answered in time (section 8.1, 8.2). Returns false if the association was
+    /// lost with it.
+    pub(super) fn count_error(&mut self, index: usize) -> bool {
+        // section 5.4: heartbeats to unconfirmed addresses do not count against the association
+        let counts = self.destinations[index].state != PathState::Unconfirmed;
+        let d = &mut self.destinations[index];
+        d.error_count += 1;
+        if d.error_count > self.config.path_max_retrans && d.state == PathState::Active {
+            d.state = PathState::Inactive;
+            let address = d.address;
+            self.events.push_back(Event::PathStateChanged {
+                address,
+                state: PathState::Inactive,
+            });
+            self.choose_current();
+        }
+        if counts {
+            self.association_error_count += 1;
+            if self.association_error_count > self.config.association_max_retrans {
+                self.close(Event::Lost);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The peer answered what was sent to `index`.
+    pub(super) fn clear_errors(&mut self, index: usize) {
+        self.association_error_count = 0;
+        let d = &mut self.destinations[index];
+        d.error_count = 0;
+        if d.state == PathState::Inactive {
+            d.state = PathState::Active;
+            let address = d.address;
+            self.events.push_back(Event::PathStateChanged {
+                address,
+                state: PathState::Active,
+            });
+            self.choose_current();
+        }
+    }
+
+    /// A heartbeat with the right nonce came back from an unconfirmed address (section 5.4).
+    pub(super) fn confirm(&mut self, index: usize) {
+        let d = &mut self.destinations[index];
+        if d.state != PathState::Unconfirmed {
+            return;
+        }
+        d.state = PathState::Active;
+        let address = d.address;
+        self.events.push_back(Event::PeerAddressConfirmed(address));
+        self.events.push_back(Event::PathStateChanged {
+            address,
+            state: PathState::Active,
+        });
+        self.choose_current();
+    }
+
+    /// Follows the route as soon as it may be a source; keeps away from addresses that may no longer be one.
+    pub(super) fn update_source(&mut self) {
+        let may_send = |address: Ipv6Addr, local: &[super::association::Local]| {
+            local
+                .iter()
+                .any(|l| l.address.address == address && l.state == LocalState::InUse)
+        };
+        let source = if may_send(self.route.address, &self.local) {
+            self.route
+        } else if may_send(self.source.address, &self.local) {
+            self.source
+        } else {
+            match self.local.iter().find(|l| l.state == LocalState::InUse) {
+                Some(l) => l.address,
+                None => self.route,
+            }
+        };
+        if source == self.source {
+            return;
+        }
+        self.source = source;
+        for index in 0..self.destinations.len() {
+            if self.destinations[index].in_use {
+                self.destinations[index].path = self.find_or_make_path(index);
+            }
+        }
+    }
+
+    /// Paths from an address that is no longer ours are kept only while something is outstanding on them.
+    pub(super) fn retire_paths_from(&mut self, source: Ipv6Addr) {
+        for path in self
+            .paths
+            .iter_mut()
+            .filter(|p| p.in_use && p.source.address == source)
+        {
+            path.retired = true;
+        }
+        self.drop_retired_paths();
+    }
+
+    /// Frees the slots of retired paths that are empty.
+    pub(super) fn drop_retired_paths(&mut self) {
+        for i in 0..self.paths.len() {
+            let path = &mut self.paths[i];
+            if !(path.in_use && path.retired && path.flightsize == 0) {
+                continue;
+            }
+            let id = PathId(i as u8);
+            path.clear_flight();
+            path.in_use = false;
+            self.outbound.forget_paths(|p| p == id);
+            for d in &mut self.destinations {
+                if d.heartbeat.is_some_and(|sent| sent.path == id) {
+                    d.heartbeat = None;
+                }
+            }
+        }
+    }
+
+    /// The path from the current source to a destination.
+    fn find_or_make_path(&mut self, index: usize) -> PathId {
+        let destination = DestinationId(index as u8);
+        let source = self.source;
+        if let Some(i) = self
+            .paths
+            .iter()
+            .position(|p| p.in_use && p.source == source && p.destination == destination)
+        {
+            self.paths[i].retired = false;
+            return PathId(i as u8);
+        }
+        let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
+        let window = SctpWindow::new(self.rules, self.initial_ssthresh);
+        let path = Path::new(source, destination, rtt, window);
+        // a slot is used again only when no chunk remembers it
+        let free = self.paths.iter().position(|p| !p.in_use);
+        match free {
+            Some(i) => {
+                self.paths[i] = path;
+                PathId(i as u8)
+            }
+            None if self.paths.len() < usize::from(PathId::NONE.0) => {
+                self.paths.push(path);
+                PathId((self.paths.len() - 1) as u8)
+            }
+            // hundreds of sources at once: share the first path rather than grow without bound
+            None => PathId(0),
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        !matches!(
+            self.state,
+            State::CookieWait | State::CookieEchoed | State::Closed
+        )
+    }
+}

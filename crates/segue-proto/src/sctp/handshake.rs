@@ -1,0 +1,344 @@
+//! The four-way handshake, from either side (RFC 9260 section 5).
+
+use super::association::{Association, ControlPacket, Setup, State};
+use super::cookie::Cookie;
+use super::inbound::Received;
+use super::reassembly::Reassembly;
+use super::{Config, Event};
+use crate::congestion::SctpWindow;
+use crate::contract::LocalAddress;
+use crate::random::SecretRng;
+use crate::time::Instant;
+use bytes::Bytes;
+use core::net::Ipv6Addr;
+use segue_wire::Tsn;
+use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter};
+use smallvec::SmallVec;
+
+const ASCONF: u8 = 0xc1;
+const ASCONF_ACK: u8 = 0x80;
+const STATE_COOKIE: u16 = 7;
+const IPV6_ADDRESS: u16 = 6;
+
+/// What the parameters of a peer's INIT or INIT ACK say.
+#[derive(Debug, Default)]
+pub(super) struct PeerParameters {
+    pub addresses: Vec<Ipv6Addr>,
+    pub cookie: Option<Bytes>,
+    pub supports_asconf: bool,
+    pub preservative_ms: u32,
+    /// Parameters to be reported, whole (section 3.2.1).
+    pub unrecognized: Vec<Bytes>,
+    /// A host name, whole: the peer must be refused (section 5.1.2).
+    pub host_name: Option<Bytes>,
+}
+
+impl PeerParameters {
+    pub(super) fn read(parameters: &[Parameter]) -> Self {
+        let mut out = Self::default();
+        let (mut asconf, mut asconf_ack) = (false, false);
+        for parameter in parameters {
+            match parameter {
+                Parameter::Ipv6Address(address) => {
+                    let usable = !address.is_multicast() && !address.is_unspecified();
+                    if usable && !out.addresses.contains(address) {
+                        out.addresses.push(*address);
+                    }
+                }
+                Parameter::StateCookie(cookie) => out.cookie = Some(cookie.clone()),
+                Parameter::SupportedExtensions(types) => {
+                    asconf |= types.contains(&ASCONF);
+                    asconf_ack |= types.contains(&ASCONF_ACK);
+                }
+                Parameter::CookiePreservative(increment) => out.preservative_ms = *increment,
+                Parameter::HostNameAddress(name) => out.host_name = Some(tlv(11, name)),
+                Parameter::Unknown {
+                    parameter_type,
+                    value,
+                } => {
+                    // the two highest bits: stop or go on, silently or with a report
+                    if parameter_type & 0x4000 != 0 {
+                        out.unrecognized.push(tlv(*parameter_type, value));
+                    }
+                    if parameter_type & 0x8000 == 0 {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        out.supports_asconf = asconf && asconf_ack;
+        out
+    }
+}
+
+/// A parameter's bytes: type, length, value.
+pub(super) fn tlv(parameter_type: u16, value: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(4 + value.len());
+    out.extend(parameter_type.to_be_bytes());
+    out.extend((4 + value.len() as u16).to_be_bytes());
+    out.extend(value);
+    out.into()
+}
+
+/// Parameters that every INIT and INIT ACK of ours carries.
+fn own_parameters(local: &[LocalAddress]) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    // a single address is that of the packet
+    if local.len() > 1 {
+        parameters.extend(local.iter().map(|l| Parameter::Ipv6Address(l.address)));
+    }
+    parameters.push(Parameter::SupportedAddressTypes(vec![IPV6_ADDRESS]));
+    parameters.push(Parameter::SupportedExtensions(Bytes::from_static(&[
+        ASCONF, ASCONF_ACK,
+    ])));
+    parameters
+}
+
+/// Values that are fatal in an INIT or INIT ACK (sections 3.3.2 and 3.3.3).
+pub(super) fn is_acceptable(init: &Init) -> bool {
+    init.initiate_tag != 0 && init.outbound_streams != 0 && init.inbound_streams != 0
+}
+
+/// Builds the INIT ACK that answers an INIT, around a sealed cookie.
+pub(super) fn init_ack(
+    config: &Config,
+    local: &[LocalAddress],
+    cookie: &Cookie,
+    sealed: Bytes,
+    unrecognized: Vec<Bytes>,
+) -> Init {
+    let mut parameters = vec![Parameter::StateCookie(sealed)];
+    parameters.extend(own_parameters(local));
+    parameters.extend(unrecognized.into_iter().map(Parameter::UnrecognizedParameter));
+    Init {
+        initiate_tag: cookie.local_tag,
+        a_rwnd: config.receive_buffer,
+        outbound_streams: config.outbound_streams,
+        inbound_streams: config.max_inbound_streams,
+        initial_tsn: cookie.local_initial_tsn,
+        parameters,
+    }
+}
+
+impl Association {
+    /// Starts the handshake as the client.
+    pub(super) fn start(&mut self, now: Instant) {
+        self.send_init(now);
+    }
+
+    /// The server's association, from the cookie that came back.
+    pub(super) fn from_cookie(
+        now: Instant,
+        config: &Config,
+        cookie: &Cookie,
+        local: &[LocalAddress],
+        route: LocalAddress,
+        secrets: &mut dyn SecretRng,
+    ) -> Self {
+        let setup = Setup {
+            config,
+            state: State::CookieWait,
+            local_port: cookie.local_port,
+            peer_port: cookie.peer_port,
+            local_tag: cookie.local_tag,
+            local_initial_tsn: cookie.local_initial_tsn,
+            local,
+            route,
+            peer_addresses: &cookie.peer_addresses,
+            // section 5.4: for the receiver of COOKIE ECHO, the address that the INIT ACK went to
+            confirmed: 1,
+        };
+        let mut association = Self::new(now, &setup, secrets);
+        association.adopt_cookie(now, cookie);
+        association
+    }
+
+    /// The peer's side of a cookie becomes this association's: the association is up.
+    pub(super) fn adopt_cookie(&mut self, now: Instant, cookie: &Cookie) {
+        self.peer_tag = cookie.peer_tag;
+        self.outbound_streams = cookie.outbound_streams;
+        self.inbound_streams = cookie.inbound_streams;
+        self.peer_supports_asconf = cookie.peer_supports_asconf;
+        self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
+        for &address in &cookie.peer_addresses {
+            self.add_destination(now, address, false);
+        }
+        self.reply_to = cookie
+            .peer_addresses
+            .first()
+            .copied()
+            .unwrap_or(self.primary_path());
+        self.become_established(now);
+    }
+
+    fn set_peer(&mut self, initial_tsn: Tsn, rwnd: u32) {
+        self.received = Received::new(initial_tsn);
+        self.reassembly = Reassembly::new(initial_tsn);
+        self.asconf_answers.start(initial_tsn);
+        self.peer_rwnd = rwnd;
+        self.initial_ssthresh = rwnd;
+        for path in &mut self.paths {
+            path.window = SctpWindow::new(self.rules, rwnd);
+        }
+    }
+
+    fn become_established(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.t1 = None;
+        self.cookie = Bytes::new();
+        self.association_error_count = 0;
+        self.open_burst();
+        self.events.push_back(Event::Connected);
+        for index in 0..self.destinations.len() {
+            if self.destinations[index].in_use {
+                self.start_heartbeats(now, index);
+            }
+        }
+    }
+
+    fn send_init(&mut self, now: Instant) {
+        let local: SmallVec<[LocalAddress; 2]> = self.local.iter().map(|l| l.address).collect();
+        let mut parameters = own_parameters(&local);
+        if let Some(increment) = self.cookie_preservative {
+            parameters.push(Parameter::CookiePreservative(increment));
+        }
+        let init = Init {
+            initiate_tag: self.local_tag,
+            a_rwnd: self.config.receive_buffer,
+            outbound_streams: self.config.outbound_streams,
+            inbound_streams: self.config.max_inbound_streams,
+            initial_tsn: self.outbound.next_tsn(),
+            parameters,
+        };
+        self.send_handshake(now, 0, SmallVec::from_buf([Chunk::Init(Box::new(init))]));
+    }
+
+    fn send_cookie_echo(&mut self, now: Instant) {
+        let mut chunks = SmallVec::from_buf([Chunk::CookieEcho(self.cookie.clone())]);
+        if !self.init_errors.is_empty() {
+            chunks.push(Chunk::Error(self.init_errors.clone()));
+        }
+        self.send_handshake(now, self.peer_tag, chunks);
+    }
+
+    fn send_handshake(&mut self, now: Instant, verification_tag: u32, chunks: SmallVec<[Chunk; 1]>) {
+        let d = &self.destinations[self.handshake_destination];
+        let rto = self
+            .paths
+            .get(usize::from(d.path.0))
+            .map_or(self.config.rto_initial, |p| p.rto());
+        self.control.push_back(ControlPacket {
+            source: None,
+            destination: d.address,
+            verification_tag,
+            chunks,
+        });
+        self.t1 = Some(now + rto);
+    }
+
+    /// T1-init or T1-cookie expired (section 5.1, rules B and C): again, to the next address if there is one.
+    pub(super) fn on_t1(&mut self, now: Instant) {
+        self.handshake_retransmissions += 1;
+        if self.handshake_retransmissions > self.config.max_init_retransmits {
+            self.close(Event::Lost);
+            return;
+        }
+        for path in &mut self.paths {
+            path.rtt.back_off();
+        }
+        if let Some(next) = self.usable_destination(Some(self.handshake_destination)) {
+            self.handshake_destination = next;
+        }
+        match self.state {
+            State::CookieWait => self.send_init(now),
+            State::CookieEchoed => self.send_cookie_echo(now),
+            _ => self.t1 = None,
+        }
+    }
+
+    pub(super) fn on_init_ack(&mut self, now: Instant, from: Ipv6Addr, init_ack: &Init) {
+        if self.state != State::CookieWait {
+            return; // section 5.2.3
+        }
+        let peer = PeerParameters::read(&init_ack.parameters);
+        let cause = if !is_acceptable(init_ack) {
+            Some(ErrorCause::InvalidMandatoryParameter)
+        } else if let Some(name) = peer.host_name {
+            Some(ErrorCause::UnresolvableAddress(name))
+        } else if peer.cookie.is_none() {
+            Some(ErrorCause::MissingMandatoryParameter(vec![STATE_COOKIE]))
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
+            self.control.push_back(ControlPacket {
+                source: None,
+                destination: from,
+                verification_tag: init_ack.initiate_tag,
+                chunks: SmallVec::from_buf([Chunk::Abort {
+                    reflected_tag: false,
+                    causes: vec![cause.clone()],
+                }]),
+            });
+            self.close(Event::Aborted { causes: vec![cause] });
+            return;
+        }
+        let cookie = peer.cookie.unwrap_or_default();
+        self.peer_tag = init_ack.initiate_tag;
+        self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
+        self.inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
+        self.peer_supports_asconf = peer.supports_asconf;
+        self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
+        self.reply_to = from;
+        // section 5.4: the address that the INIT ACK came from has proven itself by the tag
+        self.add_destination(now, from, true);
+        for address in peer.addresses {
+            self.add_destination(now, address, false);
+        }
+        if let Some(index) = self.destination_index(from) {
+            self.handshake_destination = index;
+        }
+        if !peer.unrecognized.is_empty() {
+            self.init_errors = vec![ErrorCause::UnrecognizedParameters(
+                peer.unrecognized.concat().into(),
+            )];
+        }
+        self.cookie = cookie;
+        self.state = State::CookieEchoed;
+        self.handshake_retransmissions = 0;
+        self.send_cookie_echo(now);
+    }
+
+    pub(super) fn on_cookie_ack(&mut self, now: Instant) {
+        if self.state == State::CookieEchoed {
+            self.become_established(now);
+        }
+    }
+
+    /// Section 5.2.6: try again, asking for a longer life of the cookie.
+    pub(super) fn on_stale_cookie(&mut self, now: Instant, staleness_us: u32) {
+        if self.state != State::CookieEchoed {
+            return;
+        }
+        self.handshake_retransmissions += 1;
+        if self.handshake_retransmissions > self.config.max_init_retransmits {
+            self.close(Event::Lost);
+            return;
+        }
+        // a little more than what was missing: a round trip passes before the cookie is back
+        self.cookie_preservative = Some((staleness_us / 1000).saturating_add(1).saturating_mul(2));
+        self.state = State::CookieWait;
+        self.send_init(now);
+    }
+
+    /// COOKIE ACK goes before anything else.
+    pub(super) fn queue_cookie_ack(&mut self, to: Ipv6Addr) {
+        self.control.push_front(ControlPacket {
+            source: None,
+            destination: to,
+            verification_tag: self.peer_tag,
+            chunks: SmallVec::from_buf([Chunk::CookieAck]),
+        });
+    }
+}

@@ -1,0 +1,137 @@
+//! Heartbeats: they watch idle destinations and confirm new ones (RFC 9260 sections 5.4 and 8.3).
+
+use super::PathState;
+use super::association::Association;
+use super::path::HeartbeatSent;
+use crate::time::{Duration, Instant};
+use bytes::Bytes;
+use core::net::Ipv6Addr;
+use rand_core::RngCore;
+use segue_wire::sctp::Chunk;
+
+impl Association {
+    /// The association came up, or a destination was added while it was: an unconfirmed one is probed at once.
+    pub(super) fn start_heartbeats(&mut self, now: Instant, index: usize) {
+        if self.destinations[index].state == PathState::Unconfirmed {
+            self.send_heartbeat(now, index);
+        } else {
+            self.schedule_heartbeat(now, index);
+        }
+    }
+
+    pub(super) fn on_heartbeat_timers(&mut self, now: Instant, index: usize) {
+        let d = &mut self.destinations[index];
+        if !d.in_use || !self.is_up() {
+            return;
+        }
+        let d = &mut self.destinations[index];
+        if let Some(sent) = d.heartbeat
+            && sent.expires <= now
+        {
+            // section 8.2: not acknowledged within an RTO; section 8.3: the RTO backs off
+            d.heartbeat = None;
+            let unconfirmed = d.state == PathState::Unconfirmed;
+            if let Some(path) = self.paths.get_mut(usize::from(sent.path.0)).filter(|p| p.in_use) {
+                path.rtt.back_off();
+            }
+            if !self.count_error(index) {
+                return;
+            }
+            // section 5.4: an unconfirmed address is probed every RTO, until Path.Max.Retrans is passed; after that at
+            // the normal interval
+            if unconfirmed && self.destinations[index].error_count <= self.config.path_max_retrans {
+                self.send_heartbeat(now, index);
+                return;
+            }
+            if self.destinations[index].heartbeat_due.is_none() {
+                self.schedule_heartbeat(now, index);
+            }
+        }
+        if self.destinations[index].heartbeat_due.is_some_and(|at| at <= now) {
+            if self.is_idle(now, index) {
+                self.send_heartbeat(now, index);
+            } else {
+                self.schedule_heartbeat(now, index);
+            }
+        }
+    }
+
+    pub(super) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
+        let Some((nonce, address)) = read_info(info) else {
+            return;
+        };
+        let Some(index) = self.destination_index(address) else {
+            return;
+        };
+        let Some(sent) = self.destinations[index].heartbeat else {
+            return;
+        };
+        if sent.nonce != nonce {
+            return;
+        }
+        self.destinations[index].heartbeat = None;
+        if let Some(path) = self.paths.get_mut(usize::from(sent.path.0)).filter(|p| p.in_use) {
+            path.rtt.measure(now.since(sent.sent_at));
+        }
+        self.clear_errors(index);
+        self.confirm(index);
+        self.schedule_heartbeat(now, index);
+    }
+
+    fn send_heartbeat(&mut self, now: Instant, index: usize) {
+        let nonce = self.secret_u64();
+        let d = &self.destinations[index];
+        let (address, path) = (d.address, d.path);
+        let rto = self
+            .paths
+            .get(usize::from(path.0))
+            .map_or(self.config.rto_initial, |p| p.rto());
+        self.destinations[index].heartbeat = Some(HeartbeatSent {
+            nonce,
+            path,
+            sent_at: now,
+            expires: now + rto,
+        });
+        self.schedule_heartbeat(now, index);
+        self.queue_control(address, Chunk::Heartbeat(write_info(nonce, address)));
+    }
+
+    /// The next one in RTO + HB.interval, jittered by half an RTO either way (section 8.3).
+    fn schedule_heartbeat(&mut self, now: Instant, index: usize) {
+        let Some(interval) = self.config.hb_interval else {
+            self.destinations[index].heartbeat_due = None;
+            return;
+        };
+        let path = self.destinations[index].path;
+        let rto = self
+            .paths
+            .get(usize::from(path.0))
+            .map_or(self.config.rto_initial, |p| p.rto());
+        let jitter = Duration::from_nanos(self.rng.next_u64() % rto.as_nanos().max(1));
+        self.destinations[index].heartbeat_due = Some(now + interval + rto / 2 + jitter);
+    }
+
+    /// Whether nothing that measures the round trip was sent there within the last HB.interval.
+    fn is_idle(&self, now: Instant, index: usize) -> bool {
+        let d = &self.destinations[index];
+        let interval = self.config.hb_interval.unwrap_or(Duration::ZERO);
+        self.paths
+            .get(usize::from(d.path.0))
+            .and_then(|p| p.last_data_sent)
+            .is_none_or(|last| now.since(last) >= interval)
+    }
+}
+
+/// Heartbeat information: nonce, then the destination.
+fn write_info(nonce: u64, address: Ipv6Addr) -> Bytes {
+    let mut info = Vec::with_capacity(24);
+    info.extend(nonce.to_be_bytes());
+    info.extend(address.octets());
+    info.into()
+}
+
+fn read_info(info: &[u8]) -> Option<(u64, Ipv6Addr)> {
+    let (nonce, rest) = info.split_first_chunk::<8>()?;
+    let address: [u8; 16] = rest.try_into().ok()?;
+    Some((u64::from_be_bytes(*nonce), address.into()))
+}

@@ -1,0 +1,185 @@
+//! Which TSNs have arrived, and what the next SACK says of them.
+
+use segue_wire::Tsn;
+use segue_wire::sctp::{GapAckBlock, Sack};
+use smallvec::SmallVec;
+
+/// What became of a TSN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arrival {
+    /// New, and the one that the cumulative TSN ack waited for.
+    InOrder,
+    /// New, with a gap before it.
+    OutOfOrder,
+    /// Received before.
+    Duplicate,
+    /// Too far ahead to be reported by a gap ack block.
+    TooFar,
+}
+
+/// The TSNs received.
+#[derive(Debug)]
+pub(super) struct Received {
+    cumulative_tsn_ack: Tsn,
+    /// Ranges beyond it, ascending, both ends inclusive, never adjacent.
+    ranges: Vec<(Tsn, Tsn)>,
+    duplicates: Vec<Tsn>,
+}
+
+impl Received {
+    pub(super) fn new(initial_tsn: Tsn) -> Self {
+        Self {
+            cumulative_tsn_ack: initial_tsn.previous(),
+            ranges: Vec::new(),
+            duplicates: Vec::new(),
+        }
+    }
+
+    pub(super) fn cumulative_tsn_ack(&self) -> Tsn {
+        self.cumulative_tsn_ack
+    }
+
+    pub(super) fn has_gap(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
+    /// Highest TSN received.
+    pub(super) fn highest(&self) -> Tsn {
+        self.ranges.last().map_or(self.cumulative_tsn_ack, |r| r.1)
+    }
+
+    /// Where `tsn` would stand, without recording it.
+    pub(super) fn classify(&self, tsn: Tsn) -> Arrival {
+        if tsn == self.cumulative_tsn_ack.next() {
+            return Arrival::InOrder;
+        }
+        if tsn.at_or_before(self.cumulative_tsn_ack) {
+            return Arrival::Duplicate;
+        }
+        if tsn.distance_from(self.cumulative_tsn_ack) > u32::from(u16::MAX) {
+            return Arrival::TooFar;
+        }
+        let at = self.ranges.partition_point(|r| r.1.before(tsn));
+        match self.ranges.get(at) {
+            Some(r) if r.0.at_or_before(tsn) => Arrival::Duplicate,
+            _ => Arrival::OutOfOrder,
+        }
+    }
+
+    /// Records a new TSN that `classify` called in or out of order.
+    pub(super) fn record(&mut self, tsn: Tsn) {
+        if tsn == self.cumulative_tsn_ack.next() {
+            self.cumulative_tsn_ack = tsn;
+            if let Some(&(start, end)) = self.ranges.first()
+                && start == tsn.next()
+            {
+                self.cumulative_tsn_ack = end;
+                self.ranges.remove(0);
+            }
+            return;
+        }
+        let at = self.ranges.partition_point(|r| r.1.before(tsn));
+        let joins_before = at > 0 && self.ranges[at - 1].1.next() == tsn;
+        let joins_after = self.ranges.get(at).is_some_and(|r| r.0 == tsn.next());
+        match (joins_before, joins_after) {
+            (true, true) => {
+                self.ranges[at - 1].1 = self.ranges[at].1;
+                self.ranges.remove(at);
+            }
+            (true, false) => self.ranges[at - 1].1 = tsn,
+            (false, true) => self.ranges[at].0 = tsn,
+            (false, false) => self.ranges.insert(at, (tsn, tsn)),
+        }
+    }
+
+    /// Notes a duplicate for the next SACK; no more than `limit` are kept.
+    pub(super) fn note_duplicate(&mut self, tsn: Tsn, limit: usize) {
+        if self.duplicates.len() < limit {
+            self.duplicates.push(tsn);
+        }
+    }
+
+    /// Bytes that the next SACK chunk takes, at least: without gaps and duplicates it is exact.
+    pub(super) fn sack_size(&self) -> u32 {
+        16 + 4 * (self.ranges.len() + self.duplicates.len()) as u32
+    }
+
+    /// The SACK to send now, of at most `limit` gap ack blocks and duplicates together; forgets the duplicates.
+    pub(super) fn sack(&mut self, a_rwnd: u32, limit: usize) -> Sack {
+        let cumulative_tsn_ack = self.cumulative_tsn_ack;
+        let mut gap_ack_blocks = SmallVec::new();
+        let mut duplicate_tsns = Vec::new();
+        if !self.ranges.is_empty() {
+            gap_ack_blocks.extend(self.ranges.iter().take(limit).map(|&(start, end)| GapAckBlock {
+                start: start.distance_from(cumulative_tsn_ack) as u16,
+                end: end.distance_from(cumulative_tsn_ack) as u16,
+            }));
+        }
+        if !self.duplicates.is_empty() {
+            duplicate_tsns = core::mem::take(&mut self.duplicates);
+            duplicate_tsns.truncate(limit - gap_ack_blocks.len());
+        }
+        Sack {
+            cumulative_tsn_ack,
+            a_rwnd,
+            gap_ack_blocks,
+            duplicate_tsns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(r: &mut Received, tsn: u32) -> Arrival {
+        let arrival = r.classify(Tsn(tsn));
+        if matches!(arrival, Arrival::InOrder | Arrival::OutOfOrder) {
+            r.record(Tsn(tsn));
+        }
+        arrival
+    }
+
+    #[test]
+    fn gaps_open_join_and_close() {
+        let mut r = Received::new(Tsn(u32::MAX));
+        assert_eq!(receive(&mut r, u32::MAX), Arrival::InOrder);
+        for tsn in [2, 4, 3, 7] {
+            assert_eq!(receive(&mut r, tsn), Arrival::OutOfOrder);
+        }
+        assert_eq!(receive(&mut r, 3), Arrival::Duplicate);
+        assert_eq!(receive(&mut r, u32::MAX), Arrival::Duplicate);
+        r.note_duplicate(Tsn(3), 10);
+        let sack = r.sack(1000, 300);
+        assert_eq!(sack.cumulative_tsn_ack, Tsn(u32::MAX));
+        assert_eq!(
+            sack.gap_ack_blocks[..],
+            [GapAckBlock { start: 3, end: 5 }, GapAckBlock { start: 8, end: 8 }]
+        );
+        assert_eq!(sack.duplicate_tsns, [Tsn(3)]);
+        receive(&mut r, 0);
+        receive(&mut r, 1);
+        assert_eq!(r.cumulative_tsn_ack(), Tsn(4));
+        assert_eq!(r.highest(), Tsn(7));
+        assert!(r.sack(1000, 300).duplicate_tsns.is_empty());
+    }
+
+    #[test]
+    fn tsns_beyond_the_reach_of_a_gap_ack_block_are_not_taken() {
+        let r = Received::new(Tsn(1));
+        assert_eq!(r.classify(Tsn(65_535)), Arrival::OutOfOrder);
+        assert_eq!(r.classify(Tsn(65_536)), Arrival::TooFar);
+    }
+
+    #[test]
+    fn gap_ack_blocks_and_duplicates_fit_the_limit() {
+        let mut r = Received::new(Tsn(1));
+        for tsn in (3..2000).step_by(2) {
+            receive(&mut r, tsn);
+        }
+        r.note_duplicate(Tsn(3), 10);
+        let sack = r.sack(0, 358);
+        assert_eq!(sack.gap_ack_blocks.len(), 358);
+        assert!(sack.duplicate_tsns.is_empty());
+    }
+}

@@ -1,0 +1,361 @@
+//! What is waiting to be sent, and what was sent and is not yet acknowledged.
+
+use super::path::PathId;
+use segue_wire::sctp::DataChunk;
+use segue_wire::{Data, Ssn, Tsn};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// Header of a DATA chunk, bytes.
+pub(super) const DATA_HEADER: u32 = 16;
+
+/// Where a chunk that was sent stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ChunkState {
+    /// In flight.
+    Outstanding,
+    /// Marked for retransmission: not in flight.
+    Marked,
+    /// Acknowledged by a gap ack block: not in flight, kept because the receiver may renege.
+    GapAcked,
+}
+
+/// A DATA chunk that was sent.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub data: Data,
+    pub payload_protocol_id: u32,
+    pub stream_id: u16,
+    pub ssn: Ssn,
+    pub unordered: bool,
+    pub beginning: bool,
+    pub ending: bool,
+    pub state: ChunkState,
+    /// Path it was last sent on.
+    pub path: PathId,
+    pub missing_reports: u8,
+    /// Sent more than once: no round trip may be measured from it (rule C5).
+    pub retransmitted: bool,
+    /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
+    pub fast_retransmitted: bool,
+    /// To be retransmitted because of missing reports, not of a timeout.
+    pub fast_marked: bool,
+}
+
+impl Sent {
+    /// Bytes with header and padding: what congestion control counts.
+    pub(super) fn size(&self) -> u32 {
+        chunk_size(self.data.len() as u32)
+    }
+
+    /// User bytes: what the peer's window counts.
+    pub(super) fn len(&self) -> u32 {
+        self.data.len() as u32
+    }
+
+    pub(super) fn chunk(&self, tsn: Tsn, immediate: bool) -> DataChunk {
+        DataChunk {
+            tsn,
+            stream_id: self.stream_id,
+            ssn: self.ssn,
+            payload_protocol_id: self.payload_protocol_id,
+            unordered: self.unordered,
+            beginning: self.beginning,
+            ending: self.ending,
+            immediate,
+            data: self.data.clone(),
+        }
+    }
+}
+
+/// Bytes of a DATA chunk with `len` user bytes, header and padding included.
+pub(super) fn chunk_size(len: u32) -> u32 {
+    DATA_HEADER + len.next_multiple_of(4)
+}
+
+/// A user message of which some is still unsent.
+#[derive(Debug)]
+struct Unsent {
+    data: Data,
+    /// Bytes of it already sent.
+    position: usize,
+    payload_protocol_id: u32,
+    stream_id: u16,
+    ssn: Ssn,
+    unordered: bool,
+}
+
+/// The send queue. Chunk `i` of `sent` has TSN `base + i`, so every look-up is an index.
+#[derive(Debug)]
+pub(super) struct Outbound {
+    base: Tsn,
+    sent: VecDeque<Sent>,
+    unsent: VecDeque<Unsent>,
+    next_ssn: Vec<Ssn>,
+    /// Largest user data of a chunk.
+    max_data: usize,
+    /// User bytes accepted and not cumulatively acknowledged.
+    pub buffered: usize,
+    /// User bytes of chunks in state `Outstanding`.
+    pub outstanding_bytes: u32,
+    pub outstanding_chunks: u32,
+    pub marked: u32,
+    /// No marked chunk lies before this TSN.
+    marked_from: Tsn,
+    /// Ranges acknowledged by gap ack blocks, ascending, both ends inclusive.
+    pub gap_acked: SmallVec<[(Tsn, Tsn); 4]>,
+}
+
+impl Outbound {
+    pub(super) fn new(initial_tsn: Tsn, max_data: u32) -> Self {
+        Self {
+            base: initial_tsn,
+            sent: VecDeque::new(),
+            unsent: VecDeque::new(),
+            next_ssn: Vec::new(),
+            max_data: max_data as usize,
+            buffered: 0,
+            outstanding_bytes: 0,
+            outstanding_chunks: 0,
+            marked: 0,
+            marked_from: initial_tsn,
+            gap_acked: SmallVec::new(),
+        }
+    }
+
+    /// The peer's cumulative TSN ack as known here.
+    pub(super) fn cumulative_tsn_ack(&self) -> Tsn {
+        self.base.previous()
+    }
+
+    /// The TSN that the next new chunk gets.
+    pub(super) fn next_tsn(&self) -> Tsn {
+        self.base.add(self.sent.len() as u32)
+    }
+
+    /// Whether everything was sent and cumulatively acknowledged.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.unsent.is_empty()
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    pub(super) fn push(&mut self, stream_id: u16, payload_protocol_id: u32, unordered: bool, data: Data) {
+        self.buffered += data.len();
+        let ssn = if unordered {
+            Ssn(0)
+        } else {
+            let index = usize::from(stream_id);
+            if self.next_ssn.len() <= index {
+                self.next_ssn.resize(index + 1, Ssn(0));
+            }
+            let ssn = self.next_ssn[index];
+            self.next_ssn[index] = ssn.next();
+            ssn
+        };
+        self.unsent.push_back(Unsent {
+            data,
+            position: 0,
+            payload_protocol_id,
+            stream_id,
+            ssn,
+            unordered,
+        });
+    }
+
+    /// User bytes of the next new chunk.
+    pub(super) fn next_len(&self) -> Option<u32> {
+        let message = self.unsent.front()?;
+        Some((message.data.len() - message.position).min(self.max_data) as u32)
+    }
+
+    /// Whether the next new chunk, of `len` user bytes, is the last one waiting.
+    pub(super) fn is_last(&self, len: u32) -> bool {
+        self.unsent.len() == 1
+            && self
+                .unsent
+                .front()
+                .is_some_and(|m| m.data.len() - m.position == len as usize)
+    }
+
+    /// Cuts the next new chunk off the queue, as sent on `path`.
+    pub(super) fn send_next(&mut self, path: PathId) -> Option<(Tsn, &Sent)> {
+        let message = self.unsent.front_mut()?;
+        let len = message.data.len();
+        let start = message.position;
+        let beginning = start == 0;
+        let (payload_protocol_id, stream_id, ssn, unordered) = (
+            message.payload_protocol_id,
+            message.stream_id,
+            message.ssn,
+            message.unordered,
+        );
+        let (data, ending) = if len - start <= self.max_data {
+            let message = self.unsent.pop_front()?;
+            let data = if beginning {
+                message.data
+            } else {
+                message.data.slice(start, len - start)
+            };
+            (data, true)
+        } else {
+            message.position += self.max_data;
+            (message.data.slice(start, self.max_data), false)
+        };
+        self.outstanding_bytes += data.len() as u32;
+        self.outstanding_chunks += 1;
+        let tsn = self.next_tsn();
+        self.sent.push_back(Sent {
+            data,
+            payload_protocol_id,
+            stream_id,
+            ssn,
+            unordered,
+            beginning,
+            ending,
+            state: ChunkState::Outstanding,
+            path,
+            missing_reports: 0,
+            retransmitted: false,
+            fast_retransmitted: false,
+            fast_marked: false,
+        });
+        self.sent.back().map(|sent| (tsn, sent))
+    }
+
+    pub(super) fn get(&self, tsn: Tsn) -> Option<&Sent> {
+        self.sent.get(tsn.distance_from(self.base) as usize)
+    }
+
+    pub(super) fn get_mut(&mut self, tsn: Tsn) -> Option<&mut Sent> {
+        self.sent.get_mut(tsn.distance_from(self.base) as usize)
+    }
+
+    /// Takes the chunk at the cumulative TSN ack off, and advances it.
+    pub(super) fn pop_acked(&mut self) -> Option<(Tsn, Sent)> {
+        let sent = self.sent.pop_front()?;
+        let tsn = self.base;
+        self.base = self.base.next();
+        self.buffered -= sent.data.len();
+        self.leave(sent.state, sent.len());
+        if self.marked_from.before(self.base) {
+            self.marked_from = self.base;
+        }
+        Some((tsn, sent))
+    }
+
+    /// Changes the state of a chunk; returns its former state, path and size.
+    pub(super) fn set_state(&mut self, tsn: Tsn, state: ChunkState) -> Option<(ChunkState, PathId, u32)> {
+        let sent = self.get_mut(tsn)?;
+        let (former, path, size, len) = (sent.state, sent.path, sent.size(), sent.len());
+        sent.state = state;
+        self.leave(former, len);
+        match state {
+            ChunkState::Outstanding => {
+                self.outstanding_bytes += len;
+                self.outstanding_chunks += 1;
+            }
+            ChunkState::Marked => {
+                self.marked += 1;
+                if tsn.before(self.marked_from) {
+                    self.marked_from = tsn;
+                }
+            }
+            ChunkState::GapAcked => {}
+        }
+        Some((former, path, size))
+    }
+
+    /// Lowest TSN marked for retransmission at or after `from`.
+    pub(super) fn next_marked(&mut self, from: Option<Tsn>) -> Option<Tsn> {
+        if self.marked == 0 {
+            return None;
+        }
+        let start = match from {
+            Some(from) if self.marked_from.before(from) => from,
+            _ => self.marked_from,
+        };
+        let offset = start.distance_from(self.base) as usize;
+        let found = self
+            .sent
+            .iter()
+            .skip(offset)
+            .position(|s| s.state == ChunkState::Marked)?;
+        let tsn = start.add(found as u32);
+        if start == self.marked_from {
+            self.marked_from = tsn;
+        }
+        Some(tsn)
+    }
+
+    /// Lowest TSN outstanding on `path` at or after `from`.
+    pub(super) fn earliest_on(&self, path: PathId, from: Tsn) -> Option<Tsn> {
+        let start = if from.before(self.base) { self.base } else { from };
+        let offset = start.distance_from(self.base) as usize;
+        let found = self
+            .sent
+            .iter()
+            .skip(offset)
+            .position(|s| s.state == ChunkState::Outstanding && s.path == path)?;
+        Some(start.add(found as u32))
+    }
+
+    /// Marks everything outstanding for which `which` holds; returns the user bytes marked.
+    pub(super) fn mark_where(&mut self, mut which: impl FnMut(&Sent) -> bool) -> u32 {
+        let mut bytes = 0;
+        let mut first = None;
+        for (i, sent) in self.sent.iter_mut().enumerate() {
+            if sent.state == ChunkState::Outstanding && which(sent) {
+                sent.state = ChunkState::Marked;
+                sent.fast_marked = false;
+                bytes += sent.len();
+                self.outstanding_chunks -= 1;
+                self.marked += 1;
+                first = first.or(Some(i));
+            }
+        }
+        self.outstanding_bytes -= bytes;
+        if let Some(first) = first {
+            let tsn = self.base.add(first as u32);
+            if self.marked == 0 || tsn.before(self.marked_from) {
+                self.marked_from = tsn;
+            }
+        }
+        bytes
+    }
+
+    /// Detaches every chunk from paths that are gone.
+    pub(super) fn forget_paths(&mut self, mut gone: impl FnMut(PathId) -> bool) {
+        for sent in &mut self.sent {
+            if sent.path != PathId::NONE && gone(sent.path) {
+                sent.path = PathId::NONE;
+            }
+        }
+    }
+
+    /// Drops everything.
+    pub(super) fn clear(&mut self) {
+        self.base = self.next_tsn();
+        self.sent.clear();
+        self.unsent.clear();
+        self.buffered = 0;
+        self.outstanding_bytes = 0;
+        self.outstanding_chunks = 0;
+        self.marked = 0;
+        self.marked_from = self.base;
+        self.gap_acked.clear();
+    }
+
+    fn leave(&mut self, state: ChunkState, len: u32) {
+        match state {
+            ChunkState::Outstanding => {
+                self.outstanding_bytes -= len;
+                self.outstanding_chunks -= 1;
+            }
+            ChunkState::Marked => self.marked -= 1,
+            ChunkState::GapAcked => {}
+        }
+    }
+}

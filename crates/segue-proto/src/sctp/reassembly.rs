@@ -1,0 +1,269 @@
+//! Messages from chunks: reassembly of fragments and order within streams (RFC 9260 sections 6.5, 6.6 and 6.9).
+
+use super::Message;
+use segue_wire::sctp::DataChunk;
+use segue_wire::{Data, Ssn, Tsn};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Consecutive fragments of one message.
+#[derive(Debug)]
+struct Run {
+    /// Last TSN, unwrapped.
+    end: u64,
+    beginning: bool,
+    ending: bool,
+    stream_id: u16,
+    ssn: Ssn,
+    unordered: bool,
+    payload_protocol_id: u32,
+    parts: VecDeque<Data>,
+}
+
+#[derive(Debug, Default)]
+struct InStream {
+    next_ssn: Ssn,
+    waiting: BTreeMap<u16, Message>,
+}
+
+/// Everything received and not yet taken by the user.
+#[derive(Debug)]
+pub(super) struct Reassembly {
+    ready: VecDeque<Message>,
+    streams: Vec<InStream>,
+    /// By the unwrapped TSN of the first fragment.
+    runs: BTreeMap<u64, Run>,
+    /// An unwrapped TSN near those that arrive.
+    reference: u64,
+    /// User bytes held here.
+    pub buffered: usize,
+    /// Whether anything waits for its stream's order.
+    waiting: usize,
+}
+
+impl Reassembly {
+    pub(super) fn new(initial_tsn: Tsn) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            streams: Vec::new(),
+            runs: BTreeMap::new(),
+            reference: (1 << 32) | u64::from(initial_tsn.0),
+            buffered: 0,
+            waiting: 0,
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Message> {
+        let message = self.ready.pop_front()?;
+        self.buffered -= message.parts.iter().map(Data::len).sum::<usize>();
+        Some(message)
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes a chunk whose TSN is new.
+    pub(super) fn insert(&mut self, chunk: DataChunk) {
+        self.buffered += chunk.data.len();
+        if chunk.beginning && chunk.ending {
+            let message = Message {
+                stream_id: chunk.stream_id,
+                payload_protocol_id: chunk.payload_protocol_id,
+                unordered: chunk.unordered,
+                parts: SmallVec::from_buf([chunk.data]),
+            };
+            self.deliver(chunk.ssn, message);
+        } else {
+            self.insert_fragment(chunk);
+        }
+    }
+
+    fn insert_fragment(&mut self, chunk: DataChunk) {
+        let tsn = self.unwrap_tsn(chunk.tsn);
+        let mut start = tsn;
+        // append to the run that ends just before, or begin one
+        let before = self.runs.range_mut(..tsn).next_back();
+        match before {
+            Some((&s, run))
+                if run.end + 1 == tsn && !run.ending && !chunk.beginning && run.same_message(&chunk) =>
+            {
+                run.end = tsn;
+                run.ending = chunk.ending;
+                run.parts.push_back(chunk.data);
+                start = s;
+            }
+            _ => {
+                let run = Run {
+                    end: tsn,
+                    beginning: chunk.beginning,
+                    ending: chunk.ending,
+                    stream_id: chunk.stream_id,
+                    ssn: chunk.ssn,
+                    unordered: chunk.unordered,
+                    payload_protocol_id: chunk.payload_protocol_id,
+                    parts: VecDeque::from([chunk.data]),
+                };
+                self.runs.insert(tsn, run);
+            }
+        }
+        self.join_following(start, tsn + 1);
+        let complete = self
+            .runs
+            .get(&start)
+            .is_some_and(|run| run.beginning && run.ending);
+        if complete && let Some(run) = self.runs.remove(&start) {
+            let message = Message {
+                stream_id: run.stream_id,
+                payload_protocol_id: run.payload_protocol_id,
+                unordered: run.unordered,
+                parts: run.parts.into_iter().collect(),
+            };
+            self.deliver(run.ssn, message);
+        }
+    }
+
+    /// Joins the run at `next` to the one at `start`, moving the shorter list of parts.
+    fn join_following(&mut self, start: u64, next: u64) {
+        let Some(first) = self.runs.get(&start) else {
+            return;
+        };
+        let joins = self.runs.get(&next).is_some_and(|second| {
+            !first.ending
+                && !second.beginning
+                && first.stream_id == second.stream_id
+                && first.ssn == second.ssn
+                && first.unordered == second.unordered
+        });
+        if !joins {
+            return;
+        }
+        let Some(mut second) = self.runs.remove(&next) else {
+            return;
+        };
+        let Some(first) = self.runs.get_mut(&start) else {
+            return;
+        };
+        first.end = second.end;
+        first.ending = second.ending;
+        if first.parts.len() >= second.parts.len() {
+            first.parts.append(&mut second.parts);
+        } else {
+            while let Some(part) = first.parts.pop_back() {
+                second.parts.push_front(part);
+            }
+            first.parts = second.parts;
+        }
+    }
+
+    fn deliver(&mut self, ssn: Ssn, message: Message) {
+        if message.unordered {
+            self.ready.push_back(message);
+            return;
+        }
+        let index = usize::from(message.stream_id);
+        if self.streams.len() <= index {
+            self.streams.resize_with(index + 1, InStream::default);
+        }
+        let stream = &mut self.streams[index];
+        if ssn != stream.next_ssn {
+            // a second message with a waiting SSN replaces it: its peer broke the protocol
+            if let Some(replaced) = stream.waiting.insert(ssn.0, message) {
+                self.buffered -= replaced.parts.iter().map(Data::len).sum::<usize>();
+            } else {
+                self.waiting += 1;
+            }
+            return;
+        }
+        stream.next_ssn = ssn.next();
+        self.ready.push_back(message);
+        if self.waiting == 0 {
+            return;
+        }
+        while let Some(message) = stream.waiting.remove(&stream.next_ssn.0) {
+            stream.next_ssn = stream.next_ssn.next();
+            self.waiting -= 1;
+            self.ready.push_back(message);
+        }
+    }
+
+    /// The TSN in a number space that does not wrap: the nearest to the last one.
+    fn unwrap_tsn(&mut self, tsn: Tsn) -> u64 {
+        let step = tsn.0.wrapping_sub(self.reference as u32) as i32;
+        let unwrapped = self.reference.wrapping_add_signed(i64::from(step));
+        self.reference = unwrapped;
+        unwrapped
+    }
+}
+
+impl Run {
+    fn same_message(&self, chunk: &DataChunk) -> bool {
+        self.stream_id == chunk.stream_id && self.ssn == chunk.ssn && self.unordered == chunk.unordered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(tsn: u32, ssn: u16, flags: &str, offset: u64) -> DataChunk {
+        DataChunk {
+            tsn: Tsn(tsn),
+            stream_id: 1,
+            ssn: Ssn(ssn),
+            payload_protocol_id: 0,
+            unordered: flags.contains('U'),
+            beginning: flags.contains('B'),
+            ending: flags.contains('E'),
+            immediate: false,
+            data: Data::Synthetic { offset, len: 10 },
+        }
+    }
+
+    fn offsets(message: &Message) -> Vec<u64> {
+        message
+            .parts
+            .iter()
+            .map(|p| match p {
+                Data::Synthetic { offset, .. } => *offset,
+                Data::Bytes(_) => u64::MAX,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn fragments_in_any_order_give_the_message_in_order() {
+        let tsns = [u32::MAX - 1, u32::MAX, 0, 1];
+        let flags = ["B", "", "", "E"];
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
+            let mut r = Reassembly::new(Tsn(u32::MAX - 1));
+            for (n, &i) in order.iter().enumerate() {
+                assert!(r.pop().is_none(), "delivered after {n} of 4 fragments");
+                r.insert(chunk(tsns[i], 0, flags[i], 10 * i as u64));
+            }
+            assert_eq!(offsets(&r.pop().unwrap()), [0, 10, 20, 30]);
+            assert_eq!(r.buffered, 0);
+        }
+    }
+
+    #[test]
+    fn ordered_messages_wait_for_their_predecessor_and_unordered_ones_do_not() {
+        let mut r = Reassembly::new(Tsn(1));
+        r.insert(chunk(2, 1, "BE", 100));
+        assert!(r.pop().is_none());
+        r.insert(chunk(3, 0, "UBE", 200));
+        assert_eq!(offsets(&r.pop().unwrap()), [200]);
+        r.insert(chunk(1, 0, "BE", 0));
+        assert_eq!(offsets(&r.pop().unwrap()), [0]);
+        assert_eq!(offsets(&r.pop().unwrap()), [100]);
+    }
+
+    #[test]
+    fn adjacent_fragments_of_different_messages_are_not_joined() {
+        let mut r = Reassembly::new(Tsn(1));
+        r.insert(chunk(1, 0, "B", 0));
+        r.insert(chunk(2, 1, "E", 10));
+        assert!(r.pop().is_none());
+        assert_eq!(r.buffered, 20);
+    }
+}

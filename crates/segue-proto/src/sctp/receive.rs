@@ -1,0 +1,262 @@
+//! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
+
+use super::Event;
+use super::association::{Association, State};
+use super::inbound::Arrival;
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket};
+
+/// What the DATA chunks of one packet mean for the SACK.
+#[derive(Default)]
+struct DataSeen {
+    any: bool,
+    /// Acknowledge without delay.
+    immediate: bool,
+}
+
+impl Association {
+    /// `from` and `to`: the addresses of the packet.
+    pub(super) fn handle_packet(&mut self, now: Instant, from: Ipv6Addr, to: Ipv6Addr, packet: SctpPacket) {
+        if self.state == State::Closed || !self.accepts_tag(&packet) {
+            self.counters.packets_refused += 1;
+            return;
+        }
+        let mut data = DataSeen::default();
+        let had_gap = self.received.has_gap();
+        for chunk in packet.chunks {
+            if !self.handle_chunk(now, from, to, chunk, &mut data) || self.state == State::Closed {
+                break;
+            }
+        }
+        if data.any && self.state != State::Closed {
+            self.reply_to = if self.has_peer_address(from) {
+                from
+            } else {
+                self.reply_to
+            };
+            self.arrived_at = to;
+            self.owe_sack(now, data.immediate || had_gap || self.received.has_gap());
+        }
+    }
+
+    /// Section 8.5 and its exceptions 8.5.1.
+    fn accepts_tag(&self, packet: &SctpPacket) -> bool {
+        let tag = packet.verification_tag;
+        match packet.chunks.first() {
+            Some(Chunk::Abort { reflected_tag, .. } | Chunk::ShutdownComplete { reflected_tag }) => {
+                if *reflected_tag {
+                    tag == self.peer_tag && self.peer_tag != 0
+                } else {
+                    tag == self.local_tag
+                }
+            }
+            _ => tag == self.local_tag,
+        }
+    }
+
+    /// Returns false if the rest of the packet is not to be looked at.
+    fn handle_chunk(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        chunk: Chunk,
+        data: &mut DataSeen,
+    ) -> bool {
+        match chunk {
+            Chunk::Data(chunk) => return self.on_data(chunk, data),
+            Chunk::Sack(sack) => {
+                if self.is_up() && !self.on_sack(now, from, &sack) {
+                    self.counters.packets_refused += 1;
+                    return false;
+                }
+            }
+            Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
+            Chunk::CookieAck => self.on_cookie_ack(now),
+            Chunk::Heartbeat(info) => {
+                if self.is_up() {
+                    self.queue_control(from, Chunk::HeartbeatAck(info));
+                }
+            }
+            Chunk::HeartbeatAck(info) => {
+                if self.is_up() {
+                    self.on_heartbeat_ack(now, &info);
+                }
+            }
+            Chunk::Abort { causes, .. } => {
+                self.close(Event::Aborted { causes });
+                return false;
+            }
+            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, cumulative_tsn_ack),
+            Chunk::ShutdownAck => self.on_shutdown_ack(),
+            Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
+            Chunk::Error(causes) => self.on_error(now, &causes),
+            Chunk::Asconf(asconf) => {
+                if self.is_up() {
+                    self.on_asconf(now, from, to, &asconf);
+                }
+            }
+            Chunk::AsconfAck(ack) => {
+                if self.is_up() {
+                    self.on_asconf_ack(now, &ack);
+                }
+            }
+            // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
+            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {}
+            Chunk::Unknown {
+                chunk_type,
+                flags,
+                value,
+            } => {
+                return self.on_unknown_chunk(from, chunk_type, flags, &value);
+            }
+        }
+        true
+    }
+
+    /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
+    fn on_unknown_chunk(&mut self, from: Ipv6Addr, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
+        if chunk_type & 0x40 != 0 && self.is_up() {
+            let mut whole = vec![chunk_type, flags];
+            whole.extend((4 + value.len() as u16).to_be_bytes());
+            whole.extend(value);
+            self.queue_control(
+                from,
+                Chunk::Error(vec![ErrorCause::UnrecognizedChunkType(whole.into())]),
+            );
+        }
+        chunk_type & 0x80 != 0
+    }
+
+    fn on_error(&mut self, now: Instant, causes: &[ErrorCause]) {
+        for cause in causes {
+            match cause {
+                ErrorCause::StaleCookie(staleness_us) => self.on_stale_cookie(now, *staleness_us),
+                // RFC 5061 section 4.1.1: a peer that reports ASCONF as unknown does not support it
+                ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&0xc1) => {
+                    self.peer_supports_asconf = false;
+                    self.asconf.clear();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on_data(&mut self, chunk: DataChunk, seen: &mut DataSeen) -> bool {
+        // section 6: DATA counts only where the association is up and the peer may still send
+        if !matches!(
+            self.state,
+            State::Established | State::ShutdownPending | State::ShutdownSent
+        ) {
+            return true;
+        }
+        seen.any = true;
+        if chunk.data.is_empty() {
+            self.abort_with(ErrorCause::NoUserData(chunk.tsn)); // section 6.2
+            return false;
+        }
+        seen.immediate |= chunk.immediate || self.state == State::ShutdownSent;
+        let tsn = chunk.tsn;
+        let arrival = self.received.classify(tsn);
+        match arrival {
+            Arrival::InOrder | Arrival::OutOfOrder => {}
+            Arrival::Duplicate => {
+                self.counters.duplicate_data_chunks += 1;
+                let limit = self.sack_blocks();
+                self.received.note_duplicate(tsn, limit);
+                seen.immediate = true;
+                return true;
+            }
+            Arrival::TooFar => {
+                seen.immediate = true;
+                return true;
+            }
+        }
+        if !self.has_room_for(tsn, chunk.data.len()) {
+            seen.immediate = true;
+            return self.state != State::Closed;
+        }
+        self.received.record(tsn);
+        self.counters.data_chunks_received += 1;
+        self.advertised_rwnd = self.advertised_rwnd.saturating_sub(chunk.data.len() as u32);
+        if chunk.stream_id >= self.inbound_streams {
+            // section 6.5: acknowledged, reported and dropped
+            let stream_id = chunk.stream_id;
+            let to = self.reply_to;
+            self.queue_control(
+                to,
+                Chunk::Error(vec![ErrorCause::InvalidStreamIdentifier(stream_id)]),
+            );
+            return true;
+        }
+        self.reassembly.insert(chunk);
+        if !self.readable_announced && self.reassembly.has_ready() {
+            self.readable_announced = true;
+            self.events.push_back(Event::Readable);
+        }
+        true
+    }
+
+    /// Section 6.2: with the window closed, a TSN beyond all received is dropped; one that fills a gap is taken, up to
+    /// twice the buffer, because what is held may wait for it. If what is next in order does not fit even so and the
+    /// user has nothing to take, a message is longer than the buffer and will never be complete.
+    fn has_room_for(&mut self, tsn: segue_wire::Tsn, len: usize) -> bool {
+        let buffer = self.config.receive_buffer as usize;
+        let held = self.reassembly.buffered;
+        if held < buffer {
+            return true;
+        }
+        let fills_gap = tsn.before(self.received.highest());
+        if fills_gap && held + len <= 2 * buffer {
+            return true;
+        }
+        let next = tsn == self.received.cumulative_tsn_ack().next();
+        if next && !self.reassembly.has_ready() {
+            if !self.received.has_gap() || held + len > 2 * buffer {
+                self.abort_with(ErrorCause::OutOfResource);
+            }
+            return false;
+        }
+        false
+    }
+
+    /// Section 6.2: every second packet with DATA is acknowledged at once, any other within the delay.
+    fn owe_sack(&mut self, now: Instant, immediate: bool) {
+        self.unacknowledged_packets += 1;
+        if self.state == State::ShutdownSent {
+            // section 9.2: SACK and SHUTDOWN, T2 starts anew
+            self.sack_now = true;
+            self.send_shutdown(now);
+        } else if immediate || self.unacknowledged_packets >= self.config.sack_frequency {
+            self.sack_now = true;
+        } else if self.sack_timer.is_none() {
+            self.sack_timer = Some(now + self.config.sack_delay);
+        }
+    }
+
+    /// Advertised window: what is free; nothing, if that is less than a segment (RFC 1122 section 4.2.3.3).
+    pub(super) fn rwnd_to_advertise(&self) -> u32 {
+        let free = self.a_rwnd();
+        if free < self.config.mtu.min(self.config.receive_buffer / 2) {
+            0
+        } else {
+            free
+        }
+    }
+
+    /// The user took a message: the peer is told of the room if that may matter to it, that is when the window it
+    /// knows of is nearly used up and has grown by two segments, or has grown by half the buffer.
+    pub(super) fn consider_window_update(&mut self) {
+        if !self.is_up() {
+            return;
+        }
+        let (known, now) = (self.advertised_rwnd, self.rwnd_to_advertise());
+        let buffer = self.config.receive_buffer;
+        let grown = now.saturating_sub(known);
+        let segments = 2 * self.config.mtu;
+        if grown >= buffer / 2 || (known < segments && grown >= segments.min(buffer / 2)) {
+            self.sack_now = true;
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! T3-rtx (RFC 9260 section 6.3.3).
+
+use super::association::Association;
+use super::path::PathId;
+use crate::congestion::CongestionControl;
+use crate::time::Instant;
+
+impl Association {
+    /// T3-rtx of a path expired.
+    ///
+    /// E1 and E2 cut the window and double the RTO. E3: the earliest outstanding chunks, as many as fit one packet, go
+    /// out at once, the rest is marked and follows as cwnd allows. All are marked here, and one packet is forced.
+    pub(super) fn on_t3(&mut self, now: Instant, index: usize) {
+        let _ = now;
+        self.counters.t3_expiries += 1;
+        let id = PathId(index as u8);
+        let path = &mut self.paths[index];
+        path.window.on_rto();
+        path.rtt.back_off();
+        path.clear_flight();
+        let destination = usize::from(path.destination.0);
+        let probe_answered = self.window_probe.answered
+            && self
+                .window_probe
+                .tsn
+                .and_then(|tsn| self.outbound.get(tsn))
+                .is_some_and(|probe| probe.path == id);
+        let bytes = self.outbound.mark_where(|sent| sent.path == id);
+        self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
+        self.fast_recovery_exit = None;
+        // section 6.1 rule A: a window probe that is answered but not taken is no error of the path
+        if probe_answered {
+            self.window_probe.answered = false;
+        } else if !self.count_error(destination) {
+            return;
+        }
+        self.forced_retransmissions = (self.forced_retransmissions + 1).min(self.outbound.marked);
+        self.open_burst();
+        self.drop_retired_paths();
+    }
+}

@@ -1,0 +1,172 @@
+//! Graceful and abortive end (RFC 9260 section 9).
+
+use super::Event;
+use super::association::{Association, ControlPacket, State};
+use crate::time::Instant;
+use bytes::Bytes;
+use segue_wire::Tsn;
+use segue_wire::sctp::{Chunk, ErrorCause};
+use smallvec::SmallVec;
+
+impl Association {
+    /// Closes gracefully once everything sent was acknowledged.
+    pub fn shutdown(&mut self, now: Instant) {
+        match self.state {
+            State::Established => {
+                self.state = State::ShutdownPending;
+                self.continue_shutdown(now);
+            }
+            // nothing is agreed yet: give up
+            State::CookieWait | State::CookieEchoed => self.close(Event::Closed),
+            _ => {}
+        }
+    }
+
+    /// Ends the association at once.
+    pub fn abort(&mut self, now: Instant, reason: Bytes) {
+        let _ = now;
+        self.abort_with(ErrorCause::UserInitiatedAbort(reason));
+    }
+
+    pub(super) fn abort_with(&mut self, cause: ErrorCause) {
+        if self.state == State::Closed {
+            return;
+        }
+        // before the INIT ACK the peer has no association to abort
+        if self.state != State::CookieWait {
+            let destination = self.destinations[self.current].address;
+            self.queue_control(
+                destination,
+                Chunk::Abort {
+                    reflected_tag: false,
+                    causes: vec![cause.clone()],
+                },
+            );
+        }
+        self.close(Event::Aborted { causes: vec![cause] });
+    }
+
+    /// Section 9.2: with everything acknowledged, the next chunk of the shutdown goes out.
+    pub(super) fn continue_shutdown(&mut self, now: Instant) {
+        if !self.outbound.is_empty() {
+            return;
+        }
+        match self.state {
+            State::ShutdownPending => {
+                self.state = State::ShutdownSent;
+                self.t5_shutdown_guard = Some(now + self.config.rto_max * 5);
+                self.send_shutdown(now);
+            }
+            State::ShutdownReceived => {
+                self.state = State::ShutdownAckSent;
+                self.t5_shutdown_guard = Some(now + self.config.rto_max * 5);
+                self.send_shutdown_ack(now);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
+        match self.state {
+            State::Established | State::ShutdownPending | State::ShutdownReceived => {
+                self.state = State::ShutdownReceived;
+                let sack = segue_wire::sctp::Sack {
+                    cumulative_tsn_ack,
+                    // a SHUTDOWN says nothing of the window: as it was
+                    a_rwnd: self.peer_rwnd.saturating_add(self.outbound.outstanding_bytes),
+                    gap_ack_blocks: self.reported_gaps(cumulative_tsn_ack),
+                    duplicate_tsns: Vec::new(),
+                };
+                self.on_sack(now, self.reply_to, &sack);
+                self.continue_shutdown(now);
+            }
+            // both ends sent SHUTDOWN
+            State::ShutdownSent => {
+                self.state = State::ShutdownAckSent;
+                self.send_shutdown_ack(now);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_shutdown_ack(&mut self) {
+        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            let destination = self.reply_to;
+            self.queue_control(destination, Chunk::ShutdownComplete { reflected_tag: false });
+            self.close(Event::Closed);
+        }
+    }
+
+    pub(super) fn on_shutdown_complete(&mut self) {
+        if self.state == State::ShutdownAckSent {
+            self.close(Event::Closed);
+        }
+    }
+
+    pub(super) fn on_t2(&mut self, now: Instant) {
+        let destination = self.current;
+        let path = self.destinations[destination].path;
+        if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+            path.rtt.back_off();
+        }
+        if !self.count_error(destination) {
+            return;
+        }
+        if let Some(next) = self.usable_destination(Some(destination)) {
+            self.current = next;
+        }
+        if self.state == State::ShutdownSent {
+            self.send_shutdown(now);
+        } else {
+            self.send_shutdown_ack(now);
+        }
+    }
+
+    /// The shutdown takes too long: five times RTO.Max.
+    pub(super) fn on_t5(&mut self, now: Instant) {
+        self.abort(now, Bytes::from_static(b"shutdown guard timer"));
+    }
+
+    /// SHUTDOWN; DATA that still arrives is acknowledged by SACK and SHUTDOWN in one packet.
+    pub(super) fn send_shutdown(&mut self, now: Instant) {
+        let cumulative_tsn_ack = self.received.cumulative_tsn_ack();
+        let mut chunks = SmallVec::new();
+        if self.sack_now || self.unacknowledged_packets > 0 {
+            chunks.push(Chunk::Sack(self.take_sack()));
+        }
+        chunks.push(Chunk::Shutdown { cumulative_tsn_ack });
+        self.send_and_start_t2(now, chunks);
+    }
+
+    fn send_shutdown_ack(&mut self, now: Instant) {
+        self.send_and_start_t2(now, SmallVec::from_buf([Chunk::ShutdownAck]));
+    }
+
+    fn send_and_start_t2(&mut self, now: Instant, chunks: SmallVec<[Chunk; 1]>) {
+        let d = &self.destinations[self.current];
+        let rto = self
+            .paths
+            .get(usize::from(d.path.0))
+            .map_or(self.config.rto_initial, |p| p.rto());
+        self.control.push_back(ControlPacket {
+            source: None,
+            destination: d.address,
+            verification_tag: self.peer_tag,
+            chunks,
+        });
+        self.t2_shutdown = Some(now + rto);
+    }
+
+    /// The gaps last reported, as blocks after `cumulative`.
+    fn reported_gaps(&self, cumulative: Tsn) -> SmallVec<[segue_wire::sctp::GapAckBlock; 4]> {
+        self.outbound
+            .gap_acked
+            .iter()
+            .filter(|r| cumulative.before(r.0))
+            .map(|r| segue_wire::sctp::GapAckBlock {
+                start: r.0.distance_from(cumulative) as u16,
+                end: r.1.distance_from(cumulative) as u16,
+            })
+            .collect()
+    }
+}

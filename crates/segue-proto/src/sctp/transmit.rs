@@ -1,0 +1,277 @@
+//! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
+
+use super::association::{Association, LocalState, PACKET_HEADERS, State};
+use super::outbound::{ChunkState, chunk_size};
+use super::path::PathId;
+use super::{PathState, Profile, RetransmitTo, SackRoute};
+use crate::contract::{LocalAddress, Transmit};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::sctp::{Chunk, Sack, SctpPacket};
+use segue_wire::{Ipv6Header, Packet, Payload, Tsn};
+use smallvec::SmallVec;
+
+/// Hop limit of everything sent.
+const HOP_LIMIT: u8 = 64;
+
+/// What a packet of data is to begin with.
+enum Plan {
+    Retransmit { tsn: Tsn, path: PathId, forced: bool },
+    New { path: PathId, len: u32 },
+}
+
+impl Association {
+    pub(super) fn poll_sack_or_data(&mut self, now: Instant) -> Option<Transmit> {
+        let Some(plan) = self.plan(now) else {
+            return self.sack_now.then(|| self.sack_packet());
+        };
+        let (path, first_size) = match plan {
+            Plan::Retransmit { tsn, path, .. } => (path, self.outbound.get(tsn)?.size()),
+            Plan::New { path, len } => (path, chunk_size(len)),
+        };
+        let mut chunks = SmallVec::new();
+        let mut room = self.config.mtu.saturating_sub(PACKET_HEADERS);
+        // section 6.1: a SACK that is owed goes with the data if it fits
+        if self.unacknowledged_packets > 0 || self.sack_now {
+            let sack_size = self.received.sack_size();
+            let path = &self.paths[usize::from(path.0)];
+            let to = self.destinations[usize::from(path.destination.0)].address;
+            if to == self.reply_to && self.sack_source() == path.source && sack_size + first_size <= room {
+                chunks.push(Chunk::Sack(self.take_sack()));
+                room -= sack_size;
+            } else if self.sack_now {
+                return Some(self.sack_packet());
+            }
+        }
+        match plan {
+            Plan::Retransmit { tsn, path, forced } => {
+                self.bundle_retransmissions(now, tsn, path, forced, room, &mut chunks);
+            }
+            Plan::New { path, .. } => self.bundle_new(now, path, room, &mut chunks),
+        }
+        let path = &self.paths[usize::from(path.0)];
+        let destination = self.destinations[usize::from(path.destination.0)].address;
+        Some(self.transmit(path.source, destination, self.peer_tag, chunks))
+    }
+
+    fn plan(&mut self, now: Instant) -> Option<Plan> {
+        match self.state {
+            State::Established | State::ShutdownPending | State::ShutdownReceived => {}
+            _ => return None,
+        }
+        if self.outbound.marked > 0 {
+            // section 6.1 rule C: chunks marked for retransmission go before new ones, within cwnd
+            let tsn = self.outbound.next_marked(None)?;
+            let path = self.retransmission_path(tsn)?;
+            let forced = self.forced_retransmissions > 0;
+            if forced || (self.burst > 0 && self.paths[usize::from(path.0)].has_window()) {
+                return Some(Plan::Retransmit { tsn, path, forced });
+            }
+            return None;
+        }
+        self.forced_retransmissions = 0;
+        let len = self.outbound.next_len()?;
+        if self.burst == 0 {
+            return None;
+        }
+        let path = self.current_path()?;
+        let state = &mut self.paths[usize::from(path.0)];
+        state.decay_idle(now);
+        if !state.has_window() {
+            return None;
+        }
+        // section 6.1 rule A
+        if len > self.peer_rwnd {
+            if self.outbound.outstanding_chunks > 0 {
+                return None;
+            }
+            if self.peer_rwnd == 0 && !self.window_probe.allowed {
+                if self.window_probe_timer.is_none() {
+                    self.window_probe_timer = Some(now + state.rto());
+                }
+                return None;
+            }
+        }
+        Some(Plan::New { path, len })
+    }
+
+    fn bundle_retransmissions(
+        &mut self,
+        now: Instant,
+        first: Tsn,
+        path: PathId,
+        forced: bool,
+        mut room: u32,
+        chunks: &mut SmallVec<[Chunk; 1]>,
+    ) {
+        if forced {
+            self.forced_retransmissions -= 1;
+        } else {
+            self.burst -= 1;
+        }
+        let mut next = Some(first);
+        while let Some(tsn) = next {
+            if self.retransmission_path(tsn) != Some(path) {
+                break;
+            }
+            let Some((_, _, size)) = self.outbound.get(tsn).map(|s| (s.state, s.path, s.size())) else {
+                break;
+            };
+            let state = &mut self.paths[usize::from(path.0)];
+            if size > room || !(forced || state.has_window()) {
+                break;
+            }
+            self.outbound.set_state(tsn, ChunkState::Outstanding);
+            let Some(sent) = self.outbound.get_mut(tsn) else {
+                break;
+            };
+            sent.path = path;
+            sent.retransmitted = true;
+            sent.missing_reports = 0;
+            if core::mem::take(&mut sent.fast_marked) {
+                self.counters.fast_retransmits += 1;
+            }
+            self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
+            room -= size;
+            chunks.push(Chunk::Data(sent.chunk(tsn, false)));
+            state.on_sent(now, tsn, size, false);
+            if state.earliest == tsn {
+                state.t3_rtx = Some(now + state.rto());
+            }
+            self.counters.data_chunks_sent += 1;
+            self.counters.data_chunks_retransmitted += 1;
+            next = self.outbound.next_marked(Some(tsn.next()));
+        }
+    }
+
+    fn bundle_new(&mut self, now: Instant, path: PathId, mut room: u32, chunks: &mut SmallVec<[Chunk; 1]>) {
+        self.burst -= 1;
+        let closing = self.state == State::ShutdownPending;
+        let mut first = true;
+        while let Some(len) = self.outbound.next_len() {
+            let size = chunk_size(len);
+            let state = &mut self.paths[usize::from(path.0)];
+            if size > room || (!first && (len > self.peer_rwnd || !state.has_window())) {
+                break;
+            }
+            if len > self.peer_rwnd {
+                self.window_probe.allowed = false;
+                self.window_probe.tsn = Some(self.outbound.next_tsn());
+                self.window_probe.answered = false;
+            }
+            first = false;
+            // RFC 7053 section 5.1: the last chunk before a shutdown asks for its SACK at once
+            let ends = closing && self.outbound.is_last(len);
+            let Some((tsn, sent)) = self.outbound.send_next(path) else {
+                break;
+            };
+            chunks.push(Chunk::Data(sent.chunk(tsn, ends)));
+            state.on_sent(now, tsn, size, true);
+            self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
+            self.counters.data_chunks_sent += 1;
+            room -= size;
+        }
+    }
+
+    /// Where a marked chunk goes. After a timeout: to an active alternate (section 6.4.1), if so configured. After
+    /// missing reports: to where it was (RFC 4960 and 9260 section 6.4), but in RFC 2960 section 6.4 to an alternate.
+    fn retransmission_path(&self, tsn: Tsn) -> Option<PathId> {
+        let sent = self.outbound.get(tsn)?;
+        let Some(path) = self.paths.get(usize::from(sent.path.0)) else {
+            return self.current_path();
+        };
+        let last = usize::from(path.destination.0);
+        let stay = self.config.retransmit_to == RetransmitTo::SamePath
+            || (sent.fast_marked && self.config.profile != Profile::Rfc2960);
+        let target = if stay && self.destinations[last].state == PathState::Active {
+            last
+        } else {
+            self.usable_destination(Some(last)).unwrap_or(last)
+        };
+        Some(self.destinations[target].path)
+    }
+
+    /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
+    fn sack_packet(&mut self) -> Transmit {
+        let sack = self.take_sack();
+        self.transmit(
+            self.sack_source(),
+            self.reply_to,
+            self.peer_tag,
+            SmallVec::from_buf([Chunk::Sack(sack)]),
+        )
+    }
+
+    fn sack_source(&self) -> LocalAddress {
+        if self.config.sack_route == SackRoute::Arrival
+            && let Some(local) = self
+                .local
+                .iter()
+                .find(|l| l.address.address == self.arrived_at && l.state == LocalState::InUse)
+        {
+            return local.address;
+        }
+        self.source
+    }
+
+    /// The SACK owed; with it nothing is owed any more.
+    pub(super) fn take_sack(&mut self) -> Sack {
+        let a_rwnd = self.rwnd_to_advertise();
+        self.advertised_rwnd = a_rwnd;
+        self.sack_now = false;
+        self.sack_timer = None;
+        self.unacknowledged_packets = 0;
+        self.counters.sacks_sent += 1;
+        self.received.sack(a_rwnd, self.sack_blocks())
+    }
+
+    /// Gap ack blocks and duplicates that fit a packet.
+    pub(super) fn sack_blocks(&self) -> usize {
+        (self.config.mtu.saturating_sub(PACKET_HEADERS + 16) / 4) as usize
+    }
+
+    pub(super) fn transmit(
+        &self,
+        source: LocalAddress,
+        destination: Ipv6Addr,
+        verification_tag: u32,
+        chunks: SmallVec<[Chunk; 1]>,
+    ) -> Transmit {
+        transmit(
+            source,
+            destination,
+            (self.local_port, self.peer_port),
+            verification_tag,
+            chunks,
+        )
+    }
+}
+
+/// A packet from `ports.0` to `ports.1`.
+pub(super) fn transmit(
+    source: LocalAddress,
+    destination: Ipv6Addr,
+    ports: (u16, u16),
+    verification_tag: u32,
+    chunks: SmallVec<[Chunk; 1]>,
+) -> Transmit {
+    Transmit {
+        interface: source.interface,
+        packet: Packet {
+            ip: Ipv6Header {
+                source: source.address,
+                destination,
+                traffic_class: 0,
+                hop_limit: HOP_LIMIT,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload: Payload::Sctp(SctpPacket {
+                source_port: ports.0,
+                destination_port: ports.1,
+                verification_tag,
+                chunks,
+            }),
+        },
+    }
+}
