@@ -5,7 +5,8 @@
 #   ns path_switch.tcl 0        a SACK per packet
 #
 # Two hosts, two disjoint paths of 10 Mbit/s and 50 ms, no queue builds up, nothing is lost. The primary path changes
-# at 3 s. Printed: time (s), cwnd and ssthresh of the new path (bytes), and cwnd / 1468, at the start and at every change until 3.4 s.
+# at 3 s. Printed at the start and at every change until 3.4 s: time (s), cwnd and ssthresh of the new path (bytes), and
+# cwnd in packets of 1468.
 #
 # With a SACK per packet ns-2 2.35 gives 4380 bytes (3 packets of 1468, the last passing the window as the RFC allows)
 # and 6 packets in the next round trip; initialCwnd_ has no effect on the 4380. Credit goes to the destination that the
