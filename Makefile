@@ -65,7 +65,7 @@ check-format:
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 
 check-rust:
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --profile checked --locked -- -D warnings
 
 check-python:
 	$(BIN)/ruff check $(PYTHON_SOURCES)
