@@ -419,8 +419,13 @@ impl Endpoint {
                 self.counters.refused += 1;
                 return;
             }
-            Err(CookieError::Stale(excess)) => {
-                self.on_stale_cookie(arrived, &bytes, excess);
+            // section 5.2.4, step 3: a cookie of the association that exists is good however old
+            Err(CookieError::Stale(cookie, _)) if self.is_of_existing(arrived, &cookie) => *cookie,
+            Err(CookieError::Stale(cookie, excess)) => {
+                self.counters.refused += 1;
+                let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
+                let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
+                self.answer(arrived, cookie.peer_tag, error);
                 return;
             }
         };
@@ -478,18 +483,12 @@ impl Endpoint {
         }
     }
 
-    fn on_stale_cookie(&mut self, arrived: &Arrived, bytes: &[u8], excess: Duration) {
-        self.counters.refused += 1;
-        // what it says is only late, not forged: its tag addresses the answer
-        let created_anew = Cookie::open(bytes, &self.cookie_key, Instant::ZERO);
-        if let Ok(cookie) = created_anew {
-            let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
-            self.answer(
-                arrived,
-                cookie.peer_tag,
-                Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]),
-            );
-        }
+    fn is_of_existing(&mut self, arrived: &Arrived, cookie: &Cookie) -> bool {
+        self.find_by(arrived.from, arrived.from_port)
+            .is_some_and(|index| {
+                let association = &self.slots[index].association;
+                (association.local_tag, association.peer_tag) == (cookie.local_tag, cookie.peer_tag)
+            })
     }
 
     /// Section 8.4.
