@@ -86,7 +86,8 @@ class Grid:
         labels = [(*point, seed) for point in self.points() for seed in seeds]
         columns = [axis.column for axis in self.axes] + ["seed"]
         rows = [
-            dict(zip(columns, label, strict=True)) | _values(run) for label, run in zip(labels, runs, strict=True)
+            dict(zip(columns, label, strict=True)) | _values(run)
+            for label, run in zip(labels, runs, strict=True)
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 

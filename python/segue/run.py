@@ -155,7 +155,9 @@ def run(
     return Run(native)
 
 
-def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None) -> list[Run]:
+def run_jobs(
+    jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None
+) -> list[Run]:
     """Run many jobs in Rust threads; results are in the order of the jobs, whatever the number of threads.
 
     Args:
@@ -167,7 +169,11 @@ def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progres
 
 
 def job(
-    scenario: Scenario, overrides: Mapping[str, object] | None = None, *, seed: int | None = None, trace: bool = False
+    scenario: Scenario,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    seed: int | None = None,
+    trace: bool = False,
 ) -> _native.Job:
     """One job for `run_jobs`."""
     return _native.Job(scenario.text, scenario.file, override_list(overrides), seed, trace)

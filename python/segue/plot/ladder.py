@@ -46,11 +46,11 @@ def signalling_ladder(
     rows = _rows(signalling, packets, start_s, end_s)
     hidden = max(0, len(rows) - MOST_ROWS)
     rows = rows[:MOST_ROWS]
-    hosts = list(dict.fromkeys([str(row["node"]) for row in rows] + [str(row["to"]) for row in rows if row["to"]]))
-    places = {host: index for index, host in enumerate(hosts)}
-    figure, [axes] = style.new_figure(
-        title, subtitle, width=8.6, height=1.5 + ROW_INCHES * max(len(rows), 4)
+    hosts = list(
+        dict.fromkeys([str(row["node"]) for row in rows] + [str(row["to"]) for row in rows if row["to"]])
     )
+    places = {host: index for index, host in enumerate(hosts)}
+    figure, [axes] = style.new_figure(title, subtitle, width=8.6, height=1.5 + ROW_INCHES * max(len(rows), 4))
     axes.grid(visible=False)
     axes.set_axis_off()
     for host, place in places.items():
@@ -60,7 +60,9 @@ def signalling_ladder(
     for y, row in enumerate(rows):
         step = int(row["step"])
         colour = STEP_COLOURS[step]
-        axes.annotate(f"{row['time_s']:.4f} s", (-0.62, y), ha="right", va="center", fontsize=8, color=style.MUTED)
+        axes.annotate(
+            f"{row['time_s']:.4f} s", (-0.62, y), ha="right", va="center", fontsize=8, color=style.MUTED
+        )
         origin = places[row["node"]]
         if row["to"] is None and not row["lost"]:
             axes.plot(origin, y, "o", color=colour, markersize=5, zorder=3)
@@ -70,8 +72,14 @@ def signalling_ladder(
                 "",
                 (goal, y),
                 (origin, y),
-                arrowprops={"arrowstyle": "-|>", "color": style.LOST if row["lost"] else colour, "linewidth": 1.5,
-                            "linestyle": "--" if row["lost"] else "-", "shrinkA": 0, "shrinkB": 0},
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "color": style.LOST if row["lost"] else colour,
+                    "linewidth": 1.5,
+                    "linestyle": "--" if row["lost"] else "-",
+                    "shrinkA": 0,
+                    "shrinkB": 0,
+                },
             )
         axes.annotate(row["text"], (right + 0.08, y), va="center", fontsize=8.3, color=style.INK)
         axes.plot(-0.55, y, "s", color=colour, markersize=5)
@@ -108,7 +116,11 @@ def _rows(
     ends = (
         messages.filter(pl.col("action") != "sent")
         .group_by("packet_id", "kind", maintain_order=True)
-        .agg(pl.col("action").first(), pl.col("node").first().alias("end"), pl.col("time_s").first().alias("end_s"))
+        .agg(
+            pl.col("action").first(),
+            pl.col("node").first().alias("end"),
+            pl.col("time_s").first().alias("end_s"),
+        )
     )
     for row in sent.join(ends, on=["packet_id", "kind"], how="left").iter_rows(named=True):
         arrived = row["action_right"] == "received"

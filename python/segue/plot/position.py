@@ -34,8 +34,16 @@ def position_against_cells(
         if straight:
             axes.axhspan(x - radius, x + radius, color=colour, alpha=0.13, linewidth=0)
             axes.axhline(x, color=colour, linewidth=0.8)
-            axes.annotate(f"{cell['name']}, reach {radius:g} m", (1.0, x), xycoords=("axes fraction", "data"),
-                          xytext=(-4, 3), textcoords="offset points", ha="right", fontsize=8.5, color=style.INK)
+            axes.annotate(
+                f"{cell['name']}, reach {radius:g} m",
+                (1.0, x),
+                xycoords=("axes fraction", "data"),
+                xytext=(-4, 3),
+                textcoords="offset points",
+                ha="right",
+                fontsize=8.5,
+                color=style.INK,
+            )
         else:
             axes.add_patch(Circle((x, y), radius, facecolor=colour, alpha=0.13, edgecolor=colour))
             axes.annotate(cell["name"], (x, y), ha="center", fontsize=8.5)

@@ -33,9 +33,9 @@ class Switch:
 def find_switches(packets: pl.DataFrame, sender: str) -> list[Switch]:
     """Every move of new data from one destination to another, in order, from the data that `sender` sends."""
     sent = _data_sent(packets, sender).filter(~pl.col("retransmission"))
-    moves = sent.with_columns(
-        old=pl.col("destination").shift(), last_old_s=pl.col("time_s").shift()
-    ).filter(pl.col("old") != pl.col("destination"))
+    moves = sent.with_columns(old=pl.col("destination").shift(), last_old_s=pl.col("time_s").shift()).filter(
+        pl.col("old") != pl.col("destination")
+    )
     all_sent = _data_sent(packets, sender)
     switches = []
     for row in moves.iter_rows(named=True):
@@ -54,7 +54,9 @@ def sender_of(packets: pl.DataFrame) -> str:
     Raises:
         ValueError: If no node sends any.
     """
-    nodes = packets.filter((pl.col("action") == "sent") & (pl.col("kind") == "DATA"))["node"].value_counts(sort=True)
+    nodes = packets.filter((pl.col("action") == "sent") & (pl.col("kind") == "DATA"))["node"].value_counts(
+        sort=True
+    )
     if nodes.is_empty():
         raise ValueError("no DATA was sent")
     return str(nodes["node"][0])
@@ -87,9 +89,15 @@ def segment_sequence(
     seconds = pl.col("time_ns") / 1e9
     # The cumulative ack of a first SACK may lie before the initial TSN.
     number = (pl.col("tsn").cast(pl.Int64) - initial) % MODULUS
-    window = packets.with_columns(time_s=seconds, number=number).filter(pl.col("time_s").is_between(start_s, end_s))
-    sent = window.filter((pl.col("node") == sender) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA"))
-    lost_ids = packets.filter((pl.col("action") == "dropped") & (pl.col("kind") == "DATA"))["packet_id"].unique()
+    window = packets.with_columns(time_s=seconds, number=number).filter(
+        pl.col("time_s").is_between(start_s, end_s)
+    )
+    sent = window.filter(
+        (pl.col("node") == sender) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA")
+    )
+    lost_ids = packets.filter((pl.col("action") == "dropped") & (pl.col("kind") == "DATA"))[
+        "packet_id"
+    ].unique()
     acks = window.filter(
         (pl.col("node") == sender) & (pl.col("action") == "received") & (pl.col("kind") == "SACK")
     )
@@ -129,14 +137,25 @@ def segment_sequence(
             )
     lost = sent.filter(pl.col("packet_id").is_in(lost_ids.implode()))
     if not lost.is_empty():
-        axes.plot(lost["time_s"], lost["number"], "x", color=style.LOST, markersize=6.5, markeredgewidth=1.5,
-                  label="of these, lost", zorder=4)
+        axes.plot(
+            lost["time_s"],
+            lost["number"],
+            "x",
+            color=style.LOST,
+            markersize=6.5,
+            markeredgewidth=1.5,
+            label="of these, lost",
+            zorder=4,
+        )
     if start_s <= switch.last_old_s <= end_s:
         style.mark_time(axes, switch.last_old_s, f"$t_1$ = {switch.last_old_s:.3f} s")
     if start_s <= switch.first_new_s <= end_s:
         style.mark_time(axes, switch.first_new_s, f"$t_2$ = {switch.first_new_s:.3f} s", side="right")
     axes.set(
-        xlabel="time (s)", ylabel=f"segment number mod {MODULUS}", xlim=(start_s, end_s), ylim=(-3, MODULUS + 2)
+        xlabel="time (s)",
+        ylabel=f"segment number mod {MODULUS}",
+        xlim=(start_s, end_s),
+        ylim=(-3, MODULUS + 2),
     )
     style.legend_below(axes, columns=3)
     return figure

@@ -129,4 +129,6 @@ def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level
 
 def legend_below(axes: Axes, *, columns: int = 4) -> None:
     """The legend below the axes, where it covers no data."""
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns, handletextpad=0.5, columnspacing=1.4)
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns, handletextpad=0.5, columnspacing=1.4
+    )

@@ -79,7 +79,11 @@ def _draw(
     spacing = min((b - a for a, b in zip(steps, steps[1:], strict=False)), default=1.0)
     for index, ((value,), curve) in enumerate(groups):
         curve = curve.sort(x)
-        colour = style.ORDERED[index] if len(groups) <= len(style.ORDERED) else style.PATHS[index % len(style.PATHS)]
+        colour = (
+            style.ORDERED[index]
+            if len(groups) <= len(style.ORDERED)
+            else style.PATHS[index % len(style.PATHS)]
+        )
         # Curves that coincide stay visible: each is moved by a small part of the grid's spacing.
         shift = (index - (len(groups) - 1) / 2) * spacing * 0.035
         median, low, high = (curve[name] * scale for name in ("median", "low", "high"))

@@ -33,11 +33,20 @@ def tsn_against_time(packets: pl.DataFrame, switches: list[Switch], *, title: st
         )
     lost = data.filter(pl.col("action") == "dropped").with_columns(number=_number(initial))
     if not lost.is_empty():
-        axes.plot(lost["time_s"], lost["number"], "x", color=style.LOST, markersize=4, rasterized=True,
-                  label=f"lost ({lost.height})")
+        axes.plot(
+            lost["time_s"],
+            lost["number"],
+            "x",
+            color=style.LOST,
+            markersize=4,
+            rasterized=True,
+            label=f"lost ({lost.height})",
+        )
     if len(switches) <= 60:
         for switch in switches:
-            axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.5, linestyle=(0, (4, 3)), zorder=1)
+            axes.axvline(
+                switch.first_new_s, color=style.MUTED, linewidth=0.5, linestyle=(0, (4, 3)), zorder=1
+            )
     axes.set(xlabel="time (s)", ylabel="segment number")
     axes.set_xlim(left=0)
     axes.legend(loc="upper left", markerscale=2.5)

@@ -20,7 +20,7 @@ def congestion_windows(
     names: dict[str, str] | None = None,
     deletions: pl.DataFrame | None = None,
 ) -> Figure:
-    """cwnd of every path in kB against time, with the handovers marked.
+    """Cwnd of every path in kB against time, with the handovers marked.
 
     Args:
         windows: `Run.windows`.
@@ -35,10 +35,16 @@ def congestion_windows(
     names = names or {}
     figure, [axes] = style.new_figure(title, subtitle, height=4.0)
     frame = windows.with_columns(time_s=pl.col("time_ns") / 1e9)
-    ends = {} if deletions is None else {k[0]: g["time_s"].to_list() for k, g in deletions.group_by("destination")}
+    ends = (
+        {}
+        if deletions is None
+        else {k[0]: g["time_s"].to_list() for k, g in deletions.group_by("destination")}
+    )
     for index, (key, path) in enumerate(frame.group_by("destination", maintain_order=True)):
         address = str(key[0])
-        times, values = _steps(path["time_s"].to_list(), path["cwnd_bytes"].to_list(), ends.get(address, []), end_s)
+        times, values = _steps(
+            path["time_s"].to_list(), path["cwnd_bytes"].to_list(), ends.get(address, []), end_s
+        )
         axes.plot(
             times,
             values,
@@ -52,8 +58,16 @@ def congestion_windows(
         axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
         # So many that their names would touch: lines alone.
         if len(shown) <= 16:
-            axes.annotate(f"$t_{{{number}}}$", (switch.first_new_s, 1.0), xycoords=("data", "axes fraction"),
-                          xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5, color=style.MUTED)
+            axes.annotate(
+                f"$t_{{{number}}}$",
+                (switch.first_new_s, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8.5,
+                color=style.MUTED,
+            )
     axes.set(xlabel="time (s)", ylabel="cwnd (kB)", xlim=(start_s, end_s))
     axes.set_ylim(bottom=0)
     style.legend_below(axes)
