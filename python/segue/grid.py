@@ -85,10 +85,7 @@ class Grid:
 
         labels = [(*point, seed) for point in self.points() for seed in seeds]
         columns = [axis.column for axis in self.axes] + ["seed"]
-        rows = [
-            dict(zip(columns, label, strict=True)) | _values(run)
-            for label, run in zip(labels, runs, strict=True)
-        ]
+        rows = [dict(zip(columns, label, strict=True)) | _values(run) for label, run in zip(labels, runs, strict=True)]
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -115,8 +112,8 @@ def summarise(frame: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFram
     """Median over seeds with its interval.
 
     Returns:
-        `by`, sorted, then `median`, `low`, `high` in the unit of `value`, `coverage` and `n`; points at which no run has a
-        value are left out.
+        `by`, sorted, then `median`, `low`, `high` in the unit of `value`, `coverage` and `n`; points at which no run
+        has a value are left out.
     """
     import polars as pl
 

@@ -155,9 +155,7 @@ def run(
     return Run(native)
 
 
-def run_jobs(
-    jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None
-) -> list[Run]:
+def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None) -> list[Run]:
     """Run many jobs in Rust threads; results are in the order of the jobs, whatever the number of threads.
 
     Args:

@@ -76,9 +76,7 @@ def _unknown(name: str) -> str:
         known[path.stem] = full
         known[full] = full
     near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
-    hint = (
-        f"did you mean `{known[near[0]]}`?" if near else "`segue scenarios list` shows those that there are"
-    )
+    hint = f"did you mean `{known[near[0]]}`?" if near else "`segue scenarios list` shows those that there are"
     return f"{name}: no such file or scenario: {hint}"
 
 
@@ -91,8 +89,6 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise _native.ScenarioError(
-            f"{path}: byte {error.start} is not UTF-8, expected a TOML file"
-        ) from None
+        raise _native.ScenarioError(f"{path}: byte {error.start} is not UTF-8, expected a TOML file") from None
     except OSError as error:
         raise _native.ScenarioError(f"{path}: cannot be read: {error.strerror}") from None

@@ -49,4 +49,5 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median
 
 
 def _coverage(n: int, k: int) -> float:
-    return max(0.0, 1 - 2 * sum(comb(n, i) for i in range(k)) / 2**n)
+    outside: int = 2 * sum(comb(n, i) for i in range(k))
+    return max(0.0, 1 - outside / float(2**n))

@@ -58,19 +58,11 @@ def app() -> None:
 @click.argument("scenario")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True,
               help="Override a key, as in --set l2.latency='200 ms'. May be given again.")  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Seed; the scenario's if left out."
-)
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Seed; the scenario's if left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the metrics as one JSON document.")
-@click.option(
-    "--pcap", metavar="DIR", type=click.Path(path_type=Path), help="Write a pcapng capture per host."
-)
-@click.option(
-    "--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file."
-)
-@click.option(
-    "--trace", metavar="DIR", type=click.Path(path_type=Path), help="Write the frames as parquet files."
-)
+@click.option("--pcap", metavar="DIR", type=click.Path(path_type=Path), help="Write a pcapng capture per host.")
+@click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file.")
+@click.option("--trace", metavar="DIR", type=click.Path(path_type=Path), help="Write the frames as parquet files.")
 def run_one(
     scenario: str,
     settings: tuple[str, ...],
@@ -92,9 +84,7 @@ def run_one(
               help="Where figures, tables, claims.json and report.html go.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Shorter runs and two seeds, for a first look.")
 @click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds per point.  [default: 5]")
-@click.option(
-    "--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]"
-)
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
 def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: int | None) -> None:
     """Reproduce a paper: its figures, and its claims with what became of them."""
     from segue.cli.commands import reproduce_paper

@@ -32,9 +32,7 @@ def run_scenario(
         raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
     with Bars() as bars:
         bars.spin(f"simulating {source.name}")
-        result = run(
-            source, overrides, seed=seed, trace=report is not None or trace is not None, pcap=pcap is not None
-        )
+        result = run(source, overrides, seed=seed, trace=report is not None or trace is not None, pcap=pcap is not None)
         if pcap is not None:
             for name, content in result.captures():
                 write_file(pcap / name, content)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import polars as pl
 from matplotlib.figure import Figure
 
@@ -19,6 +21,17 @@ STEP_NAMES = (
 NOT_SIGNALLING = ("DATA", "SACK", "HEARTBEAT", "HEARTBEAT-ACK", "UDP", "OTHER")
 ROW_INCHES = 0.19
 MOST_ROWS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    time_s: float
+    node: str
+    """Receiver of a message that arrived."""
+    to: str | None
+    lost: bool
+    step: int
+    text: str
 
 
 def signalling_ladder(
@@ -46,9 +59,7 @@ def signalling_ladder(
     rows = _rows(signalling, packets, start_s, end_s)
     hidden = max(0, len(rows) - MOST_ROWS)
     rows = rows[:MOST_ROWS]
-    hosts = list(
-        dict.fromkeys([str(row["node"]) for row in rows] + [str(row["to"]) for row in rows if row["to"]])
-    )
+    hosts = list(dict.fromkeys([row.node for row in rows] + [row.to for row in rows if row.to]))
     places = {host: index for index, host in enumerate(hosts)}
     figure, [axes] = style.new_figure(title, subtitle, width=8.6, height=1.5 + ROW_INCHES * max(len(rows), 4))
     axes.grid(visible=False)
@@ -58,32 +69,30 @@ def signalling_ladder(
         axes.annotate(host, (place, -0.9), ha="center", fontweight="bold", fontsize=9.5)
     right = max(len(hosts) - 1, 1)
     for y, row in enumerate(rows):
-        step = int(row["step"])
+        step = row.step
         colour = STEP_COLOURS[step]
-        axes.annotate(
-            f"{row['time_s']:.4f} s", (-0.62, y), ha="right", va="center", fontsize=8, color=style.MUTED
-        )
-        origin = places[row["node"]]
-        if row["to"] is None and not row["lost"]:
+        axes.annotate(f"{row.time_s:.4f} s", (-0.62, y), ha="right", va="center", fontsize=8, color=style.MUTED)
+        origin = places[row.node]
+        if row.to is None and not row.lost:
             axes.plot(origin, y, "o", color=colour, markersize=5, zorder=3)
         else:
-            goal = places[row["to"]] if row["to"] else origin + 0.5 * (1 if origin == 0 else -1)
+            goal = places[row.to] if row.to else origin + 0.5 * (1 if origin == 0 else -1)
             axes.annotate(
                 "",
                 (goal, y),
                 (origin, y),
                 arrowprops={
                     "arrowstyle": "-|>",
-                    "color": style.LOST if row["lost"] else colour,
+                    "color": style.LOST if row.lost else colour,
                     "linewidth": 1.5,
-                    "linestyle": "--" if row["lost"] else "-",
+                    "linestyle": "--" if row.lost else "-",
                     "shrinkA": 0,
                     "shrinkB": 0,
                 },
             )
-        axes.annotate(row["text"], (right + 0.08, y), va="center", fontsize=8.3, color=style.INK)
+        axes.annotate(row.text, (right + 0.08, y), va="center", fontsize=8.3, color=style.INK)
         axes.plot(-0.55, y, "s", color=colour, markersize=5)
-    shown = sorted({int(row["step"]) for row in rows})
+    shown = sorted({row.step for row in rows})
     for step in shown:
         axes.plot([], [], "s", color=STEP_COLOURS[step], label=STEP_NAMES[step])
     axes.set(xlim=(-1.15, right + 2.1), ylim=(len(rows) + 0.2, -1.6))
@@ -94,20 +103,11 @@ def signalling_ladder(
     return figure
 
 
-def _rows(
-    signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s: float
-) -> list[dict[str, object]]:
+def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s: float) -> list[_Row]:
     seconds = pl.col("time_ns") / 1e9
     events = signalling.with_columns(time_s=seconds).filter(pl.col("time_s").is_between(start_s, end_s))
-    rows: list[dict[str, object]] = [
-        {
-            "time_s": event["time_s"],
-            "node": event["node"],
-            "to": None,
-            "lost": False,
-            "step": event["step"],
-            "text": f"{event['event']} {event['detail']}".strip(),
-        }
+    rows = [
+        _Row(event["time_s"], event["node"], None, False, event["step"], f"{event['event']} {event['detail']}".strip())
         for event in events.iter_rows(named=True)
         if event["event"] not in ("beacon", "beacon-heard")
     ]
@@ -129,16 +129,16 @@ def _rows(
         if row["action_right"] is None:
             how = ""
         rows.append(
-            {
-                "time_s": row["time_s"],
-                "node": row["node"],
-                "to": row["end"] if arrived else None,
-                "lost": row["action_right"] == "dropped",
-                "step": _step_of(row["kind"]),
-                "text": f"{row['kind']} from {row['source']} {f'({how})' if how else ''}".strip(),
-            }
+            _Row(
+                time_s=row["time_s"],
+                node=row["node"],
+                to=row["end"] if arrived else None,
+                lost=row["action_right"] == "dropped",
+                step=_step_of(row["kind"]),
+                text=f"{row['kind']} from {row['source']} {f'({how})' if how else ''}".strip(),
+            )
         )
-    return sorted(rows, key=lambda row: float(str(row["time_s"])))
+    return sorted(rows, key=lambda row: row.time_s)
 
 
 def _step_of(kind: str) -> int:

@@ -40,9 +40,9 @@ def find_switches(packets: pl.DataFrame, sender: str) -> list[Switch]:
     switches = []
     for row in moves.iter_rows(named=True):
         # A retransmission may have gone to the new path before new data did.
-        first = all_sent.filter(
-            (pl.col("destination") == row["destination"]) & (pl.col("time_s") > row["last_old_s"])
-        )["time_s"].min()
+        first = all_sent.filter((pl.col("destination") == row["destination"]) & (pl.col("time_s") > row["last_old_s"]))[
+            "time_s"
+        ].min()
         assert isinstance(first, float)
         switches.append(Switch(row["old"], row["destination"], row["last_old_s"], first))
     return switches
@@ -54,9 +54,7 @@ def sender_of(packets: pl.DataFrame) -> str:
     Raises:
         ValueError: If no node sends any.
     """
-    nodes = packets.filter((pl.col("action") == "sent") & (pl.col("kind") == "DATA"))["node"].value_counts(
-        sort=True
-    )
+    nodes = packets.filter((pl.col("action") == "sent") & (pl.col("kind") == "DATA"))["node"].value_counts(sort=True)
     if nodes.is_empty():
         raise ValueError("no DATA was sent")
     return str(nodes["node"][0])
@@ -89,18 +87,10 @@ def segment_sequence(
     seconds = pl.col("time_ns") / 1e9
     # The cumulative ack of a first SACK may lie before the initial TSN.
     number = (pl.col("tsn").cast(pl.Int64) - initial) % MODULUS
-    window = packets.with_columns(time_s=seconds, number=number).filter(
-        pl.col("time_s").is_between(start_s, end_s)
-    )
-    sent = window.filter(
-        (pl.col("node") == sender) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA")
-    )
-    lost_ids = packets.filter((pl.col("action") == "dropped") & (pl.col("kind") == "DATA"))[
-        "packet_id"
-    ].unique()
-    acks = window.filter(
-        (pl.col("node") == sender) & (pl.col("action") == "received") & (pl.col("kind") == "SACK")
-    )
+    window = packets.with_columns(time_s=seconds, number=number).filter(pl.col("time_s").is_between(start_s, end_s))
+    sent = window.filter((pl.col("node") == sender) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA"))
+    lost_ids = packets.filter((pl.col("action") == "dropped") & (pl.col("kind") == "DATA"))["packet_id"].unique()
+    acks = window.filter((pl.col("node") == sender) & (pl.col("action") == "received") & (pl.col("kind") == "SACK"))
     figure, [axes] = style.new_figure(title, subtitle, height=4.9)
     for index, address in enumerate((switch.old, switch.new)):
         colour, marker = style.PATHS[index], style.PATH_MARKERS[index]

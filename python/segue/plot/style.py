@@ -1,4 +1,4 @@
-"""Look of all figures: palette, sizes, titles, rendering. Matplotlib's Agg and SVG back ends, no pyplot."""
+"""Look of all figures: palette, sizes, titles, rendering. No pyplot: figures are objects and are freed as such."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, distinguishable with any kind of colour vision.
@@ -35,7 +33,7 @@ SERIES_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 DPI = 130
 
-_RC: dict[str, Any] = {
+_RC: Any = {
     "figure.dpi": DPI,
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
@@ -105,9 +103,9 @@ def render(figure: Figure) -> Rendered:
     """PNG and SVG of a figure; the layout is worked out once for both."""
     with mpl.rc_context(_RC):
         png, svg = io.BytesIO(), io.BytesIO()
-        FigureCanvasAgg(figure).print_png(png)
+        figure.savefig(png, format="png", dpi=DPI)
         figure.set_layout_engine("none")
-        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": "segue"})
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "segue"})
     return Rendered(png.getvalue(), svg.getvalue())
 
 
@@ -129,6 +127,4 @@ def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level
 
 def legend_below(axes: Axes, *, columns: int = 4) -> None:
     """The legend below the axes, where it covers no data."""
-    axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns, handletextpad=0.5, columnspacing=1.4
-    )
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns, handletextpad=0.5, columnspacing=1.4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -73,17 +74,12 @@ def curves(
 def _draw(
     axes: Axes, summary: pl.DataFrame, x: str, series: str, label: str, scale: float, names: dict[object, str]
 ) -> None:
-    groups = list(summary.group_by(series, maintain_order=True))
-    groups.sort(key=lambda item: str(item[0][0]) if isinstance(item[0][0], str) else item[0][0])  # type: ignore[arg-type,return-value]
+    groups = list(summary.sort(series, maintain_order=True).group_by(series, maintain_order=True))
     steps = sorted(summary[x].unique().to_list())
-    spacing = min((b - a for a, b in zip(steps, steps[1:], strict=False)), default=1.0)
-    for index, ((value,), curve) in enumerate(groups):
-        curve = curve.sort(x)
-        colour = (
-            style.ORDERED[index]
-            if len(groups) <= len(style.ORDERED)
-            else style.PATHS[index % len(style.PATHS)]
-        )
+    spacing = min((b - a for a, b in pairwise(steps)), default=1.0)
+    for index, ((value,), group) in enumerate(groups):
+        curve = group.sort(x)
+        colour = style.ORDERED[index] if len(groups) <= len(style.ORDERED) else style.PATHS[index % len(style.PATHS)]
         # Curves that coincide stay visible: each is moved by a small part of the grid's spacing.
         shift = (index - (len(groups) - 1) / 2) * spacing * 0.035
         median, low, high = (curve[name] * scale for name in ("median", "low", "high"))

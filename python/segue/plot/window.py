@@ -35,16 +35,10 @@ def congestion_windows(
     names = names or {}
     figure, [axes] = style.new_figure(title, subtitle, height=4.0)
     frame = windows.with_columns(time_s=pl.col("time_ns") / 1e9)
-    ends = (
-        {}
-        if deletions is None
-        else {k[0]: g["time_s"].to_list() for k, g in deletions.group_by("destination")}
-    )
+    ends = {} if deletions is None else {k[0]: g["time_s"].to_list() for k, g in deletions.group_by("destination")}
     for index, (key, path) in enumerate(frame.group_by("destination", maintain_order=True)):
         address = str(key[0])
-        times, values = _steps(
-            path["time_s"].to_list(), path["cwnd_bytes"].to_list(), ends.get(address, []), end_s
-        )
+        times, values = _steps(path["time_s"].to_list(), path["cwnd_bytes"].to_list(), ends.get(address, []), end_s)
         axes.plot(
             times,
             values,

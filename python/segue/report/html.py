@@ -101,9 +101,7 @@ def table_section(heading: str, columns: Sequence[str], rows: Sequence[Sequence[
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join(
         "<tr>"
-        + "".join(
-            f"<td{' class=num' if numeric[i] else ''}>{escape(cell)}</td>" for i, cell in enumerate(row)
-        )
+        + "".join(f"<td{' class=num' if numeric[i] else ''}>{escape(cell)}</td>" for i, cell in enumerate(row))
         + "</tr>"
         for row in rows
     )

@@ -39,9 +39,7 @@ def write_run_report(run: Run, path: Path) -> Path:
         *(figure_section(heading, render(figure)) for heading, figure in run_figures(run)),
         text_section("Scenario as run", run.scenario_toml),
     ]  # fmt: skip
-    lead = (
-        f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
-    )
+    lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
     return write_file(path, page(f"Run of {metrics.scenario}", lead, sections))
 
 
@@ -115,9 +113,7 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
 def _signalling_span(run: Run, switch: Switch) -> tuple[float, float]:
     """From the start of step 1 that led to this switch until after its last step."""
     events = run.signalling.with_columns(time_s=pl.col("time_ns") / 1e9).filter(pl.col("step") > 0)
-    started = events.filter((pl.col("event") == "obtain-started") & (pl.col("time_s") < switch.first_new_s))[
-        "time_s"
-    ]
+    started = events.filter((pl.col("event") == "obtain-started") & (pl.col("time_s") < switch.first_new_s))["time_s"]
     start = float(started[-1]) - 0.01 if len(started) else switch.first_new_s - BEFORE_S
     ended = events.filter((pl.col("step") == 5) & (pl.col("time_s") > switch.first_new_s))["time_s"]
     end = switch.first_new_s + AFTER_S

@@ -102,8 +102,8 @@ def s3(latency: pl.DataFrame) -> Claim:
         "flat, then lower (VI-B.1, figure 13)",
         f"below: {_span(below, 1e-6, 'Mbit/s')}; above: {_span(above, 1e-6, 'Mbit/s')}",
         flat and lower,
-        f"Criterion: below, medians within {FLAT:.0%} of each other ({_met(flat)}); above, all at least {LOWER:.0%} lower "
-        f"than the lowest below ({_met(lower)}).",
+        f"Criterion: below, medians within {FLAT:.0%} of each other ({_met(flat)}); above, all at least {LOWER:.0%} "
+        f"lower than the lowest below ({_met(lower)}).",
     )
 
 
@@ -119,8 +119,8 @@ def s4(standard: trace.TraceFacts, ack_path: trace.TraceFacts) -> Claim:
         f"lost: {standard.lost} in {standard.switches} handovers; by the RFC {_windows(standard)}; with cwnd_credit = "
         f'"ack-path" and a SACK per packet {_windows(ack_path)}',
         lossless and paper_windows,
-        f"Criterion: no loss ({_met(lossless)}); 3 and 6 with the paper's rule as a named option ({_met(paper_windows)}). "
-        "RFC 9260 section 7.2.1 credits the path that the data took, so the RFC starts the new path with its initial "
+        f"Criterion: no loss ({_met(lossless)}); 3 and 6 with the paper's rule as a named option "
+        f"({_met(paper_windows)}). RFC 9260 section 7.2.1 credits the path that the data took, so the RFC starts the new path with its initial "
         "cwnd; the paper's additional MTU comes from a SACK that arrived over the new path.",
     )
 
@@ -147,8 +147,7 @@ def s6(high: trace.TraceFacts) -> Claim:
     offsets = [] if repair is None else [send.offset_s for send in repair.sends]
     paths = [] if repair is None else [send.path for send in repair.sends]
     timed = len(offsets) == len(RETRANSMISSIONS_S) and all(
-        abs(ours - paper) <= RETRANSMISSION_TOLERANCE_S
-        for ours, paper in zip(offsets, RETRANSMISSIONS_S, strict=True)
+        abs(ours - paper) <= RETRANSMISSION_TOLERANCE_S for ours, paper in zip(offsets, RETRANSMISSIONS_S, strict=True)
     )
     routed = paths[:3] == ["old", "new", "old"]
     sends = ", ".join(f"t+{offset:.2f} s ({path})" for offset, path in zip(offsets, paths, strict=True))
@@ -173,12 +172,10 @@ def s7(speed: pl.DataFrame) -> Claim:
         "S7",
         "with L2 latency and resolution 100 ms, speed hardly matters below 15 m/s; above it the latency climbs",
         "flat below 15 m/s, climbing above, for each beacon period (VI-A.2, figure 11)",
-        "; ".join(
-            f"{b:g} ms: {_span(slow[b], 1e3, 'ms')} below, {_span(fast[b], 1e3, 'ms')} above" for b in slow
-        ),
+        "; ".join(f"{b:g} ms: {_span(slow[b], 1e3, 'ms')} below, {_span(fast[b], 1e3, 'ms')} above" for b in slow),
         bool(slow) and flat and climbs,
-        f"Criterion, for each beacon period: spread below 15 m/s at most {INSENSITIVE_S * 1e3:.0f} ms ({_met(flat)}); the "
-        f"greatest above at least {CLIMB} times the greatest below ({_met(climbs)}).",
+        f"Criterion, for each beacon period: spread below 15 m/s at most {INSENSITIVE_S * 1e3:.0f} ms ({_met(flat)}); "
+        f"the greatest above at least {CLIMB} times the greatest below ({_met(climbs)}).",
     )
 
 
@@ -219,8 +216,8 @@ def s9(speed: pl.DataFrame) -> Claim:
         f"loss below: {_each(slow_loss, 1, '')}; above: {_each(fast_loss, 1, '')}; throughput above / below: "
         + ", ".join(f"{b:g} ms {fast_rate[b] / slow_rate[b]:.3f}" for b in fast_rate if slow_rate.get(b)),
         rises and falls and softer,
-        f"Criterion, means over the speeds of a side: loss higher above for each beacon period ({_met(rises)}), throughput "
-        f"lower ({_met(falls)}), both changes smaller with {shortest:g} ms than with {longest:g} ms ({_met(softer)}).",
+        f"Criterion, means over the speeds of a side: loss higher above for each beacon period ({_met(rises)}), "
+        f"throughput lower ({_met(falls)}), both changes smaller with {shortest:g} ms than with {longest:g} ms ({_met(softer)}).",
     )
 
 
@@ -233,9 +230,7 @@ def _sides(frame: pl.DataFrame, value: str) -> tuple[list[float], list[float]]:
     return below, above
 
 
-def _speed_sides(
-    frame: pl.DataFrame, value: str
-) -> tuple[dict[float, list[float]], dict[float, list[float]]]:
+def _speed_sides(frame: pl.DataFrame, value: str) -> tuple[dict[float, list[float]], dict[float, list[float]]]:
     """Medians over seeds below and above 15 m/s, by beacon period in ms; only periods with points on both sides."""
     summary = summarise(frame, [ex.BEACON, ex.MPS], value)
     slow: dict[float, list[float]] = {}
@@ -263,10 +258,7 @@ def _span(values: list[float], scale: float, unit: str) -> str:
 
 
 def _each(values: Mapping[float, float], scale: float, unit: str) -> str:
-    return (
-        ", ".join(f"{key:g} ms {value * scale:.3g} {unit}".rstrip() for key, value in values.items())
-        or "no points"
-    )
+    return ", ".join(f"{key:g} ms {value * scale:.3g} {unit}".rstrip() for key, value in values.items()) or "no points"
 
 
 def _windows(facts: trace.TraceFacts) -> str:

@@ -68,9 +68,11 @@ def trace_figures(runs: Mapping[str, Run]) -> Iterator[Drawn]:
     """Figures 4 to 9: segment sequence around a handover, and congestion windows over 100 s."""
     for spec in _TRACES:
         run = runs[spec.run]
+        if run.packets.filter(pl.col("kind") == "DATA").is_empty():
+            continue
         switches = find_switches(run.packets, sender_of(run.packets))
         if switches:
-            switch = typical(run, switches)
+            switch = typical(switches)
             names = path_names(switch)
             before, after = spec.window_s
             yield Drawn(
@@ -110,7 +112,7 @@ def grid_figures(frames: Mapping[str, pl.DataFrame]) -> Iterator[Drawn]:
     yield _policy_figure(frames[ex.POLICY])
 
 
-def typical(run: Run, switches: list[Switch]) -> Switch:
+def typical(switches: list[Switch]) -> Switch:
     """The handover that the paper's figures 4, 6 and 8 show one of: the first from the first cell to the second."""
     first_address = switches[0].old
     return next((switch for switch in switches if switch.old == first_address), switches[0])

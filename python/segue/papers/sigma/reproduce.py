@@ -43,10 +43,10 @@ def reproduce(
     threads: int | None = None,
     stage: Stage | None = None,
 ) -> Reproduction:
-    """Run everything and write it into `out`: `figures/*.png`, `figures/*.svg`, `tables/*.csv`, `claims.json`, `report.html`.
+    """Run everything and write it into `out`.
 
-    Files appear whole or not at all; `claims.json` and `report.html` come last, so a report never speaks of figures that
-    are not there.
+    That is `figures/*.png`, `figures/*.svg`, `tables/*.csv`, `claims.json` and `report.html`. Files appear whole or not
+    at all; `claims.json` and `report.html` come last, so a report never speaks of figures that are not there.
 
     Args:
         out: Directory; made if missing.
@@ -115,8 +115,8 @@ def _method(seeds: list[int], quick: bool) -> Section:
     )
     return text_section(
         "Method",
-        f"Runs of {length}; seeds {seeds[0]} to {seeds[-1]}. A run's handover latency is the mean over its handovers, as a "
-        f"point of the paper's figures is; tables/runs-*.csv have medians too. {interval} Figures 4 to 9 are of seed 1, "
-        f"{ex.TRACE_DURATION} long, address resolution 500 ms.",
+        f"Runs of {length}; seeds {seeds[0]} to {seeds[-1]}. A run's handover latency is the mean over its handovers, as "
+        f"a point of the paper's figures is; tables/runs-*.csv have medians too. {interval} Figures 4 to 9 are of seed "
+        f"1, {ex.TRACE_DURATION} long, address resolution 500 ms.",
         preformatted=False,
     )

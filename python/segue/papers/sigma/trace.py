@@ -54,6 +54,8 @@ class TraceFacts:
 
 def facts(run: Run) -> TraceFacts:
     """Facts of `run`, which must have frames."""
+    if run.packets.filter(pl.col("kind") == "DATA").is_empty():
+        return TraceFacts(0, 0, None, None, None, None)
     sender = sender_of(run.packets)
     packets = run.packets.with_columns(time_s=pl.col("time_ns") / 1e9)
     switches = find_switches(run.packets, sender)
@@ -115,9 +117,7 @@ def _repair(packets: pl.DataFrame, sender: str) -> Repair | None:
     lost = packets.filter((pl.col("action") == "dropped") & (pl.col("kind") == "DATA"))
     if lost.is_empty():
         return None
-    sent = packets.filter(
-        (pl.col("node") == sender) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA")
-    )
+    sent = packets.filter((pl.col("node") == sender) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA"))
     # The first of those lost to be sent, not the first to be dropped.
     order = sent.filter(pl.col("packet_id").is_in(lost["packet_id"].unique().implode())).head(1)
     if order.is_empty():
@@ -127,8 +127,7 @@ def _repair(packets: pl.DataFrame, sender: str) -> Repair | None:
     old = mine["destination"][0]
     end = mine["time_s"][-1]
     sends = tuple(
-        Send(row["time_s"] - start, "old" if row["destination"] == old else "new")
-        for row in mine.iter_rows(named=True)
+        Send(row["time_s"] - start, "old" if row["destination"] == old else "new") for row in mine.iter_rows(named=True)
     )
     in_window = lost.filter(pl.col("time_s").is_between(start, end + 1.0)).height
     return Repair(sends, in_window)
