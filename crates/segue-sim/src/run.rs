@@ -23,7 +23,7 @@ pub enum RunError {
 /// [`RunError::Host`].
 ///
 /// ```
-/// let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bulk.toml")).unwrap();
+/// let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bench/bulk.toml")).unwrap();
 /// let scenario = segue_sim::Scenario::from_toml(&text, "bulk.toml", &[("duration".into(), "1 s".into())]).unwrap();
 /// let output = segue_sim::run(&scenario, segue_sim::RunOptions::default()).unwrap();
 /// assert!(output.metrics.throughput_bps > 1e6);
