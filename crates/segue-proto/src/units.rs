@@ -39,6 +39,10 @@ pub struct Packets(u64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Metres(f64);
 
+/// A coordinate, metres: may be negative.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Coordinate(f64);
+
 /// A speed, m/s; never negative.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Speed(f64);
@@ -174,6 +178,14 @@ impl Metres {
         );
         Self(metres)
     }
+    /// In metres.
+    #[must_use]
+    pub const fn metres(self) -> f64 {
+        self.0
+    }
+}
+
+impl Coordinate {
     /// In metres.
     #[must_use]
     pub const fn metres(self) -> f64 {
@@ -509,6 +521,16 @@ impl Quantity for Metres {
     }
 }
 
+impl Quantity for Coordinate {
+    const EXPECTED: &'static str = "a coordinate with a unit, such as \"-40 m\"";
+    fn parse_text(text: &str) -> Result<Self, UnitError> {
+        real(text, DISTANCE, Self::EXPECTED, true).map(Self)
+    }
+    fn canonical(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} m", self.0)
+    }
+}
+
 impl Quantity for Speed {
     const EXPECTED: &'static str = "a speed with a unit, such as \"5 m/s\"";
     fn parse_text(text: &str) -> Result<Self, UnitError> {
@@ -600,7 +622,7 @@ macro_rules! quantities {
     )*};
 }
 quantities!(
-    Duration, BitRate, Bytes, Packets, QueueLimit, Metres, Speed, Dbm, Decibel
+    Duration, BitRate, Bytes, Packets, QueueLimit, Metres, Coordinate, Speed, Dbm, Decibel
 );
 
 macro_rules! display_canonical {
@@ -612,7 +634,9 @@ macro_rules! display_canonical {
         }
     )*};
 }
-display_canonical!(BitRate, Bytes, Packets, QueueLimit, Metres, Speed, Dbm, Decibel);
+display_canonical!(
+    BitRate, Bytes, Packets, QueueLimit, Metres, Coordinate, Speed, Dbm, Decibel
+);
 
 #[cfg(test)]
 mod tests;
