@@ -68,6 +68,9 @@ fn main() {
     });
     let mut now = Instant::ZERO;
     let id = ends[0].connect(now, &addresses[1..], 1).expect("connect");
+    while let Some(transmit) = ends[0].poll_transmit(now) {
+        pipes[0].queue.push_back((now + DELAY, transmit.packet));
+    }
     let mut peer: Option<AssociationId> = None;
     let (mut offset, mut received, mut packets, mut sent_packets) = (0u64, 0u64, 0u64, 0u64);
     let start = std::time::Instant::now();
