@@ -77,7 +77,7 @@ test-rust:
 	cargo test --workspace --exclude segue-python --profile checked --locked
 
 test-python:
-	$(BIN)/pytest -ra tests/python tests/interop
+	$(BIN)/pytest -ra tests/python tests/interop tests/parity
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.

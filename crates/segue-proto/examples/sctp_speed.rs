@@ -10,8 +10,8 @@
 
 use segue_proto::contract::LocalAddress;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{AssociationId, Config, Endpoint, Event};
-use segue_proto::{Duration, Instant, InterfaceId};
+use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, Message};
+use segue_proto::{Duration, Instant, InterfaceId, Transmit};
 use segue_wire::{Data, Packet};
 use std::collections::VecDeque;
 
@@ -22,6 +22,28 @@ const DELAY: Duration = Duration::from_millis(20);
 struct Pipe {
     queue: VecDeque<(Instant, Packet)>,
     free_at: Instant,
+}
+
+// kept apart for a profile to tell them from the pipe
+
+#[inline(never)]
+fn poll_transmit(end: &mut Endpoint, now: Instant) -> Option<Transmit> {
+    end.poll_transmit(now)
+}
+
+#[inline(never)]
+fn handle_packet(end: &mut Endpoint, now: Instant, packet: Packet) {
+    end.handle_packet(now, InterfaceId(0), packet);
+}
+
+#[inline(never)]
+fn send(association: &mut Association, now: Instant, data: Data) {
+    association.send(now, 0, 0, false, data).expect("send");
+}
+
+#[inline(never)]
+fn recv(association: &mut Association) -> Option<Message> {
+    association.recv()
 }
 
 fn main() {
@@ -46,6 +68,9 @@ fn main() {
     });
     let mut now = Instant::ZERO;
     let id = ends[0].connect(now, &addresses[1..], 1).expect("connect");
+    while let Some(transmit) = ends[0].poll_transmit(now) {
+        pipes[0].queue.push_back((now + DELAY, transmit.packet));
+    }
     let mut peer: Option<AssociationId> = None;
     let (mut offset, mut received, mut packets, mut sent_packets) = (0u64, 0u64, 0u64, 0u64);
     let start = std::time::Instant::now();
@@ -67,7 +92,7 @@ fn main() {
             if pipes[1 - side].queue.front().is_some_and(|p| p.0 <= now) {
                 let (_, packet) = pipes[1 - side].queue.pop_front().expect("packet");
                 packets += u64::from(side == 1);
-                ends[side].handle_packet(now, InterfaceId(0), packet);
+                handle_packet(&mut ends[side], now, packet);
             } else if ends[side].poll_timeout().is_some_and(|at| at <= now) {
                 ends[side].handle_timeout(now);
             } else {
@@ -83,7 +108,7 @@ fn main() {
                     && event == Event::Readable
                     && let Some(association) = ends[1].association_mut(id)
                 {
-                    while let Some(message) = association.recv() {
+                    while let Some(message) = recv(association) {
                         received += message.parts.iter().map(|p| p.len() as u64).sum::<u64>();
                     }
                 }
@@ -92,12 +117,12 @@ fn main() {
                 let len = association.max_message_in_one_chunk();
                 while association.send_space() >= len as usize {
                     let data = Data::Synthetic { offset, len };
-                    association.send(now, 0, 0, false, data).expect("send");
+                    send(association, now, data);
                     offset += u64::from(len);
                 }
             }
             let before = loss_every.map(|_| std::time::Instant::now());
-            while let Some(transmit) = ends[side].poll_transmit(now) {
+            while let Some(transmit) = poll_transmit(&mut ends[side], now) {
                 let pipe = &mut pipes[side];
                 let bytes: u64 = if side == 0 { 1500 } else { 68 };
                 let at = pipe.free_at.max(now) + Duration::from_nanos(bytes * 8 * 1_000_000_000 / RATE_BPS);

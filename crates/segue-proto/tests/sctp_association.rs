@@ -526,3 +526,98 @@ fn data_on_a_stream_that_was_not_negotiated_is_acknowledged_and_reported() {
     );
     assert_eq!(net.messages[B].len(), 1);
 }
+
+#[test]
+fn a_refused_send_is_followed_by_writable_when_there_is_room() {
+    let config = Config {
+        send_buffer: 10_000,
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    for i in 0..10 {
+        net.send(A, 0, synthetic(i * 1000, 1000));
+    }
+    let refused = net.command(A, |a, now| a.send(now, 0, 0, false, synthetic(0, 1000)));
+    assert_eq!(refused, Err(SendError::BufferFull));
+    assert_eq!(net.association(A).send_space(), 0);
+    assert_eq!(
+        net.command(A, |a, now| a.send(now, 0, 0, false, synthetic(0, 10_001))),
+        Err(SendError::TooLong)
+    );
+    net.run_for(segue_proto::Duration::from_secs(1));
+    assert_eq!(net.events[A].iter().filter(|e| e.1 == Event::Writable).count(), 1);
+    assert_eq!(net.association(A).send_space(), 10_000);
+}
+
+#[test]
+fn no_more_than_max_burst_packets_leave_at_one_opportunity() {
+    // RFC 9260 section 6.1 rule D: a SACK that opens the window by a lot
+    for (max_burst, expected) in [(Some(4), 4), (Some(2), 2), (None, 10)] {
+        let config = Config {
+            max_burst,
+            ..Config::default()
+        };
+        let mut net = Net::established(config, [1, 1]);
+        for i in 0..200 {
+            net.send(A, 0, synthetic(i * 1000, 1000));
+        }
+        net.run_for(segue_proto::Duration::from_secs(20));
+        net.log.clear();
+        let id = net.ids[A].unwrap();
+        for i in 0..10 {
+            let now = net.now;
+            net.ends[A]
+                .association_mut(id)
+                .unwrap()
+                .send(now, 0, 0, false, synthetic(i, 1400))
+                .unwrap();
+        }
+        net.drain();
+        let allowed = net.association(A).paths().next().unwrap().cwnd.div_ceil(1416) as usize;
+        assert_eq!(net.log.len(), expected.min(allowed));
+    }
+}
+
+#[test]
+fn an_idle_window_decays_before_it_is_used_again() {
+    // RFC 9260 section 7.2.1
+    let mut net = Net::established(Config::default(), [1, 1]);
+    for i in 0..150 {
+        net.send(A, 0, synthetic(i * 1400, 1400));
+    }
+    net.run_for(ms(900));
+    let before = net.association(A).paths().next().unwrap().cwnd;
+    assert!(before > 16_000);
+    net.run_for(segue_proto::Duration::from_secs(60));
+    net.send(A, 0, synthetic(0, 10));
+    let after = net.association(A).paths().next().unwrap();
+    assert_eq!((after.cwnd, after.ssthresh), (4 * 1448, before));
+}
+
+#[test]
+fn a_shutdown_that_nobody_answers_ends_in_loss_of_the_association() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.rule = Box::new(|_| vec![]);
+    net.command(A, |a, now| a.shutdown(now));
+    net.run_for(segue_proto::Duration::from_secs(1000));
+    let ends: Vec<_> = net.events[A]
+        .iter()
+        .filter(|e| matches!(e.1, Event::Lost | Event::Aborted { .. } | Event::Closed))
+        .collect();
+    assert_eq!(ends.len(), 1);
+    assert!(net.ends[A].poll_timeout().is_none());
+}
+
+#[test]
+fn packets_to_another_port_and_other_payloads_are_ignored() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let mut packet = net.forge(B, address(A, 1), [Chunk::Heartbeat("x".into())]);
+    net.log.clear();
+    if let segue_wire::Payload::Sctp(sctp) = &mut packet.payload {
+        sctp.destination_port = 1;
+    }
+    net.inject(B, packet.clone());
+    packet.payload = segue_wire::Payload::NoNextHeader;
+    net.inject(B, packet);
+    assert!(net.log.is_empty());
+}

@@ -17,14 +17,20 @@ struct DataSeen {
 
 impl Association {
     /// `from` and `to`: the addresses of the packet.
-    pub(super) fn handle_packet(&mut self, now: Instant, from: Ipv6Addr, to: Ipv6Addr, packet: SctpPacket) {
-        if self.state == State::Closed || !self.accepts_tag(&packet) {
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        packet: &mut SctpPacket,
+    ) {
+        if self.state == State::Closed || !self.accepts_tag(packet) {
             self.counters.packets_refused += 1;
             return;
         }
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
-        for chunk in packet.chunks {
+        for chunk in packet.chunks.drain(..) {
             if !self.handle_chunk(now, from, chunk, &mut data) || self.state == State::Closed {
                 break;
             }
