@@ -621,3 +621,39 @@ fn packets_to_another_port_and_other_payloads_are_ignored() {
     net.inject(B, packet);
     assert!(net.log.is_empty());
 }
+
+/// B answers an INIT with this parameter by...
+fn answer_to_init_with(parameter: segue_wire::sctp::Parameter) -> Vec<Chunk> {
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
+    net.connect();
+    let mut packet = net.log[0].packet.clone();
+    net.run_until(at(0.5));
+    if let segue_wire::Payload::Sctp(sctp) = &mut packet.payload
+        && let Chunk::Init(init) = &mut sctp.chunks[0]
+    {
+        init.parameters.push(parameter);
+        sctp.source_port = 77;
+    }
+    net.log.clear();
+    net.inject(B, packet);
+    net.log[0].sctp().chunks.to_vec()
+}
+
+#[test]
+fn unknown_init_parameters_are_reported_in_the_init_ack_and_host_names_refused() {
+    use segue_wire::sctp::Parameter;
+    let unknown = Parameter::Unknown {
+        parameter_type: 0xc042,
+        value: "abcd".into(),
+    };
+    let chunks = answer_to_init_with(unknown);
+    let Chunk::InitAck(ack) = &chunks[0] else {
+        panic!("{chunks:?}")
+    };
+    let whole = bytes::Bytes::from_static(b"\xc0\x42\x00\x08abcd");
+    assert!(ack.parameters.contains(&Parameter::UnrecognizedParameter(whole)));
+    let chunks = answer_to_init_with(Parameter::HostNameAddress("x".into()));
+    assert!(
+        matches!(&chunks[0], Chunk::Abort { causes, .. } if matches!(causes[..], [ErrorCause::UnresolvableAddress(_)]))
+    );
+}
