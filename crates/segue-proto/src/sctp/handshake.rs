@@ -12,7 +12,7 @@ use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
-use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter};
+use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter, UnrecognizedAction};
 use smallvec::SmallVec;
 
 const ASCONF: u8 = 0xc1;
@@ -56,11 +56,11 @@ impl PeerParameters {
                     parameter_type,
                     value,
                 } => {
-                    // the two highest bits: stop or go on, silently or with a report
-                    if parameter_type & 0x4000 != 0 {
+                    let action = UnrecognizedAction::of_parameter_type(*parameter_type);
+                    if action.reports() {
                         out.unrecognized.push(tlv(*parameter_type, value));
                     }
-                    if parameter_type & 0x8000 == 0 {
+                    if action.stops() {
                         break;
                     }
                 }
