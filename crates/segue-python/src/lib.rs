@@ -1,1 +1,35 @@
-//! PyO3 glue of the Python package.
+//! PyO3 glue of the Python package: `segue._native`.
+//!
+//! Nothing is decided here. A scenario's text goes in, results come out: metrics as one JSON document, tables as Arrow
+//! over the PyCapsule interface, captures as bytes. Simulations run in Rust threads with the interpreter lock released.
+//!
+//! ```text
+//! text, overrides, seed -> engine (segue-sim) -> RunOutput -> result::Run -> metrics JSON | tables (Arrow) | captures
+//!                                  \ pool: threads, progress, Ctrl-C
+//! ```
+
+mod engine;
+mod errors;
+mod pool;
+mod result;
+mod tables;
+
+use pyo3::prelude::*;
+
+/// The native module.
+#[pymodule]
+mod _native {
+    use super::*;
+
+    #[pymodule_export]
+    use super::errors::{RunError, ScenarioError};
+    #[pymodule_export]
+    use super::pool::{Job, run, run_many};
+    #[pymodule_export]
+    use super::result::{Run, ScenarioInfo, check};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

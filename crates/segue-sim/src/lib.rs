@@ -1,1 +1,23 @@
-//! Deterministic simulator: scheduler, links, radio cells, mobility, scenarios.
+//! Deterministic simulator.
+//!
+//! A [`Scenario`] (TOML) becomes a network of hosts, routers, links and radio cells; [`run`] moves it through virtual
+//! time and gives metrics, and on demand tables and captures. The same scenario and seed give the same bits on every
+//! machine: the hash of the event log says so.
+
+mod build;
+pub mod captures;
+pub mod link;
+pub mod loss;
+pub mod mobility;
+mod network;
+pub mod output;
+pub mod radio;
+pub mod recorder;
+mod run;
+pub mod scenario;
+pub mod scheduler;
+pub mod store;
+
+pub use output::{Metrics, RunOptions, RunOutput, Spread, Trace};
+pub use run::{RunError, run, run_with_cancel};
+pub use scenario::{Scenario, ScenarioError};

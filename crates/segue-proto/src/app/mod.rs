@@ -1,1 +1,64 @@
-//! app
+//! Applications: what sends and receives the data whose fate a handover is measured by.
+//!
+//! An [`Application`] serves one connection. It speaks to the transport through [`Connection`], which an SCTP
+//! association implements; other transports come later. User data is synthetic ([`segue_wire::Data::Synthetic`]), so
+//! that a receiver can check every byte without any being stored, and messages of a bulk transfer cost no allocation.
+
+mod application;
+mod config;
+mod connection;
+
+pub use application::Application;
+pub use config::{Config, Kind, Role};
+pub use connection::{Connection, SendRefused};
+
+use crate::time::{Duration, Instant};
+
+/// What an application reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AppEvent {
+    /// Its connection is established.
+    Connected,
+    /// The first user data arrived.
+    FirstByte,
+    /// Everything it had to send was sent and acknowledged.
+    TransferComplete {
+        /// Bytes sent.
+        bytes: u64,
+    },
+    /// A response was received in full.
+    ResponseReceived {
+        /// Time since its request.
+        latency: Duration,
+    },
+    /// Its connection is gone.
+    Disconnected,
+}
+
+/// What an application has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// User bytes handed to the transport.
+    pub bytes_sent: u64,
+    /// User bytes received.
+    pub bytes_received: u64,
+    /// Messages handed to the transport.
+    pub messages_sent: u64,
+    /// Messages received.
+    pub messages_received: u64,
+    /// Messages whose content was not what was expected at their place.
+    pub messages_corrupt: u64,
+    /// Messages that were due while the send buffer was full, and not sent (constant rate).
+    pub messages_skipped: u64,
+    /// Responses received in full (request client).
+    pub responses: u64,
+    /// Sum of their latencies.
+    pub response_time: Duration,
+    /// When the first user data came.
+    pub first_received: Option<Instant>,
+    /// When the last user data came.
+    pub last_received: Option<Instant>,
+}
+
+#[cfg(test)]
+mod tests;

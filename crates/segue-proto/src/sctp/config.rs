@@ -1,9 +1,11 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
 use crate::time::Duration;
+use serde::{Deserialize, Serialize};
 
 /// Which specification's constants and rules to use (RFC 9260 section 16 and its predecessors).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// RFC 2960 (2000): RTO.Initial 3 s, initial cwnd 2 MTU, fast retransmit on the fourth missing report, no fast
     /// recovery.
@@ -16,7 +18,8 @@ pub enum Profile {
 }
 
 /// Which path's cwnd an acknowledgement opens.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CwndCredit {
     /// The path that the acknowledged data was sent on (RFC 9260 section 7.2.1).
     #[default]
@@ -27,7 +30,8 @@ pub enum CwndCredit {
 }
 
 /// Which of its addresses a host sends its acknowledgements from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SackRoute {
     /// Where the local routing table points: the address last given to `Association::set_route`.
     #[default]
@@ -37,7 +41,8 @@ pub enum SackRoute {
 }
 
 /// Where T3-rtx retransmissions go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RetransmitTo {
     /// To another active destination if there is one (RFC 9260 section 6.4.1).
     #[default]

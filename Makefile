@@ -1,0 +1,106 @@
+# Everything a person or a CI machine does with Segue. `make` alone lists the targets.
+#
+# Two Rust profiles are built here, never three: `release` for the demo and the bench, `checked` (optimised, with
+# debug assertions and overflow checks) for the tests of both languages, which share it.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Stamps live in the environment they describe and vanish with it.
+STAMP  := $(VENV)/stamps
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+# A fresh rustup installation is not on the path of a shell that was open before it.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+export VIRTUAL_ENV := $(abspath $(VENV))
+export PIP_CONSTRAINT := $(abspath constraints.txt)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+PYTHON_SOURCES := python tests benches scripts
+
+.PHONY: help demo test bench lint fmt build clean
+.PHONY: system-packages check-format check-rust check-python test-rust test-python
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA figures
+	$(BIN)/segue reproduce sigma --quick --out report
+
+test: system-packages $(STAMP)/dev check-format check-rust check-python test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
+
+bench:  ## Measure Segue and, where it is installed, ns-2 on the same scenario
+	cargo build --release --locked --package segue-bench
+	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
+
+lint: $(STAMP)/dev check-format check-rust check-python  ## Formatting and lints only
+
+fmt: $(STAMP)/dev  ## Format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff format $(PYTHON_SOURCES)
+	$(BIN)/ruff check --fix-only $(PYTHON_SOURCES)
+
+build: $(STAMP)/release  ## Build the extension in release and install it into .venv
+
+clean:  ## Remove everything that was built
+	cargo clean
+	rm -rf $(VENV) report dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Steps of `test`, in its order.
+
+system-packages:
+	@scripts/system_packages.sh
+
+check-format:
+	cargo fmt --all --check
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+
+check-rust:
+	cargo clippy --workspace --all-targets --profile checked --locked -- -D warnings
+
+check-python:
+	$(BIN)/ruff check $(PYTHON_SOURCES)
+	$(BIN)/mypy --strict $(PYTHON_SOURCES)
+
+# The glue crate has no tests of its own: as an extension module it links only inside an interpreter, and the Python
+# tests are its tests.
+test-rust:
+	cargo test --workspace --exclude segue-python --profile checked --locked
+
+test-python:
+	$(BIN)/pytest -ra tests/python tests/interop tests/parity
+
+# The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
+# pyproject.toml, at the versions of constraints.txt.
+
+$(STAMP)/venv: pyproject.toml constraints.txt scripts/make_venv.sh scripts/requirements.py
+	scripts/make_venv.sh "$(PYTHON)" "$(VENV)"
+	$(BIN)/python scripts/requirements.py build run > $(VENV)/requirements.txt
+	$(BIN)/pip install --quiet --requirement $(VENV)/requirements.txt
+	mkdir -p $(STAMP) && touch $@
+
+$(STAMP)/dev: $(STAMP)/venv
+	$(BIN)/python scripts/requirements.py dev > $(VENV)/requirements-dev.txt
+	$(BIN)/pip install --quiet --requirement $(VENV)/requirements-dev.txt
+	touch $@
+
+# One extension is installed at a time: installing one takes the other's stamp away. Python sources are used in place.
+
+$(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
+	rm -f $(STAMP)/checked
+	$(BIN)/maturin develop --release --locked
+	touch $@
+
+$(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
+	rm -f $(STAMP)/release
+	$(BIN)/maturin develop --profile checked --locked
+	touch $@

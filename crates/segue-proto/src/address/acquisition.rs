@@ -1,0 +1,295 @@
+//! The machine of one interface.
+
+use super::client::Client;
+use super::config::Method;
+use super::message_to;
+use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::nd::{AddressState, HostConfig, HostNd, NdEvent, form_address};
+use crate::random::Stream;
+use crate::time::{Duration, Instant};
+use core::net::Ipv6Addr;
+use segue_wire::dhcpv6::CLIENT_PORT;
+use segue_wire::icmpv6::nd::{LinkLayerAddress, PrefixInformation};
+use segue_wire::{Packet, Payload};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// What acquisition tells its host. Link-local addresses are not told of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressEvent {
+    /// A valid router advertisement was heard from this router.
+    RouterHeard {
+        /// Interface.
+        interface: InterfaceId,
+        /// Link-local address of the router.
+        router: Ipv6Addr,
+    },
+    /// The address can be used.
+    Ready(LocalAddress),
+    /// The address can no longer be used.
+    Lost(LocalAddress),
+    /// Duplicate address detection found the address taken.
+    Refused(LocalAddress),
+    /// The address is for connections that already use it.
+    Deprecated(LocalAddress),
+}
+
+/// Address acquisition of one interface, neighbour discovery included.
+#[derive(Debug)]
+pub struct Acquisition {
+    interface: InterfaceId,
+    link_layer: LinkLayerAddress,
+    nd: HostNd,
+    way: Way,
+    stream: Stream,
+    events: VecDeque<AddressEvent>,
+}
+
+#[derive(Debug)]
+enum Way {
+    Slaac,
+    Dhcpv6 {
+        client: Client,
+        /// A router has told that addresses come from DHCPv6.
+        managed: bool,
+    },
+    Fixed {
+        latency: Duration,
+        /// An address that will be ready at this time.
+        pending: Option<(Instant, Ipv6Addr)>,
+    },
+}
+
+impl Acquisition {
+    /// An interface whose link is down.
+    #[must_use]
+    pub fn new(
+        interface: InterfaceId,
+        link_layer: LinkLayerAddress,
+        method: &Method,
+        stream: &Stream,
+    ) -> Self {
+        let (config, way) = match method {
+            Method::Slaac { nd } => (nd.clone(), Way::Slaac),
+            Method::Dhcpv6 { nd, client } => {
+                let client = Client::new(client.clone(), link_layer, u32::from(interface.0));
+                (
+                    nd.clone(),
+                    Way::Dhcpv6 {
+                        client,
+                        managed: false,
+                    },
+                )
+            }
+            Method::Fixed { latency, solicit } => {
+                let mut config = HostConfig {
+                    dup_addr_detect_transmits: 0,
+                    max_rtr_solicitation_delay: Duration::ZERO,
+                    ..HostConfig::default()
+                };
+                if !solicit {
+                    config.max_rtr_solicitations = 0;
+                }
+                (
+                    config,
+                    Way::Fixed {
+                        latency: *latency,
+                        pending: None,
+                    },
+                )
+            }
+        };
+        let autoconfigure = matches!(way, Way::Slaac);
+        // Two streams from one, so that DHCPv6 does not disturb the delays of neighbour discovery.
+        let mut stream = stream.clone();
+        let nd_stream = Stream::new(stream.next_u64(), "nd");
+        let own_stream = Stream::new(stream.next_u64(), "address");
+        Self {
+            interface,
+            link_layer,
+            nd: HostNd::new(interface, link_layer, config, autoconfigure, nd_stream),
+            way,
+            stream: own_stream,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Layer 2 is connected.
+    pub fn handle_link_up(&mut self, now: Instant) {
+        self.nd.handle_link_up(now);
+        self.advance(now);
+    }
+
+    /// Layer 2 is no longer connected: everything is forgotten.
+    pub fn handle_link_down(&mut self, now: Instant) {
+        self.nd.handle_link_down(now);
+        match &mut self.way {
+            Way::Slaac => {}
+            Way::Dhcpv6 { client, managed } => {
+                client.stop();
+                *managed = false;
+            }
+            Way::Fixed { pending, .. } => *pending = None,
+        }
+        self.advance(now);
+    }
+
+    /// Takes a packet that arrived over the interface; anything but neighbour discovery and DHCPv6 is ignored.
+    pub fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        match (&packet.payload, &mut self.way) {
+            (Payload::Icmpv6(_), _) => self.nd.handle_packet(now, packet),
+            (Payload::Udp(_), Way::Dhcpv6 { client, .. }) => {
+                if let Some(message) = message_to(packet, CLIENT_PORT) {
+                    client.handle_message(now, &message, &mut self.stream);
+                }
+            }
+            _ => return,
+        }
+        self.advance(now);
+    }
+
+    /// Works off the timers that are due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.nd.handle_timeout(now);
+        match &mut self.way {
+            Way::Slaac => {}
+            Way::Dhcpv6 { client, .. } => client.handle_timeout(now, &mut self.stream),
+            Way::Fixed { pending, .. } => {
+                if let Some((_, address)) = pending.take_if(|p| p.0 <= now) {
+                    self.nd.add_address(now, address, None, None, false);
+                }
+            }
+        }
+        self.advance(now);
+    }
+
+    /// The next packet to send. Poll until `None` after every other call.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(transmit) = self.nd.poll_transmit(now) {
+            return Some(transmit);
+        }
+        let Way::Dhcpv6 { client, .. } = &mut self.way else {
+            return None;
+        };
+        client.poll_transmit().map(|packet| Transmit {
+            interface: self.interface,
+            packet,
+        })
+    }
+
+    /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let own = match &self.way {
+            Way::Slaac => None,
+            Way::Dhcpv6 { client, .. } => client.poll_timeout(),
+            Way::Fixed { pending, .. } => pending.map(|p| p.0),
+        };
+        self.nd.poll_timeout().into_iter().chain(own).min()
+    }
+
+    /// The next event. Poll until `None` after every other call.
+    pub fn poll_event(&mut self) -> Option<AddressEvent> {
+        self.events.pop_front()
+    }
+
+    /// Neighbour discovery of the interface.
+    #[must_use]
+    pub fn nd(&self) -> &HostNd {
+        &self.nd
+    }
+
+    /// Whether packets to `address` are for this interface, the link-local address included.
+    #[must_use]
+    pub fn owns(&self, address: Ipv6Addr) -> bool {
+        self.nd
+            .addresses()
+            .any(|a| a.0 == address && a.1 != AddressState::Tentative)
+    }
+
+    /// Passes events between the parts until there are none.
+    fn advance(&mut self, now: Instant) {
+        loop {
+            while let Some(event) = self.nd.poll_event() {
+                self.on_nd(now, event);
+            }
+            let Way::Dhcpv6 { client, .. } = &mut self.way else {
+                return;
+            };
+            let Some(lease) = client.poll_leased() else { return };
+            let lifetime = |s: u32| (s != u32::MAX).then(|| Duration::from_secs(u64::from(s)));
+            let (preferred, valid) = (
+                lifetime(lease.preferred_lifetime_s),
+                lifetime(lease.valid_lifetime_s),
+            );
+            self.nd.add_address(now, lease.address, preferred, valid, false);
+        }
+    }
+
+    fn on_nd(&mut self, now: Instant, event: NdEvent) {
+        let interface = self.interface;
+        let local = |address| LocalAddress { interface, address };
+        let told = match event {
+            NdEvent::RouterAdvertised {
+                router,
+                managed,
+                prefixes,
+            } => {
+                self.on_router(now, managed, &prefixes);
+                Some(AddressEvent::RouterHeard { interface, router })
+            }
+            NdEvent::AddressReady(address) if address.is_unicast_link_local() => {
+                self.start_client(now);
+                None
+            }
+            NdEvent::AddressRefused(address) => {
+                if let Way::Dhcpv6 { client, .. } = &mut self.way {
+                    client.decline(now, address, &mut self.stream);
+                }
+                Some(AddressEvent::Refused(local(address)))
+            }
+            NdEvent::AddressLost(address) | NdEvent::AddressDeprecated(address)
+                if address.is_unicast_link_local() =>
+            {
+                None
+            }
+            NdEvent::AddressReady(address) => Some(AddressEvent::Ready(local(address))),
+            NdEvent::AddressLost(address) => Some(AddressEvent::Lost(local(address))),
+            NdEvent::AddressDeprecated(address) => Some(AddressEvent::Deprecated(local(address))),
+        };
+        self.events.extend(told);
+    }
+
+    fn on_router(&mut self, now: Instant, router_managed: bool, prefixes: &SmallVec<[PrefixInformation; 1]>) {
+        match &mut self.way {
+            Way::Slaac => {}
+            Way::Dhcpv6 { managed, .. } => {
+                *managed |= router_managed;
+                self.start_client(now);
+            }
+            Way::Fixed { latency, pending } => {
+                let Some(prefix) = prefixes.first() else { return };
+                let address = form_address(prefix.prefix, self.link_layer);
+                if pending.is_none() && !self.nd.addresses().any(|a| a.0 == address) {
+                    *pending = Some((now + *latency, address));
+                    if latency.is_zero() {
+                        *pending = None;
+                        self.nd.add_address(now, address, None, None, false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The client needs a link-local address to speak from, and a router that says there is DHCPv6.
+    fn start_client(&mut self, now: Instant) {
+        if let Way::Dhcpv6 {
+            client,
+            managed: true,
+        } = &mut self.way
+            && self.nd.link_local().is_some()
+        {
+            client.start(now, &mut self.stream);
+        }
+    }
+}

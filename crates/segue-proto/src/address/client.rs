@@ -1,0 +1,359 @@
+//! The client's side of DHCPv6 (RFC 8415 section 18.2).
+
+use super::config::ClientConfig;
+use super::{ALL_DHCP_RELAY_AGENTS_AND_SERVERS, PREFERENCE, duid, udp_packet};
+use crate::random::Stream;
+use crate::time::{Duration, Instant};
+use bytes::Bytes;
+use core::net::Ipv6Addr;
+use segue_wire::Packet;
+use segue_wire::dhcpv6::{
+    CLIENT_PORT, Dhcpv6Message, Dhcpv6Option, IaAddress, IaNa, MessageType, SERVER_PORT,
+};
+use segue_wire::icmpv6::nd::LinkLayerAddress;
+
+/// The client of one interface. It is driven by [`super::Acquisition`].
+#[derive(Debug)]
+pub(super) struct Client {
+    config: ClientConfig,
+    duid: Bytes,
+    iaid: u32,
+    link_local: Ipv6Addr,
+    state: State,
+    outbox: Option<Packet>,
+    leased: Option<IaAddress>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing to do: not started, or an address was leased.
+    Idle { server: Option<Bytes> },
+    /// SOLICIT is to be sent at this time for the first time.
+    Waiting { until: Instant },
+    /// SOLICIT was sent.
+    Soliciting { exchange: Exchange, best: Option<Offer> },
+    /// REQUEST was sent.
+    Requesting { exchange: Exchange, offer: Offer },
+}
+
+/// A message that is retransmitted until it is answered (section 15).
+#[derive(Clone, Debug)]
+struct Exchange {
+    transaction_id: u32,
+    started: Instant,
+    /// RT.
+    timeout: Duration,
+    next: Instant,
+    transmissions: u32,
+}
+
+/// An ADVERTISE.
+#[derive(Clone, Debug)]
+struct Offer {
+    server: Bytes,
+    preference: u8,
+    address: IaAddress,
+}
+
+impl Client {
+    pub(super) fn new(config: ClientConfig, link_layer: LinkLayerAddress, iaid: u32) -> Self {
+        Self {
+            config,
+            duid: duid(link_layer),
+            iaid,
+            link_local: crate::nd::link_local(link_layer),
+            state: State::Idle { server: None },
+            outbox: None,
+            leased: None,
+        }
+    }
+
+    /// Begins to look for an address, unless it already does or has one.
+    pub(super) fn start(&mut self, now: Instant, stream: &mut Stream) {
+        if !matches!(self.state, State::Idle { server: None }) {
+            return;
+        }
+        let max = self.config.sol_max_delay.as_nanos();
+        let delay = if max == 0 { 0 } else { stream.below(max) };
+        self.state = State::Waiting {
+            until: now + Duration::from_nanos(delay),
+        };
+        self.handle_timeout(now, stream);
+    }
+
+    /// Forgets everything.
+    pub(super) fn stop(&mut self) {
+        self.state = State::Idle { server: None };
+        self.outbox = None;
+        self.leased = None;
+    }
+
+    /// The leased address is taken by another node (section 18.2.8): tells the server, once, and asks again.
+    pub(super) fn decline(&mut self, now: Instant, address: Ipv6Addr, stream: &mut Stream) {
+        let State::Idle { server: Some(server) } = &self.state else {
+            return;
+        };
+        let ia = IaAddress {
+            address,
+            preferred_lifetime_s: 0,
+            valid_lifetime_s: 0,
+        };
+        let options = vec![
+            Dhcpv6Option::ClientIdentifier(self.duid.clone()),
+            Dhcpv6Option::ServerIdentifier(server.clone()),
+            Dhcpv6Option::IaNa(self.ia_na(Some(ia))),
+            Dhcpv6Option::ElapsedTime(0),
+        ];
+        let message = Dhcpv6Message {
+            message_type: MessageType::Decline,
+            transaction_id: transaction(stream),
+            options,
+        };
+        self.outbox = Some(self.packet(&message));
+        // A pause of one SOL_TIMEOUT, so that a server that offers the same address again is not flooded.
+        self.state = State::Waiting {
+            until: now + self.config.sol_timeout,
+        };
+    }
+
+    /// Takes a message; one that is not an answer to ours is ignored.
+    pub(super) fn handle_message(&mut self, now: Instant, message: &Dhcpv6Message, stream: &mut Stream) {
+        let Some(answer) = Answer::of(message, &self.duid, self.iaid) else {
+            return;
+        };
+        match &mut self.state {
+            State::Soliciting { exchange, best } if exchange.transaction_id == message.transaction_id => {
+                match (message.message_type, answer.address) {
+                    (MessageType::Advertise, Some(address)) => {
+                        let offer = Offer {
+                            server: answer.server,
+                            preference: answer.preference,
+                            address,
+                        };
+                        // Section 18.2.1: the first RT is for collecting offers, unless one has preference 255.
+                        let take = offer.preference == u8::MAX || exchange.transmissions > 1;
+                        if take {
+                            self.request(now, offer, stream);
+                        } else if best.as_ref().is_none_or(|b| b.preference < offer.preference) {
+                            *best = Some(offer);
+                        }
+                    }
+                    (MessageType::Reply, Some(address))
+                        if self.config.rapid_commit && answer.rapid_commit =>
+                    {
+                        self.lease(address, answer.server);
+                    }
+                    _ => {}
+                }
+            }
+            State::Requesting { exchange, .. }
+                if exchange.transaction_id == message.transaction_id
+                    && message.message_type == MessageType::Reply =>
+            {
+                match answer.address {
+                    Some(address) => self.lease(address, answer.server),
+                    None => {
+                        self.state = State::Waiting {
+                            until: now + self.config.sol_timeout,
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, stream: &mut Stream) {
+        let config = &self.config;
+        match &mut self.state {
+            State::Waiting { until } if *until <= now => {
+                let timeout = first_timeout(config.sol_timeout, true, stream);
+                let exchange = Exchange {
+                    transaction_id: transaction(stream),
+                    started: now,
+                    timeout,
+                    next: now + timeout,
+                    transmissions: 1,
+                };
+                self.send(now, &exchange, None);
+                self.state = State::Soliciting { exchange, best: None };
+            }
+            State::Soliciting { exchange, best } if exchange.next <= now => {
+                if let Some(offer) = best.take() {
+                    self.request(now, offer, stream);
+                    return;
+                }
+                exchange.retransmit(now, config.sol_max_rt, stream);
+                let exchange = exchange.clone();
+                self.send(now, &exchange, None);
+            }
+            State::Requesting { exchange, offer } if exchange.next <= now => {
+                if exchange.transmissions >= config.req_max_rc {
+                    self.state = State::Waiting { until: now };
+                    self.handle_timeout(now, stream);
+                    return;
+                }
+                exchange.retransmit(now, config.req_max_rt, stream);
+                let (exchange, offer) = (exchange.clone(), offer.clone());
+                self.send(now, &exchange, Some(&offer));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Idle { .. } => None,
+            State::Waiting { until } => Some(*until),
+            State::Soliciting { exchange, .. } | State::Requesting { exchange, .. } => Some(exchange.next),
+        }
+    }
+
+    pub(super) fn poll_transmit(&mut self) -> Option<Packet> {
+        self.outbox.take()
+    }
+
+    /// An address that the server has just leased.
+    pub(super) fn poll_leased(&mut self) -> Option<IaAddress> {
+        self.leased.take()
+    }
+
+    fn lease(&mut self, address: IaAddress, server: Bytes) {
+        self.state = State::Idle { server: Some(server) };
+        self.outbox = None;
+        self.leased = Some(address);
+    }
+
+    fn request(&mut self, now: Instant, offer: Offer, stream: &mut Stream) {
+        let timeout = first_timeout(self.config.req_timeout, false, stream);
+        let exchange = Exchange {
+            transaction_id: transaction(stream),
+            started: now,
+            timeout,
+            next: now + timeout,
+            transmissions: 1,
+        };
+        self.send(now, &exchange, Some(&offer));
+        self.state = State::Requesting { exchange, offer };
+    }
+
+    /// Sends SOLICIT, or REQUEST for an offer.
+    fn send(&mut self, now: Instant, exchange: &Exchange, offer: Option<&Offer>) {
+        let elapsed = (now - exchange.started).as_millis() / 10;
+        let mut options = vec![Dhcpv6Option::ClientIdentifier(self.duid.clone())];
+        options.extend(offer.map(|o| Dhcpv6Option::ServerIdentifier(o.server.clone())));
+        options.push(Dhcpv6Option::IaNa(self.ia_na(offer.map(|o| o.address))));
+        options.push(Dhcpv6Option::ElapsedTime(
+            u16::try_from(elapsed).unwrap_or(u16::MAX),
+        ));
+        if offer.is_none() && self.config.rapid_commit {
+            options.push(Dhcpv6Option::RapidCommit);
+        }
+        let message_type = if offer.is_some() {
+            MessageType::Request
+        } else {
+            MessageType::Solicit
+        };
+        let message = Dhcpv6Message {
+            message_type,
+            transaction_id: exchange.transaction_id,
+            options,
+        };
+        self.outbox = Some(self.packet(&message));
+    }
+
+    fn ia_na(&self, address: Option<IaAddress>) -> IaNa {
+        IaNa {
+            iaid: self.iaid,
+            t1_s: 0,
+            t2_s: 0,
+            addresses: address.into_iter().collect(),
+        }
+    }
+
+    fn packet(&self, message: &Dhcpv6Message) -> Packet {
+        udp_packet(
+            (self.link_local, CLIENT_PORT),
+            (ALL_DHCP_RELAY_AGENTS_AND_SERVERS, SERVER_PORT),
+            message,
+        )
+    }
+}
+
+impl Exchange {
+    /// RT = 2 RTprev + RAND RTprev, at most MRT + RAND MRT (section 15).
+    fn retransmit(&mut self, now: Instant, max: Duration, stream: &mut Stream) {
+        let mut timeout = randomised(self.timeout * 2, self.timeout, stream);
+        if timeout > max {
+            timeout = randomised(max, max, stream);
+        }
+        self.timeout = timeout;
+        self.next = now + timeout;
+        self.transmissions += 1;
+    }
+}
+
+/// What an answer says to us.
+struct Answer {
+    server: Bytes,
+    preference: u8,
+    rapid_commit: bool,
+    address: Option<IaAddress>,
+}
+
+impl Answer {
+    /// `None` if the message is not for us or names no server (section 16.3, 16.10).
+    fn of(message: &Dhcpv6Message, duid: &Bytes, iaid: u32) -> Option<Self> {
+        let (mut for_us, mut server, mut refused) = (false, None, false);
+        let (mut preference, mut rapid_commit, mut address) = (0, false, None);
+        for option in &message.options {
+            match option {
+                Dhcpv6Option::ClientIdentifier(id) => for_us = id == duid,
+                Dhcpv6Option::ServerIdentifier(id) => server = Some(id.clone()),
+                Dhcpv6Option::RapidCommit => rapid_commit = true,
+                Dhcpv6Option::StatusCode { code, .. } => refused = *code != 0,
+                Dhcpv6Option::Unknown {
+                    code: PREFERENCE,
+                    data,
+                } => {
+                    preference = data.first().copied().unwrap_or(0);
+                }
+                Dhcpv6Option::IaNa(ia) if ia.iaid == iaid => {
+                    address = ia
+                        .addresses
+                        .iter()
+                        .copied()
+                        .find(|a| a.valid_lifetime_s > 0 && a.preferred_lifetime_s <= a.valid_lifetime_s);
+                }
+                _ => {}
+            }
+        }
+        let address = if refused { None } else { address };
+        for_us.then_some(())?;
+        Some(Self {
+            server: server?,
+            preference,
+            rapid_commit,
+            address,
+        })
+    }
+}
+
+/// IRT + RAND IRT; for SOLICIT RAND is above zero (section 15, 18.2.1).
+fn first_timeout(initial: Duration, solicit: bool, stream: &mut Stream) -> Duration {
+    if solicit {
+        initial + Duration::from_nanos(1 + stream.below(initial.as_nanos() / 10 + 1))
+    } else {
+        randomised(initial, initial, stream)
+    }
+}
+
+/// `base` plus a random part of `scale` from -0.1 to 0.1.
+fn randomised(base: Duration, scale: Duration, stream: &mut Stream) -> Duration {
+    let tenth = scale.as_nanos() / 10;
+    base + Duration::from_nanos(stream.below(2 * tenth + 1)) - Duration::from_nanos(tenth)
+}
+
+fn transaction(stream: &mut Stream) -> u32 {
+    stream.below(1 << 24) as u32
+}

@@ -1,0 +1,108 @@
+//! What an application does, and with whom.
+
+use crate::time::Duration;
+use crate::units::{BitRate, Bytes};
+use core::net::Ipv6Addr;
+use serde::{Deserialize, Serialize};
+
+/// Who opens the connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Waits for peers. Every connection accepted gets an application of its own.
+    Listen,
+    /// Connects to a peer at `start`, or as soon after it as there is an address to connect from.
+    Connect {
+        /// Addresses of the peer.
+        peer: Vec<Ipv6Addr>,
+        /// Port of the peer.
+        port: u16,
+        /// When, from the driver's zero.
+        start: Duration,
+    },
+}
+
+/// What it does once connected. In a scenario file: a table with `kind` and the kind's own keys.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Kind {
+    /// Sends as fast as the transport takes it, like FTP.
+    Bulk {
+        /// Bytes to send; nothing for no end. The connection is shut down after the last one.
+        #[serde(default)]
+        total: Option<Bytes>,
+        /// Bytes per message; nothing for what fits one DATA chunk.
+        #[serde(default)]
+        message: Option<Bytes>,
+    },
+    /// Receives, checks and counts.
+    Sink,
+    /// Sends messages of one size at a constant rate.
+    ConstantRate {
+        /// Rate of user data.
+        rate: BitRate,
+        /// Bytes per message.
+        message: Bytes,
+        /// Bytes to send; nothing for no end.
+        #[serde(default)]
+        total: Option<Bytes>,
+    },
+    /// Sends a request, waits for the response, thinks, and starts again.
+    RequestClient {
+        /// Bytes per request.
+        request: Bytes,
+        /// Bytes per response: must agree with the server.
+        response: Bytes,
+        /// Time between a response and the next request.
+        #[serde(default)]
+        think: Duration,
+        /// Number of requests; nothing for no end.
+        #[serde(default)]
+        count: Option<u64>,
+    },
+    /// Answers every `request` bytes with `response` bytes.
+    RequestServer {
+        /// Bytes per request: must agree with the client.
+        request: Bytes,
+        /// Bytes per response.
+        response: Bytes,
+    },
+}
+
+/// An application of a host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Who opens the connection.
+    pub role: Role,
+    /// What it does.
+    pub kind: Kind,
+}
+
+impl Config {
+    /// What is wrong with these values, if anything.
+    ///
+    /// # Errors
+    /// One line that names the key and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        let zero = |key: &str| Err(format!("{key}: expected more than zero"));
+        if matches!(&self.role, Role::Connect { peer, .. } if peer.is_empty()) {
+            return Err("peer: expected at least one address".to_owned());
+        }
+        match &self.kind {
+            Kind::Bulk {
+                message: Some(message),
+                ..
+            } if message.bytes() == 0 => zero("message"),
+            Kind::ConstantRate { rate, .. } if rate.bits_per_second() == 0 => zero("rate"),
+            Kind::ConstantRate { message, .. } if message.bytes() == 0 => zero("message"),
+            Kind::RequestClient {
+                request, response, ..
+            }
+            | Kind::RequestServer { request, response }
+                if request.bytes() == 0 || response.bytes() == 0 =>
+            {
+                zero("request and response")
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The router's side: advertisements, and defence of its own addresses.
+
+use super::config::{INFINITE_LIFETIME_S, RouterConfig};
+use super::{ALL_NODES, is_from_this_link, link_local, nd_packet, solicited_node};
+use crate::contract::{InterfaceId, Transmit};
+use crate::random::Stream;
+use crate::time::{Duration, Instant};
+use core::net::Ipv6Addr;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::icmpv6::nd::{
+    LinkLayerAddress, NdOption, NeighborAdvertisement, NeighborSolicitation, PrefixInformation,
+    RouterAdvertisement, RouterSolicitation,
+};
+use segue_wire::{Packet, Payload};
+use smallvec::{SmallVec, smallvec};
+use std::collections::VecDeque;
+
+/// Neighbour discovery of one router interface.
+#[derive(Debug)]
+pub struct RouterNd {
+    interface: InterfaceId,
+    link_layer: LinkLayerAddress,
+    config: RouterConfig,
+    stream: Stream,
+    /// Addresses defended, the link-local one first.
+    addresses: SmallVec<[Ipv6Addr; 2]>,
+    advertisement: RouterAdvertisement,
+    initial_left: u32,
+    /// When the next multicast advertisement is sent.
+    next_multicast: Instant,
+    last_multicast: Option<Instant>,
+    /// Answers to single hosts with their times.
+    unicast: Vec<(Instant, Ipv6Addr)>,
+    transmits: VecDeque<Packet>,
+    invalid: u64,
+}
+
+impl RouterNd {
+    /// An interface that advertises from `start` on: the first time after an interval. `stream` is drawn from for
+    /// intervals and delays.
+    #[must_use]
+    pub fn new(
+        start: Instant,
+        interface: InterfaceId,
+        link_layer: LinkLayerAddress,
+        config: RouterConfig,
+        stream: Stream,
+    ) -> Self {
+        let mut router = Self {
+            interface,
+            link_layer,
+            advertisement: advertisement(&config, link_layer),
+            initial_left: config.max_initial_rtr_advertisements,
+            config,
+            stream,
+            addresses: smallvec![link_local(link_layer)],
+            next_multicast: start,
+            last_multicast: None,
+            unicast: Vec::new(),
+            transmits: VecDeque::new(),
+            invalid: 0,
+        };
+        router.next_multicast = start + router.interval();
+        router
+    }
+
+    /// Has another address of the router defended.
+    pub fn add_address(&mut self, address: Ipv6Addr) {
+        self.addresses.push(address);
+    }
+
+    /// The link-local address, from which advertisements come.
+    #[must_use]
+    pub fn link_local(&self) -> Ipv6Addr {
+        self.addresses[0]
+    }
+
+    /// Messages dropped because they are not valid by RFC 4861 section 6.1 or 7.1.
+    #[must_use]
+    pub fn invalid(&self) -> u64 {
+        self.invalid
+    }
+
+    /// Takes an ICMPv6 packet that arrived over the interface; anything but neighbour discovery is ignored.
+    pub fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        let Payload::Icmpv6(message) = &packet.payload else {
+            return;
+        };
+        let valid = match message {
+            Icmpv6::RouterSolicitation(rs) => self.handle_router_solicitation(now, packet, rs),
+            Icmpv6::NeighborSolicitation(ns) => self.handle_solicitation(packet, ns),
+            _ => true,
+        };
+        self.invalid += u64::from(!valid);
+    }
+
+    /// Works off the timers that are due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let (own, all) = (self.link_local(), &self.advertisement);
+        let transmits = &mut self.transmits;
+        self.unicast.retain(|(at, host)| {
+            if *at <= now {
+                transmits.push_back(nd_packet(own, *host, Icmpv6::RouterAdvertisement(all.clone())));
+            }
+            *at > now
+        });
+        if self.next_multicast <= now {
+            let message = Icmpv6::RouterAdvertisement(self.advertisement.clone());
+            self.transmits.push_back(nd_packet(own, ALL_NODES, message));
+            self.last_multicast = Some(now);
+            self.initial_left = self.initial_left.saturating_sub(1);
+            // From its own time on, not from `now`: a driver that comes late does not make the interval drift.
+            let interval = self.interval();
+            self.next_multicast = if self.next_multicast + interval > now {
+                self.next_multicast
+            } else {
+                now
+            } + interval;
+        }
+    }
+
+    /// The next packet to send. Poll until `None` after every other call.
+    pub fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
+        let packet = self.transmits.pop_front()?;
+        Some(Transmit {
+            interface: self.interface,
+            packet,
+        })
+    }
+
+    /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.unicast
+            .iter()
+            .map(|u| u.0)
+            .chain([self.next_multicast])
+            .min()
+    }
+
+    /// A random time from MinRtrAdvInterval to MaxRtrAdvInterval (RFC 4861 section 6.2.4).
+    fn interval(&mut self) -> Duration {
+        let (min, max) = (self.config.min_rtr_adv_interval, self.config.max_rtr_adv_interval);
+        let interval = min + self.random(max - min);
+        if self.initial_left > 0 {
+            interval.clamp(Duration::ZERO, self.config.max_initial_rtr_advert_interval)
+        } else {
+            interval
+        }
+    }
+
+    /// A random duration up to `max`.
+    fn random(&mut self, max: Duration) -> Duration {
+        if max.is_zero() {
+            return max;
+        }
+        Duration::from_nanos(self.stream.below(max.as_nanos().saturating_add(1)))
+    }
+
+    /// RFC 4861 section 6.1.1, 6.2.6. Returns whether it is valid.
+    fn handle_router_solicitation(&mut self, now: Instant, packet: &Packet, rs: &RouterSolicitation) -> bool {
+        let host = packet.ip.source;
+        let names_source = rs
+            .options
+            .iter()
+            .any(|o| matches!(o, NdOption::SourceLinkLayerAddress(_)));
+        if !is_from_this_link(packet) || host.is_unspecified() && names_source {
+            return false;
+        }
+        let at = now + self.random(self.config.max_ra_delay_time);
+        if self.config.unicast_solicited && !host.is_unspecified() {
+            if !self.unicast.iter().any(|u| u.1 == host) {
+                self.unicast.push((at, host));
+            }
+        } else {
+            let soonest = self
+                .last_multicast
+                .map_or(at, |last| last + self.config.min_delay_between_ras);
+            let at = if soonest > now { at.max(soonest) } else { at };
+            self.next_multicast = self.next_multicast.min(at);
+        }
+        self.handle_timeout(now);
+        true
+    }
+
+    /// RFC 4861 section 7.1.1, 7.2.4. Returns whether it is valid.
+    fn handle_solicitation(&mut self, packet: &Packet, ns: &NeighborSolicitation) -> bool {
+        let from_unspecified = packet.ip.source.is_unspecified();
+        let bad_probe = from_unspecified && packet.ip.destination != solicited_node(ns.target);
+        if !is_from_this_link(packet) || ns.target.is_multicast() || bad_probe {
+            return false;
+        }
+        if self.addresses.contains(&ns.target) {
+            let answer = Icmpv6::NeighborAdvertisement(NeighborAdvertisement {
+                target: ns.target,
+                router: true,
+                solicited: !from_unspecified,
+                override_flag: true,
+                options: vec![NdOption::TargetLinkLayerAddress(self.link_layer)],
+            });
+            let destination = if from_unspecified {
+                ALL_NODES
+            } else {
+                packet.ip.source
+            };
+            self.transmits
+                .push_back(nd_packet(ns.target, destination, answer));
+        }
+        true
+    }
+}
+
+/// The advertisement that `config` describes (RFC 4861 section 6.2.3).
+fn advertisement(config: &RouterConfig, link_layer: LinkLayerAddress) -> RouterAdvertisement {
+    let mut options = vec![NdOption::SourceLinkLayerAddress(link_layer)];
+    options.extend(config.link_mtu.map(NdOption::Mtu));
+    options.extend(config.prefixes.iter().map(|p| {
+        NdOption::PrefixInformation(PrefixInformation {
+            prefix: p.prefix,
+            prefix_length: p.prefix_length,
+            on_link: p.on_link,
+            autonomous: p.autonomous,
+            router_address: false,
+            valid_lifetime_s: seconds(p.valid_lifetime),
+            preferred_lifetime_s: seconds(p.preferred_lifetime),
+        })
+    }));
+    let whole = |d: Duration| d.as_millis() / 1000;
+    RouterAdvertisement {
+        cur_hop_limit: config.cur_hop_limit,
+        managed: config.managed,
+        router_lifetime_s: u16::try_from(whole(config.default_lifetime)).unwrap_or(u16::MAX),
+        retrans_timer_ms: config
+            .retrans_timer
+            .map_or(0, |d| u32::try_from(d.as_millis()).unwrap_or(u32::MAX)),
+        options,
+        ..RouterAdvertisement::default()
+    }
+}
+
+/// A lifetime field.
+fn seconds(lifetime: Option<Duration>) -> u32 {
+    lifetime.map_or(INFINITE_LIFETIME_S, |d| {
+        u32::try_from(d.as_millis() / 1000)
+            .unwrap_or(u32::MAX)
+            .min(INFINITE_LIFETIME_S - 1)
+    })
+}

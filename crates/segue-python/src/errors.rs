@@ -1,0 +1,36 @@
+//! The one map from Rust errors to Python exceptions.
+
+use pyo3::PyErr;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+
+create_exception!(
+    segue,
+    ScenarioError,
+    PyValueError,
+    "A scenario or an override is wrong; the message names file, key and expectation in one line."
+);
+create_exception!(
+    segue,
+    RunError,
+    PyRuntimeError,
+    "A run could not be carried to its end."
+);
+
+/// What can go wrong in a job.
+#[derive(Debug)]
+pub(crate) enum JobError {
+    /// The scenario is wrong.
+    Scenario(String),
+    /// The run failed.
+    Run(String),
+}
+
+impl From<JobError> for PyErr {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Scenario(message) => ScenarioError::new_err(message),
+            JobError::Run(message) => RunError::new_err(message),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Runs in Rust threads, with the interpreter lock released, in job order, and ended by Ctrl-C.
+
+use crate::engine;
+use crate::errors::JobError;
+use crate::result::Run;
+use pyo3::prelude::*;
+use segue_sim::{RunOptions, Scenario};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// How often a waiting call looks for Ctrl-C.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// One run of [`run_many`].
+#[pyclass(frozen, from_py_object, module = "segue._native")]
+#[derive(Clone)]
+pub(crate) struct Job {
+    text: String,
+    file: String,
+    overrides: Vec<(String, String)>,
+    options: RunOptions,
+}
+
+#[pymethods]
+impl Job {
+    #[new]
+    #[pyo3(signature = (text, file, overrides, seed=None, trace=false, pcap=false))]
+    fn new(
+        text: String,
+        file: String,
+        overrides: Vec<(String, String)>,
+        seed: Option<u64>,
+        trace: bool,
+        pcap: bool,
+    ) -> Self {
+        Self {
+            text,
+            file,
+            overrides,
+            options: RunOptions { seed, trace, pcap },
+        }
+    }
+}
+
+/// Runs one scenario.
+#[pyfunction]
+#[pyo3(signature = (text, file, overrides, seed=None, trace=false, pcap=false))]
+pub(crate) fn run(
+    py: Python<'_>,
+    text: String,
+    file: String,
+    overrides: Vec<(String, String)>,
+    seed: Option<u64>,
+    trace: bool,
+    pcap: bool,
+) -> PyResult<Run> {
+    let job = Job::new(text, file, overrides, seed, trace, pcap);
+    let mut runs = run_many(py, vec![job], 1, None)?;
+    Ok(runs.remove(0))
+}
+
+/// Runs jobs on `threads` threads; results are in the order of the jobs, whatever the number of threads.
+///
+/// Every scenario is checked before the first run begins. `progress(done, total)` is called from the calling thread;
+/// what it raises ends the runs and is raised here, as is Ctrl-C.
+#[pyfunction]
+#[pyo3(signature = (jobs, threads, progress=None))]
+pub(crate) fn run_many(
+    py: Python<'_>,
+    jobs: Vec<Job>,
+    threads: usize,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Vec<Run>> {
+    let scenarios = py.detach(|| {
+        jobs.iter()
+            .map(|job| {
+                engine::parse(&job.text, &job.file, &job.overrides).map(|scenario| (scenario, job.options))
+            })
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let progress = progress.map(Bound::unbind);
+    let total = scenarios.len();
+    let report = |done: usize| -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(progress) = &progress {
+                progress.call1(py, (done, total))?;
+            }
+            Ok(())
+        })
+    };
+    py.detach(|| in_threads(&scenarios, threads.clamp(1, total.max(1)), report))
+}
+
+/// Runs every scenario, reporting how many are done now and then; an error of `report` ends the runs.
+fn in_threads(
+    scenarios: &[(Scenario, RunOptions)],
+    threads: usize,
+    report: impl Fn(usize) -> PyResult<()>,
+) -> PyResult<Vec<Run>> {
+    let cancel = AtomicBool::new(false);
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<Option<Result<Run, JobError>>>> =
+        scenarios.iter().map(|_| Mutex::new(None)).collect();
+    let (finished, done) = mpsc::channel::<()>();
+    let outcome = std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let finished = finished.clone();
+            let (cancel, next, slots) = (&cancel, &next, &slots);
+            scope.spawn(move || {
+                while !cancel.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((scenario, options)) = scenarios.get(index) else {
+                        break;
+                    };
+                    let result = match engine::run(scenario, *options, cancel) {
+                        Ok(Some(output)) => Ok(Run::new(output)),
+                        Ok(None) => break,
+                        Err(error) => Err(error),
+                    };
+                    if result.is_err() {
+                        cancel.store(true, Ordering::Relaxed);
+                    }
+                    *slots[index]
+                        .lock()
+                        .expect("no run panics while it stores its result") = Some(result);
+                    // The receiver is gone only if the runs were cancelled.
+                    let _ = finished.send(());
+                }
+            });
+        }
+        drop(finished);
+        let outcome = wait(&done, &report);
+        if outcome.is_err() {
+            cancel.store(true, Ordering::Relaxed);
+        }
+        outcome
+    });
+    outcome?;
+    let mut runs = Vec::with_capacity(slots.len());
+    for slot in slots {
+        match slot
+            .into_inner()
+            .expect("no run panics while it stores its result")
+        {
+            Some(result) => runs.push(result?),
+            // Cancelled by the error of a later job, which comes next.
+            None => continue,
+        }
+    }
+    Ok(runs)
+}
+
+/// Waits until every worker has gone.
+fn wait(done: &Receiver<()>, report: &impl Fn(usize) -> PyResult<()>) -> PyResult<()> {
+    let mut count = 0;
+    report(count)?;
+    loop {
+        match done.recv_timeout(SIGNAL_CHECK) {
+            Ok(()) => count += 1,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return report(count),
+        }
+        count += done.try_iter().count();
+        report(count)?;
+    }
+}

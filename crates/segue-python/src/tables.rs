@@ -1,0 +1,143 @@
+//! A run's trace as Arrow record batches. Columns of numbers are moved, not copied; texts are string views whose
+//! distinct values are stored once.
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::types::{Float64Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, RecordBatch};
+use pyo3_arrow::PyTable;
+use segue_sim::Trace;
+use segue_sim::output::{PacketTable, PositionTable, SignallingTable, WindowTable};
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+/// The tables of a run, by name.
+pub(crate) struct Tables {
+    batches: [RecordBatch; Self::NAMES.len()],
+}
+
+impl Tables {
+    /// Names, in the order of `batches`.
+    pub(crate) const NAMES: [&'static str; 5] = ["packets", "windows", "signalling", "positions", "cells"];
+
+    /// Takes a trace over.
+    pub(crate) fn new(trace: Trace) -> Self {
+        let nodes = trace.nodes;
+        let (names, rest): (Vec<_>, Vec<_>) = trace
+            .cells
+            .into_iter()
+            .map(|(name, x, y, radius)| (name, (x, y, radius)))
+            .unzip();
+        let cells = batch([
+            ("name", texts(names.iter().map(String::as_str))),
+            ("x_m", numbers::<Float64Type>(rest.iter().map(|c| c.0).collect())),
+            ("y_m", numbers::<Float64Type>(rest.iter().map(|c| c.1).collect())),
+            (
+                "radius_m",
+                numbers::<Float64Type>(rest.iter().map(|c| c.2).collect()),
+            ),
+        ]);
+        Self {
+            batches: [
+                packets(trace.packets, &nodes),
+                windows(trace.windows, &nodes),
+                signalling(trace.signalling, &nodes),
+                positions(trace.positions, &nodes),
+                cells,
+            ],
+        }
+    }
+
+    /// The table of that name.
+    pub(crate) fn table(&self, name: &str) -> Option<PyTable> {
+        let index = Self::NAMES.iter().position(|&n| n == name)?;
+        let batch = self.batches[index].clone();
+        let schema = batch.schema();
+        PyTable::try_new(vec![batch], schema).ok()
+    }
+}
+
+fn packets(table: PacketTable, nodes: &[String]) -> RecordBatch {
+    batch([
+        ("time_ns", numbers::<UInt64Type>(table.time_ns)),
+        ("node", named(&table.node, nodes)),
+        ("action", texts(table.action)),
+        ("cause", texts(table.cause)),
+        ("interface", numbers::<UInt8Type>(table.interface)),
+        ("packet_id", numbers::<UInt64Type>(table.packet_id)),
+        ("source", addresses(&table.source)),
+        ("destination", addresses(&table.destination)),
+        ("kind", texts(table.kind)),
+        ("tsn", Arc::new(PrimitiveArray::<UInt32Type>::from(table.tsn))),
+        ("length_bytes", numbers::<UInt32Type>(table.length_bytes)),
+        (
+            "retransmission",
+            Arc::new(BooleanArray::from(table.retransmission)),
+        ),
+    ])
+}
+
+fn windows(table: WindowTable, nodes: &[String]) -> RecordBatch {
+    batch([
+        ("time_ns", numbers::<UInt64Type>(table.time_ns)),
+        ("node", named(&table.node, nodes)),
+        ("destination", addresses(&table.destination)),
+        ("cwnd_bytes", numbers::<UInt32Type>(table.cwnd_bytes)),
+        ("ssthresh_bytes", numbers::<UInt32Type>(table.ssthresh_bytes)),
+        ("flightsize_bytes", numbers::<UInt32Type>(table.flightsize_bytes)),
+        ("rto_ns", numbers::<UInt64Type>(table.rto_ns)),
+        ("primary", Arc::new(BooleanArray::from(table.primary))),
+    ])
+}
+
+fn signalling(table: SignallingTable, nodes: &[String]) -> RecordBatch {
+    batch([
+        ("time_ns", numbers::<UInt64Type>(table.time_ns)),
+        ("node", named(&table.node, nodes)),
+        ("step", numbers::<UInt8Type>(table.step)),
+        ("event", texts(table.event.iter().map(String::as_str))),
+        ("detail", texts(table.detail.iter().map(String::as_str))),
+    ])
+}
+
+fn positions(table: PositionTable, nodes: &[String]) -> RecordBatch {
+    batch([
+        ("time_ns", numbers::<UInt64Type>(table.time_ns)),
+        ("node", named(&table.node, nodes)),
+        ("x_m", numbers::<Float64Type>(table.x_m)),
+        ("y_m", numbers::<Float64Type>(table.y_m)),
+    ])
+}
+
+fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, name == "tsn")))
+        .expect("the simulator keeps the columns of a table equally long")
+}
+
+fn numbers<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> ArrayRef {
+    Arc::new(PrimitiveArray::<T>::new(values.into(), None))
+}
+
+fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
+    let mut builder = StringViewBuilder::new().with_deduplicate_strings();
+    for value in values {
+        builder.append_value(value);
+    }
+    Arc::new(builder.finish())
+}
+
+fn named(indices: &[u16], names: &[String]) -> ArrayRef {
+    texts(
+        indices
+            .iter()
+            .map(|&i| names.get(usize::from(i)).map_or("", String::as_str)),
+    )
+}
+
+fn addresses(values: &[Ipv6Addr]) -> ArrayRef {
+    let mut written: BTreeMap<Ipv6Addr, String> = BTreeMap::new();
+    for &address in values {
+        written.entry(address).or_insert_with(|| address.to_string());
+    }
+    texts(values.iter().map(|address| written[address].as_str()))
+}

@@ -1,0 +1,389 @@
+//! Point-to-point links: rate, propagation delay, drop-tail queue, loss, jitter.
+//!
+//! One direction of a link is one [`Link`]. On a FIFO link of constant rate a hop is one event: departure and arrival
+//! are worked out when the packet is queued, which is exact. [`Service::HeadOfLine`] serves the same link packet by
+//! packet, for links whose rate changes while packets wait; a test shows that the two agree on a constant link.
+
+use crate::loss::{Loss, LossModel};
+use crate::scheduler::{Event, Scheduler, Ticket};
+use crate::store::PacketRef;
+use segue_proto::random::Stream;
+use segue_proto::units::{BitRate, QueueLimit};
+use segue_proto::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// How waiting packets are served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// Departure worked out on arrival: constant rate, one event per packet.
+    #[default]
+    Fifo,
+    /// One event for the end of each transmission: the rate may change at any time.
+    HeadOfLine,
+}
+
+/// What a link does to the packets on it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkConfig {
+    /// Rate of IPv6 packets.
+    pub rate: BitRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Waiting room; the packet being sent is not counted, as in ns-2.
+    pub queue: QueueLimit,
+    /// Random loss.
+    pub loss: LossModel,
+    /// Greatest additional delay, drawn uniformly for each packet.
+    pub jitter: Duration,
+    /// Whether jitter may let packets overtake each other; otherwise it delays those behind.
+    pub reorder: bool,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Probability that a bit of a packet's payload is flipped.
+    pub corrupt: f64,
+    /// How waiting packets are served.
+    pub service: Service,
+}
+
+/// Why a link took no packet, or what becomes of one it took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It arrives.
+    Arrives,
+    /// It was lost on the way.
+    Lost,
+    /// It arrives with bits flipped.
+    Corrupted,
+}
+
+#[derive(Debug)]
+struct Flight {
+    packet: PacketRef,
+    fate: Fate,
+    arrival: Ticket,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Link {
+    /// Index of this link in its network.
+    index: u32,
+    config: LinkConfig,
+    loss: Loss,
+    stream: Stream,
+    random: bool,
+    /// FIFO service: departure and length of the packets queued, the first of them being sent.
+    departures: VecDeque<(Instant, u32)>,
+    /// Head-of-line service: the packets queued, the first of them being sent.
+    line: VecDeque<(PacketRef, u32)>,
+    /// Bytes in `departures` or `line`.
+    queued_bytes: u64,
+    /// Generation of the head-of-line schedule.
+    generation: u32,
+    /// Packets with an arrival ahead, in order; the first one's is in the scheduler.
+    flight: VecDeque<Flight>,
+    /// When the transmitter is done with all that is queued.
+    busy_until: Instant,
+    last_arrival: Instant,
+    cached_time: (u32, Duration),
+}
+
+/// What arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The packet.
+    pub packet: PacketRef,
+    /// How it fared.
+    pub fate: Fate,
+}
+
+impl Link {
+    /// An idle link. `index` is the link's number in the network; `stream` its own random numbers.
+    #[must_use]
+    pub fn new(index: u32, config: LinkConfig, stream: Stream) -> Self {
+        let random = config.loss != LossModel::None
+            || !config.jitter.is_zero()
+            || config.duplicate > 0.0
+            || config.corrupt > 0.0;
+        Self {
+            index,
+            loss: Loss::new(config.loss),
+            config,
+            stream,
+            random,
+            departures: VecDeque::new(),
+            line: VecDeque::new(),
+            queued_bytes: 0,
+            generation: 0,
+            flight: VecDeque::new(),
+            busy_until: Instant::ZERO,
+            last_arrival: Instant::ZERO,
+            cached_time: (0, Duration::ZERO),
+        }
+    }
+
+    /// Offers a packet of `length` bytes; `false` if the queue is full. `duplicate` is called if the link wants to
+    /// deliver it twice and gives the copy.
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: PacketRef,
+        length: u32,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce() -> PacketRef,
+    ) -> bool {
+        match self.config.service {
+            Service::Fifo => {
+                self.forget_departed(now);
+                if let Some(&(_, sending)) = self.departures.front()
+                    && !self.has_room(self.departures.len(), sending, length)
+                {
+                    return false;
+                }
+                let departure = self.busy_until.max(now) + self.transmission_time(length);
+                self.busy_until = departure;
+                self.departures.push_back((departure, length));
+                self.queued_bytes += u64::from(length);
+                self.depart(departure, packet, scheduler, duplicate);
+            }
+            Service::HeadOfLine => {
+                if let Some(&(_, sending)) = self.line.front() {
+                    if !self.has_room(self.line.len(), sending, length) {
+                        return false;
+                    }
+                } else {
+                    self.serve(now, length, scheduler);
+                }
+                self.line.push_back((packet, length));
+                self.queued_bytes += u64::from(length);
+            }
+        }
+        true
+    }
+
+    /// Head-of-line service: the packet at the head has been sent.
+    pub fn on_departure(
+        &mut self,
+        now: Instant,
+        generation: u32,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce(PacketRef) -> PacketRef,
+    ) {
+        if generation != self.generation {
+            return;
+        }
+        let Some((packet, length)) = self.line.pop_front() else {
+            return;
+        };
+        self.queued_bytes -= u64::from(length);
+        self.depart(now, packet, scheduler, || duplicate(packet));
+        if let Some(&(_, next)) = self.line.front() {
+            self.serve(now, next, scheduler);
+        }
+    }
+
+    /// The packet at the head of the flight arrives.
+    ///
+    /// # Panics
+    /// If nothing is in flight: the scheduler and the link disagree.
+    pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
+        let flight = self.flight.pop_front().expect("an arrival was scheduled");
+        if let Some(next) = self.flight.front() {
+            scheduler.queue(next.arrival, Event::LinkArrival(self.index));
+        }
+        Arrival {
+            packet: flight.packet,
+            fate: flight.fate,
+        }
+    }
+
+    /// Packets queued and not yet sent, the one being sent included.
+    pub fn backlog(&mut self, now: Instant) -> usize {
+        self.forget_departed(now);
+        self.departures.len() + self.line.len()
+    }
+
+    /// The packet has been sent at `departure`: decides its fate and when it arrives.
+    fn depart(
+        &mut self,
+        departure: Instant,
+        packet: PacketRef,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce() -> PacketRef,
+    ) {
+        let mut arrival = departure + self.config.delay;
+        if !self.random {
+            self.fly(arrival, packet, Fate::Arrives, scheduler);
+            return;
+        }
+        let mut fate = Fate::Arrives;
+        if self.loss.next(&mut self.stream) {
+            fate = Fate::Lost;
+        } else if self.config.corrupt > 0.0 && self.stream.chance(self.config.corrupt) {
+            fate = Fate::Corrupted;
+        }
+        if !self.config.jitter.is_zero() {
+            arrival += Duration::from_nanos(self.stream.below(self.config.jitter.as_nanos() + 1));
+        }
+        if !self.config.reorder {
+            arrival = arrival.max(self.last_arrival);
+            self.last_arrival = arrival;
+        }
+        self.fly(arrival, packet, fate, scheduler);
+        if self.config.duplicate > 0.0 && self.stream.chance(self.config.duplicate) {
+            self.fly(arrival, duplicate(), Fate::Arrives, scheduler);
+        }
+    }
+
+    fn fly(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
+        if self.config.reorder {
+            scheduler.at(
+                arrival,
+                Event::LooseArrival {
+                    link: self.index,
+                    packet: packet.0,
+                    fate,
+                },
+            );
+            return;
+        }
+        let ticket = scheduler.ticket(arrival);
+        if self.flight.is_empty() {
+            scheduler.queue(ticket, Event::LinkArrival(self.index));
+        }
+        self.flight.push_back(Flight {
+            packet,
+            fate,
+            arrival: ticket,
+        });
+    }
+
+    fn serve(&mut self, now: Instant, length: u32, scheduler: &mut Scheduler) {
+        let done = now + self.transmission_time(length);
+        scheduler.at(
+            done,
+            Event::LinkDeparture {
+                link: self.index,
+                generation: self.generation,
+            },
+        );
+    }
+
+    /// Forgets the packets that have been sent by `now`.
+    fn forget_departed(&mut self, now: Instant) {
+        while let Some(&(departure, length)) = self.departures.front() {
+            if departure > now {
+                break;
+            }
+            self.queued_bytes -= u64::from(length);
+            self.departures.pop_front();
+        }
+    }
+
+    /// Whether a packet of `length` fits behind `queued` packets, the first of which (`sending` bytes) has left the
+    /// waiting room.
+    fn has_room(&self, queued: usize, sending: u32, length: u32) -> bool {
+        match self.config.queue {
+            QueueLimit::Packets(n) => (queued as u64) - 1 < n.count(),
+            QueueLimit::Bytes(n) => self.queued_bytes - u64::from(sending) + u64::from(length) <= n.bytes(),
+        }
+    }
+
+    fn transmission_time(&mut self, length: u32) -> Duration {
+        if self.cached_time.0 != length {
+            self.cached_time = (length, self.config.rate.time_for(u64::from(length)));
+        }
+        self.cached_time.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segue_proto::units::Packets;
+
+    fn config(service: Service) -> LinkConfig {
+        LinkConfig {
+            rate: BitRate::from_bits_per_second(1_000_000),
+            delay: Duration::from_millis(10),
+            queue: QueueLimit::Packets(Packets::new(3)),
+            loss: LossModel::Bernoulli { probability: 0.1 },
+            jitter: Duration::from_millis(2),
+            reorder: false,
+            duplicate: 0.05,
+            corrupt: 0.05,
+            service,
+        }
+    }
+
+    /// Offers packets at random times; gives (time, packet, fate) of arrivals and the packets refused.
+    fn drive(config: LinkConfig) -> (Vec<(Instant, u32, Fate)>, Vec<u32>) {
+        let mut scheduler = Scheduler::default();
+        let mut link = Link::new(0, config, Stream::new(1, "link"));
+        let mut offers = Stream::new(2, "offers");
+        let (mut arrivals, mut refused) = (Vec::new(), Vec::new());
+        let mut now = Instant::ZERO;
+        let mut run = |link: &mut Link, scheduler: &mut Scheduler, end| {
+            while let Some((at, event)) = scheduler.pop_until(end) {
+                match event {
+                    Event::LinkArrival(0) => {
+                        let arrival = link.on_arrival(scheduler);
+                        arrivals.push((at, arrival.packet.0, arrival.fate));
+                    }
+                    Event::LinkDeparture { generation, .. } => {
+                        link.on_departure(at, generation, scheduler, |p| PacketRef(p.0 + 10_000));
+                    }
+                    other => panic!("unexpected {other:?}"),
+                }
+            }
+        };
+        for n in 0..2000 {
+            now += Duration::from_nanos(offers.below(12_000_000));
+            run(&mut link, &mut scheduler, now);
+            let length = 200 + offers.below(1300) as u32;
+            if !link.enqueue(now, PacketRef(n), length, &mut scheduler, || {
+                PacketRef(n + 10_000)
+            }) {
+                refused.push(n);
+            }
+        }
+        run(&mut link, &mut scheduler, Instant::MAX);
+        (arrivals, refused)
+    }
+
+    #[test]
+    fn fifo_and_head_of_line_agree_on_a_constant_link() {
+        let fifo = drive(config(Service::Fifo));
+        let line = drive(config(Service::HeadOfLine));
+        assert!(!fifo.1.is_empty(), "the queue never filled");
+        assert_eq!(fifo, line);
+    }
+
+    #[test]
+    fn a_packet_takes_its_transmission_time_and_the_delay() {
+        let mut scheduler = Scheduler::default();
+        let mut config = config(Service::Fifo);
+        (config.loss, config.jitter, config.duplicate, config.corrupt) =
+            (LossModel::None, Duration::ZERO, 0.0, 0.0);
+        let mut link = Link::new(0, config, Stream::new(1, "link"));
+        for n in 0..5 {
+            let taken = link.enqueue(
+                Instant::ZERO,
+                PacketRef(n),
+                1250,
+                &mut scheduler,
+                || unreachable!(),
+            );
+            assert_eq!(taken, n < 4, "one is sent, three wait, the fifth is refused");
+        }
+        let times: Vec<u64> = std::iter::from_fn(|| {
+            let (at, _) = scheduler.pop_until(Instant::MAX)?;
+            link.on_arrival(&mut scheduler);
+            Some(at.as_nanos() / 1_000_000)
+        })
+        .collect();
+        assert_eq!(times, [20, 30, 40, 50]);
+    }
+}

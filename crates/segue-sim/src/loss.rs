@@ -1,0 +1,147 @@
+//! Loss models of links.
+
+use segue_proto::random::Stream;
+use serde::{Deserialize, Serialize};
+
+/// How a link loses packets.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LossModel {
+    /// No packet is lost.
+    #[default]
+    None,
+    /// Each packet on its own with one probability.
+    Bernoulli {
+        /// Probability that a packet is lost, 0..=1.
+        probability: f64,
+    },
+    /// Two states with a loss probability each, moving between them before each packet (Gilbert 1960, Elliott 1963).
+    GilbertElliott {
+        /// Probability to move from good to bad.
+        good_to_bad: f64,
+        /// Probability to move from bad to good.
+        bad_to_good: f64,
+        /// Loss probability in the good state.
+        #[serde(default)]
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        #[serde(default = "certain")]
+        loss_bad: f64,
+    },
+}
+
+fn certain() -> f64 {
+    1.0
+}
+
+impl LossModel {
+    /// The first parameter that is not a probability: its name.
+    #[must_use]
+    pub fn first_invalid(&self) -> Option<&'static str> {
+        let checks: &[(&'static str, f64)] = match *self {
+            Self::None => &[],
+            Self::Bernoulli { probability } => &[("probability", probability)],
+            Self::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => &[
+                ("good_to_bad", good_to_bad),
+                ("bad_to_good", bad_to_good),
+                ("loss_good", loss_good),
+                ("loss_bad", loss_bad),
+            ],
+        };
+        checks
+            .iter()
+            .find(|(_, p)| !(0.0..=1.0).contains(p))
+            .map(|(name, _)| *name)
+    }
+
+    /// Mean share of packets lost.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Self::None => 0.0,
+            Self::Bernoulli { probability } => probability,
+            Self::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => {
+                if good_to_bad + bad_to_good == 0.0 {
+                    return loss_good;
+                }
+                let bad = good_to_bad / (good_to_bad + bad_to_good);
+                bad * loss_bad + (1.0 - bad) * loss_good
+            }
+        }
+    }
+}
+
+/// A loss model at work.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    model: LossModel,
+    bad: bool,
+}
+
+impl Loss {
+    /// Begins in the good state.
+    #[must_use]
+    pub fn new(model: LossModel) -> Self {
+        Self { model, bad: false }
+    }
+
+    /// Whether the next packet is lost.
+    pub fn next(&mut self, stream: &mut Stream) -> bool {
+        match self.model {
+            LossModel::None => false,
+            LossModel::Bernoulli { probability } => stream.chance(probability),
+            LossModel::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => {
+                if stream.chance(if self.bad { bad_to_good } else { good_to_bad }) {
+                    self.bad = !self.bad;
+                }
+                stream.chance(if self.bad { loss_bad } else { loss_good })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gilbert_elliott_loses_its_stationary_share_in_bursts() {
+        let model = LossModel::GilbertElliott {
+            good_to_bad: 0.01,
+            bad_to_good: 0.2,
+            loss_good: 0.0,
+            loss_bad: 1.0,
+        };
+        let mut stream = Stream::new(7, "loss");
+        let mut loss = Loss::new(model);
+        let n = 400_000;
+        let lost: Vec<bool> = (0..n).map(|_| loss.next(&mut stream)).collect();
+        let share = lost.iter().filter(|&&l| l).count() as f64 / f64::from(n);
+        assert!(
+            (share - model.mean()).abs() < 0.003,
+            "{share} against {}",
+            model.mean()
+        );
+        let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
+        let mean_burst = share * f64::from(n) / bursts;
+        assert!(
+            (mean_burst - 5.0).abs() < 0.3,
+            "mean burst {mean_burst}, expected 1 / bad_to_good"
+        );
+    }
+}

@@ -1,0 +1,382 @@
+//! Cells, the radios attached to them, and the places of the trajectory where reach changes.
+
+use super::{LazyTimer, Network};
+use crate::mobility::Point;
+use crate::radio::{Frame, Outcome, StationId};
+use crate::recorder::DropCause;
+use crate::scheduler::Event;
+use crate::store::PacketRef;
+use core::net::Ipv6Addr;
+use segue_proto::contract::LocalAddress;
+use segue_proto::l2::{L2Event, Layer2, State};
+use segue_proto::{CellId, Duration, Instant, InterfaceId, LinkEvent};
+
+/// A radio cell.
+pub(crate) struct Cell {
+    pub router: u32,
+    pub channel: u32,
+    pub station: StationId,
+    pub position: Point,
+    pub radius: f64,
+    pub beacon_period: Duration,
+    pub beacon_length: u32,
+    /// Addresses on the cell's link, with the attachment that has them: the router's neighbour cache. It is filled
+    /// when an address becomes usable; the neighbour solicitations that would fill it are left out.
+    pub neighbors: Vec<(Ipv6Addr, u32)>,
+    /// The mobile host is within reach.
+    pub reached: bool,
+}
+
+/// A radio interface of the mobile host.
+pub(crate) struct Attachment {
+    pub node: u32,
+    pub interface: InterfaceId,
+    pub layer2: Layer2,
+    /// Its station on every channel.
+    pub stations: Vec<StationId>,
+    pub timer: LazyTimer,
+}
+
+/// Whose station it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Owner {
+    /// The access point of a cell.
+    Cell(u32),
+    /// An attachment.
+    Attachment(u32),
+}
+
+/// A moment of the trajectory.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Place {
+    pub time: Instant,
+    pub kind: PlaceKind,
+}
+
+/// What happens there.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum PlaceKind {
+    /// The host enters the reach of a cell.
+    Enters(u32),
+    /// The host leaves it.
+    Leaves(u32),
+    /// The host will leave it after this time.
+    WillLeave(u32, Duration),
+    /// The host has come this far across the overlap of two cells.
+    Overlap { from: u32, to: u32, fraction: f64 },
+}
+
+/// Signal at the border of a cell, dBm: the sensitivity of a receiver.
+const SENSITIVITY_DBM: f64 = -82.0;
+/// Path-loss exponent of the log-distance model.
+const PATH_LOSS_EXPONENT: f64 = 3.0;
+
+/// Received signal by the log-distance path-loss model (Rappaport 2002, section 4.9), fixed so that it is the
+/// receiver's sensitivity at the border of the cell. Distances below 1 m count as 1 m.
+pub(crate) fn signal_dbm(distance: f64, radius: f64) -> f64 {
+    SENSITIVITY_DBM + 10.0 * PATH_LOSS_EXPONENT * libm::log10(radius / distance.max(1.0))
+}
+
+impl Network {
+    /// A cell's beacon is due: its access point queues it, and the next one is planned.
+    pub fn beacon_due(&mut self, cell: u32) {
+        let c = &self.cells[cell as usize];
+        let frame = Frame::Beacon {
+            cell: cell as u16,
+            length: c.beacon_length,
+        };
+        self.scheduler.at(self.now + c.beacon_period, Event::Beacon(cell));
+        self.channels[c.channel as usize].enqueue(self.now, c.station, frame, &mut self.scheduler);
+    }
+
+    /// A radio channel's transmission begins or ends.
+    pub fn channel_event(&mut self, channel: u32, generation: u32) {
+        let mut outcomes = core::mem::take(&mut self.outcomes);
+        let (cells, attachments, owners) = (&self.cells, &self.attachments, &self.stations[channel as usize]);
+        let in_reach = |from: StationId, to: StationId| match (owners[from.0 as usize], owners[to.0 as usize])
+        {
+            (Owner::Cell(cell), Owner::Attachment(attachment)) => {
+                cells[cell as usize].reached && attachments[attachment as usize].is_attached_to(cell)
+            }
+            (Owner::Attachment(_), Owner::Cell(cell)) => cells[cell as usize].reached,
+            _ => false,
+        };
+        self.channels[channel as usize].handle_event(
+            self.now,
+            generation,
+            &mut self.scheduler,
+            in_reach,
+            &mut outcomes,
+        );
+        for outcome in outcomes.drain(..) {
+            self.frame_done(channel, outcome);
+        }
+        self.outcomes = outcomes;
+    }
+
+    fn frame_done(&mut self, channel: u32, outcome: Outcome) {
+        let owner =
+            |network: &Self, station: StationId| network.stations[channel as usize][station.0 as usize];
+        let (from, frame, lost) = match outcome {
+            Outcome::Sent(from, frame) => (from, frame, None),
+            Outcome::OutOfReach(from, frame) => (from, frame, Some(DropCause::OutOfReach)),
+            Outcome::Collided(from, frame) => (from, frame, Some(DropCause::Collision)),
+        };
+        let from = owner(self, from);
+        match (frame, lost) {
+            (Frame::Beacon { cell, .. }, None) => self.beacon_heard(u32::from(cell)),
+            (Frame::Beacon { .. }, Some(_)) => {}
+            (Frame::Unicast { packet, .. } | Frame::Broadcast { packet, .. }, Some(cause)) => {
+                let node = self.owner_node(from);
+                self.drop_packet(packet, node, cause);
+            }
+            (Frame::Unicast { to, packet, .. }, None) => match owner(self, to) {
+                Owner::Cell(cell) => {
+                    if let Owner::Attachment(attachment) = from {
+                        let source = self.store.get(packet).packet.ip.source;
+                        self.glean_neighbor(cell, source, attachment);
+                    }
+                    let router = self.cells[cell as usize].router;
+                    self.deliver(packet, router, InterfaceId::default());
+                }
+                Owner::Attachment(attachment) => self.deliver_to_attachment(packet, attachment),
+            },
+            (Frame::Broadcast { packet, .. }, None) => {
+                let Owner::Cell(cell) = from else {
+                    unreachable!("stations send to their access point")
+                };
+                for attachment in 0..self.attachments.len() as u32 {
+                    if self.cells[cell as usize].reached
+                        && self.attachments[attachment as usize].is_attached_to(cell)
+                    {
+                        let copy = self.store.duplicate(packet);
+                        self.deliver_to_attachment(copy, attachment);
+                    }
+                }
+                self.store.take(packet);
+            }
+        }
+    }
+
+    fn owner_node(&self, owner: Owner) -> u32 {
+        match owner {
+            Owner::Cell(cell) => self.cells[cell as usize].router,
+            Owner::Attachment(attachment) => self.attachments[attachment as usize].node,
+        }
+    }
+
+    fn deliver_to_attachment(&mut self, packet: PacketRef, attachment: u32) {
+        let Attachment { node, interface, .. } = self.attachments[attachment as usize];
+        self.deliver(packet, node, interface);
+    }
+
+    /// A beacon was heard in its cell: by the radio that is engaged with the cell, or by every idle one. A radio that
+    /// is engaged elsewhere is on another channel.
+    fn beacon_heard(&mut self, cell: u32) {
+        let Some(node) = self.mobile_node else { return };
+        if !self.cells[cell as usize].reached {
+            return;
+        }
+        let at = self.trajectory.position(self.now);
+        let c = &self.cells[cell as usize];
+        let signal = signal_dbm(at.distance(c.position), c.radius);
+        let engaged = self
+            .attachments
+            .iter()
+            .position(|a| a.node == node && a.is_engaged_with(cell));
+        for attachment in 0..self.attachments.len() {
+            let a = &self.attachments[attachment];
+            let hears = engaged.map_or(matches!(a.layer2.state(), State::Detached), |e| e == attachment);
+            if a.node == node && hears {
+                self.attachments[attachment]
+                    .layer2
+                    .handle_beacon(self.now, CellId(cell as u16), signal);
+                self.service_attachment(attachment as u32);
+            }
+        }
+    }
+
+    /// The host wants this radio attached to a cell.
+    pub fn attach(&mut self, attachment: u32, cell: CellId) {
+        self.attachments[attachment as usize]
+            .layer2
+            .attach(self.now, cell);
+        self.service_attachment(attachment);
+    }
+
+    /// A radio's timer is due.
+    pub fn attachment_timer(&mut self, attachment: u32, generation: u32) {
+        let a = &mut self.attachments[attachment as usize];
+        if a.timer.fired(generation) {
+            a.layer2.handle_timeout(self.now);
+            self.service_attachment(attachment);
+        }
+    }
+
+    /// Drains a radio's layer-2 machine: its events to the host, then its timer.
+    fn service_attachment(&mut self, attachment: u32) {
+        let index = attachment as usize;
+        let node = self.attachments[index].node;
+        while let Some(event) = self.attachments[index].layer2.poll_event() {
+            self.recorder.link_event(self.now, node, &event);
+            if let L2Event::Link(event) = event {
+                if matches!(event, LinkEvent::Down { .. }) {
+                    self.flush_station(attachment);
+                }
+                self.give_link_event(node, event);
+            }
+        }
+        let a = &mut self.attachments[index];
+        let wanted = a.layer2.poll_timeout();
+        let event = |generation| Event::AttachmentTimer {
+            attachment,
+            generation,
+        };
+        a.timer.arm(wanted, self.now, &mut self.scheduler, event);
+    }
+
+    /// The station of a radio that lost its link has nobody to send to.
+    fn flush_station(&mut self, attachment: u32) {
+        let node = self.attachments[attachment as usize].node;
+        for channel in 0..self.channels.len() {
+            let station = self.attachments[attachment as usize].stations[channel];
+            for frame in self.channels[channel].flush(station) {
+                if let Frame::Unicast { packet, .. } | Frame::Broadcast { packet, .. } = frame {
+                    self.drop_packet(packet, node, DropCause::NoLink);
+                }
+            }
+        }
+    }
+
+    /// A radio interface sends a packet to the access point that it is attached to.
+    pub fn send_from_station(&mut self, attachment: u32, packet: PacketRef) {
+        let a = &self.attachments[attachment as usize];
+        let node = a.node;
+        let Some(cell) = a.layer2.attached_cell() else {
+            return self.drop_packet(packet, node, DropCause::NoLink);
+        };
+        let c = &self.cells[cell.0 as usize];
+        let (channel, to, from) = (c.channel as usize, c.station, a.stations[c.channel as usize]);
+        let frame = Frame::Unicast {
+            to,
+            packet,
+            length: self.store.get(packet).length,
+        };
+        if !self.channels[channel].enqueue(self.now, from, frame, &mut self.scheduler) {
+            self.drop_packet(packet, node, DropCause::QueueFull);
+        }
+    }
+
+    /// An access router sends a packet into its cell.
+    pub fn send_into_cell(&mut self, cell: u32, packet: PacketRef) {
+        let c = &self.cells[cell as usize];
+        let (router, channel, station) = (c.router, c.channel as usize, c.station);
+        let stored = self.store.get(packet);
+        let (destination, length) = (stored.packet.ip.destination, stored.length);
+        if destination.is_multicast() {
+            let frame = Frame::Broadcast { packet, length };
+            if !self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler) {
+                self.drop_packet(packet, router, DropCause::QueueFull);
+            }
+            return;
+        }
+        let Some(&(_, attachment)) = c.neighbors.iter().find(|(address, _)| *address == destination) else {
+            return self.drop_packet(packet, router, DropCause::NoNeighbor);
+        };
+        let a = &self.attachments[attachment as usize];
+        let gone = !c.reached || !a.is_attached_to(cell);
+        let frame = Frame::Unicast {
+            to: a.stations[channel],
+            packet,
+            length,
+        };
+        if !self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler) {
+            let cause = if gone {
+                DropCause::QueueFullOutOfReach
+            } else {
+                DropCause::QueueFull
+            };
+            self.drop_packet(packet, router, cause);
+        }
+    }
+
+    /// An address of a host became usable, or ceased to be: the access router's neighbour cache follows.
+    pub fn learn_neighbor(&mut self, node: u32, local: LocalAddress, usable: bool) {
+        let at = self
+            .attachments
+            .iter()
+            .position(|a| a.node == node && a.interface == local.interface);
+        let Some(attachment) = at else { return };
+        for cell in &mut self.cells {
+            cell.neighbors.retain(|(address, _)| *address != local.address);
+        }
+        let cell = self.attachments[attachment].layer2.attached_cell();
+        if let (true, Some(cell)) = (usable, cell) {
+            self.cells[cell.0 as usize]
+                .neighbors
+                .push((local.address, attachment as u32));
+        }
+    }
+
+    fn glean_neighbor(&mut self, cell: u32, source: Ipv6Addr, attachment: u32) {
+        let neighbors = &mut self.cells[cell as usize].neighbors;
+        if source.is_unicast_link_local() && !neighbors.contains(&(source, attachment)) {
+            neighbors.push((source, attachment));
+        }
+    }
+
+    /// The mobile host reaches the next place of its way.
+    pub fn place_reached(&mut self, index: usize) {
+        let place = self.places[index];
+        if let Some(next) = self.places.get(index + 1) {
+            self.scheduler.at(next.time, Event::Waypoint(index as u32 + 1));
+        }
+        let Some(node) = self.mobile_node else { return };
+        self.recorder.place(self.now, node, place.kind);
+        match place.kind {
+            PlaceKind::Enters(cell) => self.cells[cell as usize].reached = true,
+            PlaceKind::Leaves(cell) => {
+                self.cells[cell as usize].reached = false;
+                for attachment in 0..self.attachments.len() as u32 {
+                    let a = &mut self.attachments[attachment as usize];
+                    a.layer2.handle_out_of_reach(self.now, CellId(cell as u16));
+                    self.service_attachment(attachment);
+                }
+            }
+            PlaceKind::WillLeave(cell, after) => {
+                let attached = self.attachments.iter().find(|a| a.is_attached_to(cell));
+                if let Some(interface) = attached.map(|a| a.interface) {
+                    let cell = CellId(cell as u16);
+                    self.give_link_event(
+                        node,
+                        LinkEvent::GoingDown {
+                            interface,
+                            cell,
+                            after,
+                        },
+                    );
+                }
+            }
+            PlaceKind::Overlap { from, to, fraction } => {
+                let (from, to) = (CellId(from as u16), CellId(to as u16));
+                self.give_link_event(node, LinkEvent::Overlap { from, to, fraction });
+            }
+        }
+    }
+}
+
+impl Attachment {
+    /// Packets can pass between this radio and the cell, as far as the radio knows.
+    fn is_attached_to(&self, cell: u32) -> bool {
+        self.layer2.attached_cell() == Some(CellId(cell as u16))
+    }
+
+    /// It is attached to the cell, or about to be.
+    fn is_engaged_with(&self, cell: u32) -> bool {
+        let cell = CellId(cell as u16);
+        match self.layer2.state() {
+            State::Detached => false,
+            State::Attaching { cell: c, .. } | State::Attached { cell: c } => c == cell,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Hosts in the network: the protocol machines of `segue-proto`, drained after every mutation.
+
+use super::{LazyTimer, Network, Node};
+use crate::scheduler::Event;
+use crate::store::PacketRef;
+use segue_proto::host::{Host, HostEvent};
+use segue_proto::{InterfaceId, LinkEvent, Transmit};
+
+/// A host and what it is connected by.
+pub(crate) struct HostNode {
+    pub host: Host,
+    pub ports: Vec<HostPort>,
+    pub timer: LazyTimer,
+    /// Sends data: its windows are worth tracing.
+    pub sends_data: bool,
+}
+
+/// What an interface is connected by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HostPort {
+    /// A wire: the link to send on.
+    Wire(u32),
+    /// A radio: its attachment.
+    Radio(u32),
+}
+
+impl Network {
+    fn host(&mut self, node: u32) -> &mut HostNode {
+        match &mut self.nodes[node as usize] {
+            Node::Host(host) => host,
+            Node::Router(_) => unreachable!("node {node} is a router"),
+        }
+    }
+
+    /// The packet has arrived at its host.
+    pub fn give_to_host(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
+        let stored = self.store.take(packet);
+        self.recorder.received(
+            self.now,
+            node,
+            interface,
+            stored.id,
+            stored.length,
+            &stored.packet,
+        );
+        let now = self.now;
+        self.host(node).host.handle_packet(now, interface, stored.packet);
+        self.service_host(node);
+    }
+
+    /// Something happened on a host's link.
+    pub fn give_link_event(&mut self, node: u32, event: LinkEvent) {
+        let now = self.now;
+        self.host(node).host.handle_link(now, event);
+        self.service_host(node);
+    }
+
+    /// A host's timer is due, or the host starts.
+    pub fn host_timeout(&mut self, node: u32) {
+        let now = self.now;
+        self.host(node).host.handle_timeout(now);
+        self.service_host(node);
+    }
+
+    /// Drains the host: packets, events, then its timer.
+    fn service_host(&mut self, node: u32) {
+        let now = self.now;
+        loop {
+            if let Some(transmit) = self.host(node).host.poll_transmit(now) {
+                self.send_from_host(node, transmit);
+                continue;
+            }
+            let Some(event) = self.host(node).host.poll_event() else {
+                break;
+            };
+            self.host_event(node, event);
+        }
+        self.trace_windows(node);
+        let Node::Host(host) = &mut self.nodes[node as usize] else {
+            return;
+        };
+        let wanted = host.host.poll_timeout();
+        host.timer
+            .arm(wanted, now, &mut self.scheduler, |generation| Event::NodeTimer {
+                node,
+                generation,
+            });
+    }
+
+    fn send_from_host(&mut self, node: u32, transmit: Transmit) {
+        let packet = self.store.insert(transmit.packet);
+        self.recorder
+            .sent(self.now, node, transmit.interface, self.store.get(packet));
+        match self.host(node).ports[transmit.interface.0 as usize] {
+            HostPort::Wire(link) => self.send_on_link(link, packet),
+            HostPort::Radio(attachment) => self.send_from_station(attachment, packet),
+        }
+    }
+
+    fn host_event(&mut self, node: u32, event: HostEvent) {
+        self.recorder.host_event(self.now, node, &event);
+        match event {
+            HostEvent::Attach { interface, cell } => {
+                if let HostPort::Radio(attachment) = self.host(node).ports[interface.0 as usize] {
+                    self.attach(attachment, cell);
+                }
+            }
+            HostEvent::AddressReady(local) => self.learn_neighbor(node, local, true),
+            HostEvent::AddressLost(local) => self.learn_neighbor(node, local, false),
+            _ => {}
+        }
+    }
+
+    fn trace_windows(&mut self, node: u32) {
+        let Node::Host(host) = &self.nodes[node as usize] else {
+            return;
+        };
+        if !host.sends_data {
+            return;
+        }
+        let Some(tables) = self.recorder.tables() else {
+            return;
+        };
+        for (_, association) in host.host.endpoint().associations() {
+            for path in association.paths() {
+                tables.window(self.now, node, &path);
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The network at work: nodes, links and cells, and the loop that moves packets and time.
+
+pub(crate) mod cells;
+pub(crate) mod hosts;
+pub(crate) mod routers;
+
+use crate::link::{Fate, Link};
+use crate::mobility::Trajectory;
+use crate::radio::Channel;
+use crate::recorder::{DropCause, Recorder};
+use crate::scenario::model::Wire;
+use crate::scheduler::{Event, Scheduler};
+use crate::store::{PacketRef, PacketStore};
+use cells::{Attachment, Cell, Place};
+use hosts::HostNode;
+use routers::RouterNode;
+use segue_proto::random::Stream;
+use segue_proto::{Duration, Instant, InterfaceId};
+use segue_wire::Packet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A node of the network.
+pub(crate) enum Node {
+    /// A host.
+    Host(Box<HostNode>),
+    /// A router.
+    Router(Box<RouterNode>),
+}
+
+/// Where a link ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkEnd {
+    /// Node.
+    pub node: u32,
+    /// Its interface, if it is a host.
+    pub interface: InterfaceId,
+}
+
+/// A whole network and its state.
+pub(crate) struct Network {
+    pub now: Instant,
+    pub end: Instant,
+    pub wire: Wire,
+    pub scheduler: Scheduler,
+    pub store: PacketStore,
+    pub nodes: Vec<Node>,
+    pub links: Vec<Link>,
+    pub link_ends: Vec<LinkEnd>,
+    pub channels: Vec<Channel>,
+    /// Who a channel's stations are, by channel and station.
+    pub stations: Vec<Vec<cells::Owner>>,
+    pub cells: Vec<Cell>,
+    pub attachments: Vec<Attachment>,
+    pub trajectory: Trajectory,
+    pub places: Vec<Place>,
+    pub mobile_node: Option<u32>,
+    pub sample_period: Option<Duration>,
+    pub corruption: Stream,
+    pub recorder: Recorder,
+    /// Memory of the radio's outcomes, kept to be used again.
+    pub outcomes: Vec<crate::radio::Outcome>,
+    /// Memory of an emitted packet, kept to be used again.
+    pub bytes: Vec<u8>,
+}
+
+/// Events between two looks at the cancel flag.
+const CANCEL_INTERVAL: u32 = 4096;
+
+impl Network {
+    /// Runs to the end; `false` if it was cancelled.
+    pub fn run(&mut self, cancel: Option<&AtomicBool>) -> bool {
+        let mut countdown = CANCEL_INTERVAL;
+        while let Some((now, event)) = self.scheduler.pop_until(self.end) {
+            debug_assert!(now >= self.now, "time never goes back");
+            self.now = now;
+            self.dispatch(event);
+            countdown -= 1;
+            if countdown == 0 {
+                countdown = CANCEL_INTERVAL;
+                if cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
+                    return false;
+                }
+            }
+        }
+        self.now = self.end;
+        true
+    }
+
+    fn dispatch(&mut self, event: Event) {
+        match event {
+            Event::LinkArrival(link) => {
+                let arrival = self.links[link as usize].on_arrival(&mut self.scheduler);
+                self.arrive_by_link(link, arrival.packet, arrival.fate);
+            }
+            Event::LooseArrival { link, packet, fate } => self.arrive_by_link(link, PacketRef(packet), fate),
+            Event::LinkDeparture { link, generation } => {
+                let store = &mut self.store;
+                let copy = |packet| store.duplicate(packet);
+                self.links[link as usize].on_departure(self.now, generation, &mut self.scheduler, copy);
+            }
+            Event::NodeTimer { node, generation } => self.node_timer(node, generation),
+            Event::Channel { channel, generation } => self.channel_event(channel, generation),
+            Event::Beacon(cell) => self.beacon_due(cell),
+            Event::AttachmentTimer {
+                attachment,
+                generation,
+            } => self.attachment_timer(attachment, generation),
+            Event::Waypoint(place) => self.place_reached(place as usize),
+            Event::PositionSample => self.sample_position(),
+            Event::Start(node) => self.start_node(node),
+        }
+    }
+
+    /// Puts a packet on a link, or drops it.
+    pub fn send_on_link(&mut self, link: u32, packet: PacketRef) {
+        let length = self.store.get(packet).length;
+        let store = &mut self.store;
+        let copy = || store.duplicate(packet);
+        if !self.links[link as usize].enqueue(self.now, packet, length, &mut self.scheduler, copy) {
+            // The drop is the business of the node whose queue is full: the other end of this link's other half.
+            let node = self.link_ends[link as usize ^ 1].node;
+            self.drop_packet(packet, node, DropCause::QueueFull);
+        }
+    }
+
+    fn arrive_by_link(&mut self, link: u32, packet: PacketRef, fate: Fate) {
+        let end = self.link_ends[link as usize];
+        match fate {
+            Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
+            Fate::Corrupted => self.corrupt(packet),
+            Fate::Arrives => {}
+        }
+        self.deliver(packet, end.node, end.interface);
+    }
+
+    /// A packet has crossed a hop to `node`: through the wire, then to whoever the node is.
+    pub fn deliver(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
+        if self.wire == Wire::Exact {
+            self.through_bytes(packet);
+        }
+        let stored = self.store.get(packet);
+        self.recorder.hop(self.now, node, stored);
+        if stored.corrupted {
+            return self.drop_packet(packet, node, DropCause::Corrupted);
+        }
+        match &self.nodes[node as usize] {
+            Node::Host(_) => self.give_to_host(packet, node, interface),
+            Node::Router(_) => self.forward(packet, node),
+        }
+    }
+
+    /// Takes a packet out of the network for good.
+    pub fn drop_packet(&mut self, packet: PacketRef, node: u32, cause: DropCause) {
+        let stored = self.store.take(packet);
+        self.recorder.dropped(self.now, node, &stored, cause);
+    }
+
+    fn corrupt(&mut self, packet: PacketRef) {
+        self.store.get_mut(packet).corrupted = true;
+    }
+
+    /// Emits the packet with real checksums, parses it, and goes on with what was parsed. A corrupted packet has one
+    /// bit flipped behind its IPv6 header, and what must then refuse it is the parser.
+    ///
+    /// # Panics
+    /// If an intact packet does not parse, or a corrupted one does: a bug of the wire formats.
+    fn through_bytes(&mut self, packet: PacketRef) {
+        let mut bytes = core::mem::take(&mut self.bytes);
+        bytes.clear();
+        let stored = self.store.get_mut(packet);
+        stored.packet.emit(&mut bytes);
+        assert_eq!(
+            bytes.len(),
+            stored.length as usize,
+            "emitted length of {:?}",
+            stored.packet
+        );
+        if stored.corrupted {
+            let bit = 320 + self.corruption.below((bytes.len() as u64 - 40) * 8) as usize;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(
+                Packet::parse(&bytes).is_err(),
+                "bit {bit} flipped and nobody noticed: {:?}",
+                stored.packet
+            );
+        } else {
+            let parsed = Packet::parse(&bytes);
+            stored.packet = parsed.unwrap_or_else(|e| panic!("{e}: {:?}", stored.packet));
+        }
+        self.bytes = bytes;
+    }
+
+    fn node_timer(&mut self, node: u32, generation: u32) {
+        let timer = match &mut self.nodes[node as usize] {
+            Node::Host(host) => &mut host.timer,
+            Node::Router(router) => &mut router.timer,
+        };
+        if timer.fired(generation) {
+            self.start_node(node);
+        }
+    }
+
+    /// Gives the node the time: its timer is due, or the run begins.
+    fn start_node(&mut self, node: u32) {
+        match &self.nodes[node as usize] {
+            Node::Host(_) => self.host_timeout(node),
+            Node::Router(_) => self.router_timeout(node),
+        }
+    }
+
+    fn sample_position(&mut self) {
+        let Some(period) = self.sample_period else { return };
+        let Some(node) = self.mobile_node else { return };
+        let at = self.trajectory.position(self.now);
+        if let Some(tables) = self.recorder.tables() {
+            tables.position(self.now, node, at.x, at.y);
+        }
+        self.scheduler.at(self.now + period, Event::PositionSample);
+    }
+}
+
+/// A machine's one timer in the scheduler. It is left alone while it fires too early rather than moved with every
+/// packet: a machine that is asked too early does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LazyTimer {
+    armed: Option<Instant>,
+    generation: u32,
+}
+
+impl LazyTimer {
+    /// Makes sure that an event comes no later than `wanted`; `event` makes it from its generation.
+    pub fn arm(
+        &mut self,
+        wanted: Option<Instant>,
+        now: Instant,
+        scheduler: &mut Scheduler,
+        event: impl FnOnce(u32) -> Event,
+    ) {
+        let Some(wanted) = wanted else { return };
+        let wanted = wanted.max(now);
+        if self.armed.is_some_and(|armed| armed <= wanted) || wanted == Instant::MAX {
+            return;
+        }
+        self.armed = Some(wanted);
+        self.generation = self.generation.wrapping_add(1);
+        scheduler.at(wanted, event(self.generation));
+    }
+
+    /// The event of `generation` fired: whether it is the armed one, which is spent by this.
+    pub fn fired(&mut self, generation: u32) -> bool {
+        if generation != self.generation {
+            return false;
+        }
+        self.armed = None;
+        true
+    }
+}

@@ -1,0 +1,143 @@
+//! Routers: longest match is exact match here, because every prefix is a /64.
+
+use super::{LazyTimer, Network, Node};
+use crate::recorder::DropCause;
+use crate::scheduler::Event;
+use crate::store::PacketRef;
+use core::net::Ipv6Addr;
+use segue_proto::InterfaceId;
+use segue_proto::address::Dhcpv6Server;
+use segue_proto::nd::RouterNd;
+use segue_wire::{Packet, Payload};
+
+/// A router.
+pub(crate) struct RouterNode {
+    /// Prefix (upper 64 bits) to way out.
+    pub routes: Vec<(u64, Way)>,
+    /// The cell it serves, with what it runs there.
+    pub access: Option<Access>,
+    pub timer: LazyTimer,
+}
+
+/// A way out of a router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// Over a link.
+    Link(u32),
+    /// Into its cell.
+    Cell(u32),
+}
+
+/// What an access router runs on its cell.
+pub(crate) struct Access {
+    pub cell: u32,
+    pub discovery: RouterNd,
+    pub dhcp: Option<Dhcpv6Server>,
+}
+
+/// Upper 64 bits of an address.
+pub(crate) fn prefix_of(address: Ipv6Addr) -> u64 {
+    (u128::from(address) >> 64) as u64
+}
+
+impl Network {
+    fn router(&mut self, node: u32) -> &mut RouterNode {
+        match &mut self.nodes[node as usize] {
+            Node::Router(router) => router,
+            Node::Host(_) => unreachable!("node {node} is a host"),
+        }
+    }
+
+    /// A packet has reached a router.
+    pub fn forward(&mut self, packet: PacketRef, node: u32) {
+        let destination = self.store.get(packet).packet.ip.destination;
+        if destination.is_multicast() || destination.is_unicast_link_local() {
+            let stored = self.store.take(packet);
+            return self.router_receives(node, &stored.packet);
+        }
+        let prefix = prefix_of(destination);
+        let way = self
+            .router(node)
+            .routes
+            .iter()
+            .find(|(p, _)| *p == prefix)
+            .map(|(_, way)| *way);
+        let Some(way) = way else {
+            return self.drop_packet(packet, node, DropCause::NoRoute);
+        };
+        let ip = &mut self.store.get_mut(packet).packet.ip;
+        if ip.hop_limit <= 1 {
+            return self.drop_packet(packet, node, DropCause::HopLimit);
+        }
+        ip.hop_limit -= 1;
+        match way {
+            Way::Link(link) => self.send_on_link(link, packet),
+            Way::Cell(cell) => self.send_into_cell(cell, packet),
+        }
+    }
+
+    /// A packet for the router itself.
+    fn router_receives(&mut self, node: u32, packet: &Packet) {
+        let now = self.now;
+        let Some(access) = &mut self.router(node).access else {
+            return;
+        };
+        match &packet.payload {
+            Payload::Icmpv6(_) => access.discovery.handle_packet(now, packet),
+            Payload::Udp(_) => {
+                if let Some(dhcp) = &mut access.dhcp {
+                    dhcp.handle_packet(now, packet);
+                }
+            }
+            _ => return,
+        }
+        self.service_router(node);
+    }
+
+    /// A router's timer is due, or the router starts.
+    pub fn router_timeout(&mut self, node: u32) {
+        let now = self.now;
+        let Some(access) = &mut self.router(node).access else {
+            return;
+        };
+        access.discovery.handle_timeout(now);
+        if let Some(dhcp) = &mut access.dhcp {
+            dhcp.handle_timeout(now);
+        }
+        self.service_router(node);
+    }
+
+    fn service_router(&mut self, node: u32) {
+        let now = self.now;
+        loop {
+            let Some(access) = &mut self.router(node).access else {
+                return;
+            };
+            let cell = access.cell;
+            let transmit = access
+                .discovery
+                .poll_transmit(now)
+                .or_else(|| access.dhcp.as_mut().and_then(|dhcp| dhcp.poll_transmit(now)));
+            let Some(transmit) = transmit else { break };
+            let packet = self.store.insert(transmit.packet);
+            self.recorder
+                .sent(now, node, InterfaceId::default(), self.store.get(packet));
+            self.send_into_cell(cell, packet);
+        }
+        let Node::Router(router) = &mut self.nodes[node as usize] else {
+            return;
+        };
+        let Some(access) = &router.access else { return };
+        let times = [
+            access.discovery.poll_timeout(),
+            access.dhcp.as_ref().and_then(Dhcpv6Server::poll_timeout),
+        ];
+        let wanted = times.into_iter().flatten().min();
+        router
+            .timer
+            .arm(wanted, now, &mut self.scheduler, |generation| Event::NodeTimer {
+                node,
+                generation,
+            });
+    }
+}

@@ -1,0 +1,182 @@
+//! What a run gives back: metrics always, a trace and captures when asked for.
+
+use segue_capture::handover::Handover;
+use serde::Serialize;
+
+/// What to record beside the metrics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunOptions {
+    /// Seed; `None` takes the scenario's.
+    pub seed: Option<u64>,
+    /// Record the tables of [`Trace`].
+    pub trace: bool,
+    /// Record a pcapng file per host.
+    pub pcap: bool,
+}
+
+/// Name and content of a pcapng file.
+pub type CaptureFile = (String, Vec<u8>);
+
+/// Result of a run.
+#[derive(Debug)]
+pub struct RunOutput {
+    /// Metrics.
+    pub metrics: Metrics,
+    /// Tables, if asked for.
+    pub trace: Option<Trace>,
+    /// pcapng files as (file name, bytes), if asked for.
+    pub captures: Vec<CaptureFile>,
+    /// The scenario as run, overrides applied, as canonical TOML.
+    pub scenario_toml: String,
+}
+
+/// Median, extremes and count of a set of values, in the unit of the values.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// Metrics of a run; definitions in DESIGN and in `segue_capture::handover`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Metrics {
+    /// Scenario name.
+    pub scenario: String,
+    /// Seed used.
+    pub seed: u64,
+    /// Simulated time, seconds.
+    pub duration_s: f64,
+    /// Every handover in order.
+    pub handovers: Vec<Handover>,
+    /// Handover latency over all handovers, seconds (000 section VI-A); `None` without handovers.
+    pub handover_latency_s: Option<Spread>,
+    /// Interruption over all handovers, seconds.
+    pub interruption_s: Option<Spread>,
+    /// Data packets lost to handover / data packets sent by the correspondent node (000 section VI-B).
+    pub loss_rate: f64,
+    /// Useful bits delivered / simulated time, bit/s.
+    pub throughput_bps: f64,
+    /// Useful bytes delivered to the application.
+    pub delivered_bytes: u64,
+    /// Messages whose content was not what was sent: must be zero.
+    pub corrupt_messages: u64,
+    /// Data packets sent by the data sender, retransmissions included.
+    pub packets_sent: u64,
+    /// Of them, retransmissions.
+    pub packets_retransmitted: u64,
+    /// Of them, lost to handover: sent to a place where the mobile host no longer was.
+    pub packets_lost_to_handover: u64,
+    /// Of them, lost to a full queue.
+    pub packets_lost_to_queue: u64,
+    /// Of them, lost otherwise (random loss, corruption, contention).
+    pub packets_lost_otherwise: u64,
+    /// Data segments that arrived more than once.
+    pub duplicate_packets: u64,
+    /// T3-rtx expiries of the data sender.
+    pub timeouts: u64,
+    /// XXH3-128 over the event log, hexadecimal.
+    pub event_log_hash: String,
+    /// Events in the log.
+    pub events: u64,
+    /// Packet hops: links and radio channels crossed, by all packets.
+    pub packet_hops: u64,
+}
+
+/// Tables of a run, in columns of equal length each. Times are nanoseconds of simulated time.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Names that `*_node` columns index.
+    pub nodes: Vec<String>,
+    /// Packets at the hosts, and every drop anywhere.
+    pub packets: PacketTable,
+    /// Congestion windows of the data sender, a row whenever one changed.
+    pub windows: WindowTable,
+    /// Signalling: link events, address events, the five steps.
+    pub signalling: SignallingTable,
+    /// Positions of moving nodes, sampled.
+    pub positions: PositionTable,
+    /// Radio cells: (name, x, y, radius), metres.
+    pub cells: Vec<(String, f64, f64, f64)>,
+}
+
+/// A row per packet event and chunk; packets without a DATA chunk have one row.
+#[derive(Clone, Debug, Default)]
+pub struct PacketTable {
+    /// When.
+    pub time_ns: Vec<u64>,
+    /// Where: index into `Trace::nodes`.
+    pub node: Vec<u16>,
+    /// "sent", "received" or "dropped".
+    pub action: Vec<&'static str>,
+    /// Cause of a drop, else empty.
+    pub cause: Vec<&'static str>,
+    /// Interface of the node.
+    pub interface: Vec<u8>,
+    /// Packet number within the run, the same at every node.
+    pub packet_id: Vec<u64>,
+    /// Source address.
+    pub source: Vec<std::net::Ipv6Addr>,
+    /// Destination address.
+    pub destination: Vec<std::net::Ipv6Addr>,
+    /// Chunk or message name: "DATA", "SACK", "ASCONF", "RA" and so on; bundled names joined by "+".
+    pub kind: Vec<&'static str>,
+    /// TSN of a DATA chunk, or the cumulative TSN ack of a SACK, else `None`.
+    pub tsn: Vec<Option<u32>>,
+    /// IPv6 packet length, bytes.
+    pub length_bytes: Vec<u32>,
+    /// DATA that had been sent before.
+    pub retransmission: Vec<bool>,
+}
+
+/// A row per change of a path.
+#[derive(Clone, Debug, Default)]
+pub struct WindowTable {
+    /// When.
+    pub time_ns: Vec<u64>,
+    /// Sender.
+    pub node: Vec<u16>,
+    /// Destination address of the path.
+    pub destination: Vec<std::net::Ipv6Addr>,
+    /// cwnd, bytes.
+    pub cwnd_bytes: Vec<u32>,
+    /// ssthresh, bytes.
+    pub ssthresh_bytes: Vec<u32>,
+    /// Outstanding bytes.
+    pub flightsize_bytes: Vec<u32>,
+    /// RTO, nanoseconds.
+    pub rto_ns: Vec<u64>,
+    /// Primary path.
+    pub primary: Vec<bool>,
+}
+
+/// A row per signalling event.
+#[derive(Clone, Debug, Default)]
+pub struct SignallingTable {
+    /// When.
+    pub time_ns: Vec<u64>,
+    /// Host.
+    pub node: Vec<u16>,
+    /// SIGMA step 1 to 5; 0 for link-layer and other events.
+    pub step: Vec<u8>,
+    /// Event, such as "beacon-heard", "link-up", "address-ready", "add-sent", "add-acked", "decision", "missed".
+    pub event: Vec<String>,
+    /// Address or cell concerned, else empty.
+    pub detail: Vec<String>,
+}
+
+/// Sampled positions.
+#[derive(Clone, Debug, Default)]
+pub struct PositionTable {
+    /// When.
+    pub time_ns: Vec<u64>,
+    /// Node.
+    pub node: Vec<u16>,
+    /// Metres.
+    pub x_m: Vec<f64>,
+    /// Metres.
+    pub y_m: Vec<f64>,
+}

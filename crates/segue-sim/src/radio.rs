@@ -1,0 +1,449 @@
+//! Radio channels: one shared half-duplex medium on which beacons, data and signalling contend.
+//!
+//! The model is the distributed coordination function of IEEE 802.11 (carrier sense with slotted binary exponential
+//! back-off, positive acknowledgement and retries) among the stations of a channel, each frame costing its air time.
+//! Left out: hidden stations (all stations of a channel hear each other), capture, rate adaptation, EIFS, RTS/CTS, and
+//! the back-off that follows a station's last frame.
+
+use crate::scheduler::{Event, Scheduler};
+use crate::store::PacketRef;
+use segue_proto::random::Stream;
+use segue_proto::units::BitRate;
+use segue_proto::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Timing and sizes of a channel. Defaults are those of IEEE 802.11b with the long preamble.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChannelConfig {
+    /// Rate of unicast frames.
+    pub rate: BitRate,
+    /// Rate of beacons, multicast frames and acknowledgements.
+    pub basic_rate: BitRate,
+    /// Slot time.
+    pub slot: Duration,
+    /// Short inter-frame space.
+    pub sifs: Duration,
+    /// DCF inter-frame space.
+    pub difs: Duration,
+    /// Preamble and PLCP header.
+    pub preamble: Duration,
+    /// MAC header, LLC/SNAP header and FCS around a packet, bytes.
+    pub overhead_bytes: u32,
+    /// Acknowledgement frame, bytes.
+    pub ack_bytes: u32,
+    /// Least contention window, slots less one.
+    pub cw_min: u32,
+    /// Greatest contention window, slots less one.
+    pub cw_max: u32,
+    /// Times a unicast frame is sent before it is dropped.
+    pub attempts: u32,
+    /// Frames waiting per station.
+    pub queue_packets: usize,
+}
+
+impl Default for ChannelConfig {
+    fn default() -> Self {
+        Self {
+            rate: BitRate::from_bits_per_second(11_000_000),
+            basic_rate: BitRate::from_bits_per_second(1_000_000),
+            slot: Duration::from_micros(20),
+            sifs: Duration::from_micros(10),
+            difs: Duration::from_micros(50),
+            preamble: Duration::from_micros(192),
+            overhead_bytes: 36,
+            ack_bytes: 14,
+            cw_min: 31,
+            cw_max: 1023,
+            attempts: 7,
+            queue_packets: 50,
+        }
+    }
+}
+
+/// A station of a channel, access points included.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct StationId(pub u16);
+
+/// What a station sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// A packet to one station, acknowledged and retried.
+    Unicast {
+        /// Receiver.
+        to: StationId,
+        /// Packet.
+        packet: PacketRef,
+        /// Packet length, bytes.
+        length: u32,
+    },
+    /// A packet to all stations, sent once.
+    Broadcast {
+        /// Packet.
+        packet: PacketRef,
+        /// Packet length, bytes.
+        length: u32,
+    },
+    /// A beacon, sent once.
+    Beacon {
+        /// Cell that it announces.
+        cell: u16,
+        /// Frame body, bytes.
+        length: u32,
+    },
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It was received: by the addressee of a unicast frame, by everybody in reach otherwise.
+    Sent(StationId, Frame),
+    /// It was given up after its attempts, and the last one failed for want of a receiver in reach.
+    OutOfReach(StationId, Frame),
+    /// It was given up after its attempts, or sent once, and collided.
+    Collided(StationId, Frame),
+}
+
+#[derive(Debug)]
+struct Station {
+    queue: VecDeque<Frame>,
+    /// Back-off left, slots; drawn when the station begins to contend.
+    backoff: Option<u32>,
+    /// When it would begin to send if the medium stays idle.
+    start: Option<Instant>,
+    window: u32,
+    attempts: u32,
+}
+
+/// A shared medium.
+#[derive(Debug)]
+pub struct Channel {
+    index: u32,
+    config: ChannelConfig,
+    stations: Vec<Station>,
+    stream: Stream,
+    /// Stations sending now, lowest first; empty while idle.
+    sending: Vec<StationId>,
+    idle_since: Instant,
+    generation: u32,
+}
+
+impl Channel {
+    /// A silent channel.
+    #[must_use]
+    pub fn new(index: u32, config: ChannelConfig, stream: Stream) -> Self {
+        Self {
+            index,
+            config,
+            stations: Vec::new(),
+            stream,
+            sending: Vec::new(),
+            idle_since: Instant::ZERO,
+            generation: 0,
+        }
+    }
+
+    /// Adds a station with an empty queue.
+    pub fn add_station(&mut self) -> StationId {
+        let window = self.config.cw_min;
+        self.stations.push(Station {
+            queue: VecDeque::new(),
+            backoff: None,
+            start: None,
+            window,
+            attempts: 0,
+        });
+        StationId(self.stations.len() as u16 - 1)
+    }
+
+    /// Queues a frame; beacons go before everything but a frame under way. `false` if the queue is full (beacons are
+    /// always taken: an access point sends its beacon as soon as the medium lets it).
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        from: StationId,
+        frame: Frame,
+        scheduler: &mut Scheduler,
+    ) -> bool {
+        let sending = self.sending.contains(&from);
+        let station = &mut self.stations[from.0 as usize];
+        if matches!(frame, Frame::Beacon { .. }) {
+            // A frame that has been attempted keeps its place: its retry count is the station's.
+            let behind = usize::from(sending || station.attempts > 0);
+            station.queue.insert(behind.min(station.queue.len()), frame);
+        } else {
+            if station.queue.len() >= self.config.queue_packets {
+                return false;
+            }
+            station.queue.push_back(frame);
+        }
+        if self.sending.is_empty() && station.start.is_none() {
+            // Medium idle: a station that finds it idle for DIFS sends at once (802.11 section 9.3.4.2).
+            let ready = self.idle_since + self.config.difs;
+            station.start = Some(if now >= ready && station.backoff.is_none() {
+                now
+            } else {
+                let slots = draw(station, &mut self.stream);
+                ready.max(now) + self.config.slot * u64::from(slots)
+            });
+            self.schedule_start(scheduler);
+        }
+        true
+    }
+
+    /// Drops the frames waiting for `to`, and gives them.
+    pub fn flush(&mut self, from: StationId) -> Vec<Frame> {
+        let sending = self.sending.contains(&from);
+        let queue = &mut self.stations[from.0 as usize].queue;
+        queue.drain(usize::from(sending).min(queue.len())..).collect()
+    }
+
+    /// A scheduled moment of the channel: a transmission begins or ends. `in_reach(from, to)` says whether a unicast
+    /// receiver hears the sender now. Outcomes are appended.
+    pub fn handle_event(
+        &mut self,
+        now: Instant,
+        generation: u32,
+        scheduler: &mut Scheduler,
+        in_reach: impl Fn(StationId, StationId) -> bool,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        if generation != self.generation {
+            return;
+        }
+        if self.sending.is_empty() {
+            self.begin(now, scheduler);
+        } else {
+            self.end(now, in_reach, outcomes);
+            self.resume(now, scheduler);
+        }
+    }
+
+    /// Air time of a frame with what follows it up to the end of its acknowledgement.
+    #[must_use]
+    pub fn air_time(&self, frame: &Frame) -> Duration {
+        let c = &self.config;
+        match frame {
+            Frame::Unicast { length, .. } => {
+                c.preamble
+                    + c.rate.time_for(u64::from(c.overhead_bytes + length))
+                    + c.sifs
+                    + c.preamble
+                    + c.basic_rate.time_for(u64::from(c.ack_bytes))
+            }
+            Frame::Broadcast { length, .. } | Frame::Beacon { length, .. } => {
+                c.preamble + c.basic_rate.time_for(u64::from(c.overhead_bytes + length))
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Instant, scheduler: &mut Scheduler) {
+        let mut air_time = Duration::ZERO;
+        for index in 0..self.stations.len() {
+            let Some(start) = self.stations[index].start.take() else {
+                continue;
+            };
+            let Some(&frame) = self.stations[index].queue.front() else {
+                continue;
+            };
+            if start <= now {
+                self.stations[index].backoff = None;
+                self.sending.push(StationId(index as u16));
+                air_time = air_time.max(self.air_time(&frame));
+            } else {
+                // The count-down freezes; a slot begun is counted again.
+                let left = start
+                    .since(now)
+                    .as_nanos()
+                    .div_ceil(self.config.slot.as_nanos().max(1));
+                self.stations[index].backoff = Some(left as u32);
+            }
+        }
+        if !self.sending.is_empty() {
+            self.schedule(now + air_time, scheduler);
+        }
+    }
+
+    fn end(
+        &mut self,
+        now: Instant,
+        in_reach: impl Fn(StationId, StationId) -> bool,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        self.idle_since = now;
+        let collided = self.sending.len() > 1;
+        for from in core::mem::take(&mut self.sending) {
+            let station = &mut self.stations[from.0 as usize];
+            let Some(&frame) = station.queue.front() else {
+                continue;
+            };
+            let (outcome, retry) = match frame {
+                _ if collided => (
+                    Outcome::Collided(from, frame),
+                    matches!(frame, Frame::Unicast { .. }),
+                ),
+                Frame::Unicast { to, .. } if !in_reach(from, to) => (Outcome::OutOfReach(from, frame), true),
+                _ => (Outcome::Sent(from, frame), false),
+            };
+            station.attempts += 1;
+            if retry && station.attempts < self.config.attempts {
+                station.window = (2 * station.window + 1).min(self.config.cw_max);
+                continue;
+            }
+            station.queue.pop_front();
+            (station.window, station.attempts) = (self.config.cw_min, 0);
+            outcomes.push(outcome);
+        }
+    }
+
+    /// The medium is idle again: every station with a frame counts down.
+    fn resume(&mut self, now: Instant, scheduler: &mut Scheduler) {
+        let ready = now + self.config.difs;
+        for station in &mut self.stations {
+            if !station.queue.is_empty() {
+                let slots = draw(station, &mut self.stream);
+                station.start = Some(ready + self.config.slot * u64::from(slots));
+            }
+        }
+        self.schedule_start(scheduler);
+    }
+
+    fn schedule_start(&mut self, scheduler: &mut Scheduler) {
+        if let Some(start) = self.stations.iter().filter_map(|s| s.start).min() {
+            self.schedule(start, scheduler);
+        }
+    }
+
+    fn schedule(&mut self, at: Instant, scheduler: &mut Scheduler) {
+        self.generation = self.generation.wrapping_add(1);
+        scheduler.at(
+            at,
+            Event::Channel {
+                channel: self.index,
+                generation: self.generation,
+            },
+        );
+    }
+}
+
+/// The station's back-off, drawn if it has none.
+fn draw(station: &mut Station, stream: &mut Stream) -> u32 {
+    *station
+        .backoff
+        .get_or_insert_with(|| stream.below(u64::from(station.window) + 1) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(channel: &mut Channel, scheduler: &mut Scheduler, reach: bool) -> Vec<(Instant, Outcome)> {
+        let mut done = Vec::new();
+        let mut outcomes = Vec::new();
+        while let Some((now, Event::Channel { generation, .. })) = scheduler.pop_until(Instant::MAX) {
+            channel.handle_event(now, generation, scheduler, |_, _| reach, &mut outcomes);
+            done.extend(outcomes.drain(..).map(|o| (now, o)));
+        }
+        done
+    }
+
+    fn unicast(n: u32) -> Frame {
+        Frame::Unicast {
+            to: StationId(1),
+            packet: PacketRef(n),
+            length: 1000,
+        }
+    }
+
+    #[test]
+    fn a_lone_frame_on_an_idle_channel_takes_its_air_time() {
+        let mut scheduler = Scheduler::default();
+        let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
+        let ap = channel.add_station();
+        channel.add_station();
+        let at = Instant::ZERO + Duration::from_millis(1);
+        assert!(channel.enqueue(at, ap, unicast(0), &mut scheduler));
+        let done = run(&mut channel, &mut scheduler, true);
+        // 192 + 1036 * 8 / 11 + 10 + 192 + 14 * 8 us
+        let us = done[0].0.since(at).as_nanos() as f64 / 1e3;
+        assert!(
+            (us - (192.0 + 1036.0 * 8.0 / 11.0 + 10.0 + 192.0 + 112.0)).abs() < 0.01,
+            "{us} us"
+        );
+        assert_eq!(done[0].1, Outcome::Sent(ap, unicast(0)));
+    }
+
+    #[test]
+    fn a_receiver_out_of_reach_costs_all_attempts() {
+        let mut scheduler = Scheduler::default();
+        let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
+        let ap = channel.add_station();
+        channel.add_station();
+        channel.enqueue(Instant::ZERO, ap, unicast(0), &mut scheduler);
+        let done = run(&mut channel, &mut scheduler, false);
+        assert_eq!(done.len(), 1);
+        assert_eq!(done[0].1, Outcome::OutOfReach(ap, unicast(0)));
+        assert!(done[0].0 > Instant::ZERO + channel.air_time(&unicast(0)) * 7);
+    }
+
+    #[test]
+    fn saturated_stations_share_the_channel_and_collide_now_and_then() {
+        let mut scheduler = Scheduler::default();
+        let config = ChannelConfig {
+            queue_packets: 2000,
+            ..ChannelConfig::default()
+        };
+        let mut channel = Channel::new(0, config, Stream::new(3, "c"));
+        let (a, b) = (channel.add_station(), channel.add_station());
+        for n in 0..2000 {
+            channel.enqueue(Instant::ZERO, a, unicast(n), &mut scheduler);
+            let length = 1000;
+            channel.enqueue(
+                Instant::ZERO,
+                b,
+                Frame::Broadcast {
+                    packet: PacketRef(n),
+                    length,
+                },
+                &mut scheduler,
+            );
+        }
+        let done = run(&mut channel, &mut scheduler, true);
+        let collided = done
+            .iter()
+            .filter(|(_, o)| matches!(o, Outcome::Collided(..)))
+            .count() as f64;
+        // Two saturated stations collide in about 2 / (CWmin + 2) of the slots in which one of them sends
+        // (Bianchi 2000 gives 0.06 for CWmin 31); only broadcast frames are lost to it.
+        let share = collided / 2000.0;
+        assert!((0.03..0.10).contains(&share), "collision share {share}");
+        let early: Vec<_> = done
+            .iter()
+            .take(1000)
+            .map(|(_, o)| matches!(o, Outcome::Sent(s, _) if *s == a))
+            .collect();
+        let from_a = early.iter().filter(|&&x| x).count();
+        assert!((350..650).contains(&from_a), "station a got {from_a} of 1000");
+    }
+
+    #[test]
+    fn a_beacon_goes_before_waiting_data() {
+        let mut scheduler = Scheduler::default();
+        let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
+        let ap = channel.add_station();
+        channel.add_station();
+        for n in 0..5 {
+            channel.enqueue(Instant::ZERO, ap, unicast(n), &mut scheduler);
+        }
+        channel.enqueue(
+            Instant::ZERO,
+            ap,
+            Frame::Beacon { cell: 0, length: 50 },
+            &mut scheduler,
+        );
+        let done = run(&mut channel, &mut scheduler, true);
+        let place = done
+            .iter()
+            .position(|(_, o)| matches!(o, Outcome::Sent(_, Frame::Beacon { .. })));
+        assert_eq!(place, Some(0), "nothing had been sent when the beacon came");
+    }
+}

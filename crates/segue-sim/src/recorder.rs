@@ -1,0 +1,235 @@
+//! What a run leaves behind: the event-log hash, the metrics, and on demand tables and captures.
+
+pub mod flow;
+mod log;
+mod tables;
+
+use crate::network::cells::PlaceKind;
+use crate::output::CaptureFile;
+use crate::output::{RunOptions, Trace};
+use crate::store::Stored;
+use flow::Flows;
+use log::{EventLog, Kind};
+use segue_capture::handover::LossCause;
+use segue_proto::host::HostEvent;
+use segue_proto::l2::L2Event;
+use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
+use segue_wire::Packet;
+
+pub use tables::Tables;
+
+/// Why a packet went no further.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DropCause {
+    /// No room in a queue.
+    QueueFull,
+    /// No room in an access router's queue, while the receiver was out of reach.
+    QueueFullOutOfReach,
+    /// Lost at random on a link.
+    RandomLoss,
+    /// Arrived with a bit flipped and failed its checksum.
+    Corrupted,
+    /// Collided on a radio channel until it was given up.
+    Collision,
+    /// The receiver was out of reach of the cell.
+    OutOfReach,
+    /// No station of the cell has this address.
+    NoNeighbor,
+    /// The sender's interface was not connected.
+    NoLink,
+    /// No router knows a way.
+    NoRoute,
+    /// The hop limit ran out.
+    HopLimit,
+}
+
+impl DropCause {
+    /// Name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue-full",
+            Self::QueueFullOutOfReach => "queue-full-out-of-reach",
+            Self::RandomLoss => "random-loss",
+            Self::Corrupted => "corrupted",
+            Self::Collision => "collision",
+            Self::OutOfReach => "out-of-reach",
+            Self::NoNeighbor => "no-neighbor",
+            Self::NoLink => "no-link",
+            Self::NoRoute => "no-route",
+            Self::HopLimit => "hop-limit",
+        }
+    }
+
+    /// Which loss it is in the metrics. "Dropped by the access router, either because it is not aware of the mobile
+    /// host's location or the buffer space is full" (000 section VI-B.2): a full buffer counts as handover loss only
+    /// if it is full because its receiver has left.
+    #[must_use]
+    pub const fn loss(self) -> LossCause {
+        match self {
+            Self::OutOfReach | Self::NoNeighbor | Self::NoLink | Self::QueueFullOutOfReach => {
+                LossCause::Handover
+            }
+            Self::QueueFull => LossCause::Queue,
+            Self::RandomLoss | Self::Corrupted | Self::Collision | Self::NoRoute | Self::HopLimit => {
+                LossCause::Other
+            }
+        }
+    }
+}
+
+/// The recorder of a run.
+pub struct Recorder {
+    log: EventLog,
+    hops: u64,
+    /// Data flows.
+    pub flows: Flows,
+    tables: Option<Tables>,
+    captures: Option<crate::captures::Captures>,
+}
+
+impl Recorder {
+    /// A recorder for the named nodes.
+    #[must_use]
+    pub fn new(options: &RunOptions, trace: Trace, captures: Option<crate::captures::Captures>) -> Self {
+        Self {
+            log: EventLog::new(),
+            hops: 0,
+            flows: Flows::default(),
+            tables: options.trace.then(|| Tables::new(trace)),
+            captures,
+        }
+    }
+
+    /// Whether tables are recorded.
+    pub fn tables(&mut self) -> Option<&mut Tables> {
+        self.tables.as_mut()
+    }
+
+    /// A host sends a packet.
+    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) {
+        self.log.record(now, Kind::Sent, node, stored.id, stored.length);
+        let retransmission = self.flows.sent(now, &stored.packet);
+        if let Some(tables) = &mut self.tables {
+            tables.packet(
+                now,
+                node,
+                interface,
+                stored.id,
+                stored.length,
+                &stored.packet,
+                "sent",
+                "",
+                retransmission,
+            );
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.packet(now, node, interface, &stored.packet, true);
+        }
+    }
+
+    /// A packet arrived at the end of a link or was handed over by a radio channel.
+    pub fn hop(&mut self, now: Instant, node: u32, stored: &Stored) {
+        self.hops += 1;
+        self.log.record(now, Kind::Hop, node, stored.id, stored.length);
+    }
+
+    /// A host receives a packet.
+    pub fn received(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        id: u64,
+        length: u32,
+        packet: &Packet,
+    ) {
+        self.log.record(now, Kind::Received, node, id, length);
+        self.flows.received(now, packet);
+        if let Some(tables) = &mut self.tables {
+            tables.packet(now, node, interface, id, length, packet, "received", "", false);
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.packet(now, node, interface, packet, false);
+        }
+    }
+
+    /// A packet goes no further.
+    pub fn dropped(&mut self, now: Instant, node: u32, stored: &Stored, cause: DropCause) {
+        self.log
+            .record(now, Kind::Dropped, node, stored.id, stored.length);
+        self.log.text(cause.name());
+        self.flows.lost(now, &stored.packet, cause.loss());
+        if let Some(tables) = &mut self.tables {
+            let (id, length) = (stored.id, stored.length);
+            let interface = InterfaceId::default();
+            tables.packet(
+                now,
+                node,
+                interface,
+                id,
+                length,
+                &stored.packet,
+                "dropped",
+                cause.name(),
+                false,
+            );
+        }
+    }
+
+    /// Layer 2 of a host's interface reports.
+    pub fn link_event(&mut self, now: Instant, node: u32, event: &L2Event) {
+        if let L2Event::Link(LinkEvent::Beacon { interface, cell, .. }) = event {
+            return self
+                .log
+                .record(now, Kind::Link, node, u64::from(cell.0), u32::from(interface.0));
+        }
+        let text = format!("{event:?}");
+        self.log.record(now, Kind::Link, node, text.len() as u64, 0);
+        self.log.text(&text);
+        if let Some(tables) = &mut self.tables {
+            tables.link_event(now, node, event);
+        }
+    }
+
+    /// The mobile host reaches a place of its way.
+    pub(crate) fn place(&mut self, now: Instant, node: u32, place: PlaceKind) {
+        let (cell, event) = match place {
+            PlaceKind::Enters(cell) => (cell, "enters"),
+            PlaceKind::Leaves(cell) => (cell, "leaves"),
+            PlaceKind::WillLeave(cell, _) => (cell, "will-leave"),
+            PlaceKind::Overlap { to, .. } => (to, "overlap-point"),
+        };
+        self.log.record(now, Kind::Place, node, u64::from(cell), 0);
+        self.log.text(event);
+        if let Some(tables) = &mut self.tables {
+            tables.coverage(now, node, event, CellId(cell as u16));
+        }
+    }
+
+    /// A host reports.
+    pub fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
+        let text = format!("{event:?}");
+        self.log.record(now, Kind::Host, node, text.len() as u64, 0);
+        self.log.text(&text);
+        if let Some(tables) = &mut self.tables {
+            tables.host_event(now, node, event);
+        }
+    }
+
+    /// Hash of the log so far, its records, and hops.
+    #[must_use]
+    pub fn totals(&mut self) -> (String, u64, u64) {
+        (self.log.digest(), self.log.events(), self.hops)
+    }
+
+    /// Gives up the tables and captures.
+    #[must_use]
+    pub fn finish(self) -> (Flows, Option<Trace>, Vec<CaptureFile>) {
+        let captures = self
+            .captures
+            .map(crate::captures::Captures::finish)
+            .unwrap_or_default();
+        (self.flows, self.tables.map(Tables::finish), captures)
+    }
+}

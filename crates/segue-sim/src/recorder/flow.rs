@@ -1,0 +1,192 @@
+//! Data flows: one direction of an association each, told apart by their verification tag.
+
+use crate::output::Spread;
+use segue_capture::handover::{Handover, HandoverMeter, LossCause};
+use segue_proto::Instant;
+use segue_wire::sctp::Chunk;
+use segue_wire::{Packet, Payload, Tsn};
+use std::collections::BTreeSet;
+
+/// All data flows of a run.
+#[derive(Debug, Default)]
+pub struct Flows {
+    flows: Vec<Flow>,
+}
+
+#[derive(Debug)]
+struct Flow {
+    verification_tag: u32,
+    meter: HandoverMeter,
+    highest_sent: Option<Tsn>,
+    received: Received,
+    /// The mobile host is at the sending end, so that a path is named by the source address.
+    sender_moves: bool,
+}
+
+/// Which TSNs have been received: all up to one, and some beyond.
+#[derive(Debug, Default)]
+struct Received {
+    cumulative: Option<Tsn>,
+    beyond: BTreeSet<u32>,
+}
+
+impl Received {
+    /// Notes a TSN; whether it is new.
+    fn note(&mut self, tsn: Tsn, first: Tsn) -> bool {
+        let cumulative = self.cumulative.get_or_insert(first.previous());
+        if tsn.at_or_before(*cumulative) {
+            return false;
+        }
+        if tsn != cumulative.next() {
+            return self.beyond.insert(tsn.0);
+        }
+        *cumulative = tsn;
+        while !self.beyond.is_empty() && self.beyond.remove(&cumulative.next().0) {
+            *cumulative = cumulative.next();
+        }
+        true
+    }
+}
+
+/// What all flows together measured.
+#[derive(Debug, Default)]
+pub struct FlowTotals {
+    /// Handovers of all flows, in order of time.
+    pub handovers: Vec<Handover>,
+    /// Counts of all flows.
+    pub totals: segue_capture::handover::DataTotals,
+}
+
+impl Flows {
+    /// A host sends a packet; whether it is a retransmission of data.
+    pub fn sent(&mut self, now: Instant, packet: &Packet) -> bool {
+        let Some((tag, chunks)) = data_of(packet) else {
+            return false;
+        };
+        let flow = self.flow(tag);
+        let mut retransmission = false;
+        for data in chunks {
+            retransmission = flow.highest_sent.is_some_and(|h| data.tsn.at_or_before(h));
+            if !retransmission {
+                flow.highest_sent = Some(data.tsn);
+                flow.received.cumulative.get_or_insert(data.tsn.previous());
+            }
+            let path = if flow.sender_moves {
+                packet.ip.source
+            } else {
+                packet.ip.destination
+            };
+            flow.meter.data_sent(now.as_nanos(), path, data.tsn);
+        }
+        retransmission
+    }
+
+    /// A host receives a packet.
+    pub fn received(&mut self, now: Instant, packet: &Packet) {
+        let Some((tag, chunks)) = data_of(packet) else {
+            return;
+        };
+        let flow = self.flow(tag);
+        for data in chunks {
+            let new = flow.received.note(data.tsn, data.tsn);
+            let useful = if new { data.data.len() as u32 } else { 0 };
+            let path = if flow.sender_moves {
+                packet.ip.source
+            } else {
+                packet.ip.destination
+            };
+            flow.meter.data_received(now.as_nanos(), path, data.tsn, useful);
+        }
+    }
+
+    /// A packet is lost.
+    pub fn lost(&mut self, now: Instant, packet: &Packet, cause: LossCause) {
+        let Some((tag, chunks)) = data_of(packet) else {
+            return;
+        };
+        let flow = self.flow(tag);
+        let path = if flow.sender_moves {
+            packet.ip.source
+        } else {
+            packet.ip.destination
+        };
+        for _ in chunks {
+            flow.meter.data_lost(now.as_nanos(), path, cause);
+        }
+    }
+
+    /// Data packets that the flow with this verification tag sends come from the host that moves.
+    pub fn sender_moves(&mut self, verification_tag: u32) {
+        self.flow(verification_tag).sender_moves = true;
+    }
+
+    /// Ends the measurement.
+    #[must_use]
+    pub fn finish(self) -> FlowTotals {
+        let mut all = FlowTotals::default();
+        for flow in self.flows {
+            let report = flow.meter.finish();
+            all.handovers.extend(report.handovers);
+            let (sum, t) = (&mut all.totals, report.totals);
+            sum.packets_sent += t.packets_sent;
+            sum.packets_retransmitted += t.packets_retransmitted;
+            sum.packets_received += t.packets_received;
+            sum.duplicate_packets += t.duplicate_packets;
+            sum.useful_bytes += t.useful_bytes;
+            sum.lost_to_handover += t.lost_to_handover;
+            sum.lost_to_queue += t.lost_to_queue;
+            sum.lost_otherwise += t.lost_otherwise;
+        }
+        all.handovers.sort_by(|a, b| a.time.total_cmp(&b.time));
+        all
+    }
+
+    fn flow(&mut self, verification_tag: u32) -> &mut Flow {
+        let index = self
+            .flows
+            .iter()
+            .position(|f| f.verification_tag == verification_tag)
+            .unwrap_or_else(|| {
+                self.flows.push(Flow {
+                    verification_tag,
+                    meter: HandoverMeter::new(),
+                    highest_sent: None,
+                    received: Received::default(),
+                    sender_moves: false,
+                });
+                self.flows.len() - 1
+            });
+        &mut self.flows[index]
+    }
+}
+
+/// Verification tag and DATA chunks of a packet that carries data.
+fn data_of(packet: &Packet) -> Option<(u32, impl Iterator<Item = &segue_wire::sctp::DataChunk>)> {
+    let Payload::Sctp(sctp) = &packet.payload else {
+        return None;
+    };
+    if !sctp.chunks.iter().any(|c| matches!(c, Chunk::Data(_))) {
+        return None;
+    }
+    let data = sctp.chunks.iter().filter_map(|c| match c {
+        Chunk::Data(d) => Some(d),
+        _ => None,
+    });
+    Some((sctp.verification_tag, data))
+}
+
+impl Spread {
+    /// Of any number of values; `None` of none.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let n = values.len();
+        let (min, max) = (*values.first()?, *values.last()?);
+        Some(Self {
+            median: (values[(n - 1) / 2] + values[n / 2]) / 2.0,
+            min,
+            max,
+        })
+    }
+}

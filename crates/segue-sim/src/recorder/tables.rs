@@ -1,0 +1,241 @@
+//! Tables of a run, filled while it goes.
+
+use crate::output::Trace;
+use segue_proto::host::HostEvent;
+use segue_proto::l2::L2Event;
+use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
+use segue_proto::sigma::SigmaEventKind;
+use segue_proto::{Instant, InterfaceId, LinkEvent};
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::sctp::{AsconfParameter, Chunk};
+use segue_wire::{Packet, Payload};
+use std::net::Ipv6Addr;
+
+/// The tables under construction.
+#[derive(Debug)]
+pub struct Tables {
+    trace: Trace,
+    /// Last row of each path, to write changes only.
+    windows: Vec<(u32, Ipv6Addr, [u64; 5])>,
+}
+
+impl Tables {
+    /// Tables over the nodes and cells of `trace`.
+    #[must_use]
+    pub fn new(trace: Trace) -> Self {
+        Self {
+            trace,
+            windows: Vec::new(),
+        }
+    }
+
+    /// The finished tables.
+    #[must_use]
+    pub fn finish(self) -> Trace {
+        self.trace
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn packet(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        id: u64,
+        length: u32,
+        packet: &Packet,
+        action: &'static str,
+        cause: &'static str,
+        retransmission: bool,
+    ) {
+        let mut row = |kind: &'static str, tsn: Option<u32>| {
+            let t = &mut self.trace.packets;
+            t.time_ns.push(now.as_nanos());
+            t.node.push(node as u16);
+            t.action.push(action);
+            t.cause.push(cause);
+            t.interface.push(interface.0);
+            t.packet_id.push(id);
+            t.source.push(packet.ip.source);
+            t.destination.push(packet.ip.destination);
+            t.kind.push(kind);
+            t.tsn.push(tsn);
+            t.length_bytes.push(length);
+            t.retransmission.push(retransmission && kind == "DATA");
+        };
+        match &packet.payload {
+            Payload::Sctp(sctp) => {
+                for chunk in &sctp.chunks {
+                    let (kind, tsn) = chunk_name(chunk);
+                    row(kind, tsn);
+                }
+            }
+            Payload::Icmpv6(message) => row(icmp_name(message), None),
+            Payload::Udp(_) => row("UDP", None),
+            _ => row("OTHER", None),
+        }
+    }
+
+    /// A path of a sender, as it is now; a row is written if it changed.
+    pub fn window(&mut self, now: Instant, node: u32, path: &PathSnapshot) {
+        let values = [
+            u64::from(path.cwnd),
+            u64::from(path.ssthresh),
+            u64::from(path.flightsize),
+            path.rto.as_nanos(),
+            u64::from(path.primary),
+        ];
+        match self
+            .windows
+            .iter_mut()
+            .find(|(n, d, _)| (*n, *d) == (node, path.destination))
+        {
+            Some((_, _, last)) if *last == values => return,
+            Some((_, _, last)) => *last = values,
+            None => self.windows.push((node, path.destination, values)),
+        }
+        let t = &mut self.trace.windows;
+        t.time_ns.push(now.as_nanos());
+        t.node.push(node as u16);
+        t.destination.push(path.destination);
+        t.cwnd_bytes.push(path.cwnd);
+        t.ssthresh_bytes.push(path.ssthresh);
+        t.flightsize_bytes.push(path.flightsize);
+        t.rto_ns.push(path.rto.as_nanos());
+        t.primary.push(path.primary);
+    }
+
+    /// A sample of a position, metres.
+    pub fn position(&mut self, now: Instant, node: u32, x: f64, y: f64) {
+        let t = &mut self.trace.positions;
+        t.time_ns.push(now.as_nanos());
+        t.node.push(node as u16);
+        t.x_m.push(x);
+        t.y_m.push(y);
+    }
+
+    pub(super) fn link_event(&mut self, now: Instant, node: u32, event: &L2Event) {
+        let cell = |c: segue_proto::CellId| self.cell_name(c);
+        match event {
+            // A row per beacon would bury the rest: what a beacon causes is recorded.
+            L2Event::Link(LinkEvent::Beacon { .. }) => {}
+            L2Event::Link(LinkEvent::Up { cell: c, .. }) => self.signal(now, node, 0, "l2-up", cell(*c)),
+            L2Event::Link(LinkEvent::Down { cell: c, .. }) => self.signal(now, node, 0, "l2-down", cell(*c)),
+            L2Event::Link(LinkEvent::GoingDown { cell: c, .. }) => {
+                self.signal(now, node, 0, "l2-going-down", cell(*c));
+            }
+            L2Event::Link(LinkEvent::Overlap { to, fraction, .. }) => {
+                let detail = format!("{} of the way into {}", fraction, self.cell_name(*to));
+                self.signal(now, node, 0, "overlap-point", detail);
+            }
+            other => self.signal(now, node, 0, "l2-phase", format!("{other:?}")),
+        }
+    }
+
+    /// A place of the trajectory is passed.
+    pub fn coverage(&mut self, now: Instant, node: u32, event: &str, cell: segue_proto::CellId) {
+        let name = self.cell_name(cell);
+        self.signal(now, node, 0, event, name);
+    }
+
+    pub(super) fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
+        match event {
+            HostEvent::Sigma(e) => {
+                let step = e.kind.step().unwrap_or(0);
+                let detail = match e.kind {
+                    SigmaEventKind::ObtainStarted { cell, .. }
+                    | SigmaEventKind::LinkUp { cell, .. }
+                    | SigmaEventKind::LinkDown { cell, .. } => self.cell_name(cell),
+                    SigmaEventKind::DecisionPoint { from, to } => {
+                        format!("{} to {}", self.cell_name(from), self.cell_name(to))
+                    }
+                    SigmaEventKind::Missed { to, reason } => format!("{}: {reason:?}", self.cell_name(to)),
+                    SigmaEventKind::Retracted { to } => self.cell_name(to),
+                    kind => kind.address().map(|a| a.to_string()).unwrap_or_default(),
+                };
+                self.signal(e.time, node, step, e.kind.name(), detail);
+            }
+            HostEvent::AddressReady(a) => self.signal(now, node, 0, "address-ready", a.address.to_string()),
+            HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
+            HostEvent::AddressRefused(a) => {
+                self.signal(now, node, 0, "address-refused", a.address.to_string())
+            }
+            HostEvent::Sctp(_, e) => {
+                let (name, detail) = match e {
+                    SctpEvent::Connected => ("sctp-connected", String::new()),
+                    SctpEvent::PrimaryChanged(a) => ("sctp-primary-changed", a.to_string()),
+                    SctpEvent::PeerAddressAdded(a) => ("sctp-peer-address-added", a.to_string()),
+                    SctpEvent::PeerAddressDeleted(a) => ("sctp-peer-address-deleted", a.to_string()),
+                    SctpEvent::PathStateChanged { address, state } => {
+                        ("sctp-path-state", format!("{address} {state:?}"))
+                    }
+                    SctpEvent::Lost => ("sctp-lost", String::new()),
+                    SctpEvent::Closed => ("sctp-closed", String::new()),
+                    SctpEvent::Aborted { .. } => ("sctp-aborted", String::new()),
+                    _ => return,
+                };
+                self.signal(now, node, 0, name, detail);
+            }
+            _ => {}
+        }
+    }
+
+    fn signal(&mut self, now: Instant, node: u32, step: u8, event: &str, detail: String) {
+        let t = &mut self.trace.signalling;
+        t.time_ns.push(now.as_nanos());
+        t.node.push(node as u16);
+        t.step.push(step);
+        t.event.push(event.to_owned());
+        t.detail.push(detail);
+    }
+
+    fn cell_name(&self, cell: segue_proto::CellId) -> String {
+        self.trace
+            .cells
+            .get(cell.0 as usize)
+            .map(|c| c.0.clone())
+            .unwrap_or_default()
+    }
+}
+
+fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
+    let name = match chunk {
+        Chunk::Data(d) => return ("DATA", Some(d.tsn.0)),
+        Chunk::Sack(s) => return ("SACK", Some(s.cumulative_tsn_ack.0)),
+        Chunk::Asconf(a) => match a.parameters.first() {
+            Some(AsconfParameter::AddIpAddress { .. }) => "ASCONF-ADD",
+            Some(AsconfParameter::DeleteIpAddress { .. }) => "ASCONF-DELETE",
+            Some(AsconfParameter::SetPrimaryAddress { .. }) => "ASCONF-SET-PRIMARY",
+            _ => "ASCONF",
+        },
+        Chunk::Init(_) => "INIT",
+        Chunk::InitAck(_) => "INIT-ACK",
+        Chunk::Heartbeat(_) => "HEARTBEAT",
+        Chunk::HeartbeatAck(_) => "HEARTBEAT-ACK",
+        Chunk::Abort { .. } => "ABORT",
+        Chunk::Shutdown { .. } => "SHUTDOWN",
+        Chunk::ShutdownAck => "SHUTDOWN-ACK",
+        Chunk::Error(_) => "ERROR",
+        Chunk::CookieEcho(_) => "COOKIE-ECHO",
+        Chunk::CookieAck => "COOKIE-ACK",
+        Chunk::Ecne(_) => "ECNE",
+        Chunk::Cwr(_) => "CWR",
+        Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
+        Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::Unknown { .. } => "UNKNOWN",
+    };
+    (name, None)
+}
+
+fn icmp_name(message: &Icmpv6) -> &'static str {
+    match message {
+        Icmpv6::RouterSolicitation(_) => "RS",
+        Icmpv6::RouterAdvertisement(_) => "RA",
+        Icmpv6::NeighborSolicitation(_) => "NS",
+        Icmpv6::NeighborAdvertisement(_) => "NA",
+        Icmpv6::EchoRequest(_) => "ECHO-REQUEST",
+        Icmpv6::EchoReply(_) => "ECHO-REPLY",
+        Icmpv6::DestinationUnreachable { .. } => "UNREACHABLE",
+        _ => "ICMPV6",
+    }
+}

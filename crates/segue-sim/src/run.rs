@@ -1,0 +1,108 @@
+//! Runs a scenario.
+
+use crate::build;
+use crate::network::{Network, Node};
+use crate::output::{Metrics, RunOptions, RunOutput, Spread};
+use crate::scenario::Scenario;
+use std::sync::atomic::AtomicBool;
+
+/// Why a scenario that was read cannot be run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// A host cannot be made from its configuration.
+    #[error(transparent)]
+    Host(#[from] segue_proto::host::HostError),
+    /// The run was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// Runs a scenario to its end.
+///
+/// # Errors
+/// [`RunError::Host`].
+///
+/// ```
+/// let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bench/bulk.toml")).unwrap();
+/// let scenario = segue_sim::Scenario::from_toml(&text, "bulk.toml", &[("duration".into(), "1 s".into())]).unwrap();
+/// let output = segue_sim::run(&scenario, segue_sim::RunOptions::default()).unwrap();
+/// assert!(output.metrics.throughput_bps > 1e6);
+/// ```
+pub fn run(scenario: &Scenario, options: RunOptions) -> Result<RunOutput, RunError> {
+    run_until(scenario, options, None)
+}
+
+/// Runs a scenario to its end, or until `cancel` is set.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run_with_cancel(
+    scenario: &Scenario,
+    options: RunOptions,
+    cancel: &AtomicBool,
+) -> Result<RunOutput, RunError> {
+    run_until(scenario, options, Some(cancel))
+}
+
+fn run_until(
+    scenario: &Scenario,
+    options: RunOptions,
+    cancel: Option<&AtomicBool>,
+) -> Result<RunOutput, RunError> {
+    let seed = options.seed.unwrap_or(scenario.file().seed);
+    let mut network = build::network(scenario, seed, &options)?;
+    if !network.run(cancel) {
+        return Err(RunError::Cancelled);
+    }
+    Ok(conclude(scenario, seed, network))
+}
+
+fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
+    let duration_s = scenario.file().duration.as_secs_f64();
+    let (mut delivered_bytes, mut corrupt_messages, mut timeouts) = (0, 0, 0);
+    for node in &network.nodes {
+        let Node::Host(node) = node else { continue };
+        for stats in (0..).map_while(|index| node.host.application(index)) {
+            delivered_bytes += stats.bytes_received;
+            corrupt_messages += stats.messages_corrupt;
+        }
+        timeouts += node
+            .host
+            .endpoint()
+            .associations()
+            .map(|(_, a)| a.counters().t3_expiries)
+            .sum::<u64>();
+    }
+    let (event_log_hash, events, packet_hops) = network.recorder.totals();
+    let (flows, trace, captures) = network.recorder.finish();
+    let measured = flows.finish();
+    let totals = measured.totals;
+    let metrics = Metrics {
+        scenario: scenario.name().to_owned(),
+        seed,
+        duration_s,
+        handover_latency_s: Spread::of(measured.handovers.iter().map(|h| h.latency_s)),
+        interruption_s: Spread::of(measured.handovers.iter().map(|h| h.interruption_s)),
+        handovers: measured.handovers,
+        loss_rate: totals.handover_loss_rate(),
+        throughput_bps: delivered_bytes as f64 * 8.0 / duration_s,
+        delivered_bytes,
+        corrupt_messages,
+        packets_sent: totals.packets_sent,
+        packets_retransmitted: totals.packets_retransmitted,
+        packets_lost_to_handover: totals.lost_to_handover,
+        packets_lost_to_queue: totals.lost_to_queue,
+        packets_lost_otherwise: totals.lost_otherwise,
+        duplicate_packets: totals.duplicate_packets,
+        timeouts,
+        event_log_hash,
+        events,
+        packet_hops,
+    };
+    RunOutput {
+        metrics,
+        trace,
+        captures,
+        scenario_toml: scenario.to_toml(),
+    }
+}

@@ -1,0 +1,81 @@
+//! One clear line for whoever wrote the scenario.
+
+use std::fmt;
+
+/// Why a scenario was refused: where, which key, what was expected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    /// File name, or `--set`.
+    pub source: String,
+    /// Dotted key; empty where the file is not TOML at all.
+    pub key: String,
+    /// What is wrong and what was expected.
+    pub problem: String,
+}
+
+impl std::error::Error for ScenarioError {}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() {
+            write!(f, "{}: {}", self.source, self.problem)
+        } else {
+            write!(f, "{}: {}: {}", self.source, self.key, self.problem)
+        }
+    }
+}
+
+impl ScenarioError {
+    pub(super) fn new(source: &str, key: &str, problem: impl Into<String>) -> Self {
+        Self {
+            source: source.to_owned(),
+            key: key.to_owned(),
+            problem: one_line(&problem.into()),
+        }
+    }
+
+    pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        let line = error
+            .span()
+            .map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+        Self::new(file, "", format!("line {line} is not TOML: {}", error.message()))
+    }
+
+    pub(super) fn key(source: &str, key: &str, error: &toml::de::Error) -> Self {
+        let message = error.message();
+        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        if message.starts_with("unknown field") && !quoted.is_empty() {
+            let hint = nearest(quoted[0], &quoted[1..]).map_or_else(
+                || format!("expected one of {}", quoted[1..].join(", ")),
+                |n| format!("did you mean `{n}`?"),
+            );
+            return Self::new(source, key, format!("unknown key: {hint}"));
+        }
+        if message.starts_with("unknown variant") && !quoted.is_empty() {
+            let hint =
+                nearest(quoted[0], &quoted[1..]).map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+            let all = quoted[1..].join(", ");
+            return Self::new(
+                source,
+                key,
+                format!("`{}`: expected one of {all}{hint}", quoted[0]),
+            );
+        }
+        let key = if key == "." { "" } else { key };
+        Self::new(source, key, message)
+    }
+}
+
+/// The candidate most like `word`, if any is like it at all.
+fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    candidates
+        .iter()
+        .map(|c| (strsim::jaro_winkler(word, c), *c))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, c)| c)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,69 @@
+//! Scenarios: TOML, overrides, and what is refused.
+
+pub mod error;
+pub mod model;
+mod overrides;
+mod validate;
+
+pub(crate) use validate::point;
+
+pub use error::ScenarioError;
+pub use model::ScenarioFile;
+
+/// A scenario that has been read and found possible.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    file: ScenarioFile,
+}
+
+impl Scenario {
+    /// Reads a scenario. `file` names it in messages. `overrides` are pairs of a dotted key (`l2.latency`, or
+    /// `link.0.rate` inside an array) and a value as TOML has it, where quotes may be left out.
+    ///
+    /// # Errors
+    /// One line: which file, which key, what was expected.
+    pub fn from_toml(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
+        let mut table: toml::Table = text.parse().map_err(|e| ScenarioError::syntax(file, text, &e))?;
+        for (key, value) in overrides {
+            overrides::apply(&mut table, key, value)?;
+        }
+        let source = |key: &str| overrides::source_of(key, overrides).unwrap_or_else(|| file.to_owned());
+        let parsed: ScenarioFile =
+            serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| {
+                let key = e.path().to_string();
+                ScenarioError::key(&source(&key), &key, e.inner())
+            })?;
+        validate::check(&parsed).map_err(|p| ScenarioError::new(&source(&p.key), &p.key, p.expected))?;
+        Ok(Self { file: parsed })
+    }
+
+    /// The scenario's parts.
+    #[must_use]
+    pub fn file(&self) -> &ScenarioFile {
+        &self.file
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// Its description.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.file.description
+    }
+
+    /// The whole scenario as TOML, defaults included.
+    ///
+    /// # Panics
+    /// If a part of the scenario cannot be written as TOML, which no scenario that was read can have.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(&self.file).expect("what was read can be written")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,407 @@
+//! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
+
+use crate::link::Service;
+use crate::loss::LossModel;
+use segue_proto::Duration;
+use segue_proto::l2::{Latency, LossDetection};
+use segue_proto::sctp::{CwndCredit, Profile, RetransmitTo, SackRoute};
+use segue_proto::units::{BitRate, Bytes, Coordinate, Metres, QueueLimit, Speed};
+use serde::{Deserialize, Serialize};
+
+/// A whole scenario.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Short name.
+    pub name: String,
+    /// What it shows, in a sentence or two.
+    #[serde(default)]
+    pub description: String,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Seed of all random streams.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// How packets cross a hop.
+    #[serde(default)]
+    pub wire: Wire,
+    /// Layer 2 of all cells.
+    #[serde(default)]
+    pub l2: L2Section,
+    /// Radio channels of all cells.
+    #[serde(default)]
+    pub radio: RadioSection,
+    /// How a mobile host gets its addresses.
+    #[serde(default)]
+    pub address: AddressSection,
+    /// How the mobile host moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mobile: Option<MobileSection>,
+    /// When the mobile host hands over.
+    #[serde(default)]
+    pub handover: HandoverSection,
+    /// SCTP on every host.
+    #[serde(default)]
+    pub sctp: SctpSection,
+    /// Hosts.
+    #[serde(default)]
+    pub host: Vec<HostEntry>,
+    /// Routers.
+    #[serde(default)]
+    pub router: Vec<RouterEntry>,
+    /// Wired links.
+    #[serde(default)]
+    pub link: Vec<LinkEntry>,
+    /// Radio cells.
+    #[serde(default)]
+    pub cell: Vec<CellEntry>,
+    /// Applications.
+    #[serde(default)]
+    pub application: Vec<ApplicationEntry>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// How packets cross a hop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wire {
+    /// The typed value is handed on.
+    #[default]
+    Typed,
+    /// Every hop emits real bytes with real checksums, parses them and hands on what it parsed.
+    Exact,
+}
+
+/// `[l2]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct L2Section {
+    /// Time from the decision to attach to a cell until the link is up: `"200 ms"`, a range `"40 ms..350 ms"`, or a
+    /// table of phases.
+    pub latency: Latency,
+    /// Time between beacons of a cell.
+    pub beacon_period: Duration,
+    /// Beacon frame body.
+    pub beacon_size: Bytes,
+    /// How a station notices that its link is lost.
+    pub loss_detection: LossDetection,
+    /// Beacons missed in a row until then.
+    pub beacon_loss: u32,
+}
+
+impl Default for L2Section {
+    fn default() -> Self {
+        Self {
+            latency: Latency::fixed(Duration::from_millis(100)),
+            beacon_period: Duration::from_millis(100),
+            beacon_size: Bytes::new(60),
+            loss_detection: LossDetection::MissedBeacons,
+            beacon_loss: 3,
+        }
+    }
+}
+
+/// `[radio]`: the channel model of IEEE 802.11 DCF.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RadioSection {
+    /// Rate of unicast frames.
+    pub rate: BitRate,
+    /// Rate of beacons, multicast frames and acknowledgements.
+    pub basic_rate: BitRate,
+    /// Preamble and physical header.
+    pub preamble: Duration,
+    /// Slot time.
+    pub slot: Duration,
+    /// Least contention window, slots.
+    pub cw_min: u32,
+    /// Greatest contention window, slots.
+    pub cw_max: u32,
+    /// Times a unicast frame is sent before it is dropped.
+    pub attempts: u32,
+    /// Frames waiting per station.
+    pub queue: u32,
+    /// MAC, LLC and FCS overhead of a frame.
+    pub overhead: Bytes,
+}
+
+impl Default for RadioSection {
+    fn default() -> Self {
+        let c = crate::radio::ChannelConfig::default();
+        Self {
+            rate: c.rate,
+            basic_rate: c.basic_rate,
+            preamble: c.preamble,
+            slot: c.slot,
+            cw_min: c.cw_min,
+            cw_max: c.cw_max,
+            attempts: c.attempts,
+            queue: c.queue_packets as u32,
+            overhead: Bytes::new(u64::from(c.overhead_bytes)),
+        }
+    }
+}
+
+/// `[address]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AddressSection {
+    /// How addresses are acquired.
+    pub method: AddressMethod,
+    /// With method `fixed`: from the router advertisement to the usable address.
+    pub resolution: Duration,
+    /// With method `slaac`: neighbour solicitations sent for duplicate address detection.
+    pub dad_transmits: u32,
+    /// With method `slaac`: time between them, and after the last.
+    pub retrans_timer: Duration,
+    /// With method `dhcpv6`: time the server takes to answer.
+    pub server_delay: Duration,
+    /// With method `dhcpv6`: two messages instead of four.
+    pub rapid_commit: bool,
+    /// Greatest random delay of a router's answer to a solicitation (RFC 4861 MAX_RA_DELAY_TIME).
+    pub ra_delay: Duration,
+    /// Least time between unsolicited router advertisements.
+    pub ra_interval_min: Duration,
+    /// Greatest time between unsolicited router advertisements.
+    pub ra_interval_max: Duration,
+}
+
+impl Default for AddressSection {
+    fn default() -> Self {
+        Self {
+            method: AddressMethod::default(),
+            resolution: Duration::from_millis(500),
+            dad_transmits: 1,
+            retrans_timer: Duration::from_secs(1),
+            server_delay: Duration::from_millis(10),
+            rapid_commit: false,
+            ra_delay: Duration::ZERO,
+            ra_interval_min: Duration::from_secs(200),
+            ra_interval_max: Duration::from_secs(600),
+        }
+    }
+}
+
+/// How addresses are acquired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddressMethod {
+    /// Usable a fixed time after the router advertisement, as the SIGMA paper has it.
+    #[default]
+    Fixed,
+    /// RFC 4862 with duplicate address detection.
+    Slaac,
+    /// RFC 8415.
+    Dhcpv6,
+}
+
+/// `[mobile]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MobileSection {
+    /// The host that moves.
+    pub host: String,
+    /// Shape of its way.
+    #[serde(default)]
+    pub pattern: Pattern,
+    /// Where it begins: x and y.
+    pub from: [Coordinate; 2],
+    /// Where it goes; for `waypoints` use `points`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<[Coordinate; 2]>,
+    /// Where it goes, in order, with pattern `waypoints`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<[Coordinate; 2]>,
+    /// Speed.
+    pub speed: Speed,
+    /// When it starts to move.
+    #[serde(default)]
+    pub start: Duration,
+}
+
+/// Shape of a mobile host's way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// From `from` to `to` and back, over and over.
+    #[default]
+    BackAndForth,
+    /// Through `points`, then still.
+    Waypoints,
+    /// Still, at `from`.
+    Still,
+}
+
+/// `[handover]`
+pub type HandoverSection = segue_proto::sigma::Config;
+
+/// `[sctp]`: what is not set is the profile's.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SctpSection {
+    /// Constants and rules.
+    pub profile: Profile,
+    /// Path MTU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
+    /// User data per DATA chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_data: Option<Bytes>,
+    /// Receive buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<Bytes>,
+    /// Send buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<Bytes>,
+    /// RTO.Initial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_initial: Option<Duration>,
+    /// RTO.Min.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_min: Option<Duration>,
+    /// RTO.Max.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_max: Option<Duration>,
+    /// Path.Max.Retrans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_max_retrans: Option<u32>,
+    /// Association.Max.Retrans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub association_max_retrans: Option<u32>,
+    /// HB.interval; zero sends none but those that confirm an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hb_interval: Option<Duration>,
+    /// Delay of a delayed SACK.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sack_delay: Option<Duration>,
+    /// Packets per SACK.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sack_frequency: Option<u32>,
+    /// Max.Burst, packets; 0 for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_burst: Option<u32>,
+    /// Which path an acknowledgement credits.
+    pub cwnd_credit: CwndCredit,
+    /// Where acknowledgements are sent from.
+    pub sack_route: SackRoute,
+    /// Where retransmissions go.
+    pub retransmit_to: RetransmitTo,
+}
+
+/// `[[host]]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostEntry {
+    /// Name.
+    pub name: String,
+    /// Radio interfaces, numbered after the wired ones.
+    #[serde(default)]
+    pub radios: u8,
+}
+
+/// `[[router]]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouterEntry {
+    /// Name.
+    pub name: String,
+}
+
+/// `[[link]]`: both directions alike.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkEntry {
+    /// The two nodes.
+    pub between: [String; 2],
+    /// Rate of each direction.
+    pub rate: BitRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Queue of each direction.
+    #[serde(default = "fifty_packets")]
+    pub queue: QueueLimit,
+    /// Random loss.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub loss: LossModel,
+    /// Greatest additional delay.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub jitter: Duration,
+    /// Jitter may reorder.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reorder: bool,
+    /// Probability that a packet arrives twice.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub duplicate: f64,
+    /// Probability that a packet arrives with a bit flipped.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub corrupt: f64,
+    /// Queue model.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub service: Service,
+}
+
+fn fifty_packets() -> QueueLimit {
+    QueueLimit::Packets(segue_proto::units::Packets::new(50))
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// `[[cell]]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellEntry {
+    /// Name.
+    pub name: String,
+    /// The access router.
+    pub router: String,
+    /// Where its antenna stands: x and y.
+    pub position: [Coordinate; 2],
+    /// Reach.
+    pub radius: Metres,
+    /// Radio channel: cells with the same number share one medium.
+    pub channel: u16,
+}
+
+/// `[[application]]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationEntry {
+    /// What it does.
+    pub kind: ApplicationKind,
+    /// Sender of the data, or client.
+    pub from: String,
+    /// Receiver of the data, or server.
+    pub to: String,
+    /// When it starts: the association is set up then, or as soon as there is an address.
+    #[serde(default)]
+    pub start: Duration,
+    /// Amount of data; without it a bulk transfer goes on to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// Rate of a constant-rate sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+    /// Message of a constant-rate sender; request of a request-response client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Bytes>,
+    /// Response of a request-response server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Bytes>,
+}
+
+/// What an application does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApplicationKind {
+    /// As much as the transport takes.
+    Bulk,
+    /// Messages at a constant rate.
+    ConstantRate,
+    /// Requests one after the other.
+    RequestResponse,
+}

@@ -1,0 +1,70 @@
+//! Overrides of single keys.
+
+use super::ScenarioError;
+use toml::{Table, Value};
+
+/// Where an override comes from, in messages.
+const SOURCE: &str = "--set";
+
+/// Sets the dotted `key` of `table`. A value that is not TOML is taken as a string, so that quotes may be left out.
+pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), ScenarioError> {
+    let parts: Vec<&str> = key.split('.').collect();
+    if parts.iter().any(|p| p.is_empty()) {
+        return Err(ScenarioError::new(
+            SOURCE,
+            key,
+            "expected a dotted key, such as `l2.latency`",
+        ));
+    }
+    let mut at: &mut Value = table.entry(parts[0].to_owned()).or_insert_with(|| {
+        if parts.len() == 1 {
+            Value::Boolean(false)
+        } else {
+            Value::Table(Table::new())
+        }
+    });
+    for (depth, part) in parts.iter().enumerate().skip(1) {
+        let path = parts[..depth].join(".");
+        at = match at {
+            Value::Table(t) => t
+                .entry((*part).to_owned())
+                .or_insert_with(|| Value::Table(Table::new())),
+            Value::Array(a) => {
+                let length = a.len();
+                let problem = || format!("expected an index below {length}, because `{path}` is a list");
+                let index: usize = part
+                    .parse()
+                    .map_err(|_| ScenarioError::new(SOURCE, key, problem()))?;
+                a.get_mut(index)
+                    .ok_or_else(|| ScenarioError::new(SOURCE, key, problem()))?
+            }
+            _ => {
+                return Err(ScenarioError::new(
+                    SOURCE,
+                    key,
+                    format!("`{path}` has no keys of its own"),
+                ));
+            }
+        };
+    }
+    *at = parse(value);
+    Ok(())
+}
+
+/// `--set` if an override set this key or something within it.
+pub(super) fn source_of(key: &str, overrides: &[(String, String)]) -> Option<String> {
+    let dotted = key.replace('[', ".").replace(']', "");
+    let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
+    overrides
+        .iter()
+        .any(|(k, _)| within(&dotted, k))
+        .then(|| SOURCE.to_owned())
+}
+
+fn parse(value: &str) -> Value {
+    let as_toml = format!("v = {value}")
+        .parse::<Table>()
+        .ok()
+        .and_then(|mut t| t.remove("v"));
+    as_toml.unwrap_or_else(|| Value::String(value.to_owned()))
+}

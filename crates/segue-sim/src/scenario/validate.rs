@@ -1,0 +1,389 @@
+//! What a scenario must be beyond its types: names that exist, geometry that is possible, hosts with addresses.
+
+use super::model::{ApplicationKind, CellEntry, MobileSection, Pattern, ScenarioFile};
+use crate::mobility::Point;
+use segue_proto::Duration;
+use segue_proto::l2::Latency;
+use segue_proto::units::Coordinate;
+
+/// A key with what was expected of it.
+pub(super) struct Problem {
+    pub key: String,
+    pub expected: String,
+}
+
+fn problem<T>(key: impl Into<String>, expected: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem {
+        key: key.into(),
+        expected: expected.into(),
+    })
+}
+
+/// Longest simulated time: far below the range of the clock.
+const LONGEST: Duration = Duration::from_secs(10_000_000);
+
+pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
+    if s.duration.is_zero() || s.duration > LONGEST {
+        return problem("duration", "expected more than 0 s and at most 10000000 s");
+    }
+    names(s)?;
+    wires(s)?;
+    cells(s)?;
+    radio(s)?;
+    hosts(s)?;
+    mobile(s)?;
+    if let Err(message) = s.handover.check() {
+        return problem("handover", message);
+    }
+    sctp(s)?;
+    applications(s)
+}
+
+fn names(s: &ScenarioFile) -> Result<(), Problem> {
+    let hosts = s
+        .host
+        .iter()
+        .enumerate()
+        .map(|(i, h)| (format!("host[{i}].name"), &h.name));
+    let routers = s
+        .router
+        .iter()
+        .enumerate()
+        .map(|(i, r)| (format!("router[{i}].name"), &r.name));
+    let mut seen: Vec<&String> = Vec::new();
+    for (key, name) in hosts.chain(routers) {
+        if name.is_empty() {
+            return problem(key, "expected a name");
+        }
+        if seen.contains(&name) {
+            return problem(
+                key,
+                format!("`{name}` is taken: expected a name of its own for every node"),
+            );
+        }
+        seen.push(name);
+    }
+    if s.host.len() > 1000 || s.router.len() > 1000 {
+        return problem("host", "expected at most 1000 hosts and 1000 routers");
+    }
+    if s.host.is_empty() {
+        return problem("host", "expected at least one [[host]]");
+    }
+    Ok(())
+}
+
+fn known(s: &ScenarioFile, name: &str) -> bool {
+    is_host(s, name) || is_router(s, name)
+}
+
+fn is_host(s: &ScenarioFile, name: &str) -> bool {
+    s.host.iter().any(|h| h.name == name)
+}
+
+fn is_router(s: &ScenarioFile, name: &str) -> bool {
+    s.router.iter().any(|r| r.name == name)
+}
+
+fn wires(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, link) in s.link.iter().enumerate() {
+        let key = |k: &str| format!("link[{i}].{k}");
+        for name in &link.between {
+            if !known(s, name) {
+                return problem(
+                    key("between"),
+                    format!("`{name}`: expected the name of a host or router"),
+                );
+            }
+        }
+        if link.between[0] == link.between[1] {
+            return problem(key("between"), "expected two different nodes");
+        }
+        if link.rate.bits_per_second() == 0 {
+            return problem(key("rate"), "expected a rate above 0 bit/s");
+        }
+        if link.delay > Duration::from_secs(3600) || link.jitter > Duration::from_secs(3600) {
+            return problem(key("delay"), "expected delay and jitter of at most 3600 s");
+        }
+        if let Some(parameter) = link.loss.first_invalid() {
+            return problem(
+                key(&format!("loss.{parameter}")),
+                "expected a probability from 0 to 1",
+            );
+        }
+        for (name, value) in [("duplicate", link.duplicate), ("corrupt", link.corrupt)] {
+            if !(0.0..=1.0).contains(&value) {
+                return problem(key(name), "expected a probability from 0 to 1");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cells(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, cell) in s.cell.iter().enumerate() {
+        let key = |k: &str| format!("cell[{i}].{k}");
+        if !is_router(s, &cell.router) {
+            return problem(
+                key("router"),
+                format!("`{}`: expected the name of a router", cell.router),
+            );
+        }
+        if cell.radius.metres() <= 0.0 {
+            return problem(key("radius"), "expected a radius above 0 m");
+        }
+        for other in &s.cell[..i] {
+            if cell.name == other.name {
+                return problem(
+                    key("name"),
+                    format!("`{}` is taken: expected a name of its own", cell.name),
+                );
+            }
+            if cell.router == other.router {
+                return problem(
+                    key("router"),
+                    format!("`{}` has a cell: expected one cell a router", cell.router),
+                );
+            }
+            let apart = centre(cell).distance(centre(other));
+            if apart + cell.radius.metres().min(other.radius.metres())
+                <= cell.radius.metres().max(other.radius.metres())
+            {
+                return problem(
+                    key("position"),
+                    format!(
+                        "cells `{}` and `{}` lie within each other: expected cells of which each covers ground of its own",
+                        other.name, cell.name
+                    ),
+                );
+            }
+        }
+    }
+    if !s.cell.is_empty() && s.l2.beacon_period < Duration::from_micros(100) {
+        return problem("l2.beacon_period", "expected at least 0.1 ms");
+    }
+    if s.l2.beacon_loss == 0 {
+        return problem("l2.beacon_loss", "expected at least 1");
+    }
+    let longest = match s.l2.latency {
+        Latency::Single(whole) => whole.max(),
+        Latency::Phases(p) => {
+            p.detection.max() + p.probe.max() + p.authentication.max() + p.reassociation.max()
+        }
+    };
+    if longest > Duration::from_secs(3600) {
+        return problem("l2.latency", "expected at most 3600 s");
+    }
+    if s.address.resolution > Duration::from_secs(3600) {
+        return problem("address.resolution", "expected at most 3600 s");
+    }
+    if s.address.ra_interval_min.is_zero() || s.address.ra_interval_min > s.address.ra_interval_max {
+        return problem(
+            "address.ra_interval_min",
+            "expected more than 0 s and at most ra_interval_max",
+        );
+    }
+    Ok(())
+}
+
+fn radio(s: &ScenarioFile) -> Result<(), Problem> {
+    let r = &s.radio;
+    for (key, rate) in [("radio.rate", r.rate), ("radio.basic_rate", r.basic_rate)] {
+        if rate.bits_per_second() == 0 {
+            return problem(key, "expected a rate above 0 bit/s");
+        }
+    }
+    if r.cw_min > r.cw_max || r.cw_max > 65_535 {
+        return problem("radio.cw_min", "expected at most cw_max, which is at most 65535");
+    }
+    if r.attempts == 0 {
+        return problem("radio.attempts", "expected at least 1");
+    }
+    if r.slot.is_zero() {
+        return problem("radio.slot", "expected more than 0 s");
+    }
+    if r.overhead.bytes() > 10_000 || s.l2.beacon_size.bytes() > 10_000 {
+        return problem("radio.overhead", "expected at most 10000 B, like l2.beacon_size");
+    }
+    Ok(())
+}
+
+fn hosts(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, host) in s.host.iter().enumerate() {
+        let wired = s.link.iter().filter(|l| l.between.contains(&host.name)).count();
+        if wired == 0 && host.radios == 0 {
+            return problem(
+                format!("host[{i}]"),
+                format!(
+                    "`{}` has no address: expected a [[link]] to it or `radios`",
+                    host.name
+                ),
+            );
+        }
+        if host.radios > 0 && s.cell.is_empty() {
+            return problem(
+                format!("host[{i}].radios"),
+                format!(
+                    "`{}` has no address: expected a [[cell]] for its radios",
+                    host.name
+                ),
+            );
+        }
+        if wired + usize::from(host.radios) > 200 {
+            return problem(format!("host[{i}]"), "expected at most 200 interfaces");
+        }
+        let moves = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
+        if host.radios > 0 && !moves {
+            return problem(
+                format!("host[{i}].radios"),
+                format!(
+                    "where is `{}`? expected [mobile] with host = \"{}\"",
+                    host.name, host.name
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
+    let Some(m) = &s.mobile else { return Ok(()) };
+    let Some(host) = s.host.iter().find(|h| h.name == m.host) else {
+        return problem(
+            "mobile.host",
+            format!("`{}`: expected the name of a host", m.host),
+        );
+    };
+    if host.radios == 0 {
+        return problem(
+            "mobile.host",
+            format!("`{}` has no radios: expected radios = 1 or more", m.host),
+        );
+    }
+    if m.pattern != Pattern::Still && m.speed.metres_per_second() <= 0.0 {
+        return problem(
+            "mobile.speed",
+            "expected a speed above 0 m/s; a host that stays has pattern = \"still\"",
+        );
+    }
+    if m.pattern != Pattern::Still && m.speed.metres_per_second() > 3.0e8 {
+        return problem("mobile.speed", "expected a speed below that of light");
+    }
+    match (m.pattern, m.to) {
+        (Pattern::BackAndForth, None) => return problem("mobile.to", "expected a point to move to"),
+        (Pattern::BackAndForth, Some(to)) if point(to).distance(point(m.from)) < 0.01 => {
+            return problem(
+                "mobile.to",
+                "expected a point at least 0.01 m away from `mobile.from`",
+            );
+        }
+        (Pattern::Waypoints, _) if m.points.is_empty() => {
+            return problem("mobile.points", "expected at least one point to move to");
+        }
+        _ => {}
+    }
+    within_reach(s, m)
+}
+
+/// The host must begin in some cell's reach: it has no address otherwise, and nothing to hand over.
+fn within_reach(s: &ScenarioFile, m: &MobileSection) -> Result<(), Problem> {
+    let start = point(m.from);
+    if s.cell
+        .iter()
+        .any(|c| centre(c).distance(start) <= c.radius.metres())
+    {
+        return Ok(());
+    }
+    problem(
+        "mobile.from",
+        "out of reach of every cell: expected a point within the radius of one",
+    )
+}
+
+fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
+    if let Some(mtu) = s.sctp.mtu
+        && !(1280..=65_535).contains(&mtu.bytes())
+    {
+        return problem("sctp.mtu", "expected 1280 B to 65535 B (RFC 8200 section 5)");
+    }
+    if let Some(buffer) = s.sctp.receive_buffer
+        && !(1500..=1 << 30).contains(&buffer.bytes())
+    {
+        return problem(
+            "sctp.receive_buffer",
+            "expected 1500 B (RFC 9260 section 3.3.2) to 1 GiB",
+        );
+    }
+    if let Some(buffer) = s.sctp.send_buffer
+        && !(1500..=1 << 30).contains(&buffer.bytes())
+    {
+        return problem("sctp.send_buffer", "expected 1500 B to 1 GiB");
+    }
+    let mtu = s.sctp.mtu.map_or(1500, |m| m.bytes());
+    if let Some(size) = s.sctp.chunk_data
+        && !(1..=mtu - 68).contains(&size.bytes())
+    {
+        return problem(
+            "sctp.chunk_data",
+            format!("expected 1 B to {} B: the MTU less headers", mtu - 68),
+        );
+    }
+    if s.sctp.sack_frequency == Some(0) {
+        return problem("sctp.sack_frequency", "expected at least 1");
+    }
+    for (key, value) in [
+        ("rto_initial", s.sctp.rto_initial),
+        ("rto_min", s.sctp.rto_min),
+        ("rto_max", s.sctp.rto_max),
+    ] {
+        if value.is_some_and(|v| v.is_zero() || v > Duration::from_secs(3600)) {
+            return problem(format!("sctp.{key}"), "expected more than 0 s and at most 3600 s");
+        }
+    }
+    let config = crate::build::sctp_config(s);
+    if config.rto_min > config.rto_max || config.rto_initial > config.rto_max {
+        return problem("sctp.rto_max", "expected at least rto_min and rto_initial");
+    }
+    if config.sack_delay > Duration::from_millis(500) {
+        return problem(
+            "sctp.sack_delay",
+            "expected at most 500 ms (RFC 9260 section 6.2)",
+        );
+    }
+    Ok(())
+}
+
+fn applications(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, a) in s.application.iter().enumerate() {
+        let key = |k: &str| format!("application[{i}].{k}");
+        for (k, name) in [("from", &a.from), ("to", &a.to)] {
+            if !is_host(s, name) {
+                return problem(key(k), format!("`{name}`: expected the name of a host"));
+            }
+        }
+        if a.from == a.to {
+            return problem(key("to"), "expected another host than `from`");
+        }
+        let size_of = |size: Option<segue_proto::units::Bytes>| size.map(segue_proto::units::Bytes::bytes);
+        if size_of(a.size) == Some(0) || size_of(a.message) == Some(0) || size_of(a.response) == Some(0) {
+            return problem(key("size"), "expected sizes above 0 B");
+        }
+        if a.kind == ApplicationKind::ConstantRate && a.rate.is_none_or(|r| r.bits_per_second() == 0) {
+            return problem(
+                key("rate"),
+                "expected a rate above 0 bit/s for kind = \"constant-rate\"",
+            );
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn point(p: [Coordinate; 2]) -> Point {
+    Point {
+        x: p[0].metres(),
+        y: p[1].metres(),
+    }
+}
+
+fn centre(cell: &CellEntry) -> Point {
+    point(cell.position)
+}

@@ -1,0 +1,94 @@
+//! Packets under way. A packet is put in once, when a host sends it, and taken out where it is delivered or dropped;
+//! in between, links pass its number.
+
+use segue_wire::Packet;
+
+/// Number of a stored packet, reused after it has left.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PacketRef(pub u32);
+
+/// A stored packet.
+#[derive(Debug)]
+pub struct Stored {
+    /// The packet.
+    pub packet: Packet,
+    /// Number of the packet within the run, never reused.
+    pub id: u64,
+    /// IPv6 packet length, bytes.
+    pub length: u32,
+    /// Bits were flipped on the way: its receiver will refuse it.
+    pub corrupted: bool,
+}
+
+/// The store.
+#[derive(Debug, Default)]
+pub struct PacketStore {
+    slots: Vec<Option<Stored>>,
+    free: Vec<u32>,
+    next_id: u64,
+}
+
+impl PacketStore {
+    /// Puts a packet in, giving it the next number of the run.
+    pub fn insert(&mut self, packet: Packet) -> PacketRef {
+        let id = self.next_id;
+        self.next_id += 1;
+        let length = packet.buffer_len() as u32;
+        self.place(Stored {
+            packet,
+            id,
+            length,
+            corrupted: false,
+        })
+    }
+
+    /// Puts in another copy of a stored packet, under the same number.
+    pub fn duplicate(&mut self, of: PacketRef) -> PacketRef {
+        let original = self.get(of);
+        let copy = Stored {
+            packet: original.packet.clone(),
+            ..*original
+        };
+        self.place(copy)
+    }
+
+    fn place(&mut self, stored: Stored) -> PacketRef {
+        if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = Some(stored);
+            PacketRef(index)
+        } else {
+            self.slots.push(Some(stored));
+            PacketRef(self.slots.len() as u32 - 1)
+        }
+    }
+
+    /// A stored packet.
+    #[must_use]
+    pub fn get(&self, at: PacketRef) -> &Stored {
+        self.slots[at.0 as usize].as_ref().expect("packet is stored")
+    }
+
+    /// A stored packet, to be changed.
+    pub fn get_mut(&mut self, at: PacketRef) -> &mut Stored {
+        self.slots[at.0 as usize].as_mut().expect("packet is stored")
+    }
+
+    /// Takes a packet out.
+    pub fn take(&mut self, at: PacketRef) -> Stored {
+        let stored = self.slots[at.0 as usize].take().expect("packet is stored");
+        self.free.push(at.0);
+        stored
+    }
+
+    /// Packets in the store now.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether no packet is under way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,92 @@
+//! The same seed gives the same bits: twice in a row, in another process, and with every hop through real bytes.
+#![allow(clippy::disallowed_methods)]
+
+mod common;
+
+use common::{all_scenarios, metrics};
+
+const SHORT: (&str, &str) = ("duration", "40 s");
+
+#[test]
+fn every_scenario_gives_the_same_hash_typed_exact_and_again() {
+    let scenarios = all_scenarios();
+    assert!(scenarios.len() >= 2, "scenarios/ is empty");
+    for (path, text) in scenarios {
+        // Exact bytes of a 100 Mbit/s minute are a lot of checksums: a few seconds show the same.
+        let short = if path.contains("bulk") {
+            ("duration", "2 s")
+        } else {
+            SHORT
+        };
+        let typed = metrics(&text, &[short], 5);
+        let again = metrics(&text, &[short], 5);
+        let exact = metrics(&text, &[short, ("wire", "exact")], 5);
+        assert!(typed.packets_sent > 0, "{path}: nothing happened");
+        assert_eq!(typed, again, "{path}: two runs differ");
+        assert_eq!(typed, exact, "{path}: typed and exact wire differ");
+        assert_eq!(exact.corrupt_messages, 0, "{path}: payload was damaged");
+    }
+}
+
+#[test]
+fn losses_corruption_duplication_and_reordering_are_the_same_with_exact_bytes() {
+    let link = r#"
+loss = { model = "gilbert-elliott", good_to_bad = 0.01, bad_to_good = 0.3 }
+jitter = "3 ms"
+reorder = true
+duplicate = 0.01
+corrupt = 0.02"#;
+    let text = common::one_link("10 Mbit/s", "10 ms", link, "", "");
+    let typed = metrics(&text, &[("duration", "30 s")], 3);
+    let exact = metrics(&text, &[("duration", "30 s"), ("wire", "exact")], 3);
+    assert!(
+        typed.packets_lost_otherwise > 10 && typed.duplicate_packets > 0,
+        "{typed:?}"
+    );
+    assert_eq!(typed, exact);
+}
+
+#[test]
+fn another_seed_gives_another_run() {
+    let text = common::one_link(
+        "10 Mbit/s",
+        "10 ms",
+        "loss = { model = \"bernoulli\", probability = 0.01 }",
+        "",
+        "",
+    );
+    let runs: Vec<String> = (1..4)
+        .map(|seed| metrics(&text, &[("duration", "5 s")], seed).event_log_hash)
+        .collect();
+    assert!(runs[0] != runs[1] && runs[1] != runs[2]);
+}
+
+#[test]
+fn the_hash_is_that_of_another_process() {
+    let exe = std::env::current_exe().expect("a test has a path");
+    if std::env::var_os("SEGUE_PRINT_HASH").is_some() {
+        let (_, text) = all_scenarios()
+            .into_iter()
+            .find(|(p, _)| p.ends_with("sigma.toml"))
+            .expect("sigma.toml");
+        eprintln!("hash={}", metrics(&text, &[SHORT], 11).event_log_hash);
+        return;
+    }
+    let hashes: Vec<String> = (0..2)
+        .map(|_| {
+            let output = std::process::Command::new(&exe)
+                .args(["--exact", "the_hash_is_that_of_another_process", "--nocapture"])
+                .env("SEGUE_PRINT_HASH", "1")
+                .output()
+                .expect("the test runs itself");
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let hash = text
+                .split("hash=")
+                .nth(1)
+                .and_then(|t| t.split_whitespace().next());
+            hash.unwrap_or_else(|| panic!("no hash in {text}")).to_owned()
+        })
+        .collect();
+    assert_eq!(hashes[0], hashes[1]);
+    assert_eq!(hashes[0].len(), 32);
+}

@@ -1,0 +1,35 @@
+"""Segue: what happens to a connection while its host moves between networks.
+
+How data flows::
+
+    scenario file or text --+-- overrides, seed
+                            v
+    segue.run ------> segue._native (Rust simulator, its own threads)
+                            v
+                           Run --> .metrics          dataclasses
+                            |----> .packets ...      polars frames over Arrow, made when first asked for
+                            |----> .captures()       pcapng bytes
+                            v
+    segue.plot (figures) --> segue.report (one HTML file)
+    segue.papers.* (grids of runs -> figures, tables, claims)  <-- segue.cli
+
+Importing `segue` imports neither polars nor matplotlib.
+"""
+
+from segue._native import RunError, ScenarioError, __version__
+from segue.metrics import Handover, Metrics, Spread
+from segue.run import Run, run
+from segue.scenarios import Scenario, scenarios
+
+__all__ = [
+    "Handover",
+    "Metrics",
+    "Run",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Spread",
+    "__version__",
+    "run",
+    "scenarios",
+]

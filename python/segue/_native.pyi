@@ -1,0 +1,81 @@
+"""Native part of Segue: the simulator behind `segue.run`. Use the package, not this module."""
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+__version__: str
+
+class ScenarioError(ValueError):
+    """A scenario or an override is wrong; one line naming file, key and expectation."""
+
+class RunError(RuntimeError):
+    """A run could not be carried to its end."""
+
+class ArrowTable:
+    """A table over the Arrow PyCapsule interface; any Arrow library takes it without a copy."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Run:
+    """Result of a run."""
+
+    @property
+    def metrics_json(self) -> str:
+        """Metrics as one JSON document."""
+    @property
+    def scenario_toml(self) -> str:
+        """The scenario as run, overrides applied."""
+    @property
+    def table_names(self) -> list[str]:
+        """Names of the tables that were recorded."""
+    def table(self, name: str) -> ArrowTable | None:
+        """A table; `None` if it was not recorded."""
+    def captures(self) -> list[tuple[str, bytes]]:
+        """Captures as (file name, pcapng bytes)."""
+
+@final
+class ScenarioInfo:
+    """What a scenario says of itself."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def toml(self) -> str: ...
+
+@final
+class Job:
+    """One run of `run_many`."""
+
+    def __new__(
+        cls,
+        text: str,
+        file: str,
+        overrides: Sequence[tuple[str, str]],
+        seed: int | None = None,
+        trace: bool = False,
+        pcap: bool = False,
+    ) -> Job: ...
+
+def check(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> ScenarioInfo:
+    """Parse and validate a scenario without running it."""
+
+def run(
+    text: str,
+    file: str,
+    overrides: Sequence[tuple[str, str]],
+    seed: int | None = None,
+    trace: bool = False,
+    pcap: bool = False,
+) -> Run:
+    """Run one scenario."""
+
+def run_many(
+    jobs: Sequence[Job],
+    threads: int,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[Run]:
+    """Run jobs in threads, without the interpreter lock; results are in the order of the jobs."""

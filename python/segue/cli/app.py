@@ -1,0 +1,129 @@
+"""Commands and their options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from segue import RunError, ScenarioError, __version__
+
+EXIT_FAILED = 1
+EXIT_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+PAPERS = ("sigma",)
+
+
+def main() -> None:
+    """Entry point: runs the command line and exits."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run the command line `arguments` and return the exit status."""
+    try:
+        status = app.main(args=arguments, prog_name="segue", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return EXIT_INPUT
+    except click.ClickException as error:
+        return _fail(error.format_message(), EXIT_INPUT)
+    except ScenarioError as error:
+        return _fail(str(error), EXIT_INPUT)
+    except RunError as error:
+        return _fail(str(error), EXIT_FAILED)
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has had enough; nothing more may be written to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}", EXIT_INPUT)
+    return status if isinstance(status, int) else 0
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="segue", message="%(prog)s %(version)s")
+def app() -> None:
+    """What happens to a connection while its host moves between networks."""
+
+
+@app.command(name="run")
+@click.argument("scenario")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True,
+              help="Override a key, as in --set l2.latency='200 ms'. May be given again.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Seed; the scenario's if left out.")
+@click.option("--json", "as_json", is_flag=True, help="Print the metrics as one JSON document.")
+@click.option("--pcap", metavar="DIR", type=click.Path(path_type=Path), help="Write a pcapng capture per host.")
+@click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file.")
+@click.option("--trace", metavar="DIR", type=click.Path(path_type=Path), help="Write the frames as parquet files.")
+def run_one(
+    scenario: str,
+    settings: tuple[str, ...],
+    seed: int | None,
+    as_json: bool,
+    pcap: Path | None,
+    report: Path | None,
+    trace: Path | None,
+) -> None:
+    """Run SCENARIO: a file, or the name of one that comes with segue."""
+    from segue.cli.commands import run_scenario
+
+    run_scenario(scenario, _overrides(settings), seed, as_json=as_json, pcap=pcap, report=report, trace=trace)
+
+
+@app.command()
+@click.argument("paper", type=click.Choice(PAPERS))
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default=Path("report"), show_default=True,
+              help="Where figures, tables, claims.json and report.html go.")  # fmt: skip
+@click.option("--quick", is_flag=True, help="Shorter runs and two seeds, for a first look.")
+@click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds per point.  [default: 5]")
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
+def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: int | None) -> None:
+    """Reproduce a paper: its figures, and its claims with what became of them."""
+    from segue.cli.commands import reproduce_paper
+
+    reproduce_paper(paper, out, quick=quick, seeds=seeds, threads=threads)
+
+
+@app.group(name="scenarios")
+def scenarios_group() -> None:
+    """The scenarios that come with segue."""
+
+
+@scenarios_group.command(name="list")
+def scenarios_list() -> None:
+    """List them."""
+    from segue.cli.commands import list_scenarios
+
+    list_scenarios()
+
+
+@scenarios_group.command(name="show")
+@click.argument("name")
+def scenarios_show(name: str) -> None:
+    """Print one."""
+    from segue.scenarios import load
+
+    click.echo(load(name).text, nl=False)
+
+
+def _overrides(settings: tuple[str, ...]) -> dict[str, object]:
+    overrides: dict[str, object] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise ScenarioError(f"--set {setting}: expected KEY=VALUE, as in l2.latency='200 ms'")
+        overrides[key.strip()] = value.strip()
+    return overrides
+
+
+def _fail(message: str, status: int) -> int:
+    click.echo(f"segue: {' '.join(message.split())}", err=True)
+    return status

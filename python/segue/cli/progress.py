@@ -1,0 +1,61 @@
+"""Progress bars on standard error, if that is a terminal; else nothing."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+class Bars:
+    """A bar per stage of long work.
+
+    >>> with Bars() as bars:
+    ...     bars.show("simulating", 1, 2)
+    """
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def spin(self, what: str) -> None:
+        """Work of unknown length."""
+        self._update(what, None, None)
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """`done` of `total`."""
+        self._update(what, done, total)
+
+    def _update(self, what: str, done: int | None, total: int | None) -> None:
+        if self._progress is None:
+            return
+        if what not in self._tasks:
+            for task in self._tasks.values():
+                self._progress.stop_task(task)
+            self._tasks[what] = self._progress.add_task(what, total=total)
+        self._progress.update(self._tasks[what], completed=done or 0, total=total)

@@ -1,0 +1,79 @@
+"""Tables for people to read, on standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from segue.papers.claims import Claim
+from segue.run import Run
+
+MOST_HANDOVERS = 12
+"""Handovers listed; more are counted."""
+WIDE = 110
+"""Width of tables where there is no terminal to ask."""
+
+
+def print_run(run: Run) -> None:
+    """Metrics of a run and its handovers."""
+    metrics = run.metrics
+    console = _console()
+    console.print(f"[bold]{escape(metrics.scenario)}[/], seed {metrics.seed}, {metrics.duration_s:g} s")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    latency = metrics.handover_latency_s
+    if latency is not None:
+        spread = f"{latency.median * 1e3:.1f} ms (from {latency.min * 1e3:.1f} to {latency.max * 1e3:.1f})"
+        table.add_row("handover latency, median", spread)
+    table.add_row("throughput", f"{metrics.throughput_bps / 1e6:.3f} Mbit/s")
+    table.add_row("loss rate (handover)", f"{metrics.loss_rate:.6f}")
+    table.add_row("packets sent, retransmitted", f"{metrics.packets_sent}, {metrics.packets_retransmitted}")
+    table.add_row(
+        "lost to handover, queue, otherwise",
+        f"{metrics.packets_lost_to_handover}, {metrics.packets_lost_to_queue}, {metrics.packets_lost_otherwise}",
+    )
+    table.add_row("event log", f"{metrics.events} events, {metrics.event_log_hash}")
+    console.print(table)
+    if not metrics.handovers:
+        console.print("no handover")
+        return
+    handovers = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("time (s)", "latency (ms)", "interruption (ms)", "lost"):
+        handovers.add_column(column, justify="right")
+    handovers.add_column("from")
+    handovers.add_column("to")
+    for handover in metrics.handovers[:MOST_HANDOVERS]:
+        handovers.add_row(
+            f"{handover.time:.3f}",
+            f"{handover.latency_s * 1e3:.1f}",
+            f"{handover.interruption_s * 1e3:.1f}",
+            str(handover.lost_packets),
+            handover.from_address,
+            handover.to_address,
+        )
+    console.print(handovers)
+    if len(metrics.handovers) > MOST_HANDOVERS:
+        console.print(f"and {len(metrics.handovers) - MOST_HANDOVERS} more handovers")
+
+
+def print_claims(claims: Sequence[Claim]) -> None:
+    """Claims with the paper's value, ours, and the verdict."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True)
+    table.add_column("id", no_wrap=True)
+    table.add_column("paper", ratio=3)
+    table.add_column("measured", ratio=4)
+    table.add_column("holds", no_wrap=True)
+    for claim in claims:
+        verdict = "[green]yes[/]" if claim.holds else "[yellow]no[/]"
+        table.add_row(claim.id, escape(claim.paper), escape(claim.measured), verdict)
+    console = _console()
+    console.print(table)
+    console.print(f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold")
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDE)

@@ -1,0 +1,1 @@
+"""Papers reproduced: per paper its experiments, its figures and its claims."""

@@ -1,0 +1,271 @@
+"""Claims S1 to S9, computed from frames. Every threshold is the paper's or stated beside it with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from segue.grid import summarise
+from segue.papers.claims import Claim
+from segue.papers.sigma import experiment as ex
+from segue.papers.sigma import trace
+from segue.run import Run
+
+COMBINED_MS = 900
+"""L2 latency and address resolution together, ms: the paper's threshold (000 VI-A.1). Points on it belong to neither
+side."""
+LOW_LATENCY_S = (0.005, 0.010)
+""""in the range of 5-10ms" (000 VI-A.1)."""
+RTO_ORDER_S = 0.5
+"""Least latency that is "of the order of the RTO": half of RTO.Min, 1 s."""
+FLAT = 0.02
+"""Relative spread of medians up to which a curve is called flat or a parameter said not to matter: not stated in the
+paper, where flat means flat to the eye."""
+LOWER = 0.05
+"""Relative difference from which a throughput is called clearly lower; as above."""
+SPEED_LIMIT_MPS = 15.0
+"""Points at 15 m/s belong to neither side (000 VI-A.2: "less than 15m/s", "more than 15m/s")."""
+INSENSITIVE_S = 0.005
+"""Change of latency with speed that counts as "not obvious" (000 VI-A.2): the width of the paper's 5-10 ms band."""
+CLIMB = 1.5
+"""Latency above 15 m/s, relative to the greatest below, from which it "climbs"."""
+SHIFT_S = (0.005, 0.040)
+"""S5: "some 20 ms" later, give or take half of the beacon period of 40 ms, with which the switch is quantised."""
+RETRANSMISSIONS_S = (0.0, 1.0, 4.0, 6.0)
+"""S6: sends of the first lost segment (000 V-C)."""
+RETRANSMISSION_TOLERANCE_S = 0.25
+
+
+def evaluate(frames: Mapping[str, pl.DataFrame], runs: Mapping[str, Run]) -> list[Claim]:
+    """All claims.
+
+    Args:
+        frames: By grid name, from `segue.grid.run_grids`.
+        runs: Traced runs by name (`experiment.TRACED`).
+    """
+    latency, speed = frames[ex.LATENCY], frames[ex.SPEED]
+    facts = {name: trace.facts(run) for name, run in runs.items()}
+    return [
+        s1(latency),
+        s2(latency),
+        s3(latency),
+        s4(facts["none"], facts["none-ack-path"]),
+        s5(facts["none"], facts["low"]),
+        s6(facts["high"]),
+        s7(speed),
+        s8(speed),
+        s9(speed),
+    ]
+
+
+def s1(latency: pl.DataFrame) -> Claim:
+    """Figure 10, from the frame of grid `latency`."""
+    below, above = _sides(latency, "latency_mean_s")
+    low_ok = _all_within(below, *LOW_LATENCY_S)
+    high_ok = bool(above) and min(above) >= RTO_ORDER_S
+    return Claim(
+        "S1",
+        "at 5 m/s, handover latency is 5-10 ms while L2 latency and address resolution sum to under 900 ms, and of the "
+        "order of the RTO above",
+        "5-10 ms below 900 ms, seconds above (VI-A.1, figure 10)",
+        f"below: {_span(below, 1e3, 'ms')}; above: {_span(above, 1, 's')}",
+        low_ok and high_ok,
+        f"Criterion: every point below within 5-10 ms ({_met(low_ok)}), every point above at least {RTO_ORDER_S} s "
+        f"({_met(high_ok)}).",
+    )
+
+
+def s2(latency: pl.DataFrame) -> Claim:
+    """Figure 12, from the frame of grid `latency`."""
+    below, above = _sides(latency, "loss_rate")
+    zero = bool(below) and max(below) == 0
+    positive = bool(above) and min(above) > 0
+    return Claim(
+        "S2",
+        "the loss rate is zero under 900 ms combined and positive above",
+        "0 below, above 0 beyond (VI-B.1, figure 12)",
+        f"below: {_span(below, 1, '')}; above: {_span(above, 1, '')}",
+        zero and positive,
+        f"Criterion: medians all zero below ({_met(zero)}), all positive above ({_met(positive)}).",
+    )
+
+
+def s3(latency: pl.DataFrame) -> Claim:
+    """Figure 13, from the frame of grid `latency`."""
+    below, above = _sides(latency, "throughput_bps")
+    flat = bool(below) and max(below) - min(below) <= FLAT * max(below)
+    lower = bool(below and above) and max(above) <= (1 - LOWER) * min(below)
+    return Claim(
+        "S3",
+        "throughput is flat under 900 ms combined and clearly lower above",
+        "flat, then lower (VI-B.1, figure 13)",
+        f"below: {_span(below, 1e-6, 'Mbit/s')}; above: {_span(above, 1e-6, 'Mbit/s')}",
+        flat and lower,
+        f"Criterion: below, medians within {FLAT:.0%} of each other ({_met(flat)}); above, all at least {LOWER:.0%} "
+        f"lower than the lowest below ({_met(lower)}).",
+    )
+
+
+def s4(standard: trace.TraceFacts, ack_path: trace.TraceFacts) -> Claim:
+    """Figures 4 and 5: the RFC's windows, and the paper's as the option `sctp.cwnd_credit = "ack-path"`."""
+    lossless = standard.lost == 0 and standard.switches > 0
+    paper_windows = ack_path.first_window_packets == 3 and ack_path.second_window_packets == 6
+    return Claim(
+        "S4",
+        "with L2 latency 0 and resolution 500 ms nothing is lost; the new path starts with cwnd 3 MTU, the next window "
+        "is 6, and old and new cwnd alternate smoothly",
+        "no loss; 3, then 6 MTU (V-A, figures 4 and 5)",
+        f"lost: {standard.lost} in {standard.switches} handovers; by the RFC {_windows(standard)}; with cwnd_credit = "
+        f'"ack-path" and a SACK per packet {_windows(ack_path)}',
+        lossless and paper_windows,
+        f"Criterion: no loss ({_met(lossless)}); 3 and 6 with the paper's rule as a named option "
+        f"({_met(paper_windows)}). RFC 9260 section 7.2.1 credits the path that the data took, so the RFC starts the new path with its initial "
+        "cwnd; the paper's additional MTU comes from a SACK that arrived over the new path.",
+    )
+
+
+def s5(none: trace.TraceFacts, low: trace.TraceFacts) -> Claim:
+    """Figures 6 and 7 against figures 4 and 5."""
+    shift = None if none.switch_s is None or low.switch_s is None else low.switch_s - none.switch_s
+    shifted = shift is not None and SHIFT_S[0] <= shift <= SHIFT_S[1]
+    lossless = low.lost == 0 and low.switches > 0
+    return Claim(
+        "S5",
+        "with L2 latency 200 ms the only effect is that the switch moves by some 20 ms; still no loss",
+        "8.14 s becomes 8.16 s; no loss (V-B, figures 6 and 7)",
+        f"shift of the first switch: {'none seen' if shift is None else f'{shift * 1e3:.1f} ms'}; lost: {low.lost}",
+        shifted and lossless,
+        f"Criterion: no loss ({_met(lossless)}); shift within {SHIFT_S[0] * 1e3:.0f}-{SHIFT_S[1] * 1e3:.0f} ms "
+        f"({_met(shifted)}).",
+    )
+
+
+def s6(high: trace.TraceFacts) -> Claim:
+    """Figures 8 and 9: when and where to the first lost segment was sent."""
+    repair = high.repair
+    offsets = [] if repair is None else [send.offset_s for send in repair.sends]
+    paths = [] if repair is None else [send.path for send in repair.sends]
+    timed = len(offsets) == len(RETRANSMISSIONS_S) and all(
+        abs(ours - paper) <= RETRANSMISSION_TOLERANCE_S for ours, paper in zip(offsets, RETRANSMISSIONS_S, strict=True)
+    )
+    routed = paths[:3] == ["old", "new", "old"]
+    sends = ", ".join(f"t+{offset:.2f} s ({path})" for offset, path in zip(offsets, paths, strict=True))
+    return Claim(
+        "S6",
+        "with L2 latency 500 ms a whole window is lost; the first lost segment is sent again after one RTO to the new "
+        "address (its ack lost), 3 s later to the old one (lost), 2 s later for good",
+        "t, t+1, t+4, t+6 s; to the old, new, old address, then repaired (V-C, figures 8 and 9)",
+        "nothing was lost" if repair is None else f"{repair.lost_in_window} packets lost; {sends}",
+        timed and routed,
+        f"Criterion: four sends at these times within {RETRANSMISSION_TOLERANCE_S} s ({_met(timed)}), in this order of "
+        f"paths ({_met(routed)}).",
+    )
+
+
+def s7(speed: pl.DataFrame) -> Claim:
+    """Figure 11 along its curves, from the frame of grid `speed`."""
+    slow, fast = _speed_sides(speed, "latency_mean_s")
+    flat = all(max(values) - min(values) <= INSENSITIVE_S for values in slow.values())
+    climbs = all(bool(fast[b]) and max(fast[b]) >= CLIMB * max(slow[b]) for b in slow)
+    return Claim(
+        "S7",
+        "with L2 latency and resolution 100 ms, speed hardly matters below 15 m/s; above it the latency climbs",
+        "flat below 15 m/s, climbing above, for each beacon period (VI-A.2, figure 11)",
+        "; ".join(f"{b:g} ms: {_span(slow[b], 1e3, 'ms')} below, {_span(fast[b], 1e3, 'ms')} above" for b in slow),
+        bool(slow) and flat and climbs,
+        f"Criterion, for each beacon period: spread below 15 m/s at most {INSENSITIVE_S * 1e3:.0f} ms ({_met(flat)}); "
+        f"the greatest above at least {CLIMB} times the greatest below ({_met(climbs)}).",
+    )
+
+
+def s8(speed: pl.DataFrame) -> Claim:
+    """Figure 11 across its curves, from the frame of grid `speed`."""
+    slow, fast = _speed_sides(speed, "latency_mean_s")
+    slow_mean, fast_mean = _means(slow), _means(fast)
+    shortest, longest = min(slow_mean, default=0.0), max(slow_mean, default=0.0)
+    highest = bool(slow_mean) and slow_mean[shortest] == max(slow_mean.values()) > min(slow_mean.values())
+    lowers = bool(fast_mean) and fast_mean[shortest] < fast_mean[longest]
+    return Claim(
+        "S8",
+        "below 15 m/s the 20 ms beacon gives the highest latency; above it a short beacon period lowers the latency",
+        "20 ms highest below, lower above (VI-A.2, figure 11)",
+        f"below: {_each(slow_mean, 1e3, 'ms')}; above: {_each(fast_mean, 1e3, 'ms')}",
+        highest and lowers,
+        f"Criterion, means over the speeds of a side: below, {shortest:g} ms beacons highest ({_met(highest)}); above, "
+        f"{shortest:g} ms lower than {longest:g} ms ({_met(lowers)}).",
+    )
+
+
+def s9(speed: pl.DataFrame) -> Claim:
+    """Figures 14 and 15, from the frame of grid `speed`."""
+    slow_loss, fast_loss = (_means(side) for side in _speed_sides(speed, "loss_rate"))
+    slow_rate, fast_rate = (_means(side) for side in _speed_sides(speed, "throughput_bps"))
+    rises = bool(fast_loss) and all(fast_loss[b] > slow_loss[b] for b in fast_loss)
+    falls = bool(fast_rate) and all(fast_rate[b] < slow_rate[b] for b in fast_rate)
+    shortest, longest = min(fast_loss, default=0.0), max(fast_loss, default=0.0)
+    softer = (
+        bool(fast_loss)
+        and fast_loss[shortest] < fast_loss[longest]
+        and fast_rate[shortest] / slow_rate[shortest] > fast_rate[longest] / slow_rate[longest]
+    )
+    return Claim(
+        "S9",
+        "the loss rate rises above 15 m/s and throughput falls; a short beacon period softens both",
+        "rises to within an axis that ends at 0.012; falls (VI-B.2, figures 14 and 15)",
+        f"loss below: {_each(slow_loss, 1, '')}; above: {_each(fast_loss, 1, '')}; throughput above / below: "
+        + ", ".join(f"{b:g} ms {fast_rate[b] / slow_rate[b]:.3f}" for b in fast_rate if slow_rate.get(b)),
+        rises and falls and softer,
+        f"Criterion, means over the speeds of a side: loss higher above for each beacon period ({_met(rises)}), "
+        f"throughput lower ({_met(falls)}), both changes smaller with {shortest:g} ms than with {longest:g} ms ({_met(softer)}).",
+    )
+
+
+def _sides(frame: pl.DataFrame, value: str) -> tuple[list[float], list[float]]:
+    """Medians over seeds of the points below and above 900 ms combined."""
+    summary = summarise(frame, [ex.L2, ex.RESOLUTION], value)
+    combined = summary.with_columns(combined=pl.col(ex.L2) + pl.col(ex.RESOLUTION))
+    below = combined.filter(pl.col("combined") < COMBINED_MS)["median"].to_list()
+    above = combined.filter(pl.col("combined") > COMBINED_MS)["median"].to_list()
+    return below, above
+
+
+def _speed_sides(frame: pl.DataFrame, value: str) -> tuple[dict[float, list[float]], dict[float, list[float]]]:
+    """Medians over seeds below and above 15 m/s, by beacon period in ms; only periods with points on both sides."""
+    summary = summarise(frame, [ex.BEACON, ex.MPS], value)
+    slow: dict[float, list[float]] = {}
+    fast: dict[float, list[float]] = {}
+    for (beacon,), curve in summary.group_by(ex.BEACON, maintain_order=True):
+        below = curve.filter(pl.col(ex.MPS) < SPEED_LIMIT_MPS)["median"].to_list()
+        above = curve.filter(pl.col(ex.MPS) > SPEED_LIMIT_MPS)["median"].to_list()
+        if below and above and isinstance(beacon, (int, float)):
+            slow[beacon], fast[beacon] = below, above
+    return slow, fast
+
+
+def _means(sides: Mapping[float, list[float]]) -> dict[float, float]:
+    return {key: sum(values) / len(values) for key, values in sides.items()}
+
+
+def _all_within(values: list[float], low: float, high: float) -> bool:
+    return bool(values) and min(values) >= low and max(values) <= high
+
+
+def _span(values: list[float], scale: float, unit: str) -> str:
+    if not values:
+        return "no points"
+    return f"{min(values) * scale:.3g} to {max(values) * scale:.3g} {unit}".rstrip()
+
+
+def _each(values: Mapping[float, float], scale: float, unit: str) -> str:
+    return ", ".join(f"{key:g} ms {value * scale:.3g} {unit}".rstrip() for key, value in values.items()) or "no points"
+
+
+def _windows(facts: trace.TraceFacts) -> str:
+    if facts.first_window_packets is None or facts.second_window_packets is None:
+        return "no switch seen"
+    return f"{facts.first_window_packets:g}, then {facts.second_window_packets:g} MTU"
+
+
+def _met(condition: bool) -> str:
+    return "met" if condition else "not met"

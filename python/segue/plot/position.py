@@ -1,0 +1,68 @@
+"""Where the mobile host was, against the cells."""
+
+from __future__ import annotations
+
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from segue.plot import style
+from segue.plot.sequence import Switch
+
+STRAIGHT_M = 1.0
+"""A way that leaves its line by less than this is drawn against time."""
+
+
+def position_against_cells(
+    positions: pl.DataFrame, cells: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str
+) -> Figure:
+    """Position against time with each cell's reach as a band; for a way in the plane, a map.
+
+    Args:
+        positions: `Run.positions`.
+        cells: `Run.cells`.
+        switches: Handovers, marked.
+        title: Title.
+        subtitle: What to see.
+    """
+    figure, [axes] = style.new_figure(title, subtitle, height=3.6)
+    frame = positions.with_columns(time_s=pl.col("time_ns") / 1e9)
+    straight = _extent(frame["y_m"]) < STRAIGHT_M
+    for index, cell in enumerate(cells.iter_rows(named=True)):
+        colour = style.PATHS[index % len(style.PATHS)]
+        x, y, radius = cell["x_m"], cell["y_m"], cell["radius_m"]
+        if straight:
+            axes.axhspan(x - radius, x + radius, color=colour, alpha=0.13, linewidth=0)
+            axes.axhline(x, color=colour, linewidth=0.8)
+            axes.annotate(
+                f"{cell['name']}, reach {radius:g} m",
+                (1.0, x),
+                xycoords=("axes fraction", "data"),
+                xytext=(-4, 3),
+                textcoords="offset points",
+                ha="right",
+                fontsize=8.5,
+                color=style.INK,
+            )
+        else:
+            axes.add_patch(Circle((x, y), radius, facecolor=colour, alpha=0.13, edgecolor=colour))
+            axes.annotate(cell["name"], (x, y), ha="center", fontsize=8.5)
+    for _, way in frame.group_by("node", maintain_order=True):
+        if straight:
+            axes.plot(way["time_s"], way["x_m"], color=style.INK, linewidth=1.3)
+        else:
+            axes.plot(way["x_m"], way["y_m"], color=style.INK, linewidth=1.3)
+    if straight:
+        for switch in switches:
+            axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.7, linestyle=(0, (4, 3)))
+        axes.set(xlabel="time (s)", ylabel="position x (m)")
+        axes.set_xlim(left=0)
+    else:
+        axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal")
+        axes.autoscale_view()
+    return figure
+
+
+def _extent(values: pl.Series) -> float:
+    low, high = values.min(), values.max()
+    return float(high) - float(low) if isinstance(low, float) and isinstance(high, float) else 0.0

@@ -1,0 +1,130 @@
+"""Look of all figures: palette, sizes, titles, rendering. No pyplot: figures are objects and are freed as such."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, distinguishable with any kind of colour vision.
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+INK = "#222222"
+MUTED = "#6b6b6b"
+GRID = "#e4e4e4"
+
+PATHS = (BLUE, ORANGE, GREEN, PURPLE, SKY)
+"""Colours of paths (addresses), in the order of first use."""
+PATH_MARKERS = ("o", "^", "s", "D", "v")
+LOST = VERMILION
+"""Lost packets, everywhere."""
+ORDERED = ("#35204f", "#3a6a9c", "#2c9c86", "#b3c52b")
+"""Series with an order, dark to light."""
+SERIES_MARKERS = ("o", "s", "^", "D", "v", "P")
+
+DPI = 130
+
+_RC: Any = {
+    "figure.dpi": DPI,
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.edgecolor": "#9a9a9a",
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8.8,
+    "lines.linewidth": 1.6,
+    # The same figure gives the same bytes.
+    "svg.hashsalt": "segue",
+    "svg.fonttype": "path",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A figure as files have it."""
+
+    png: bytes
+    svg: bytes
+
+
+def new_figure(
+    title: str,
+    subtitle: str,
+    *,
+    width: float = 7.4,
+    height: float = 4.4,
+    columns: int = 1,
+    rows: int = 1,
+    ratios: Sequence[float] | None = None,
+    share_x: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with its title and a subtitle that says what to see; sizes in inches.
+
+    Returns:
+        The figure and its axes, row by row.
+    """
+    with mpl.rc_context(_RC):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        head = 0.30 + 0.19 * (subtitle.count("\n") + 1)
+        engine = figure.get_layout_engine()
+        assert engine is not None
+        engine.set(rect=(0.0, 0.0, 1.0, 1.0 - head / height))  # type: ignore[call-arg]
+        grid = figure.subplots(
+            rows,
+            columns,
+            squeeze=False,
+            sharex=share_x,
+            gridspec_kw={"width_ratios": ratios} if ratios and columns > 1 else {"height_ratios": ratios},
+        )
+        figure.text(0.012, 1 - 0.10 / height, title, fontsize=11.5, fontweight="bold", va="top")
+        figure.text(0.012, 1 - 0.31 / height, subtitle, fontsize=8.8, color=MUTED, va="top", linespacing=1.3)
+    return figure, list(grid.flat)
+
+
+def render(figure: Figure) -> Rendered:
+    """PNG and SVG of a figure; the layout is worked out once for both."""
+    with mpl.rc_context(_RC):
+        png, svg = io.BytesIO(), io.BytesIO()
+        figure.savefig(png, format="png", dpi=DPI)
+        figure.set_layout_engine("none")
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "segue"})
+    return Rendered(png.getvalue(), svg.getvalue())
+
+
+def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level: int = 0) -> None:
+    """A vertical line at `time_s`, labelled above the axes; labels of different `level` do not touch."""
+    axes.axvline(time_s, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    axes.annotate(
+        text,
+        (time_s, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-3 if side == "left" else 3, 3 + 11 * level),
+        textcoords="offset points",
+        ha="right" if side == "left" else "left",
+        va="bottom",
+        fontsize=8.5,
+        color=MUTED,
+    )
+
+
+def legend_below(axes: Axes, *, columns: int = 4) -> None:
+    """The legend below the axes, where it covers no data."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns, handletextpad=0.5, columnspacing=1.4)

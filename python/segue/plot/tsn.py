@@ -1,0 +1,56 @@
+"""TSN against time, coloured by path."""
+
+from __future__ import annotations
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from segue.plot import style
+from segue.plot.sequence import Switch, sender_of
+
+
+def tsn_against_time(packets: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str) -> Figure:
+    """Every DATA chunk that the sender sends: segment number from the first on, coloured by destination.
+
+    Points are drawn as an image in SVG too: a run may have hundreds of thousands.
+    """
+    sender = sender_of(packets)
+    data = packets.filter(pl.col("kind") == "DATA").with_columns(time_s=pl.col("time_ns") / 1e9)
+    sent = data.filter((pl.col("node") == sender) & (pl.col("action") == "sent"))
+    initial = sent["tsn"][0]
+    sent = sent.with_columns(number=_number(initial))
+    figure, [axes] = style.new_figure(title, subtitle, height=4.4)
+    for index, (key, path) in enumerate(sent.group_by("destination", maintain_order=True)):
+        axes.plot(
+            path["time_s"],
+            path["number"],
+            style.PATH_MARKERS[index % len(style.PATH_MARKERS)],
+            color=style.PATHS[index % len(style.PATHS)],
+            markersize=2.4,
+            markeredgewidth=0,
+            rasterized=True,
+            label=f"sent to {key[0]}",
+        )
+    lost = data.filter(pl.col("action") == "dropped").with_columns(number=_number(initial))
+    if not lost.is_empty():
+        axes.plot(
+            lost["time_s"],
+            lost["number"],
+            "x",
+            color=style.LOST,
+            markersize=4,
+            rasterized=True,
+            label=f"lost ({lost.height})",
+        )
+    if len(switches) <= 60:
+        for switch in switches:
+            axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.5, linestyle=(0, (4, 3)), zorder=1)
+    axes.set(xlabel="time (s)", ylabel="segment number")
+    axes.set_xlim(left=0)
+    axes.legend(loc="upper left", markerscale=2.5)
+    return figure
+
+
+def _number(initial: int) -> pl.Expr:
+    """Segments since the first, over the wrap of the TSN (RFC 9260 section 1.6)."""
+    return (pl.col("tsn").cast(pl.Int64) - initial) % 2**32

@@ -1,0 +1,130 @@
+"""HTML without any request to elsewhere: style inline, figures as data."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import count
+
+from segue._native import __version__
+from segue.papers.claims import Claim
+from segue.plot.style import Rendered
+
+_STYLE = """
+:root{--ink:#222;--muted:#666;--line:#e2e2e2;--yes:#00734f;--no:#b04a00}
+*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;color:var(--ink);
+max-width:1080px;margin:0 auto;padding:28px 20px 60px;background:#fff}
+h1{font-size:26px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 10px;border-top:1px solid var(--line);padding-top:20px}
+.lead{color:var(--muted);margin:0 0 8px}
+nav{font-size:13.5px;margin:14px 0}nav a{color:#0b5fa5;margin-right:14px;white-space:nowrap}
+table{border-collapse:collapse;width:100%;font-size:13.5px}
+th,td{text-align:left;vertical-align:top;padding:7px 9px;border-bottom:1px solid var(--line)}
+th{font-weight:600;color:var(--muted)}td.num{text-align:right;font-variant-numeric:tabular-nums}
+.yes{color:var(--yes);font-weight:600;white-space:nowrap}.no{color:var(--no);font-weight:600;white-space:nowrap}
+.note{color:var(--muted);font-size:12.5px}
+figure{margin:0}figure img{max-width:100%;height:auto;display:block}
+pre{background:#f6f6f6;padding:12px;overflow:auto;font-size:12.5px;border-radius:4px}
+.scroll{overflow-x:auto}
+@media print{nav{display:none}h2{break-after:avoid}figure,tr{break-inside:avoid}}
+"""
+
+SVG_LIMIT_BYTES = 600_000
+"""A figure whose SVG is larger goes into the report as PNG."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page.
+
+    Attributes:
+        heading: Plain text.
+        body: HTML.
+        short: What the page's list of contents calls it.
+    """
+
+    heading: str
+    body: str
+    short: str = ""
+
+
+def page(title: str, lead: str, sections: Sequence[Section]) -> str:
+    """A whole document."""
+    anchors = count(1)
+    numbered = [(f"s{next(anchors)}", section) for section in sections]
+    links = "".join(f'<a href="#{anchor}">{escape(s.short or s.heading)}</a>' for anchor, s in numbered)
+    bodies = "".join(f'<h2 id="{anchor}">{escape(s.heading)}</h2>\n{s.body}\n' for anchor, s in numbered)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n<nav>{links}</nav>\n{bodies}'
+        f'<p class="note">Made by segue {escape(__version__)}.</p>\n</body>\n</html>\n'
+    )
+
+
+def claims_section(claims: Sequence[Claim]) -> Section:
+    """Table of claims."""
+    held = sum(claim.holds for claim in claims)
+    rows = "".join(
+        f"<tr><td>{escape(claim.id)}</td><td>{escape(claim.statement)}</td><td>{escape(claim.paper)}</td>"
+        f"<td>{escape(claim.measured)}</td>"
+        f'<td class="{"yes" if claim.holds else "no"}">{"holds" if claim.holds else "does not hold"}</td></tr>'
+        f'<tr><td></td><td class="note" colspan="4">{escape(claim.note)}</td></tr>'
+        for claim in claims
+    )
+    return Section(
+        f"Claims: {held} of {len(claims)} hold",
+        '<div class="scroll"><table><thead><tr><th>id</th><th>claim</th><th>paper</th><th>measured</th><th>verdict</th>'
+        f"</tr></thead><tbody>{rows}</tbody></table></div>",
+        "Claims",
+    )
+
+
+def figure_section(heading: str, figure: Rendered, *, alt: str = "") -> Section:
+    """A figure, as SVG unless that is too large."""
+    svg = len(figure.svg) <= SVG_LIMIT_BYTES
+    kind, data = ("svg+xml", figure.svg) if svg else ("png", figure.png)
+    encoded = base64.b64encode(data).decode()
+    return Section(
+        heading,
+        f'<figure><img alt="{escape(alt or heading)}" src="data:image/{kind};base64,{encoded}"></figure>',
+        _short(heading) if heading.startswith("Fig.") else heading.split(":", maxsplit=1)[0],
+    )
+
+
+def table_section(heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Section:
+    """A table of texts; columns whose every entry is a number are set right."""
+    numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td{' class=num' if numeric[i] else ''}>{escape(cell)}</td>" for i, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return Section(
+        heading,
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>',
+    )
+
+
+def text_section(heading: str, text: str, *, preformatted: bool = True) -> Section:
+    """Text as it is."""
+    tag = "pre" if preformatted else "p"
+    return Section(heading, f"<{tag}>{escape(text)}</{tag}>")
+
+
+def _short(heading: str) -> str:
+    """ "Fig. 10. Impact of ..." as "Fig. 10"."""
+    return ". ".join(heading.split(". ")[:2])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

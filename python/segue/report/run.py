@@ -1,0 +1,146 @@
+"""Report of a single run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from segue.output import write_file
+from segue.plot.ladder import signalling_ladder
+from segue.plot.position import position_against_cells
+from segue.plot.sequence import Switch, find_switches, segment_sequence, sender_of
+from segue.plot.style import render
+from segue.plot.tsn import tsn_against_time
+from segue.plot.window import congestion_windows
+from segue.report.html import figure_section, page, table_section, text_section
+from segue.run import Run
+
+BEFORE_S = 1.5
+"""Signalling shown before data moves; earlier if the new address was sought earlier."""
+AFTER_S = 1.5
+
+
+def write_run_report(run: Run, path: Path) -> Path:
+    """Write the report of `run`, which must have frames, as one HTML file."""
+    metrics = run.metrics
+    sections = [
+        table_section("Metrics", ["metric", "value"], _metric_rows(run)),
+        table_section(
+            "Handovers",
+            ["time (s)", "from", "to", "latency (ms)", "interruption (ms)", "lost packets"],
+            [
+                [f"{h.time:.3f}", h.from_address, h.to_address, f"{h.latency_s * 1e3:.1f}",
+                 f"{h.interruption_s * 1e3:.1f}", str(h.lost_packets)]
+                for h in metrics.handovers
+            ],
+        ),
+        *(figure_section(heading, render(figure)) for heading, figure in run_figures(run)),
+        text_section("Scenario as run", run.scenario_toml),
+    ]  # fmt: skip
+    lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
+    return write_file(path, page(f"Run of {metrics.scenario}", lead, sections))
+
+
+def run_figures(run: Run) -> list[tuple[str, Figure]]:
+    """Figures of a run as (heading, figure): what there is to show of it."""
+    packets = run.packets
+    found: list[tuple[str, Figure]] = []
+    try:
+        sender = sender_of(packets)
+    except ValueError:
+        return found
+    switches = find_switches(packets, sender)
+    if switches:
+        switch = switches[0]
+        start, end = _signalling_span(run, switch)
+        found.append(
+            (
+                "Signalling of the first handover",
+                signalling_ladder(
+                    run.signalling, packets, start_s=start, end_s=end,
+                    title="Signalling of the first handover",
+                    subtitle=f"From {start:.2f} s to {end:.2f} s; data moves to {switch.new} at {switch.first_new_s:.3f} s.",
+                ),
+            )
+        )  # fmt: skip
+        found.append(
+            (
+                "Segments around the first handover",
+                segment_sequence(
+                    packets, switch, start_s=switch.last_old_s - 0.4, end_s=switch.first_new_s + 1.0,
+                    title="Segments around the first handover",
+                    subtitle="As the sender sees them: data by destination, acknowledgements by the path they came over.",
+                ),
+            )
+        )  # fmt: skip
+    found.append(
+        (
+            "TSN against time",
+            tsn_against_time(
+                packets, switches, title="Segments sent, by path", subtitle="A flat stretch is an outage."
+            ),
+        )
+    )
+    windows = run.windows.filter(pl.col("node") == sender)
+    if not windows.is_empty():
+        deleted = run.signalling.filter(pl.col("event") == "sctp-peer-address-deleted").select(
+            time_s=pl.col("time_ns") / 1e9, destination=pl.col("detail")
+        )
+        found.append(
+            (
+                "Congestion windows",
+                congestion_windows(
+                    windows, switches, start_s=0, end_s=run.metrics.duration_s, title="Congestion windows",
+                    subtitle=f"Of {sender}'s paths; a curve ends where its address is deleted.", deletions=deleted,
+                ),
+            )
+        )  # fmt: skip
+    if not run.positions.is_empty() and not run.cells.is_empty():
+        found.append(
+            (
+                "Position against the cells",
+                position_against_cells(
+                    run.positions, run.cells, switches, title="Position against the cells",
+                    subtitle="Bands are the cells' reach; dashed lines are handovers of the data.",
+                ),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _signalling_span(run: Run, switch: Switch) -> tuple[float, float]:
+    """From the start of step 1 that led to this switch until after its last step."""
+    events = run.signalling.with_columns(time_s=pl.col("time_ns") / 1e9).filter(pl.col("step") > 0)
+    started = events.filter((pl.col("event") == "obtain-started") & (pl.col("time_s") < switch.first_new_s))["time_s"]
+    start = float(started[-1]) - 0.01 if len(started) else switch.first_new_s - BEFORE_S
+    ended = events.filter((pl.col("step") == 5) & (pl.col("time_s") > switch.first_new_s))["time_s"]
+    end = switch.first_new_s + AFTER_S
+    if len(ended):
+        last = [time for time in ended.to_list() if time < float(ended[0]) + 1.0][-1]
+        end = max(end, float(last) + 0.05)
+    return start, end
+
+
+def _metric_rows(run: Run) -> list[list[str]]:
+    m = run.metrics
+    latency = m.handover_latency_s
+    spread = (
+        "no handover"
+        if latency is None
+        else f"{latency.median * 1e3:.1f} ({latency.min * 1e3:.1f} to {latency.max * 1e3:.1f})"
+    )
+    return [
+        ["handovers", str(len(m.handovers))],
+        ["handover latency, median (range), ms", spread],
+        ["loss rate (lost to handover / sent)", f"{m.loss_rate:.6f}"],
+        ["throughput, Mbit/s", f"{m.throughput_bps / 1e6:.3f}"],
+        ["packets sent", str(m.packets_sent)],
+        ["retransmitted", str(m.packets_retransmitted)],
+        ["lost to handover, to a full queue, otherwise",
+         f"{m.packets_lost_to_handover}, {m.packets_lost_to_queue}, {m.packets_lost_otherwise}"],
+        ["duplicates", str(m.duplicate_packets)],
+        ["T3-rtx expiries", str(m.timeouts)],
+        ["events, packet hops", f"{m.events}, {m.packet_hops}"],
+    ]  # fmt: skip

@@ -1,0 +1,193 @@
+"""Running scenarios."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from segue import _native
+from segue.metrics import Metrics
+from segue.scenarios import Scenario, load
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NS_PER_S = 1e9
+
+Progress = Callable[[int, int], object]
+"""Called with (runs done, runs in all), from the calling thread."""
+
+
+class Run:
+    """Result of a run. Frames are polars frames over the simulator's own memory, made when first asked for.
+
+    Times in frames are `time_ns`: nanoseconds of simulated time (UInt64). Frames need `trace=True`.
+    """
+
+    def __init__(self, native: _native.Run) -> None:
+        self._native = native
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.metrics.scenario!r}, seed {self.metrics.seed}>"
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Metrics of the run."""
+        return Metrics.from_json(self._native.metrics_json)
+
+    @property
+    def metrics_json(self) -> str:
+        """Metrics as one JSON document."""
+        return self._native.metrics_json
+
+    @property
+    def scenario_toml(self) -> str:
+        """The scenario as run, overrides applied."""
+        return self._native.scenario_toml
+
+    @cached_property
+    def handovers(self) -> pl.DataFrame:
+        """A row per handover: `time_s`, `from`, `to`, `latency_s`, `interruption_s`, `lost_packets`."""
+        import polars as pl
+
+        rows = self.metrics.handovers
+        return pl.DataFrame(
+            {
+                "time_s": [row.time for row in rows],
+                "from": [row.from_address for row in rows],
+                "to": [row.to_address for row in rows],
+                "latency_s": [row.latency_s for row in rows],
+                "interruption_s": [row.interruption_s for row in rows],
+                "lost_packets": [row.lost_packets for row in rows],
+            },
+            schema={
+                "time_s": pl.Float64,
+                "from": pl.String,
+                "to": pl.String,
+                "latency_s": pl.Float64,
+                "interruption_s": pl.Float64,
+                "lost_packets": pl.UInt64,
+            },
+        )
+
+    @cached_property
+    def packets(self) -> pl.DataFrame:
+        """A row per packet event at a host and chunk, and per drop anywhere.
+
+        `time_ns`, `node`, `action` ("sent", "received", "dropped"), `cause` of a drop, `interface`, `packet_id`, `source`,
+        `destination`, `kind` (chunk or message), `tsn` (of DATA; cumulative ack of SACK), `length_bytes` of the IPv6
+        packet, `retransmission`.
+        """
+        return self._frame("packets")
+
+    @cached_property
+    def windows(self) -> pl.DataFrame:
+        """A row per change of a path of the data sender.
+
+        `time_ns`, `node`, `destination`, `cwnd_bytes`, `ssthresh_bytes`, `flightsize_bytes`, `rto_ns`, `primary`.
+        """
+        return self._frame("windows")
+
+    @cached_property
+    def signalling(self) -> pl.DataFrame:
+        """A row per signalling event: `time_ns`, `node`, `step` (1 to 5; 0 for others), `event`, `detail`."""
+        return self._frame("signalling")
+
+    @cached_property
+    def positions(self) -> pl.DataFrame:
+        """Sampled positions: `time_ns`, `node`, `x_m`, `y_m`."""
+        return self._frame("positions")
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """Radio cells: `name`, `x_m`, `y_m`, `radius_m`."""
+        return self._frame("cells")
+
+    @property
+    def table_names(self) -> list[str]:
+        """Names of the recorded frames."""
+        return self._native.table_names
+
+    def captures(self) -> list[tuple[str, bytes]]:
+        """Captures as (file name, pcapng bytes), if `pcap` was asked for."""
+        return self._native.captures()
+
+    def _frame(self, name: str) -> pl.DataFrame:
+        import polars as pl
+
+        table = self._native.table(name)
+        if table is None:
+            raise ValueError(f"no {name}: the run was made with trace=False")
+        return pl.DataFrame(table)
+
+
+def run(
+    scenario: str | Path | Scenario,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    seed: int | None = None,
+    trace: bool = True,
+    pcap: bool = False,
+) -> Run:
+    """Run a scenario.
+
+    Args:
+        scenario: A file, the name of a bundled scenario ("papers/sigma" or "sigma"), or TOML text.
+        overrides: Dotted keys to values, as the scenario would have them: `{"l2.latency": "200 ms"}`.
+        seed: Seed; the scenario's if left out.
+        trace: Record the frames.
+        pcap: Record a pcapng capture per host.
+
+    Raises:
+        ScenarioError: The scenario or an override is wrong.
+        RunError: The run could not be carried to its end.
+        KeyboardInterrupt: Ctrl-C.
+
+    >>> result = run("sigma", {"duration": "20 s"}, seed=3, trace=False)
+    >>> result.metrics.seed
+    3
+    """
+    source = scenario if isinstance(scenario, Scenario) else load(scenario)
+    native = _native.run(source.text, source.file, override_list(overrides), seed, trace, pcap)
+    return Run(native)
+
+
+def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None) -> list[Run]:
+    """Run many jobs in Rust threads; results are in the order of the jobs, whatever the number of threads.
+
+    Args:
+        jobs: From `job`.
+        threads: As many as this process may use, if left out.
+        progress: Told how far it has come.
+    """
+    return [Run(native) for native in _native.run_many(list(jobs), threads or available_threads(), progress)]
+
+
+def job(
+    scenario: Scenario,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    seed: int | None = None,
+    trace: bool = False,
+) -> _native.Job:
+    """One job for `run_jobs`."""
+    return _native.Job(scenario.text, scenario.file, override_list(overrides), seed, trace)
+
+
+def override_list(overrides: Mapping[str, object] | None) -> list[tuple[str, str]]:
+    """Overrides as the simulator takes them: TOML values as text."""
+    return [(key, _toml_value(value)) for key, value in (overrides or {}).items()]
+
+
+def available_threads() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
