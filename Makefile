@@ -65,7 +65,7 @@ check-format:
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 
 check-rust:
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --profile checked --locked -- -D warnings
 
 check-python:
 	$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -77,7 +77,7 @@ test-rust:
 	cargo test --workspace --exclude segue-python --profile checked --locked
 
 test-python:
-	$(BIN)/pytest -ra tests/python tests/interop
+	$(BIN)/pytest -ra tests/python tests/interop tests/parity
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.

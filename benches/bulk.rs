@@ -32,7 +32,11 @@ fn main() -> ExitCode {
 }
 
 fn bench() -> Result<String, Box<dyn std::error::Error>> {
-    let file = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: segue-bench SCENARIO.toml")?);
+    let file = PathBuf::from(
+        std::env::args_os()
+            .nth(1)
+            .ok_or("usage: segue-bench SCENARIO.toml")?,
+    );
     let text = std::fs::read_to_string(&file)?;
     let scenario = Scenario::from_toml(&text, &file.display().to_string(), &[])?;
     let output = segue_sim::run(&scenario, RunOptions::default())?;

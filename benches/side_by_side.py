@@ -102,6 +102,8 @@ def note_segue(side: Side, output: str) -> None:
         raise BenchError(
             f"Segue: two runs of one seed differ: {got} and {(side.delivered_bytes, side.packet_hops)}"
         )
+    if 0 in got:
+        raise BenchError("Segue: nothing was delivered")
     side.delivered_bytes, side.packet_hops = got
 
 

@@ -6,6 +6,7 @@ set -uo pipefail
 # command, Debian package, what is not tested without it
 needed=(
     "tshark|tshark|captures are not checked with tshark"
+    "ns|ns2|goodput under loss is not compared with ns-2"
 )
 
 missing=()

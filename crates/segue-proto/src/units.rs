@@ -387,7 +387,7 @@ fn whole(text: &str, units: Units, expected: &'static str, smallest: &'static st
         scale -= 1;
     }
     while scale < 0 {
-        if value % 10 != 0 {
+        if !value.is_multiple_of(10) {
             return Err(UnitError::TooFine {
                 text: text(),
                 smallest,

@@ -48,7 +48,7 @@ pub struct LinkConfig {
 }
 
 /// Why a link took no packet, or what becomes of one it took.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It arrives.
     Arrives,

@@ -1,6 +1,7 @@
 //! What a run leaves behind: the event-log hash, the metrics, and on demand tables and captures.
 
 pub mod flow;
+mod log;
 mod tables;
 
 use crate::network::cells::PlaceKind;
@@ -8,12 +9,12 @@ use crate::output::CaptureFile;
 use crate::output::{RunOptions, Trace};
 use crate::store::Stored;
 use flow::Flows;
+use log::{EventLog, Kind};
 use segue_capture::handover::LossCause;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
 use segue_wire::Packet;
-use xxhash_rust::xxh3::Xxh3;
 
 pub use tables::Tables;
 
@@ -77,22 +78,9 @@ impl DropCause {
     }
 }
 
-/// Kinds of records in the event log.
-#[derive(Clone, Copy)]
-enum Kind {
-    Sent = 1,
-    Hop = 2,
-    Received = 3,
-    Dropped = 4,
-    Link = 5,
-    Host = 6,
-    Place = 7,
-}
-
 /// The recorder of a run.
 pub struct Recorder {
-    hash: Xxh3,
-    events: u64,
+    log: EventLog,
     hops: u64,
     /// Data flows.
     pub flows: Flows,
@@ -105,8 +93,7 @@ impl Recorder {
     #[must_use]
     pub fn new(options: &RunOptions, trace: Trace, captures: Option<crate::captures::Captures>) -> Self {
         Self {
-            hash: Xxh3::new(),
-            events: 0,
+            log: EventLog::new(),
             hops: 0,
             flows: Flows::default(),
             tables: options.trace.then(|| Tables::new(trace)),
@@ -121,7 +108,7 @@ impl Recorder {
 
     /// A host sends a packet.
     pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) {
-        self.log(now, Kind::Sent, node, stored.id, stored.length);
+        self.log.record(now, Kind::Sent, node, stored.id, stored.length);
         let retransmission = self.flows.sent(now, &stored.packet);
         if let Some(tables) = &mut self.tables {
             tables.packet(
@@ -144,7 +131,7 @@ impl Recorder {
     /// A packet arrived at the end of a link or was handed over by a radio channel.
     pub fn hop(&mut self, now: Instant, node: u32, stored: &Stored) {
         self.hops += 1;
-        self.log(now, Kind::Hop, node, stored.id, stored.length);
+        self.log.record(now, Kind::Hop, node, stored.id, stored.length);
     }
 
     /// A host receives a packet.
@@ -157,7 +144,7 @@ impl Recorder {
         length: u32,
         packet: &Packet,
     ) {
-        self.log(now, Kind::Received, node, id, length);
+        self.log.record(now, Kind::Received, node, id, length);
         self.flows.received(now, packet);
         if let Some(tables) = &mut self.tables {
             tables.packet(now, node, interface, id, length, packet, "received", "", false);
@@ -169,8 +156,9 @@ impl Recorder {
 
     /// A packet goes no further.
     pub fn dropped(&mut self, now: Instant, node: u32, stored: &Stored, cause: DropCause) {
-        self.log(now, Kind::Dropped, node, stored.id, stored.length);
-        self.extra(cause as u64);
+        self.log
+            .record(now, Kind::Dropped, node, stored.id, stored.length);
+        self.log.text(cause.name());
         self.flows.lost(now, &stored.packet, cause.loss());
         if let Some(tables) = &mut self.tables {
             let (id, length) = (stored.id, stored.length);
@@ -192,11 +180,13 @@ impl Recorder {
     /// Layer 2 of a host's interface reports.
     pub fn link_event(&mut self, now: Instant, node: u32, event: &L2Event) {
         if let L2Event::Link(LinkEvent::Beacon { interface, cell, .. }) = event {
-            return self.log(now, Kind::Link, node, u64::from(cell.0), u32::from(interface.0));
+            return self
+                .log
+                .record(now, Kind::Link, node, u64::from(cell.0), u32::from(interface.0));
         }
         let text = format!("{event:?}");
-        self.log(now, Kind::Link, node, text.len() as u64, 0);
-        self.hash.update(text.as_bytes());
+        self.log.record(now, Kind::Link, node, text.len() as u64, 0);
+        self.log.text(&text);
         if let Some(tables) = &mut self.tables {
             tables.link_event(now, node, event);
         }
@@ -210,8 +200,8 @@ impl Recorder {
             PlaceKind::WillLeave(cell, _) => (cell, "will-leave"),
             PlaceKind::Overlap { to, .. } => (to, "overlap-point"),
         };
-        self.log(now, Kind::Place, node, u64::from(cell), 0);
-        self.hash.update(event.as_bytes());
+        self.log.record(now, Kind::Place, node, u64::from(cell), 0);
+        self.log.text(event);
         if let Some(tables) = &mut self.tables {
             tables.coverage(now, node, event, CellId(cell as u16));
         }
@@ -220,8 +210,8 @@ impl Recorder {
     /// A host reports.
     pub fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
         let text = format!("{event:?}");
-        self.log(now, Kind::Host, node, text.len() as u64, 0);
-        self.hash.update(text.as_bytes());
+        self.log.record(now, Kind::Host, node, text.len() as u64, 0);
+        self.log.text(&text);
         if let Some(tables) = &mut self.tables {
             tables.host_event(now, node, event);
         }
@@ -229,8 +219,8 @@ impl Recorder {
 
     /// Hash of the log so far, its records, and hops.
     #[must_use]
-    pub fn totals(&self) -> (String, u64, u64) {
-        (format!("{:032x}", self.hash.digest128()), self.events, self.hops)
+    pub fn totals(&mut self) -> (String, u64, u64) {
+        (self.log.digest(), self.log.events(), self.hops)
     }
 
     /// Gives up the tables and captures.
@@ -241,19 +231,5 @@ impl Recorder {
             .map(crate::captures::Captures::finish)
             .unwrap_or_default();
         (self.flows, self.tables.map(Tables::finish), captures)
-    }
-
-    fn log(&mut self, now: Instant, kind: Kind, node: u32, id: u64, length: u32) {
-        self.events += 1;
-        let mut record = [0u8; 24];
-        record[..8].copy_from_slice(&now.as_nanos().to_le_bytes());
-        record[8..16].copy_from_slice(&(id | (kind as u64) << 56).to_le_bytes());
-        record[16..20].copy_from_slice(&node.to_le_bytes());
-        record[20..].copy_from_slice(&length.to_le_bytes());
-        self.hash.update(&record);
-    }
-
-    fn extra(&mut self, value: u64) {
-        self.hash.update(&value.to_le_bytes());
     }
 }

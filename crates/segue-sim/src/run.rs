@@ -23,7 +23,7 @@ pub enum RunError {
 /// [`RunError::Host`].
 ///
 /// ```
-/// let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bulk.toml")).unwrap();
+/// let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bench/bulk.toml")).unwrap();
 /// let scenario = segue_sim::Scenario::from_toml(&text, "bulk.toml", &[("duration".into(), "1 s".into())]).unwrap();
 /// let output = segue_sim::run(&scenario, segue_sim::RunOptions::default()).unwrap();
 /// assert!(output.metrics.throughput_bps > 1e6);
@@ -57,7 +57,7 @@ fn run_until(
     Ok(conclude(scenario, seed, network))
 }
 
-fn conclude(scenario: &Scenario, seed: u64, network: Network) -> RunOutput {
+fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let duration_s = scenario.file().duration.as_secs_f64();
     let (mut delivered_bytes, mut corrupt_messages, mut timeouts) = (0, 0, 0);
     for node in &network.nodes {

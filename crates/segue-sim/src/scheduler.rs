@@ -2,11 +2,11 @@
 
 use crate::link::Fate;
 use segue_proto::Instant;
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// What is to happen. Small and `Copy`: packets wait in the components that they are in, not in the queue.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The packet at the head of a link's flight arrives.
     LinkArrival(u32),
@@ -57,20 +57,51 @@ pub enum Event {
     Start(u32),
 }
 
-/// A place in the order of events, drawn when the event is caused.
+/// A place in the order of events, drawn when the event is caused: time in the upper half, sequence number in the
+/// lower, so that one comparison orders both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ticket {
+pub struct Ticket(u128);
+
+impl Ticket {
     /// When.
-    pub time: Instant,
-    /// Order among equal times.
-    pub sequence: u64,
+    #[must_use]
+    pub const fn time(self) -> Instant {
+        Instant::from_nanos((self.0 >> 64) as u64)
+    }
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    ticket: Ticket,
+    event: Event,
+}
+
+/// The heap's order: the earliest ticket is the greatest.
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.ticket.cmp(&self.ticket)
+    }
+}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.ticket == other.ticket
+    }
+}
+impl Eq for Entry {}
 
 /// The queue.
 #[derive(Debug, Default)]
 pub struct Scheduler {
-    heap: BinaryHeap<Reverse<(Ticket, Event)>>,
+    heap: BinaryHeap<Entry>,
     next_sequence: u64,
+    /// The entry at the top has been given out. It stays until the next one is queued, which takes its place: most
+    /// events cause the next of their kind, and replacing costs half of removing and adding.
+    spent: bool,
 }
 
 impl Scheduler {
@@ -78,12 +109,20 @@ impl Scheduler {
     pub fn ticket(&mut self, time: Instant) -> Ticket {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        Ticket { time, sequence }
+        Ticket(u128::from(time.as_nanos()) << 64 | u128::from(sequence))
     }
 
     /// Queues an event under a ticket drawn before.
     pub fn queue(&mut self, ticket: Ticket, event: Event) {
-        self.heap.push(Reverse((ticket, event)));
+        let entry = Entry { ticket, event };
+        if self.spent
+            && let Some(mut top) = self.heap.peek_mut()
+        {
+            *top = entry;
+            self.spent = false;
+        } else {
+            self.heap.push(entry);
+        }
     }
 
     /// Draws a ticket and queues.
@@ -92,20 +131,18 @@ impl Scheduler {
         self.queue(ticket, event);
     }
 
-    /// Time of the next event.
-    #[must_use]
-    pub fn next_time(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse((ticket, _))| ticket.time)
-    }
-
     /// Takes the next event if it is due at or before `end`.
     pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
-        let Reverse((ticket, _)) = self.heap.peek()?;
-        if ticket.time > end {
+        if self.spent {
+            self.heap.pop();
+            self.spent = false;
+        }
+        let next = *self.heap.peek()?;
+        if next.ticket.time() > end {
             return None;
         }
-        let Reverse((ticket, event)) = self.heap.pop()?;
-        Some((ticket.time, event))
+        self.spent = true;
+        Some((next.ticket.time(), next.event))
     }
 }
 

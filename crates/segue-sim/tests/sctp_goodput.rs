@@ -25,31 +25,60 @@ fn a_lossless_link_is_filled_up_to_the_headers() {
 }
 
 /// Throughput in packets/s by Padhye, Firoiu, Towsley and Kurose (1998), equation 30: loss rate `p`, round-trip time
-/// and first timeout in seconds, `b` packets per acknowledgement.
-fn pftk(p: f64, rtt: f64, t0: f64, b: f64) -> f64 {
+/// and first timeout in seconds, `b` packets acknowledged per increase, and `q`, the probability that a loss
+/// indication is a timeout.
+fn pftk(p: f64, rtt: f64, t0: f64, b: f64, q: f64) -> f64 {
     let fast = rtt * (2.0 * b * p / 3.0).sqrt();
-    let timeout = t0 * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+    let timeout = t0 * q * p * (1.0 + 32.0 * p * p);
     1.0 / (fast + timeout)
 }
 
-#[test]
-fn goodput_under_random_loss_is_what_pftk_says() {
+/// `q` of the paper's equation 26 with its mean window: min(1, 3 / W). It holds for a sender without SACK whose round
+/// is lost from the first lost packet on.
+fn q_of_reno(p: f64, b: f64) -> f64 {
+    (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0)
+}
+
+/// `q` of an SCTP sender under independent losses. Gap ack blocks take acknowledged data out of flightsize (RFC 9260
+/// section 6.2.1), so that new data goes on being sent and three missing reports come all but surely; a timeout is
+/// left for the chunk whose one fast retransmission (section 7.2.4) is lost too.
+fn q_of_sctp(p: f64) -> f64 {
+    p
+}
+
+/// SCTP counts bytes in congestion avoidance (partial_bytes_acked, RFC 9260 section 7.2.2): one MTU per window
+/// whatever the number of SACKs.
+const B: f64 = 1.0;
+
+/// Median goodput of five seeds over 300 s at 10 Mbit/s and 40 ms, RTO.Min 1 s, as a share of `model` packets/s.
+fn share(p: f64, model: f64) -> f64 {
     let sctp = "receive_buffer = \"1 MiB\"\nsend_buffer = \"2 MiB\"\nrto_min = \"1 s\"";
+    let link = format!("queue = \"1000 packets\"\nloss = {{ model = \"bernoulli\", probability = {p} }}");
+    let text = one_link("10 Mbit/s", "20 ms", &link, sctp, "");
+    let mut goodputs: Vec<f64> =
+        (1..=5).map(|seed| metrics(&text, &[("duration", "300 s")], seed).throughput_bps).collect();
+    goodputs.sort_by(f64::total_cmp);
+    let payload = 1500.0 - OVERHEAD;
+    goodputs[2] / (model * payload * 8.0).min(10e6 * payload / 1500.0)
+}
+
+/// Round-trip time of a full packet at 10 Mbit/s and 20 ms each way, seconds.
+const RTT: f64 = 0.0412;
+
+#[test]
+fn goodput_under_random_loss_is_what_pftk_says_of_a_sender_with_sack() {
     for p in [0.001, 0.003, 0.01, 0.02, 0.05] {
-        let link = format!("queue = \"1000 packets\"\nloss = {{ model = \"bernoulli\", probability = {p} }}");
-        let text = one_link("10 Mbit/s", "20 ms", &link, sctp, "");
-        let mut goodputs: Vec<f64> = (1..=5)
-            .map(|seed| metrics(&text, &[("duration", "300 s")], seed).throughput_bps)
-            .collect();
-        goodputs.sort_by(f64::total_cmp);
-        let payload = f64::from(((1500 - OVERHEAD as u32) / 4) * 4);
-        let link_limit = 10e6 * payload / 1500.0;
-        let expected = (pftk(p, 0.0412, 1.0, 2.0) * payload * 8.0).min(link_limit);
-        let ratio = goodputs[2] / expected;
-        assert!(
-            (0.8..=1.2).contains(&ratio),
-            "p {p}: {:.0} against {expected:.0} bit/s: {ratio:.2}",
-            goodputs[2]
-        );
+        let ratio = share(p, pftk(p, RTT, 1.0, B, q_of_sctp(p)));
+        assert!((0.8..=1.2).contains(&ratio), "p {p}: {ratio:.2} of the formula");
+    }
+}
+
+/// The formula as it stands, for TCP Reno without SACK, is met where timeouts hardly matter and surpassed where they
+/// do. ns-2's SCTP surpasses it alike: see tests/parity.
+#[test]
+fn the_reno_formula_is_met_at_low_loss_and_surpassed_at_high_loss() {
+    for (p, low, high) in [(0.001, 0.8, 1.2), (0.002, 0.8, 1.2), (0.05, 2.0, 4.0)] {
+        let ratio = share(p, pftk(p, RTT, 1.0, B, q_of_reno(p, B)));
+        assert!((low..=high).contains(&ratio), "p {p}: {ratio:.2} of the formula");
     }
 }

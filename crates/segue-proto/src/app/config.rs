@@ -84,6 +84,9 @@ impl Config {
     /// One line that names the key and what was expected.
     pub fn check(&self) -> Result<(), String> {
         let zero = |key: &str| Err(format!("{key}: expected more than zero"));
+        if matches!(&self.role, Role::Connect { peer, .. } if peer.is_empty()) {
+            return Err("peer: expected at least one address".to_owned());
+        }
         match &self.kind {
             Kind::Bulk {
                 message: Some(message),

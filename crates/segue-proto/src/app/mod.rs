@@ -1,8 +1,16 @@
-//! Applications.
+//! Applications: what sends and receives the data whose fate a handover is measured by.
+//!
+//! An [`Application`] serves one connection. It speaks to the transport through [`Connection`], which an SCTP
+//! association implements; other transports come later. User data is synthetic ([`segue_wire::Data::Synthetic`]), so
+//! that a receiver can check every byte without any being stored, and messages of a bulk transfer cost no allocation.
 
+mod application;
 mod config;
+mod connection;
 
+pub use application::Application;
 pub use config::{Config, Kind, Role};
+pub use connection::{Connection, SendRefused};
 
 use crate::time::{Duration, Instant};
 
@@ -51,3 +59,6 @@ pub struct Stats {
     /// When the last user data came.
     pub last_received: Option<Instant>,
 }
+
+#[cfg(test)]
+mod tests;

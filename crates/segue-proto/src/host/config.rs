@@ -87,3 +87,63 @@ pub enum HostError {
         message: String,
     },
 }
+
+impl HostConfig {
+    /// What is wrong with this configuration, if anything.
+    ///
+    /// # Errors
+    /// See [`HostError`].
+    pub fn check(&self) -> Result<(), HostError> {
+        let host = || self.name.clone();
+        if self.interfaces.is_empty() {
+            return Err(HostError::NoInterface(host()));
+        }
+        let part = |message| HostError::Part {
+            host: host(),
+            message,
+        };
+        if self.interfaces.len() > usize::from(u8::MAX) {
+            return Err(part(format!(
+                "{} interfaces: expected at most 255",
+                self.interfaces.len()
+            )));
+        }
+        let mut seen: Vec<Ipv6Addr> = Vec::new();
+        for (number, interface) in self.interfaces.iter().enumerate() {
+            let Addressing::Static(addresses) = &interface.addressing else {
+                continue;
+            };
+            if addresses.is_empty() {
+                return Err(HostError::NoAddress {
+                    host: host(),
+                    interface: number,
+                });
+            }
+            for &address in addresses {
+                let unfit = address.is_unspecified() || address.is_multicast() || address.is_loopback();
+                if unfit || seen.contains(&address) {
+                    return Err(HostError::BadAddress {
+                        host: host(),
+                        address,
+                    });
+                }
+                seen.push(address);
+            }
+        }
+        for application in &self.applications {
+            application.check().map_err(part)?;
+        }
+        if self
+            .applications
+            .iter()
+            .filter(|a| a.role == app::Role::Listen)
+            .count()
+            > 1
+        {
+            return Err(HostError::TwoListeners(host()));
+        }
+        self.sigma
+            .as_ref()
+            .map_or(Ok(()), |sigma| sigma.check().map_err(part))
+    }
+}

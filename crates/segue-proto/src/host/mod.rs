@@ -1,17 +1,32 @@
 //! A host: interfaces, shim, transport and applications, composed.
+//!
+//! ```text
+//!   applications            app::Application, one per association
+//!   SCTP endpoint           sctp::Endpoint          SIGMA (sigma::Sigma) commands its association
+//!   shim                    none so far; mip6 and ilnp go here
+//!   interfaces              address::Acquisition (neighbour discovery, DHCPv6) or fixed addresses
+//! ```
+//!
+//! The parts pass events to each other until there are none ([`Host::settle`], bounded). A data packet at an endpoint
+//! touches the endpoint and its application only: everything else is looked at when it was marked dirty.
 
 mod config;
+mod settle;
 
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
 
-use crate::app;
+use crate::address::Acquisition;
+use crate::app::{self, Application};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
-use crate::random::SecretRng;
+use crate::random::{SecretRng, Stream};
 use crate::sctp::{AssociationId, Endpoint, Event};
-use crate::sigma::SigmaEvent;
+use crate::sigma::{Sigma, SigmaEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::Packet;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::{Ipv6Header, Packet, Payload};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
 
 /// What a host tells its driver.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,9 +59,67 @@ pub enum HostEvent {
     },
 }
 
+/// Packets and commands that came to nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HostCounters {
+    /// Packets to an address that is not this host's.
+    pub not_for_us: u64,
+    /// Packets with a payload that nothing here takes.
+    pub not_understood: u64,
+    /// Associations accepted although no application listens for more.
+    pub without_application: u64,
+    /// Commands of SIGMA that SCTP did not take.
+    pub commands_refused: u64,
+    /// Times that the parts did not come to rest within the bound: a bug of this program.
+    pub restless: u64,
+}
+
 /// A host.
 pub struct Host {
+    interfaces: Vec<Interface>,
+    /// Addresses that can be used: few, and looked through for every packet.
+    addresses: SmallVec<[LocalAddress; 4]>,
     endpoint: Endpoint,
+    applications: Vec<Running>,
+    /// The listening application: its number and what it does.
+    listener: Option<(usize, app::Kind)>,
+    sigma: Option<Sigma>,
+    /// The association that SIGMA drives.
+    sigma_association: Option<AssociationId>,
+    /// Something other than SCTP and its applications may have events, commands or timers.
+    dirty: bool,
+    /// Timers of everything but SCTP and the applications on connections.
+    slow_timeout: Option<Instant>,
+    transmits: VecDeque<Transmit>,
+    events: VecDeque<HostEvent>,
+    counters: HostCounters,
+}
+
+struct Interface {
+    acquisition: Option<Acquisition>,
+    /// Cell connected to or being attached to: kept where there is no SIGMA to do it.
+    cell: Option<CellId>,
+}
+
+struct Running {
+    application: Application,
+    connection: Connecting,
+}
+
+/// How far an application's connection is.
+enum Connecting {
+    /// Connects at this time.
+    At {
+        start: Instant,
+        peer: Vec<Ipv6Addr>,
+        port: u16,
+    },
+    /// Waits for a peer.
+    Listening,
+    /// Has an association, established or on its way.
+    With(AssociationId),
+    /// Had one.
+    Over,
 }
 
 impl Host {
@@ -55,50 +128,295 @@ impl Host {
     /// # Errors
     /// [`HostError`]: what is wrong with the configuration.
     pub fn new(config: HostConfig, seed: u64, secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
-        let _ = seed;
-        Ok(Self {
+        config.check()?;
+        let mut host = Self {
+            interfaces: Vec::new(),
+            addresses: SmallVec::new(),
             endpoint: Endpoint::new(config.sctp, config.port, secrets),
-        })
+            applications: Vec::new(),
+            listener: None,
+            sigma: None,
+            sigma_association: None,
+            dirty: true,
+            slow_timeout: None,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: HostCounters::default(),
+        };
+        let mut radios: SmallVec<[InterfaceId; 2]> = SmallVec::new();
+        for (number, interface) in config.interfaces.iter().enumerate() {
+            let id = InterfaceId(number as u8);
+            let acquisition = match &interface.addressing {
+                Addressing::Static(addresses) => {
+                    for &address in addresses {
+                        host.address_ready(LocalAddress {
+                            interface: id,
+                            address,
+                        });
+                    }
+                    None
+                }
+                Addressing::Acquire(method) => {
+                    radios.push(id);
+                    let stream = Stream::new(seed, &format!("host {} interface {number}", config.name));
+                    Some(Acquisition::new(id, interface.link_layer, method, &stream))
+                }
+            };
+            host.interfaces.push(Interface {
+                acquisition,
+                cell: None,
+            });
+        }
+        host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
+        for (number, config) in config.applications.into_iter().enumerate() {
+            let connection = match config.role {
+                app::Role::Listen => {
+                    host.endpoint.listen();
+                    host.listener = Some((number, config.kind.clone()));
+                    Connecting::Listening
+                }
+                app::Role::Connect { peer, port, start } => Connecting::At {
+                    start: Instant::ZERO + start,
+                    peer,
+                    port,
+                },
+            };
+            host.applications.push(Running {
+                application: Application::new(&config.kind),
+                connection,
+            });
+        }
+        host.update_slow_timeout();
+        Ok(host)
     }
+
     /// Takes a packet that arrived over `interface`.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
-        let _ = (now, interface, packet);
+        match &packet.payload {
+            Payload::Sctp(_) => {
+                if !self.has_address(packet.ip.destination) {
+                    self.counters.not_for_us += 1;
+                    return;
+                }
+                self.endpoint.handle_packet(now, interface, packet);
+            }
+            Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(interface, packet),
+            Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
+                Some(acquisition) => {
+                    acquisition.handle_packet(now, &packet);
+                    self.dirty = true;
+                }
+                None => self.counters.not_understood += 1,
+            },
+            Payload::NoNextHeader | Payload::Unknown { .. } => self.counters.not_understood += 1,
+        }
+        self.settle(now);
     }
+
     /// Takes a link event.
     pub fn handle_link(&mut self, now: Instant, event: LinkEvent) {
-        let _ = (now, event);
+        self.dirty = true;
+        match &mut self.sigma {
+            Some(sigma) => sigma.handle_link(now, &event),
+            None => self.attach_to_first_cell(&event),
+        }
+        match event {
+            LinkEvent::Up { interface, .. } => {
+                if let Some(acquisition) = self.acquisition_mut(interface) {
+                    acquisition.handle_link_up(now);
+                }
+            }
+            LinkEvent::Down { interface, .. } => {
+                if let Some(acquisition) = self.acquisition_mut(interface) {
+                    acquisition.handle_link_down(now);
+                }
+            }
+            _ => {}
+        }
+        self.settle(now);
     }
-    /// Works off the timers that are due. Call it once with the start time before anything else, too.
+
+    /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let _ = now;
+        if self.slow_timeout.is_some_and(|at| at <= now) {
+            self.dirty = true;
+            // SIGMA first, and its commands before SCTP's timers: a route that changes at the moment of a
+            // retransmission is the one that the retransmission takes.
+            if let Some(sigma) = &mut self.sigma {
+                sigma.handle_timeout(now);
+            }
+            for acquisition in self.interfaces.iter_mut().filter_map(|i| i.acquisition.as_mut()) {
+                acquisition.handle_timeout(now);
+            }
+            self.settle(now);
+        }
+        for index in 0..self.applications.len() {
+            if self.applications[index]
+                .application
+                .poll_timeout()
+                .is_some_and(|at| at <= now)
+            {
+                self.with_application(index, |application, association| {
+                    application.on_timeout(now, association);
+                });
+            }
+        }
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+        self.settle(now);
     }
+
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        let _ = now;
+        if let Some(transmit) = self.transmits.pop_front() {
+            return Some(transmit);
+        }
+        if let Some(transmit) = self.endpoint.poll_transmit(now) {
+            return Some(transmit);
+        }
+        // Sending may have events of its own, and they may lead to more to send.
+        if self.settle(now) {
+            return self
+                .transmits
+                .pop_front()
+                .or_else(|| self.endpoint.poll_transmit(now));
+        }
         None
     }
+
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` and `poll_event` returned `None`.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        None
+        let applications = self
+            .applications
+            .iter()
+            .filter_map(|a| a.application.poll_timeout())
+            .min();
+        [self.endpoint.poll_timeout(), self.slow_timeout, applications]
+            .into_iter()
+            .flatten()
+            .min()
     }
+
     /// The next event. Poll until `None` after every other call.
     pub fn poll_event(&mut self) -> Option<HostEvent> {
-        None
+        self.events.pop_front()
     }
+
     /// The SCTP endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
-    /// What application `index` has done so far. The configured applications come first, in their order; more
+
+    /// What application `index` has done so far. The configured applications come first, in their order; further
     /// connections of the listening one follow.
     #[must_use]
     pub fn application(&self, index: usize) -> Option<&app::Stats> {
-        let _ = index;
-        None
+        self.applications.get(index).map(|a| a.application.stats())
     }
-    /// Addresses that can be used now.
+
+    /// All applications, in the order of [`application`](Self::application).
+    pub fn applications(&self) -> impl Iterator<Item = &app::Stats> {
+        self.applications.iter().map(|a| a.application.stats())
+    }
+
+    /// The association of application `index`, while it has one.
+    #[must_use]
+    pub fn association_of(&self, index: usize) -> Option<AssociationId> {
+        match self.applications.get(index)?.connection {
+            Connecting::With(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Addresses that can be used now, link-local ones not among them.
     pub fn addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        core::iter::empty()
+        self.addresses.iter().copied()
+    }
+
+    /// Address acquisition of an interface that has it.
+    #[must_use]
+    pub fn acquisition(&self, interface: InterfaceId) -> Option<&Acquisition> {
+        self.interfaces
+            .get(usize::from(interface.0))?
+            .acquisition
+            .as_ref()
+    }
+
+    /// SIGMA, on a mobile host.
+    #[must_use]
+    pub fn sigma(&self) -> Option<&Sigma> {
+        self.sigma.as_ref()
+    }
+
+    /// Packets and commands that came to nothing.
+    #[must_use]
+    pub fn counters(&self) -> HostCounters {
+        self.counters
+    }
+
+    fn acquisition_mut(&mut self, interface: InterfaceId) -> Option<&mut Acquisition> {
+        self.interfaces
+            .get_mut(usize::from(interface.0))?
+            .acquisition
+            .as_mut()
+    }
+
+    fn has_address(&self, address: Ipv6Addr) -> bool {
+        self.addresses.iter().any(|l| l.address == address)
+    }
+
+    /// RFC 4443 section 4.2.
+    fn answer_echo(&mut self, interface: InterfaceId, packet: Packet) {
+        let own = packet.ip.destination;
+        let ours = self.has_address(own) || self.acquisition(interface).is_some_and(|a| a.owns(own));
+        let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = packet.payload else {
+            return;
+        };
+        if !ours || packet.ip.source.is_unspecified() || packet.ip.source.is_multicast() {
+            self.counters.not_for_us += 1;
+            return;
+        }
+        let ip = Ipv6Header {
+            source: own,
+            destination: packet.ip.source,
+            hop_limit: 64,
+            ..packet.ip
+        };
+        let reply = Packet {
+            ip,
+            extensions: Vec::new(),
+            payload: Payload::Icmpv6(Icmpv6::EchoReply(echo)),
+        };
+        self.transmits.push_back(Transmit {
+            interface,
+            packet: reply,
+        });
+    }
+
+    /// Without SIGMA, an idle radio attaches to the first cell it hears that no other radio is in.
+    fn attach_to_first_cell(&mut self, event: &LinkEvent) {
+        match *event {
+            LinkEvent::Beacon { interface, cell, .. } => {
+                let taken = self.interfaces.iter().any(|i| i.cell == Some(cell));
+                let radio = self.interfaces.get_mut(usize::from(interface.0));
+                if let Some(radio) = radio.filter(|r| !taken && r.cell.is_none() && r.acquisition.is_some()) {
+                    radio.cell = Some(cell);
+                    self.events.push_back(HostEvent::Attach { interface, cell });
+                }
+            }
+            LinkEvent::Up { interface, cell } => {
+                if let Some(radio) = self.interfaces.get_mut(usize::from(interface.0)) {
+                    radio.cell = Some(cell);
+                }
+            }
+            LinkEvent::Down { interface, cell } => {
+                if let Some(radio) = self.interfaces.get_mut(usize::from(interface.0)) {
+                    radio.cell = radio.cell.filter(|c| *c != cell);
+                }
+            }
+            LinkEvent::GoingDown { .. } | LinkEvent::Overlap { .. } => {}
+        }
     }
 }

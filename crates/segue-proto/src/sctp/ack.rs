@@ -64,7 +64,7 @@ impl Association {
             self.fast_recovery_exit = None;
         }
         self.open_windows(now, advanced);
-        if advanced && self.config.cwnd_credit == CwndCredit::AckPath {
+        if advanced && self.fast_recovery_exit.is_none() && self.config.cwnd_credit == CwndCredit::AckPath {
             self.credit_ack_path(from);
         }
         if self.paths.iter().any(|p| p.retired) {
@@ -292,8 +292,9 @@ impl Association {
         }
     }
 
-    /// `CwndCredit::AckPath`: the SACK came over a path that none of the data it acknowledges was sent on. The path is
-    /// the one, from the present source, to the address that the SACK came from.
+    /// `CwndCredit::AckPath`: the SACK advanced the cumulative TSN ack and came over a path that none of the data it
+    /// acknowledges was sent on: that path's cwnd opens by one segment if it is in slow start, full or not. The path is
+    /// the one, from the present source, to the address that the SACK came from. Not in fast recovery.
     fn credit_ack_path(&mut self, from: Ipv6Addr) {
         let Some(index) = self.destination_index(from) else {
             return;

@@ -1,7 +1,7 @@
 //! The peer's address changes: ASCONF received and answered (RFC 5061 sections 4.2, 4.3 and 5.2).
 
 use super::Event;
-use super::association::Association;
+use super::association::{Association, ControlPacket};
 use super::handshake::tlv;
 use super::path::MAX_DESTINATIONS;
 use crate::time::Instant;
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, ErrorCause};
 use segue_wire::{AsconfSerial, Tsn};
+use smallvec::SmallVec;
 
 const ADD_IP_ADDRESS: u16 = 0xc001;
 const DELETE_IP_ADDRESS: u16 = 0xc002;
@@ -33,8 +34,7 @@ impl AsconfAnswers {
 impl Association {
     /// Section 5.2: in serial order, each once; one that was answered is answered again from the cache. The answer goes
     /// to the address that the ASCONF came from (E5).
-    pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, to: Ipv6Addr, asconf: &Asconf) {
-        let _ = to;
+    pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, asconf: &Asconf) {
         let serial = asconf.serial_number;
         if serial == self.asconf_answers.last_serial {
             if let Some(answer) = self.asconf_answers.last_answer.clone() {
@@ -46,6 +46,7 @@ impl Association {
             self.counters.packets_refused += 1;
             return;
         }
+        let answer_goes_before = self.control.len();
         let mut responses = Vec::new();
         for parameter in &asconf.parameters {
             match self.apply_asconf(now, from, parameter) {
@@ -69,7 +70,14 @@ impl Association {
         };
         self.asconf_answers.last_serial = serial;
         self.asconf_answers.last_answer = Some(answer.clone());
-        self.queue_control(from, Chunk::AsconfAck(Box::new(answer)));
+        // before the heartbeat to an address just added, which its owner may use only once it has the answer
+        let answer = ControlPacket {
+            source: None,
+            destination: from,
+            verification_tag: self.peer_tag,
+            chunks: SmallVec::from_buf([Chunk::AsconfAck(Box::new(answer))]),
+        };
+        self.control.insert(answer_goes_before, answer);
     }
 
     /// With an error in the answer, what went before it is named as a success (section 4.2.5: only then is it needed).

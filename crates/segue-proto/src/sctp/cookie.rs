@@ -36,12 +36,12 @@ pub(super) struct Cookie {
 }
 
 /// Why a cookie was not accepted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum CookieError {
     /// Not signed by this endpoint, or changed on the way.
     Forged,
-    /// Older than its life; how much.
-    Stale(Duration),
+    /// Signed by this endpoint, but older than its life; how much.
+    Stale(Box<Cookie>, Duration),
 }
 
 impl Cookie {
@@ -88,7 +88,8 @@ impl Cookie {
         let cookie = Self::read(body).ok_or(CookieError::Forged)?;
         let age = now.since(cookie.created);
         if age > cookie.life {
-            return Err(CookieError::Stale(age - cookie.life));
+            let excess = age - cookie.life;
+            return Err(CookieError::Stale(Box::new(cookie), excess));
         }
         Ok(cookie)
     }
@@ -192,7 +193,7 @@ mod tests {
         let late = Instant::from_nanos(5) + Duration::from_secs(61);
         assert_eq!(
             Cookie::open(&sealed, &key, late),
-            Err(CookieError::Stale(Duration::from_secs(1)))
+            Err(CookieError::Stale(Box::new(cookie()), Duration::from_secs(1)))
         );
     }
 }

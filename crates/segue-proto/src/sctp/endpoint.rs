@@ -45,6 +45,8 @@ pub struct Endpoint {
     /// Associations touched since they were last drained.
     to_transmit: VecDeque<AssociationId>,
     to_notify: VecDeque<AssociationId>,
+    /// The earliest timer of all, as `Slot::deadline`.
+    deadline: Option<Option<Instant>>,
     counters: EndpointCounters,
 }
 
@@ -53,6 +55,16 @@ struct Slot {
     association: Box<Association>,
     queued_transmit: bool,
     queued_notify: bool,
+    /// Its earliest timer as last worked out; the outer `None` when it may have changed since.
+    deadline: Option<Option<Instant>>,
+}
+
+impl Slot {
+    fn deadline(&mut self) -> Option<Instant> {
+        *self
+            .deadline
+            .get_or_insert_with(|| self.association.poll_timeout())
+    }
 }
 
 /// Addresses and interface of a packet that arrived.
@@ -85,6 +97,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             to_transmit: VecDeque::new(),
             to_notify: VecDeque::new(),
+            deadline: None,
             counters: EndpointCounters::default(),
         }
     }
@@ -151,9 +164,10 @@ impl Endpoint {
     }
 
     /// Takes a packet that arrived over `interface`; anything but SCTP is ignored.
-    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
+    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
         let (from, to) = (packet.ip.source, packet.ip.destination);
-        let Payload::Sctp(sctp) = packet.payload else {
+        // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
+        let Payload::Sctp(sctp) = &mut packet.payload else {
             return;
         };
         if sctp.destination_port != self.port || sctp.chunks.is_empty() {
@@ -180,9 +194,9 @@ impl Endpoint {
         match &sctp.chunks[0] {
             Chunk::Init(init) => self.on_init(&arrived, init),
             Chunk::CookieEcho(_) => self.on_cookie_echo(&arrived, sctp),
-            _ => match self.find(&arrived, &sctp) {
+            _ => match self.find(&arrived, sctp) {
                 Some(index) => self.deliver(&arrived, index, sctp),
-                None => self.on_out_of_the_blue(&arrived, &sctp),
+                None => self.on_out_of_the_blue(&arrived, sctp),
             },
         }
     }
@@ -191,11 +205,7 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.reap();
         for index in 0..self.slots.len() {
-            if self.slots[index]
-                .association
-                .poll_timeout()
-                .is_some_and(|at| at <= now)
-            {
+            if self.slots[index].deadline().is_some_and(|at| at <= now) {
                 self.slots[index].association.handle_timeout(now);
                 self.touch(index);
             }
@@ -209,6 +219,9 @@ impl Endpoint {
         }
         while let Some(&id) = self.to_transmit.front() {
             if let Some(index) = self.slot_of(id) {
+                // sending starts timers
+                self.slots[index].deadline = None;
+                self.deadline = None;
                 if let Some(transmit) = self.slots[index].association.poll_transmit(now) {
                     return Some(transmit);
                 }
@@ -221,10 +234,10 @@ impl Endpoint {
 
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        self.slots
-            .iter()
-            .filter_map(|s| s.association.poll_timeout())
-            .min()
+        if self.deadline.is_none() {
+            self.deadline = Some(self.slots.iter_mut().filter_map(Slot::deadline).min());
+        }
+        self.deadline.flatten()
     }
 
     /// The next event. Poll until `None` after every other call. An association that has ended can be looked at until
@@ -266,6 +279,7 @@ impl Endpoint {
             association: Box::new(association),
             queued_transmit: false,
             queued_notify: false,
+            deadline: None,
         });
         self.touch(self.slots.len() - 1);
         id
@@ -273,6 +287,8 @@ impl Endpoint {
 
     fn touch(&mut self, index: usize) {
         let slot = &mut self.slots[index];
+        slot.deadline = None;
+        self.deadline = None;
         if !slot.queued_transmit {
             slot.queued_transmit = true;
             self.to_transmit.push_back(slot.id);
@@ -287,11 +303,12 @@ impl Endpoint {
     fn reap(&mut self) {
         if self.slots.iter().any(|s| s.association.is_done()) {
             self.slots.retain(|s| !s.association.is_done());
+            self.deadline = None;
             self.last_slot = 0;
         }
     }
 
-    fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: SctpPacket) {
+    fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
         self.slots[index]
             .association
             .handle_packet(arrived.now, arrived.from, arrived.to, sctp);
@@ -409,7 +426,7 @@ impl Endpoint {
     }
 
     /// Section 5.1, D and 5.2.4: the cookie comes back.
-    fn on_cookie_echo(&mut self, arrived: &Arrived, mut sctp: SctpPacket) {
+    fn on_cookie_echo(&mut self, arrived: &Arrived, sctp: &mut SctpPacket) {
         let Chunk::CookieEcho(bytes) = sctp.chunks.remove(0) else {
             return;
         };
@@ -419,8 +436,13 @@ impl Endpoint {
                 self.counters.refused += 1;
                 return;
             }
-            Err(CookieError::Stale(excess)) => {
-                self.on_stale_cookie(arrived, &bytes, excess);
+            // section 5.2.4, step 3: a cookie of the association that exists is good however old
+            Err(CookieError::Stale(cookie, _)) if self.is_of_existing(arrived, &cookie) => *cookie,
+            Err(CookieError::Stale(cookie, excess)) => {
+                self.counters.refused += 1;
+                let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
+                let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
+                self.answer(arrived, cookie.peer_tag, error);
                 return;
             }
         };
@@ -478,18 +500,12 @@ impl Endpoint {
         }
     }
 
-    fn on_stale_cookie(&mut self, arrived: &Arrived, bytes: &[u8], excess: Duration) {
-        self.counters.refused += 1;
-        // what it says is only late, not forged: its tag addresses the answer
-        let created_anew = Cookie::open(bytes, &self.cookie_key, Instant::ZERO);
-        if let Ok(cookie) = created_anew {
-            let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
-            self.answer(
-                arrived,
-                cookie.peer_tag,
-                Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]),
-            );
-        }
+    fn is_of_existing(&mut self, arrived: &Arrived, cookie: &Cookie) -> bool {
+        self.find_by(arrived.from, arrived.from_port)
+            .is_some_and(|index| {
+                let association = &self.slots[index].association;
+                (association.local_tag, association.peer_tag) == (cookie.local_tag, cookie.peer_tag)
+            })
     }
 
     /// Section 8.4.

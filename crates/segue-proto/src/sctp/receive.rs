@@ -17,15 +17,21 @@ struct DataSeen {
 
 impl Association {
     /// `from` and `to`: the addresses of the packet.
-    pub(super) fn handle_packet(&mut self, now: Instant, from: Ipv6Addr, to: Ipv6Addr, packet: SctpPacket) {
-        if self.state == State::Closed || !self.accepts_tag(&packet) {
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        packet: &mut SctpPacket,
+    ) {
+        if self.state == State::Closed || !self.accepts_tag(packet) {
             self.counters.packets_refused += 1;
             return;
         }
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
-        for chunk in packet.chunks {
-            if !self.handle_chunk(now, from, to, chunk, &mut data) || self.state == State::Closed {
+        for chunk in packet.chunks.drain(..) {
+            if !self.handle_chunk(now, from, chunk, &mut data) || self.state == State::Closed {
                 break;
             }
         }
@@ -56,14 +62,7 @@ impl Association {
     }
 
     /// Returns false if the rest of the packet is not to be looked at.
-    fn handle_chunk(
-        &mut self,
-        now: Instant,
-        from: Ipv6Addr,
-        to: Ipv6Addr,
-        chunk: Chunk,
-        data: &mut DataSeen,
-    ) -> bool {
+    fn handle_chunk(&mut self, now: Instant, from: Ipv6Addr, chunk: Chunk, data: &mut DataSeen) -> bool {
         match chunk {
             Chunk::Data(chunk) => return self.on_data(chunk, data),
             Chunk::Sack(sack) => {
@@ -94,7 +93,7 @@ impl Association {
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Asconf(asconf) => {
                 if self.is_up() {
-                    self.on_asconf(now, from, to, &asconf);
+                    self.on_asconf(now, from, &asconf);
                 }
             }
             Chunk::AsconfAck(ack) => {

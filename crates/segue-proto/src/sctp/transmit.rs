@@ -21,6 +21,7 @@ enum Plan {
 }
 
 impl Association {
+    #[inline]
     pub(super) fn poll_sack_or_data(&mut self, now: Instant) -> Option<Transmit> {
         let Some(plan) = self.plan(now) else {
             return self.sack_now.then(|| self.sack_packet());
@@ -230,6 +231,7 @@ impl Association {
         (self.config.mtu.saturating_sub(PACKET_HEADERS + 16) / 4) as usize
     }
 
+    #[inline]
     pub(super) fn transmit(
         &self,
         source: LocalAddress,
@@ -248,6 +250,7 @@ impl Association {
 }
 
 /// A packet from `ports.0` to `ports.1`.
+#[inline]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,

@@ -74,6 +74,8 @@ pub struct Net {
     /// With it every packet is emitted, changed by it, and parsed again; what does not parse is lost.
     pub corrupt: Option<Corrupt>,
     pub unparsed: u64,
+    /// Addresses of each host: its IP layer takes nothing else.
+    pub owned: [Vec<Ipv6Addr>; 2],
     in_flight: BTreeMap<(Instant, u64), (usize, InterfaceId, Packet)>,
     sequence: u64,
     pub log: Vec<Departure>,
@@ -105,6 +107,7 @@ impl Net {
             rule: Box::new(move |_| vec![delay]),
             corrupt: None,
             unparsed: 0,
+            owned: [A, B].map(|host| (1..=addresses[host]).map(|n| address(host, n)).collect()),
             in_flight: BTreeMap::new(),
             sequence: 0,
             log: Vec::new(),
@@ -241,8 +244,10 @@ impl Net {
         self.now = self.now.max(next);
         if arrival == Some(next) {
             let (_, (host, interface, packet)) = self.in_flight.pop_first().expect("arrival");
-            let now = self.now;
-            self.ends[host].handle_packet(now, interface, packet);
+            if self.owned[host].contains(&packet.ip.destination) {
+                let now = self.now;
+                self.ends[host].handle_packet(now, interface, packet);
+            }
         } else {
             for host in [A, B] {
                 if timers[host] == Some(next) {
@@ -299,4 +304,70 @@ pub fn names(packet: &SctpPacket) -> Vec<&'static str> {
             _ => "OTHER",
         })
         .collect()
+}
+
+impl Net {
+    /// A packet to `host` with the tag that it expects, from address `from` of the other host.
+    pub fn forge(&mut self, host: usize, from: Ipv6Addr, chunks: impl IntoIterator<Item = Chunk>) -> Packet {
+        let tag = self.tag_of(host);
+        self.forge_with_tag(host, from, tag, chunks)
+    }
+
+    pub fn forge_with_tag(
+        &self,
+        host: usize,
+        from: Ipv6Addr,
+        tag: u32,
+        chunks: impl IntoIterator<Item = Chunk>,
+    ) -> Packet {
+        Packet {
+            ip: segue_wire::Ipv6Header {
+                source: from,
+                destination: address(host, 1),
+                traffic_class: 0,
+                hop_limit: 64,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload: Payload::Sctp(SctpPacket {
+                source_port: PORT,
+                destination_port: PORT,
+                verification_tag: tag,
+                chunks: chunks.into_iter().collect(),
+            }),
+        }
+    }
+
+    /// The verification tag that packets to `host` carry, seen on the wire: the other end is made to say something.
+    pub fn tag_of(&mut self, host: usize) -> u32 {
+        let other = 1 - host;
+        let seen = |net: &Self| {
+            net.log
+                .iter()
+                .rev()
+                .find(|d| d.from == other && d.sctp().verification_tag != 0)
+                .map(|d| d.sctp().verification_tag)
+        };
+        if let Some(tag) = seen(self) {
+            return tag;
+        }
+        let id = self.ids[other].expect("no association");
+        let now = self.now;
+        self.ends[other]
+            .association_mut(id)
+            .expect("association")
+            .send(now, 0, 0, false, synthetic(0, 4))
+            .expect("send");
+        self.drain();
+        seen(self).expect("nothing seen")
+    }
+
+    /// When DATA with `tsn` left `host`, and to which address.
+    pub fn transmissions_of(&self, host: usize, tsn: segue_wire::Tsn) -> Vec<(Instant, Ipv6Addr)> {
+        self.log
+            .iter()
+            .filter(|d| d.from == host && d.data().any(|c| c.tsn == tsn))
+            .map(|d| (d.at, d.packet.ip.destination))
+            .collect()
+    }
 }

@@ -1,0 +1,318 @@
+//! The machines of the applications.
+
+use super::config::Kind;
+use super::connection::{Connection, SendRefused};
+use super::{AppEvent, Stats};
+use crate::time::{Duration, Instant};
+use segue_wire::Data;
+use std::collections::VecDeque;
+
+/// An application on one connection.
+///
+/// Its host calls it when the connection is established, readable, writable or gone, and at `poll_timeout`; it acts
+/// on the connection it is given then.
+#[derive(Debug)]
+pub struct Application {
+    machine: Machine,
+    outgoing: Outgoing,
+    stats: Stats,
+    connected: bool,
+    /// Everything was sent, and answered where there are answers.
+    finished: bool,
+    events: VecDeque<AppEvent>,
+}
+
+#[derive(Debug)]
+enum Machine {
+    Bulk,
+    Sink,
+    ConstantRate {
+        message: u64,
+        interval: Duration,
+        total: Option<u64>,
+        next: Option<Instant>,
+    },
+    Client(Client),
+    Server {
+        request: u64,
+        response: u64,
+    },
+}
+
+#[derive(Debug)]
+struct Client {
+    request: u64,
+    response: u64,
+    think: Duration,
+    left: Option<u64>,
+    /// When the next request is sent.
+    next: Option<Instant>,
+    /// When the current one was.
+    asked: Option<Instant>,
+}
+
+/// Bytes that wait for room in the send buffer.
+#[derive(Debug)]
+struct Outgoing {
+    /// Bytes to send; `None` for no end.
+    left: Option<u64>,
+    /// Bytes per message; `None` for what travels in one piece.
+    message: Option<u64>,
+}
+
+impl Application {
+    /// An application that is not connected yet.
+    #[must_use]
+    pub fn new(kind: &Kind) -> Self {
+        let bytes = |b: &crate::units::Bytes| b.bytes();
+        let mut outgoing = Outgoing {
+            left: Some(0),
+            message: None,
+        };
+        let machine = match kind {
+            Kind::Bulk { total, message } => {
+                outgoing = Outgoing {
+                    left: total.as_ref().map(bytes),
+                    message: message.as_ref().map(bytes),
+                };
+                Machine::Bulk
+            }
+            Kind::Sink => Machine::Sink,
+            Kind::ConstantRate { rate, message, total } => Machine::ConstantRate {
+                message: message.bytes(),
+                interval: rate.time_for(message.bytes()),
+                total: total.as_ref().map(bytes),
+                next: None,
+            },
+            Kind::RequestClient {
+                request,
+                response,
+                think,
+                count,
+            } => Machine::Client(Client {
+                request: request.bytes(),
+                response: response.bytes(),
+                think: *think,
+                left: *count,
+                next: None,
+                asked: None,
+            }),
+            Kind::RequestServer { request, response } => Machine::Server {
+                request: request.bytes(),
+                response: response.bytes(),
+            },
+        };
+        Self {
+            machine,
+            outgoing,
+            stats: Stats::default(),
+            connected: false,
+            finished: false,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The connection is established.
+    pub fn on_connected(&mut self, now: Instant, connection: &mut impl Connection) {
+        self.connected = true;
+        self.events.push_back(AppEvent::Connected);
+        match &mut self.machine {
+            Machine::ConstantRate { next, .. } => *next = Some(now),
+            Machine::Client(client) => client.next = Some(now),
+            _ => {}
+        }
+        self.on_timeout(now, connection);
+        self.outgoing.flush(now, connection, &mut self.stats);
+    }
+
+    /// Messages can be received: takes all there are.
+    pub fn on_readable(&mut self, now: Instant, connection: &mut impl Connection) {
+        while let Some(parts) = connection.recv() {
+            if self.stats.messages_received == 0 {
+                self.stats.first_received = Some(now);
+                self.events.push_back(AppEvent::FirstByte);
+            }
+            self.stats.last_received = Some(now);
+            self.stats.messages_received += 1;
+            let mut intact = true;
+            for part in &parts {
+                intact &= part.is_synthetic_at(self.stats.bytes_received);
+                self.stats.bytes_received += part.len() as u64;
+            }
+            self.stats.messages_corrupt += u64::from(!intact);
+            match &mut self.machine {
+                Machine::Client(client) => {
+                    let latency = client.on_received(now, &mut self.stats);
+                    self.events
+                        .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
+                }
+                Machine::Server { request, response } => {
+                    let asked = self.stats.bytes_received / *request;
+                    let answered = self.stats.responses;
+                    self.stats.responses = asked;
+                    self.outgoing.left = self.outgoing.left.map(|l| l + (asked - answered) * *response);
+                }
+                _ => {}
+            }
+        }
+        self.on_timeout(now, connection);
+        self.outgoing.flush(now, connection, &mut self.stats);
+    }
+
+    /// There is room in the send buffer again.
+    pub fn on_writable(&mut self, now: Instant, connection: &mut impl Connection) {
+        self.outgoing.flush(now, connection, &mut self.stats);
+    }
+
+    /// Everything sent so far has arrived.
+    pub fn on_dry(&mut self, now: Instant, connection: &mut impl Connection) {
+        self.outgoing.flush(now, connection, &mut self.stats);
+        if self.outgoing.left != Some(0) {
+            return;
+        }
+        let complete = match &self.machine {
+            Machine::Bulk => true,
+            Machine::ConstantRate { next, total, .. } => next.is_none() && total.is_some(),
+            _ => false,
+        };
+        if complete {
+            self.finish(now, connection);
+        }
+    }
+
+    /// The connection is gone.
+    pub fn on_closed(&mut self, _now: Instant) {
+        if core::mem::take(&mut self.connected) {
+            self.events.push_back(AppEvent::Disconnected);
+        }
+        match &mut self.machine {
+            Machine::ConstantRate { next, .. } => *next = None,
+            Machine::Client(client) => client.next = None,
+            _ => {}
+        }
+    }
+
+    /// Does what is due.
+    pub fn on_timeout(&mut self, now: Instant, connection: &mut impl Connection) {
+        match &mut self.machine {
+            Machine::ConstantRate {
+                message,
+                interval,
+                total,
+                next,
+            } => {
+                while let Some(at) = next.filter(|at| *at <= now) {
+                    let left = total.map_or(*message, |t| t - self.stats.bytes_sent);
+                    let len = left.min(*message);
+                    match send(now, connection, len, &mut self.stats) {
+                        Ok(()) => {}
+                        Err(SendRefused::Full) => self.stats.messages_skipped += 1,
+                        Err(SendRefused::Closed) => {
+                            *next = None;
+                            return;
+                        }
+                    }
+                    let finished = total.is_some_and(|t| t == self.stats.bytes_sent);
+                    *next = (!finished).then_some(at + *interval);
+                }
+            }
+            Machine::Client(client) => {
+                if client.next.take_if(|at| *at <= now).is_some() {
+                    client.asked = Some(now);
+                    client.left = client.left.map(|l| l.saturating_sub(1));
+                    self.outgoing.left = self.outgoing.left.map(|l| l + client.request);
+                    self.outgoing.flush(now, connection, &mut self.stats);
+                } else if client.is_finished() {
+                    self.finish(now, connection);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// When `on_timeout` must be called next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.machine {
+            Machine::ConstantRate { next, .. } => *next,
+            Machine::Client(client) => client.next,
+            _ => None,
+        }
+    }
+
+    /// The next event. Poll until `None` after every other call.
+    pub fn poll_event(&mut self) -> Option<AppEvent> {
+        self.events.pop_front()
+    }
+
+    fn finish(&mut self, now: Instant, connection: &mut impl Connection) {
+        if !core::mem::replace(&mut self.finished, true) {
+            self.events.push_back(AppEvent::TransferComplete {
+                bytes: self.stats.bytes_sent,
+            });
+            connection.close(now);
+        }
+    }
+}
+
+impl Client {
+    /// Counts the response if it is complete, and returns its latency.
+    fn on_received(&mut self, now: Instant, stats: &mut Stats) -> Option<Duration> {
+        if stats.bytes_received < (stats.responses + 1) * self.response {
+            return None;
+        }
+        let latency = now - self.asked.take()?;
+        stats.responses += 1;
+        stats.response_time += latency;
+        if self.left != Some(0) {
+            self.next = Some(now + self.think);
+        }
+        Some(latency)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.left == Some(0) && self.asked.is_none() && self.next.is_none()
+    }
+}
+
+impl Outgoing {
+    /// Sends as much as there is room for.
+    fn flush(&mut self, now: Instant, connection: &mut impl Connection, stats: &mut Stats) {
+        let size = self
+            .message
+            .unwrap_or_else(|| u64::from(connection.max_message()));
+        while self.left != Some(0) {
+            let len = self.left.map_or(size, |left| left.min(size));
+            match send(now, connection, len, stats) {
+                Ok(()) => self.left = self.left.map(|left| left - len),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Sends one message of the synthetic sequence.
+fn send(
+    now: Instant,
+    connection: &mut impl Connection,
+    len: u64,
+    stats: &mut Stats,
+) -> Result<(), SendRefused> {
+    let len = u32::try_from(len).map_err(|_| SendRefused::Closed)?;
+    connection.send(
+        now,
+        Data::Synthetic {
+            offset: stats.bytes_sent,
+            len,
+        },
+    )?;
+    stats.bytes_sent += u64::from(len);
+    stats.messages_sent += 1;
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! What an application sees of its transport.
+
+use crate::sctp::{Association, SendError};
+use crate::time::Instant;
+use segue_wire::Data;
+use smallvec::SmallVec;
+
+/// A connection that carries messages in order.
+pub trait Connection {
+    /// Hands over a message.
+    ///
+    /// # Errors
+    /// [`SendRefused`]: nothing was taken.
+    fn send(&mut self, now: Instant, data: Data) -> Result<(), SendRefused>;
+
+    /// Bytes of the largest message that travels in one piece.
+    fn max_message(&self) -> u32;
+
+    /// The next message received, in parts; makes room for more.
+    fn recv(&mut self) -> Option<SmallVec<[Data; 1]>>;
+
+    /// Closes once everything sent has arrived.
+    fn close(&mut self, now: Instant);
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendRefused {
+    /// The send buffer is full; the application will be told when there is room.
+    Full,
+    /// The connection takes no more messages.
+    Closed,
+}
+
+impl Connection for Association {
+    fn send(&mut self, now: Instant, data: Data) -> Result<(), SendRefused> {
+        Self::send(self, now, STREAM, PAYLOAD_PROTOCOL_ID, false, data).map_err(|error| match error {
+            SendError::BufferFull => SendRefused::Full,
+            _ => SendRefused::Closed,
+        })
+    }
+
+    fn max_message(&self) -> u32 {
+        self.max_message_in_one_chunk()
+    }
+
+    fn recv(&mut self) -> Option<SmallVec<[Data; 1]>> {
+        Self::recv(self).map(|message| message.parts)
+    }
+
+    fn close(&mut self, now: Instant) {
+        self.shutdown(now);
+    }
+}
+
+/// All data of an application goes over one ordered stream.
+const STREAM: u16 = 0;
+/// Unspecified by the upper layer (RFC 9260 section 3.3.1).
+const PAYLOAD_PROTOCOL_ID: u32 = 0;

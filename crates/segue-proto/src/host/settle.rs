@@ -1,0 +1,305 @@
+//! How the parts of a host pass events to each other.
+
+use super::{Connecting, Host, HostEvent, Running};
+use crate::address::AddressEvent;
+use crate::app::Application;
+use crate::contract::LocalAddress;
+use crate::sctp::{AddressRequest, Association, AssociationId, Event};
+use crate::sigma::Command;
+use crate::time::{Duration, Instant};
+
+/// Rounds in which the parts must come to rest. A handover takes two or three.
+const MAX_ROUNDS: usize = 64;
+
+impl Host {
+    /// Passes events and commands between the parts until there are none. Whether there were any.
+    pub(super) fn settle(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        for _ in 0..MAX_ROUNDS {
+            let mut moved = false;
+            while let Some((id, event)) = self.endpoint.poll_event() {
+                moved = true;
+                self.on_sctp(now, id, event);
+            }
+            if self.dirty {
+                self.dirty = false;
+                moved |= self.settle_slow(now);
+                self.update_slow_timeout();
+            }
+            if !moved {
+                return any;
+            }
+            any = true;
+        }
+        debug_assert!(false, "the parts of a host do not come to rest");
+        self.counters.restless += 1;
+        any
+    }
+
+    /// One round of everything but SCTP's own events.
+    fn settle_slow(&mut self, now: Instant) -> bool {
+        let mut moved = false;
+        for index in 0..self.interfaces.len() {
+            while let Some(event) = self.interfaces[index]
+                .acquisition
+                .as_mut()
+                .and_then(|a| a.poll_event())
+            {
+                moved = true;
+                self.on_address(now, event);
+            }
+            if let Some(acquisition) = &mut self.interfaces[index].acquisition {
+                while let Some(transmit) = acquisition.poll_transmit(now) {
+                    self.transmits.push_back(transmit);
+                }
+            }
+        }
+        while let Some(command) = self.sigma.as_mut().and_then(|s| s.poll_command()) {
+            moved = true;
+            self.carry_out(now, command);
+        }
+        while let Some(event) = self.sigma.as_mut().and_then(|s| s.poll_event()) {
+            self.events.push_back(HostEvent::Sigma(event));
+        }
+        moved |= self.connect_what_is_due(now);
+        self.dirty |= moved;
+        moved
+    }
+
+    pub(super) fn update_slow_timeout(&mut self) {
+        let acquisitions = self
+            .interfaces
+            .iter()
+            .filter_map(|i| i.acquisition.as_ref().and_then(|a| a.poll_timeout()));
+        let starts = self.applications.iter().filter_map(|a| match &a.connection {
+            // Without an address there is nothing to be done at the start time: the address will come as an event.
+            Connecting::At { start, .. } if !self.addresses.is_empty() => Some(*start),
+            _ => None,
+        });
+        let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
+        self.slow_timeout = acquisitions.chain(starts).chain(sigma).min();
+    }
+
+    /// Makes an address usable.
+    pub(super) fn address_ready(&mut self, local: LocalAddress) {
+        if !self.has_address(local.address) {
+            self.addresses.push(local);
+        }
+        self.endpoint.add_local_address(local);
+        self.events.push_back(HostEvent::AddressReady(local));
+    }
+
+    /// Has an application act on its association.
+    pub(super) fn with_application(
+        &mut self,
+        index: usize,
+        act: impl FnOnce(&mut Application, &mut Association),
+    ) {
+        let Some(Running {
+            application,
+            connection: Connecting::With(id),
+        }) = self.applications.get_mut(index)
+        else {
+            return;
+        };
+        if let Some(association) = self.endpoint.association_mut(*id) {
+            act(application, association);
+        }
+        self.tell_of_application(index);
+    }
+
+    fn tell_of_application(&mut self, index: usize) {
+        while let Some(event) = self.applications[index].application.poll_event() {
+            self.events.push_back(HostEvent::App {
+                application: index,
+                event,
+            });
+        }
+    }
+
+    fn application_of(&self, id: AssociationId) -> Option<usize> {
+        self.applications
+            .iter()
+            .position(|a| matches!(a.connection, Connecting::With(own) if own == id))
+    }
+
+    fn on_sctp(&mut self, now: Instant, id: AssociationId, event: Event) {
+        match event {
+            Event::Readable => {
+                if let Some(index) = self.application_of(id) {
+                    self.with_application(index, |app, association| app.on_readable(now, association));
+                }
+                return;
+            }
+            Event::Writable => {
+                if let Some(index) = self.application_of(id) {
+                    self.with_application(index, |app, association| app.on_writable(now, association));
+                }
+                return;
+            }
+            Event::SendersDry => {
+                if let Some(index) = self.application_of(id) {
+                    self.with_application(index, |app, association| app.on_dry(now, association));
+                }
+                return;
+            }
+            Event::Connected => self.on_connected(now, id),
+            Event::AsconfAnswered { ref results, .. } => {
+                if self.sigma_association == Some(id)
+                    && let Some(sigma) = &mut self.sigma
+                {
+                    self.dirty = true;
+                    for result in results {
+                        sigma.handle_answer(now, result.request, result.outcome.is_ok());
+                    }
+                }
+            }
+            Event::Closed | Event::Lost | Event::Aborted { .. } => self.on_gone(now, id),
+            _ => {}
+        }
+        self.events.push_back(HostEvent::Sctp(id, event));
+    }
+
+    fn on_connected(&mut self, now: Instant, id: AssociationId) {
+        let index = match self.application_of(id) {
+            Some(index) => Some(index),
+            None => self.accept(id),
+        };
+        if self.sigma.is_some() && self.sigma_association.is_none() {
+            self.sigma_association = Some(id);
+            self.dirty = true;
+            if let (Some(sigma), Some(association)) = (&mut self.sigma, self.endpoint.association(id)) {
+                let route = association.route().address;
+                sigma.handle_established(now, association.local_addresses(), route);
+            }
+        }
+        match index {
+            Some(index) => {
+                self.with_application(index, |app, association| app.on_connected(now, association));
+            }
+            None => self.counters.without_application += 1,
+        }
+    }
+
+    /// The listening application takes the association: its first one itself, for the others there are new ones.
+    fn accept(&mut self, id: AssociationId) -> Option<usize> {
+        let (number, kind) = self.listener.as_ref()?;
+        let first = &mut self.applications[*number];
+        if matches!(first.connection, Connecting::Listening) {
+            first.connection = Connecting::With(id);
+            return Some(*number);
+        }
+        let application = Application::new(kind);
+        self.applications.push(Running {
+            application,
+            connection: Connecting::With(id),
+        });
+        Some(self.applications.len() - 1)
+    }
+
+    fn on_gone(&mut self, now: Instant, id: AssociationId) {
+        if let Some(index) = self.application_of(id) {
+            // What arrived before the end is still there to be read.
+            self.with_application(index, |app, association| app.on_readable(now, association));
+            let running = &mut self.applications[index];
+            running.connection = Connecting::Over;
+            running.application.on_closed(now);
+            self.tell_of_application(index);
+        }
+        if self.sigma_association == Some(id) {
+            self.sigma_association = None;
+            self.dirty = true;
+            if let Some(sigma) = &mut self.sigma {
+                sigma.handle_closed(now);
+            }
+        }
+    }
+
+    fn on_address(&mut self, now: Instant, event: AddressEvent) {
+        match event {
+            AddressEvent::Ready(local) => {
+                self.address_ready(local);
+                if let Some(sigma) = &mut self.sigma {
+                    sigma.handle_address_ready(now, local);
+                }
+            }
+            AddressEvent::Lost(local) => {
+                self.addresses.retain(|l| l.address != local.address);
+                self.endpoint.remove_local_address(local.address);
+                self.events.push_back(HostEvent::AddressLost(local));
+                if let Some(sigma) = &mut self.sigma {
+                    sigma.handle_address_lost(now, local.address);
+                }
+            }
+            AddressEvent::Refused(local) => self.events.push_back(HostEvent::AddressRefused(local)),
+            AddressEvent::RouterHeard { .. } | AddressEvent::Deprecated(_) => {}
+        }
+    }
+
+    fn connect_what_is_due(&mut self, now: Instant) -> bool {
+        let mut moved = false;
+        for running in &mut self.applications {
+            let Connecting::At { start, peer, port } = &running.connection else {
+                continue;
+            };
+            if *start > now {
+                continue;
+            }
+            if let Some(id) = self.endpoint.connect(now, peer, *port) {
+                running.connection = Connecting::With(id);
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Carries out a command of SIGMA.
+    fn carry_out(&mut self, now: Instant, command: Command) {
+        let association = self
+            .sigma_association
+            .and_then(|id| self.endpoint.association_mut(id));
+        let request = match command {
+            Command::StartAttach { interface, cell } => {
+                self.events.push_back(HostEvent::Attach { interface, cell });
+                return;
+            }
+            Command::UpdateLocation { address } => {
+                self.events.push_back(HostEvent::UpdateLocation(address));
+                return;
+            }
+            Command::SetRoute { address } => {
+                let taken = association.is_some_and(|a| a.set_route(now, address).is_ok());
+                self.counters.commands_refused += u64::from(!taken);
+                return;
+            }
+            Command::AddAddress(local) => AddressRequest::Add(local.address),
+            Command::SetPrimary { address } => AddressRequest::SetPrimary(address),
+            Command::DeleteAddress { address } => AddressRequest::Delete(address),
+        };
+        let taken = association.is_some_and(|association| {
+            match command {
+                Command::AddAddress(local) => association.add_address(now, local),
+                Command::SetPrimary { address } => association.request_set_primary(now, address),
+                Command::DeleteAddress { address } => association.delete_address(now, address),
+                _ => Ok(()),
+            }
+            .is_ok()
+        });
+        let t4_rto = self.t4_rto();
+        let Some(sigma) = &mut self.sigma else { return };
+        if taken {
+            sigma.handle_asconf_sent(now, t4_rto);
+        } else {
+            self.counters.commands_refused += 1;
+            sigma.handle_answer(now, request, false);
+        }
+    }
+
+    /// T4-RTO of an ASCONF sent now: the RTO of the path it takes (RFC 5061 section 5.1, A4).
+    fn t4_rto(&self) -> Duration {
+        self.sigma_association
+            .and_then(|id| self.endpoint.association(id))
+            .and_then(|association| association.paths().find(|p| p.primary).map(|p| p.rto))
+            .unwrap_or(Duration::from_secs(1))
+    }
+}

@@ -1,0 +1,501 @@
+//! Dynamic address reconfiguration (RFC 5061).
+
+mod common;
+
+use common::*;
+use segue_proto::Duration;
+use segue_proto::sctp::{AddressError, AddressRequest, Config, Event, PathState, Profile};
+use segue_wire::AsconfSerial;
+use segue_wire::sctp::{Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, ErrorCause};
+use std::net::Ipv6Addr;
+
+fn add(net: &mut Net, n: u16) {
+    net.owned[B].push(address(B, n));
+    net.command(B, |b, now| b.add_address(now, local(B, n))).unwrap();
+}
+
+fn state_at_a(net: &Net, n: u16) -> Option<PathState> {
+    net.association(A)
+        .paths()
+        .find(|p| p.destination == address(B, n))
+        .map(|p| p.state)
+}
+
+fn answered(net: &Net) -> Vec<(AddressRequest, bool)> {
+    net.events[B]
+        .iter()
+        .filter_map(|(_, e)| match e {
+            Event::AsconfAnswered { results, .. } => Some(results),
+            _ => None,
+        })
+        .flatten()
+        .map(|r| (r.request, r.outcome.is_ok()))
+        .collect()
+}
+
+/// An ASCONF to A as B would send it next, with these requests, from `from`; gives the answer.
+fn ask(
+    net: &mut Net,
+    from: Ipv6Addr,
+    serial: AsconfSerial,
+    parameters: Vec<AsconfParameter>,
+) -> Option<AsconfAck> {
+    let asconf = Asconf {
+        serial_number: serial,
+        address: address(B, 1),
+        parameters,
+    };
+    let packet = net.forge(A, from, [Chunk::Asconf(Box::new(asconf))]);
+    net.log.clear();
+    net.inject(A, packet);
+    net.log.iter().find_map(|d| match &d.sctp().chunks[0] {
+        Chunk::AsconfAck(ack) => Some((**ack).clone()),
+        _ => None,
+    })
+}
+
+/// The serial number that B's first ASCONF would have: its initial TSN.
+fn first_serial(net: &mut Net) -> AsconfSerial {
+    net.send(B, 0, synthetic(0, 4));
+    let tsn = net
+        .log
+        .iter()
+        .find(|d| d.from == B)
+        .unwrap()
+        .data()
+        .next()
+        .unwrap()
+        .tsn;
+    net.run_for(ms(300));
+    AsconfSerial(tsn.0)
+}
+
+#[test]
+fn added_address_is_confirmed_by_a_heartbeat_then_made_primary_then_the_old_one_deleted() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    add(&mut net, 2);
+    assert!(net.association(B).asconf_outstanding());
+    net.run_for(ms(100));
+    assert_eq!(
+        net.trace(),
+        ["B ASCONF", "A ASCONF-ACK", "A HEARTBEAT", "B HEARTBEAT-ACK"]
+    );
+    assert_eq!(net.log[2].packet.ip.destination, address(B, 2));
+    assert_eq!(state_at_a(&net, 2), Some(PathState::Active));
+    let events: Vec<_> = net.events[A].iter().map(|e| e.1.clone()).collect();
+    assert_eq!(
+        events,
+        [
+            Event::PeerAddressAdded(address(B, 2)),
+            Event::PeerAddressConfirmed(address(B, 2)),
+            Event::PathStateChanged {
+                address: address(B, 2),
+                state: PathState::Active
+            },
+        ]
+    );
+    net.command(B, |b, now| b.request_set_primary(now, address(B, 2)))
+        .unwrap();
+    net.run_for(ms(100));
+    assert!(net.has_event(A, &Event::PrimaryChanged(address(B, 2))));
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
+        .unwrap();
+    net.run_for(ms(100));
+    assert!(net.has_event(A, &Event::PeerAddressDeleted(address(B, 1))));
+    assert_eq!(state_at_a(&net, 1), None);
+    assert_eq!(
+        net.association(B)
+            .local_addresses()
+            .map(|l| l.address)
+            .collect::<Vec<_>>(),
+        [address(B, 2)]
+    );
+    assert_eq!(
+        answered(&net),
+        [
+            (AddressRequest::Add(address(B, 2)), true),
+            (AddressRequest::SetPrimary(address(B, 2)), true),
+            (AddressRequest::Delete(address(B, 1)), true),
+        ]
+    );
+    net.log.clear();
+    net.send(A, 0, synthetic(0, 100));
+    net.send(B, 0, synthetic(0, 100));
+    assert_eq!(net.log[0].packet.ip.destination, address(B, 2));
+    assert_eq!(net.log[1].packet.ip.source, address(B, 2));
+}
+
+#[test]
+fn no_data_goes_to_an_unconfirmed_primary() {
+    // RFC 9260 section 5.4; B's new address does not work yet
+    for (profile, expected) in [
+        (Profile::Rfc9260, 1),
+        (Profile::Rfc4960, 1),
+        (Profile::Rfc2960, 2),
+    ] {
+        let mut net = Net::established(Config::new(profile), [1, 1]);
+        net.rule = Box::new(|d| {
+            if d.packet.ip.destination == address(B, 2) {
+                vec![]
+            } else {
+                vec![ms(10)]
+            }
+        });
+        add(&mut net, 2);
+        net.command(B, |b, now| b.request_set_primary(now, address(B, 2)))
+            .unwrap();
+        net.run_for(ms(200));
+        assert_eq!(net.association(A).primary_path(), address(B, 2));
+        net.log.clear();
+        net.send(A, 0, synthetic(0, 100));
+        assert_eq!(
+            net.log[0].packet.ip.destination,
+            address(B, expected),
+            "{profile:?}"
+        );
+    }
+}
+
+#[test]
+fn an_unconfirmed_address_is_probed_every_rto_and_its_silence_does_not_end_the_association() {
+    // RFC 9260 section 5.4
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.rule = Box::new(|d| {
+        if d.packet.ip.destination == address(B, 2) {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    let start = net.now;
+    add(&mut net, 2);
+    net.run_for(Duration::from_secs(20));
+    let probes: Vec<_> = net
+        .log
+        .iter()
+        .filter(|d| d.packet.ip.destination == address(B, 2))
+        .map(|d| (d.at - start).as_millis() - 10)
+        .collect();
+    assert_eq!(probes, [0, 1000, 3000, 7000, 15_000]);
+    net.run_for(Duration::from_secs(2000));
+    assert!(net.association(A).is_established());
+    assert_eq!(state_at_a(&net, 2), Some(PathState::Unconfirmed));
+}
+
+#[test]
+fn an_address_being_added_is_a_source_for_asconf_only() {
+    // RFC 5061 section 5.3, F1
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let mut lost = 1;
+    net.rule = Box::new(move |d| {
+        if names(d.sctp()) == ["ASCONF-ACK"] && lost > 0 {
+            lost -= 1;
+            return vec![];
+        }
+        vec![ms(10)]
+    });
+    net.log.clear();
+    add(&mut net, 2);
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.send(B, 0, synthetic(0, 100));
+    net.run_for(ms(100));
+    let sources = |net: &Net, name: &str| {
+        net.log
+            .iter()
+            .filter(|d| d.from == B && names(d.sctp())[0] == name)
+            .map(|d| d.packet.ip.source.segments()[3])
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sources(&net, "DATA"), [1]);
+    // the retransmission comes from the new route; A finds the association by the address in the chunk
+    net.run_for(Duration::from_secs(2));
+    assert_eq!(sources(&net, "ASCONF"), [1, 2]);
+    assert_eq!(answered(&net), [(AddressRequest::Add(address(B, 2)), true)]);
+    net.log.clear();
+    net.send(B, 0, synthetic(0, 100));
+    assert_eq!(net.log[0].packet.ip.source, address(B, 2));
+}
+
+#[test]
+fn asconf_from_an_unknown_source_is_found_by_its_address_parameter() {
+    // RFC 5061 section 4.1.1; the old path is gone before the new address is known
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.rule = Box::new(|d| {
+        let dead = address(B, 1);
+        if d.packet.ip.source == dead || d.packet.ip.destination == dead {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    net.owned[B].push(address(B, 2));
+    net.command(B, |b, now| {
+        b.add_address(now, local(B, 2)).unwrap();
+        b.set_route(now, address(B, 2)).unwrap();
+    });
+    net.run_for(Duration::from_secs(2));
+    assert_eq!(answered(&net), [(AddressRequest::Add(address(B, 2)), true)]);
+    assert_eq!(state_at_a(&net, 2), Some(PathState::Active));
+}
+
+#[test]
+fn one_asconf_is_outstanding_and_the_rest_waits_for_its_answer() {
+    // RFC 5061 section 5.1, C4
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.rule = Box::new(|_| vec![]);
+    for n in 2..5 {
+        add(&mut net, n);
+    }
+    assert_eq!(net.trace(), ["B ASCONF"]);
+    net.rule = Box::new(|_| vec![ms(10)]);
+    net.run_for(Duration::from_secs(3));
+    let asconfs: Vec<_> = net
+        .log
+        .iter()
+        .filter_map(|d| match &d.sctp().chunks[0] {
+            Chunk::Asconf(a) => Some((a.serial_number, a.parameters.len())),
+            _ => None,
+        })
+        .collect();
+    let first = asconfs[0].0;
+    assert_eq!(asconfs, [(first, 1), (first, 1), (first.next(), 2)]);
+    assert_eq!(answered(&net).len(), 3);
+}
+
+#[test]
+fn t4_doubles_and_the_association_is_lost_when_nobody_answers() {
+    // RFC 5061 section 5.1, B1 to B5
+    let mut net = Net::established(
+        Config {
+            association_max_retrans: 3,
+            ..Config::default()
+        },
+        [1, 1],
+    );
+    net.rule = Box::new(|_| vec![]);
+    let start = net.now;
+    add(&mut net, 2);
+    net.run_for(Duration::from_secs(60));
+    let times: Vec<_> = net
+        .log
+        .iter()
+        .filter(|d| names(d.sctp()) == ["ASCONF"])
+        .map(|d| (d.at - start).as_millis() / 1000)
+        .collect();
+    assert_eq!(times, [0, 1, 3, 7]);
+    assert!(net.has_event(B, &Event::Lost));
+}
+
+#[test]
+fn duplicate_asconf_is_answered_from_the_cache_and_not_applied_again() {
+    // RFC 5061 section 5.2, E2
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let serial = first_serial(&mut net);
+    let request = vec![AsconfParameter::AddIpAddress {
+        correlation_id: 7,
+        address: address(B, 9),
+    }];
+    let first = ask(&mut net, address(B, 1), serial, request.clone()).unwrap();
+    assert_eq!(
+        first,
+        AsconfAck {
+            serial_number: serial,
+            responses: vec![]
+        }
+    );
+    net.events[A].clear();
+    assert_eq!(ask(&mut net, address(B, 1), serial, request.clone()), Some(first));
+    assert!(net.events[A].is_empty());
+    // one that is neither the next nor the last is dropped
+    assert_eq!(ask(&mut net, address(B, 1), serial.add(5), request.clone()), None);
+    assert_eq!(ask(&mut net, address(B, 1), serial.previous(), request), None);
+}
+
+fn refusal(ack: Option<AsconfAck>) -> Vec<ErrorCause> {
+    match ack.unwrap().responses.pop() {
+        Some(AsconfResponse::ErrorCauseIndication { causes, .. }) => causes,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn asconf_delete_of_last_address_is_refused() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let serial = first_serial(&mut net);
+    let delete = vec![AsconfParameter::DeleteIpAddress {
+        correlation_id: 1,
+        address: address(B, 1),
+    }];
+    let causes = refusal(ask(&mut net, address(B, 1), serial, delete));
+    let [ErrorCause::DeleteLastRemainingAddress(whole)] = &causes[..] else {
+        panic!("{causes:?}")
+    };
+    assert_eq!(whole[..8], [0xc0, 0x02, 0, 28, 0, 0, 0, 1]);
+    assert_eq!(whole[12..], address(B, 1).octets());
+    assert_eq!(
+        net.command(B, |b, now| b.delete_address(now, address(B, 1))),
+        Err(AddressError::LastAddress),
+        "our own side refuses it too"
+    );
+}
+
+#[test]
+fn asconf_delete_of_its_source_address_is_refused() {
+    let mut net = Net::established(Config::default(), [1, 2]);
+    let serial = first_serial(&mut net);
+    let delete = vec![AsconfParameter::DeleteIpAddress {
+        correlation_id: 1,
+        address: address(B, 1),
+    }];
+    let causes = refusal(ask(&mut net, address(B, 1), serial, delete.clone()));
+    assert!(
+        matches!(causes[..], [ErrorCause::DeleteSourceAddress(_)]),
+        "{causes:?}"
+    );
+    assert_eq!(
+        ask(&mut net, address(B, 2), serial.next(), delete)
+            .unwrap()
+            .responses,
+        []
+    );
+}
+
+#[test]
+fn a_request_after_a_refused_one_is_not_processed_and_one_before_is_named() {
+    // RFC 5061 section 5.2
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let serial = first_serial(&mut net);
+    let requests = vec![
+        AsconfParameter::AddIpAddress {
+            correlation_id: 1,
+            address: address(B, 2),
+        },
+        AsconfParameter::SetPrimaryAddress {
+            correlation_id: 2,
+            address: address(B, 77),
+        },
+        AsconfParameter::AddIpAddress {
+            correlation_id: 3,
+            address: address(B, 3),
+        },
+    ];
+    let ack = ask(&mut net, address(B, 1), serial, requests).unwrap();
+    assert_eq!(
+        ack.responses[0],
+        AsconfResponse::SuccessIndication { correlation_id: 1 }
+    );
+    assert!(matches!(
+        ack.responses[1],
+        AsconfResponse::ErrorCauseIndication {
+            correlation_id: 2,
+            ..
+        }
+    ));
+    assert_eq!(ack.responses.len(), 2);
+    assert!(state_at_a(&net, 2).is_some() && state_at_a(&net, 3).is_none());
+}
+
+#[test]
+fn wildcard_address_stands_for_the_source_or_for_all_but_it() {
+    let mut net = Net::established(Config::default(), [1, 2]);
+    let serial = first_serial(&mut net);
+    let any = Ipv6Addr::UNSPECIFIED;
+    let add = vec![AsconfParameter::AddIpAddress {
+        correlation_id: 1,
+        address: any,
+    }];
+    assert!(
+        ask(&mut net, address(B, 5), serial, add)
+            .unwrap()
+            .responses
+            .is_empty()
+    );
+    assert_eq!(state_at_a(&net, 5), Some(PathState::Unconfirmed));
+    let delete = vec![AsconfParameter::DeleteIpAddress {
+        correlation_id: 2,
+        address: any,
+    }];
+    assert!(
+        ask(&mut net, address(B, 2), serial.next(), delete)
+            .unwrap()
+            .responses
+            .is_empty()
+    );
+    assert_eq!(
+        net.association(A)
+            .paths()
+            .map(|p| p.destination)
+            .collect::<Vec<_>>(),
+        [address(B, 2)]
+    );
+    assert_eq!(net.association(A).primary_path(), address(B, 2));
+}
+
+#[test]
+fn deleting_an_address_moves_its_outstanding_data_at_once_without_a_penalty() {
+    let mut net = Net::established(
+        Config {
+            max_burst: None,
+            ..Config::default()
+        },
+        [1, 2],
+    );
+    net.rule = Box::new(|d| {
+        if d.packet.ip.destination == address(B, 1) {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    for i in 0..3 {
+        net.send(A, 0, synthetic(i * 1000, 1000));
+    }
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
+        .unwrap();
+    let cwnd = net
+        .association(A)
+        .paths()
+        .find(|p| p.destination == address(B, 2))
+        .unwrap()
+        .cwnd;
+    let asked = net.now;
+    net.run_for(ms(25));
+    assert_eq!(net.messages[B].len(), 3);
+    let data: Vec<_> = net
+        .log
+        .iter()
+        .filter(|d| d.from == A && d.at > asked && d.data().next().is_some())
+        .collect();
+    assert!(
+        data.iter()
+            .all(|d| d.at == asked + ms(10) && d.packet.ip.destination == address(B, 2))
+    );
+    assert_eq!(data.len(), 3);
+    let after = net
+        .association(A)
+        .paths()
+        .find(|p| p.destination == address(B, 2))
+        .unwrap();
+    assert!(after.cwnd >= cwnd);
+    assert_eq!(net.association(A).counters().t3_expiries, 0);
+}
+
+#[test]
+fn an_answer_to_nothing_aborts() {
+    // RFC 5061 section 5.1: association aborted due to illegal ASCONF-ACK
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let ack = AsconfAck {
+        serial_number: first_serial(&mut net).add(1000),
+        responses: vec![],
+    };
+    let packet = net.forge(A, address(B, 1), [Chunk::AsconfAck(Box::new(ack))]);
+    net.inject(A, packet);
+    assert!(net.has_event(
+        A,
+        &Event::Aborted {
+            causes: vec![ErrorCause::IllegalAsconfAck]
+        }
+    ));
+}
