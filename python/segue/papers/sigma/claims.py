@@ -120,8 +120,9 @@ def s4(standard: trace.TraceFacts, ack_path: trace.TraceFacts) -> Claim:
         f'"ack-path" and a SACK per packet {_windows(ack_path)}',
         lossless and paper_windows,
         f"Criterion: no loss ({_met(lossless)}); 3 and 6 with the paper's rule as a named option "
-        f"({_met(paper_windows)}). RFC 9260 section 7.2.1 credits the path that the data took, so the RFC starts "
-        "the new path with its initial cwnd; the paper's additional MTU comes from a SACK that arrived over the new path.",
+        f"({_met(paper_windows)}). RFC 9260 section 7.2.1 credits the path that the data took, so it "
+        "starts the new path with its initial cwnd; the paper's additional MTU comes from a SACK that arrived over the "
+        "new path.",
     )
 
 
