@@ -77,9 +77,9 @@ class Run:
     def packets(self) -> pl.DataFrame:
         """A row per packet event at a host and chunk, and per drop anywhere.
 
-        `time_ns`, `node`, `action` ("sent", "received", "dropped"), `cause` of a drop, `interface`, `packet_id`, `source`,
-        `destination`, `kind` (chunk or message), `tsn` (of DATA; cumulative ack of SACK), `length_bytes` of the IPv6
-        packet, `retransmission`.
+        `time_ns`, `node`, `action` ("sent", "received", "dropped"), `cause` of a drop, `interface`, `packet_id`,
+        `source`, `destination`, `kind` (chunk or message), `tsn` (of DATA; cumulative ack of SACK),
+        `length_bytes` of the IPv6 packet, `retransmission`.
         """
         return self._frame("packets")
 

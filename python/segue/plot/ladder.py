@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from segue.plot import style
 
-STEP_COLOURS = (style.MUTED, style.SKY, style.GREEN, style.ORANGE, style.PURPLE, style.VERMILION)
+STEP_COLOURS = (style.MUTED, style.SKY, style.GREEN, style.ORANGE, style.PURPLE, style.BLUE)
 STEP_NAMES = (
     "link and others",
     "1 obtain address",
@@ -97,7 +97,14 @@ def signalling_ladder(
         axes.plot([], [], "s", color=STEP_COLOURS[step], label=STEP_NAMES[step])
     axes.set(xlim=(-1.15, right + 2.1), ylim=(len(rows) + 0.2, -1.6))
     if shown:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, handletextpad=0.2)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=3,
+            handletextpad=0.2,
+            frameon=False,
+            fontsize=style.LEGEND_SIZE,
+        )
     if hidden:
         axes.annotate(f"{hidden} more not shown", (0, len(rows)), fontsize=8, color=style.MUTED, va="center")
     return figure

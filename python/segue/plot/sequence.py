@@ -147,7 +147,7 @@ def segment_sequence(
         xlim=(start_s, end_s),
         ylim=(-3, MODULUS + 2),
     )
-    style.legend_below(axes, columns=3)
+    style.legend_below(figure, axes)
     return figure
 
 

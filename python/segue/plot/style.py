@@ -32,6 +32,10 @@ ORDERED = ("#35204f", "#3a6a9c", "#2c9c86", "#b3c52b")
 SERIES_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 DPI = 130
+LEGEND_SIZE = 8.6
+LETTER_INCHES = 0.064
+"""Width of a letter of a legend, on average."""
+LEGEND_HANDLE_INCHES = 0.55
 
 _RC: Any = {
     "figure.dpi": DPI,
@@ -48,8 +52,6 @@ _RC: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
     "text.color": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 8.8,
     "lines.linewidth": 1.6,
     # The same figure gives the same bytes.
     "svg.hashsalt": "segue",
@@ -125,6 +127,19 @@ def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level
     )
 
 
-def legend_below(axes: Axes, *, columns: int = 4) -> None:
-    """The legend below the axes, where it covers no data."""
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns, handletextpad=0.5, columnspacing=1.4)
+def legend_below(figure: Figure, axes: Axes) -> None:
+    """The legend below the axes, where it covers no data, in as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
+    columns = int((figure.get_figwidth() - 0.2) / (LEGEND_HANDLE_INCHES + LETTER_INCHES * max(map(len, labels))))
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=min(max(columns, 1), len(labels)),
+        frameon=False,
+        fontsize=LEGEND_SIZE,
+        handletextpad=0.5,
+        columnspacing=1.2,
+    )

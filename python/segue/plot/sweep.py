@@ -66,8 +66,7 @@ def curves(
             axes.set_ylim(*panel.limits)
         elif _least(summary, scale) >= 0:
             axes.set_ylim(bottom=0)
-    handles, labels = all_axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), fontsize=8.8)
+    style.legend_below(figure, all_axes[0])
     return figure
 
 

@@ -47,7 +47,7 @@ def tsn_against_time(packets: pl.DataFrame, switches: list[Switch], *, title: st
             axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.5, linestyle=(0, (4, 3)), zorder=1)
     axes.set(xlabel="time (s)", ylabel="segment number")
     axes.set_xlim(left=0)
-    axes.legend(loc="upper left", markerscale=2.5)
+    axes.legend(loc="upper left", markerscale=2.5, frameon=False, fontsize=style.LEGEND_SIZE)
     return figure
 
 

@@ -64,7 +64,7 @@ def congestion_windows(
             )
     axes.set(xlabel="time (s)", ylabel="cwnd (kB)", xlim=(start_s, end_s))
     axes.set_ylim(bottom=0)
-    style.legend_below(axes)
+    style.legend_below(figure, axes)
     return figure
 
 

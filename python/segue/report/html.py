@@ -118,7 +118,7 @@ def text_section(heading: str, text: str, *, preformatted: bool = True) -> Secti
 
 
 def _short(heading: str) -> str:
-    """ "Fig. 10. Impact of ..." as "Fig. 10"."""
+    """The number of a figure: `Fig. 10` of `Fig. 10. Impact of ...`."""
     return ". ".join(heading.split(". ")[:2])
 
 

@@ -61,7 +61,7 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
                 signalling_ladder(
                     run.signalling, packets, start_s=start, end_s=end,
                     title="Signalling of the first handover",
-                    subtitle=f"From {start:.2f} s to {end:.2f} s; data moves to {switch.new} at {switch.first_new_s:.3f} s.",
+                    subtitle=f"Data moves to {switch.new} at {switch.first_new_s:.3f} s.",
                 ),
             )
         )  # fmt: skip
@@ -71,7 +71,7 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
                 segment_sequence(
                     packets, switch, start_s=switch.last_old_s - 0.4, end_s=switch.first_new_s + 1.0,
                     title="Segments around the first handover",
-                    subtitle="As the sender sees them: data by destination, acknowledgements by the path they came over.",
+                    subtitle="As the sender sees them: data by destination, acknowledgements by source.",
                 ),
             )
         )  # fmt: skip

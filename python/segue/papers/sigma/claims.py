@@ -120,8 +120,9 @@ def s4(standard: trace.TraceFacts, ack_path: trace.TraceFacts) -> Claim:
         f'"ack-path" and a SACK per packet {_windows(ack_path)}',
         lossless and paper_windows,
         f"Criterion: no loss ({_met(lossless)}); 3 and 6 with the paper's rule as a named option "
-        f"({_met(paper_windows)}). RFC 9260 section 7.2.1 credits the path that the data took, so the RFC starts the new path with its initial "
-        "cwnd; the paper's additional MTU comes from a SACK that arrived over the new path.",
+        f"({_met(paper_windows)}). RFC 9260 section 7.2.1 credits the path that the data took, so it "
+        "starts the new path with its initial cwnd; the paper's additional MTU comes from a SACK that arrived over the "
+        "new path.",
     )
 
 
@@ -217,7 +218,8 @@ def s9(speed: pl.DataFrame) -> Claim:
         + ", ".join(f"{b:g} ms {fast_rate[b] / slow_rate[b]:.3f}" for b in fast_rate if slow_rate.get(b)),
         rises and falls and softer,
         f"Criterion, means over the speeds of a side: loss higher above for each beacon period ({_met(rises)}), "
-        f"throughput lower ({_met(falls)}), both changes smaller with {shortest:g} ms than with {longest:g} ms ({_met(softer)}).",
+        f"throughput lower ({_met(falls)}), both changes smaller with {shortest:g} ms than with "
+        f"{longest:g} ms ({_met(softer)}).",
     )
 
 

@@ -84,7 +84,7 @@ def trace_figures(runs: Mapping[str, Run]) -> Iterator[Drawn]:
                     start_s=switch.last_old_s + before,
                     end_s=switch.last_old_s + after,
                     title=f"Figure {spec.sequence_number}: segments at the CN during one handover, {spec.setting}",
-                    subtitle=spec.sequence_subtitle,
+                    subtitle=f"{spec.sequence_subtitle}\n{_addresses(switch)}",
                     names=names,
                 ),
             )
@@ -97,8 +97,8 @@ def trace_figures(runs: Mapping[str, Run]) -> Iterator[Drawn]:
                 switches,
                 start_s=0.0,
                 end_s=run.metrics.duration_s,
-                title=f"Figure {number}: congestion windows at the CN over 100 s, {spec.setting}",
-                subtitle=spec.window_subtitle,
+                title=f"Figure {number}: congestion windows at the CN, {spec.setting}",
+                subtitle=spec.window_subtitle + (f"\n{_addresses(switches[0])}" if switches else ""),
                 names=path_names(switches[0]) if switches else {},
                 deletions=deletions(run),
             ),
@@ -119,8 +119,12 @@ def typical(switches: list[Switch]) -> Switch:
 
 
 def path_names(switch: Switch) -> dict[str, str]:
-    """What the paper calls the two addresses, beside what they are here."""
-    return {switch.old: f"{switch.old} (2.0.1)", switch.new: f"{switch.new} (3.0.1)"}
+    """What the paper calls the two addresses."""
+    return {switch.old: "2.0.1", switch.new: "3.0.1"}
+
+
+def _addresses(switch: Switch) -> str:
+    return f"2.0.1 is the paper's name for {switch.old}, 3.0.1 for {switch.new}."
 
 
 def deletions(run: Run) -> pl.DataFrame:

@@ -115,8 +115,8 @@ def _method(seeds: list[int], quick: bool) -> Section:
     )
     return text_section(
         "Method",
-        f"Runs of {length}; seeds {seeds[0]} to {seeds[-1]}. A run's handover latency is the mean over its handovers, as "
-        f"a point of the paper's figures is; tables/runs-*.csv have medians too. {interval} Figures 4 to 9 are of seed "
-        f"1, {ex.TRACE_DURATION} long, address resolution 500 ms.",
+        f"Runs of {length}; seeds {seeds[0]} to {seeds[-1]}. A run's handover latency is the mean over its handovers, "
+        "as a point of the paper's figures is; tables/runs-*.csv have medians too. "
+        f"{interval} Figures 4 to 9 are of seed 1, {ex.TRACE_DURATION} long, address resolution 500 ms.",
         preformatted=False,
     )

@@ -1,0 +1,138 @@
+"""Evaluators of claims on made-up results: those that meet the paper, and those that do not."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import synthetic
+from segue.papers.claims import Claim, to_json
+from segue.papers.sigma import claims, trace
+from segue.papers.sigma import experiment as ex
+from synthetic import NEW, OLD
+
+FRAMES = {ex.LATENCY: synthetic.latency_frame(), ex.SPEED: synthetic.speed_frame()}
+RUNS = {
+    "none": synthetic.seamless(),
+    "low": synthetic.seamless(switch_s=8.16),
+    "high": synthetic.stalled(),
+    "none-ack-path": synthetic.seamless(first=3, second=6),
+}
+
+
+def test_results_like_the_papers_meet_every_claim() -> None:
+    judged = claims.evaluate(FRAMES, RUNS)
+    assert [claim.id for claim in judged] == [f"S{n}" for n in range(1, 10)]
+    assert [claim.id for claim in judged if not claim.holds] == []
+
+
+def test_json_has_the_keys_and_is_what_was_judged() -> None:
+    document = json.loads(to_json(claims.evaluate(FRAMES, RUNS)))
+    assert all(list(entry) == ["id", "statement", "paper", "measured", "holds", "note"] for entry in document)
+    assert all(isinstance(entry["holds"], bool) for entry in document)
+
+
+@pytest.mark.parametrize("frame", [synthetic.latency_frame(below=0.012), synthetic.latency_frame(above=0.3)])
+def test_s1_fails_when_either_side_does(frame: pl.DataFrame) -> None:
+    claim = claims.s1(frame)
+    assert not claim.holds
+    assert "not met" in claim.note
+
+
+def test_s1_does_not_judge_the_points_on_the_threshold() -> None:
+    frame = synthetic.latency_frame()
+    on_it = pl.col(ex.L2) + pl.col(ex.RESOLUTION) == 900
+    frame = frame.with_columns(latency_mean_s=pl.when(on_it).then(0.4).otherwise("latency_mean_s"))
+    assert claims.s1(frame).holds
+
+
+def test_s2_fails_on_one_lost_packet_below_and_on_none_above() -> None:
+    frame = synthetic.latency_frame()
+    combined = pl.col(ex.L2) + pl.col(ex.RESOLUTION)
+    below = frame.with_columns(loss_rate=pl.when(combined == 800).then(1e-5).otherwise("loss_rate"))
+    above = frame.with_columns(loss_rate=pl.when(combined == 1100).then(0.0).otherwise("loss_rate"))
+    assert claims.s2(frame).holds
+    assert not claims.s2(below).holds
+    assert not claims.s2(above).holds
+
+
+def test_s3_fails_on_a_slope_below_and_on_a_small_difference() -> None:
+    frame = synthetic.latency_frame()
+    sloped = frame.with_columns(throughput_bps=pl.col("throughput_bps") * (1 - pl.col(ex.L2) / 10_000))
+    equal = frame.with_columns(throughput_bps=pl.lit(1e6))
+    assert not claims.s3(sloped).holds
+    assert not claims.s3(equal).holds
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, 4), (3, 5), (4, 6)])
+def test_s4_needs_the_papers_windows(first: int, second: int) -> None:
+    standard = trace.facts(synthetic.seamless(first=2, second=4))
+    claim = claims.s4(standard, trace.facts(synthetic.seamless(first=first, second=second)))
+    assert not claim.holds
+    assert f"{first}, then {second} MTU" in claim.measured
+    assert "2, then 4 MTU" in claim.measured
+
+
+def test_s4_fails_on_loss() -> None:
+    facts = trace.facts(synthetic.seamless())
+    assert claims.s4(facts, facts).holds
+    assert not claims.s4(trace.facts(synthetic.seamless(lost=True)), facts).holds
+
+
+@pytest.mark.parametrize("switch_s", [8.14, 8.10, 8.34])
+def test_s5_fails_when_the_switch_stays_moves_back_or_far(switch_s: float) -> None:
+    none = trace.facts(synthetic.seamless())
+    assert not claims.s5(none, trace.facts(synthetic.seamless(switch_s=switch_s))).holds
+
+
+@pytest.mark.parametrize(
+    ("offsets", "paths"),
+    [
+        ((0.0, 1.0, 3.0, 7.0), (OLD, NEW, OLD, NEW)),
+        ((0.0, 1.0, 4.0, 6.0), (OLD, NEW, NEW, NEW)),
+        ((0.0, 1.0), (OLD, NEW)),
+    ],
+)
+def test_s6_needs_the_times_and_the_paths(offsets: tuple[float, ...], paths: tuple[str, ...]) -> None:
+    assert not claims.s6(trace.facts(synthetic.stalled(offsets, paths))).holds
+
+
+def test_s6_measured_names_times_and_paths() -> None:
+    claim = claims.s6(trace.facts(synthetic.stalled()))
+    assert claim.measured == ("9 packets lost; t+0.00 s (old), t+1.00 s (new), t+4.00 s (old), t+6.00 s (new)")
+
+
+def test_s6_without_loss_does_not_hold() -> None:
+    claim = claims.s6(trace.facts(synthetic.seamless()))
+    assert not claim.holds
+    assert claim.measured == "nothing was lost"
+
+
+def test_s7_fails_without_a_climb() -> None:
+    assert claims.s7(synthetic.speed_frame()).holds
+    assert not claims.s7(synthetic.speed_frame(climb=0.0)).holds
+
+
+def test_s8_fails_without_the_short_beacons_cost_or_without_their_gain() -> None:
+    assert not claims.s8(synthetic.speed_frame(short_beacon_penalty=0.0)).holds
+    assert not claims.s8(synthetic.speed_frame(soften=0.0)).holds
+
+
+def test_s9_fails_without_loss_and_without_softening() -> None:
+    assert not claims.s9(synthetic.speed_frame(loss=0.0)).holds
+    assert not claims.s9(synthetic.speed_frame(soften=0.0)).holds
+
+
+def test_runs_without_any_data_are_judged_not_crashed_on() -> None:
+    empty = synthetic.TraceBuilder().run()
+    judged = claims.evaluate(FRAMES, dict.fromkeys(RUNS, empty))
+    assert [claim.id for claim in judged if not claim.holds] == ["S4", "S5", "S6"]
+
+
+def test_runs_without_handovers_are_judged_not_crashed_on() -> None:
+    missing = pl.lit(None, dtype=pl.Float64)
+    frames = {name: frame.with_columns(latency_mean_s=missing) for name, frame in FRAMES.items()}
+    judged: list[Claim] = claims.evaluate(frames, RUNS)
+    assert {claim.id for claim in judged if not claim.holds} == {"S1", "S7", "S8"}

@@ -1,0 +1,240 @@
+"""The command, in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import segue as package
+from conftest import Segue
+from segue.scenarios import scenarios
+
+SHORT = ("--set", "duration=20 s")
+HEAVY = ("polars", "matplotlib", "rich", "pydantic", "numpy", "pyarrow", "asyncio")
+
+
+def one_line(result: subprocess.CompletedProcess[str]) -> str:
+    assert result.returncode == 2, result
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def test_help_and_version(segue: Segue) -> None:
+    result = segue("--help")
+    assert result.returncode == 0
+    for command in ("run", "reproduce", "scenarios"):
+        assert command in result.stdout
+    assert segue("--version").stdout == f"segue {package.__version__}\n"
+
+
+def test_start_up_imports_nothing_heavy(segue: Segue) -> None:
+    del segue
+    code = "import sys; import segue.cli.app; print(' '.join(sys.modules))"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "segue._native" in modules
+    assert sorted({module.partition(".")[0] for module in modules} & set(HEAVY)) == []
+
+
+def test_start_up_takes_less_than_a_fifth_of_a_second(segue: Segue) -> None:
+    def once() -> float:
+        started = time.perf_counter()
+        segue("--help")
+        return time.perf_counter() - started
+
+    assert min(once() for _ in range(7)) < 0.2
+
+
+def test_json_is_exactly_one_document(segue: Segue) -> None:
+    result = segue("run", "papers/sigma", *SHORT, "--seed", "3", "--json")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    document = json.loads(result.stdout)
+    assert result.stdout.count("\n") == 1
+    for key in (
+        "handovers",
+        "handover_latency_s",
+        "loss_rate",
+        "throughput_bps",
+        "packets_sent",
+        "event_log_hash",
+        "events",
+    ):
+        assert key in document
+    assert document["seed"] == 3
+    [first, *_] = document["handovers"]
+    assert {"time", "from", "to", "latency_s", "lost_packets"} <= set(first)
+    assert set(document["handover_latency_s"]) >= {"median", "min", "max"}
+
+
+def test_two_processes_give_the_same_hash(segue: Segue) -> None:
+    hashes = {json.loads(segue("run", "sigma", *SHORT, "--json").stdout)["event_log_hash"] for _ in range(2)}
+    assert len(hashes) == 1
+
+
+def test_table_is_for_people(segue: Segue) -> None:
+    result = segue("run", "sigma", *SHORT)
+    assert result.returncode == 0
+    assert "throughput" in result.stdout
+    assert "\x1b[" not in result.stdout
+
+
+def test_run_writes_captures_frames_and_report(segue: Segue, tmp_path: Path) -> None:
+    result = segue(
+        "run", "sigma", *SHORT, "--pcap", tmp_path / "p", "--trace", tmp_path / "t", "--report", tmp_path / "r.html"
+    )
+    assert result.returncode == 0, result.stderr
+    assert {path.suffix for path in (tmp_path / "p").iterdir()} == {".pcapng"}
+    assert pl.read_parquet(tmp_path / "t" / "packets.parquet").height > 100
+    assert json.loads((tmp_path / "t" / "metrics.json").read_text())["scenario"] == "sigma"
+    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".part")]
+
+
+def test_scenarios_are_listed_and_shown(segue: Segue) -> None:
+    listed = segue("scenarios", "list").stdout
+    assert "papers/sigma" in listed
+    for scenario in scenarios():
+        assert segue("scenarios", "show", scenario.name).stdout == scenario.text
+
+
+def test_unknown_scenario_is_refused_with_the_nearest(segue: Segue) -> None:
+    message = one_line(segue("run", "sigam"))
+    assert "sigam" in message
+    assert "papers/sigma" in message
+    assert "papers/sigma" in one_line(segue("scenarios", "show", "paper/sigma"))
+
+
+def test_missing_file_is_refused(segue: Segue, tmp_path: Path) -> None:
+    message = one_line(segue("run", tmp_path / "nothing.toml"))
+    assert "nothing.toml" in message
+    assert "no such file" in message
+
+
+def test_directory_is_refused(segue: Segue, tmp_path: Path) -> None:
+    assert "directory" in one_line(segue("run", tmp_path))
+
+
+def test_text_that_is_not_utf8_is_refused(segue: Segue, tmp_path: Path) -> None:
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'name = "caf\xe9"\n')
+    message = one_line(segue("run", path))
+    assert "latin.toml" in message
+    assert "UTF-8" in message
+
+
+def test_file_that_is_not_toml_is_refused(segue: Segue, tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text("this is no toml\nat all")
+    message = one_line(segue("run", path))
+    assert "bad.toml" in message
+    assert "TOML" in message
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_unreadable_file_is_refused(segue: Segue, tmp_path: Path) -> None:
+    path = tmp_path / "secret.toml"
+    path.write_text("")
+    path.chmod(0)
+    assert "secret.toml" in one_line(segue("run", path))
+
+
+@pytest.mark.parametrize("setting", ["l2.latency", "=5", "", "  =x"])
+def test_setting_without_a_key_or_value_is_refused(segue: Segue, setting: str) -> None:
+    assert "KEY=VALUE" in one_line(segue("run", "sigma", "--set", setting))
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("mobile.sped=5 m/s", ["sped", "speed"]),
+        ("mobile.speed=5", ["mobile.speed"]),
+        ("l2.latency=200", ["l2.latency"]),
+        ("l2.latency=-1 ms", ["l2.latency"]),
+        ("handover.policy=hope", ["handover.policy", "signal"]),
+        ("duration=", ["duration"]),
+    ],
+)
+def test_wrong_setting_is_refused_by_key(segue: Segue, setting: str, words: list[str]) -> None:
+    message = one_line(segue("run", "sigma", "--set", setting))
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize("option", ["--pcap", "--trace", "--report"])
+def test_output_that_cannot_be_written_is_refused_before_the_run(segue: Segue, tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("")
+    started = time.monotonic()
+    message = one_line(segue("run", "sigma", "--set", "duration=100000 s", option, tmp_path / "file" / "x.html"))
+    assert "file" in message
+    assert time.monotonic() - started < 10
+
+
+def test_report_may_not_be_a_directory(segue: Segue, tmp_path: Path) -> None:
+    assert "directory" in one_line(segue("run", "sigma", *SHORT, "--report", tmp_path))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("fly",), ("run",), ("run", "sigma", "--sed", "3"), ("run", "sigma", "--seed", "x"), ("reproduce", "x")],
+)
+def test_wrong_command_line_is_one_line(segue: Segue, arguments: tuple[str, ...]) -> None:
+    one_line(segue(*arguments))
+
+
+def test_reproduce_into_a_file_is_refused(segue: Segue, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "file" in one_line(segue("reproduce", "sigma", "--quick", "--out", tmp_path / "file"))
+
+
+def interrupt(*arguments: str | Path, after_s: float) -> subprocess.CompletedProcess[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from segue.cli import main; main()", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+
+
+def test_ctrl_c_ends_a_run_cleanly() -> None:
+    result = interrupt("run", "sigma", "--set", "duration=1000000 s", after_s=1.0)
+    assert result.returncode == 130
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("after_s", [0.6, 1.5, 3.0])
+def test_interrupted_reproduce_leaves_whole_files_only(tmp_path: Path, after_s: float) -> None:
+    result = interrupt("reproduce", "sigma", "--seeds", "40", "--out", tmp_path, after_s=after_s)
+    assert result.returncode == 130
+    assert "Traceback" not in result.stderr
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in left if path.name.startswith(".") or path.name.endswith(".part")]
+    assert tmp_path / "claims.json" not in left
+    assert tmp_path / "report.html" not in left
+
+
+def test_closed_pipe_is_no_error() -> None:
+    code = "from segue.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "scenarios", "show", "sigma"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    process.wait(timeout=20)
+    process.stderr.close()
+    assert errors == b""

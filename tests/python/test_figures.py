@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import synthetic
+from segue.papers.claims import Claim
+from segue.papers.sigma import experiment as ex
+from segue.papers.sigma import figures
+from segue.plot.sequence import find_switches
+from segue.plot.style import render
+from segue.report.html import claims_section, figure_section, page, table_section, text_section
+from segue.report.run import write_run_report
+
+RUNS = {"none": synthetic.seamless(), "low": synthetic.seamless(switch_s=8.16), "high": synthetic.stalled()}
+FRAMES = {
+    ex.LATENCY: synthetic.latency_frame(),
+    ex.SPEED: synthetic.speed_frame(),
+    ex.POLICY: synthetic.policy_frame(),
+}
+
+
+def drawn() -> list[figures.Drawn]:
+    return [*figures.trace_figures(RUNS), *figures.grid_figures(FRAMES)]
+
+
+def test_figures_4_to_15_are_all_there() -> None:
+    names = [one.name for one in drawn()]
+    assert sorted(names) == [*(f"figure-{n:02}" for n in range(4, 16)), "figure-policy"]
+
+
+@pytest.mark.parametrize("one", drawn(), ids=lambda one: one.name)
+def test_texts_lie_within_the_figure_and_legends_touch_no_axes(one: figures.Drawn) -> None:
+    rendered = render(one.figure)
+    picture = matplotlib.image.imread(io.BytesIO(rendered.png))
+    assert picture.shape[0] > 300
+    assert rendered.svg.startswith(b"<?xml")
+    width, height = one.figure.canvas.get_width_height()
+    renderer = FigureCanvasAgg(one.figure).get_renderer()  # type: ignore[no-untyped-call]
+    for text in one.figure.texts:
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0, text.get_text()
+        assert box.x1 <= width, text.get_text()
+    for legend in one.figure.legends:
+        box = legend.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.x1 <= width
+        assert box.y0 >= 0
+        for axes in one.figure.axes:
+            around = axes.get_tightbbox(renderer)
+            assert around is not None
+            assert box.y1 <= around.y0 + 1
+    assert height > 0
+
+
+def test_same_figure_gives_the_same_bytes() -> None:
+    first, second = (render(next(figures.grid_figures(FRAMES)).figure) for _ in range(2))
+    assert first == second
+
+
+def test_axes_are_the_papers() -> None:
+    labels = {one.name: [axes.get_xlabel() for axes in one.figure.axes] for one in drawn()}
+    assert labels["figure-08"] == ["time (s)"]
+    assert labels["figure-12"] == ["L2 handover latency (ms)"]
+    assert labels["figure-14"] == ["moving speed (m/s)"]
+    curves = {one.name: [text.get_text() for text in one.figure.legends[0].get_texts()] for one in drawn()}
+    assert curves["figure-14"] == [f"L2 beacon period {n} ms" for n in (20, 40, 60, 80)]
+    assert curves["figure-12"] == [f"address resolution {n} ms" for n in (300, 400, 500, 600)]
+
+
+def test_segments_are_shown_modulo_100_over_the_wrap_of_the_tsn() -> None:
+    [sequence, *_] = figures.trace_figures({**RUNS, "low": synthetic.TraceBuilder().run()})
+    for line in sequence.figure.axes[0].lines:
+        values = [float(value) for value in np.asarray(line.get_ydata())]
+        if len(values) > 2:
+            assert 0 <= min(values) <= max(values) < 100
+
+
+def test_switch_is_dated_by_its_first_segment_even_if_that_was_sent_again() -> None:
+    run = RUNS["high"]
+    [switch] = find_switches(run.packets, "cn")
+    assert switch.first_new_s == pytest.approx(10.0)
+    assert (switch.old, switch.new) == (synthetic.OLD, synthetic.NEW)
+
+
+def test_run_report_is_one_file_that_asks_for_nothing_else(tmp_path: Path) -> None:
+    path = write_run_report(RUNS["none"], tmp_path / "run.html")
+    text = path.read_text()
+    assert re.findall(r'(?:src|href)="(?!data:|#)', text) == []
+    assert "<script" not in text
+    assert "@import" not in text
+    assert "url(" not in text.replace("url(#", "")
+    for heading in ("Signalling", "TSN against time", "Congestion windows", "Position against the cells"):
+        assert heading in text
+
+
+def test_report_of_a_run_without_data_has_no_figures_but_is_written(tmp_path: Path) -> None:
+    path = write_run_report(synthetic.TraceBuilder().run(), tmp_path / "run.html")
+    assert "<img" not in path.read_text()
+
+
+def test_texts_from_scenarios_are_escaped() -> None:
+    claim = Claim("S1", "<b>a</b>", "p & q", '"m"', False, "<script>")
+    html = page(
+        "<t>",
+        "<l>",
+        [claims_section([claim]), text_section("<h>", "<pre>"), table_section("x", ["<c>"], [["<v>"]])],
+    )
+    assert not re.search(r"<(b|script|t|l|h|c|v)>", html)
+    assert "does not hold" in html
+    assert "0 of 1 hold" in html
+
+
+def test_a_large_figure_goes_into_the_page_as_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered = render(next(figures.grid_figures(FRAMES)).figure)
+    assert "image/svg+xml" in figure_section("Fig. 10. X", rendered).body
+    monkeypatch.setattr("segue.report.html.SVG_LIMIT_BYTES", 10)
+    assert "image/png" in figure_section("Fig. 10. X", rendered).body

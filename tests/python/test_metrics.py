@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import synthetic
+from segue import Metrics, Spread
+
+
+def test_document_of_the_simulator_becomes_dataclasses() -> None:
+    document = synthetic.metrics(
+        handovers=[synthetic.handover(8.14, 0.006, 0), synthetic.handover(22.1, -0.002, 3)],
+        handover_latency_s={"median": 0.002, "min": -0.002, "max": 0.006},
+    )
+    metrics = Metrics.from_json(json.dumps(document))
+    assert metrics.handover_latency_s == Spread(0.002, -0.002, 0.006)
+    assert metrics.interruption_s is None
+    assert [(h.from_address, h.to_address) for h in metrics.handovers] == [(synthetic.OLD, synthetic.NEW)] * 2
+    assert metrics.handovers[1].lost_packets == 3
+    assert metrics.handover_latency_mean_s == pytest.approx(0.002)
+
+
+def test_without_handovers_there_is_no_latency() -> None:
+    metrics = Metrics.from_json(json.dumps(synthetic.metrics()))
+    assert metrics.handovers == ()
+    assert metrics.handover_latency_mean_s is None
+
+
+def test_a_missing_metric_is_noticed_and_a_new_one_is_kept() -> None:
+    document = synthetic.metrics(corrupt_messages=0)
+    assert Metrics.from_json(json.dumps(document)).extra == {"corrupt_messages": 0}
+    del document["loss_rate"]
+    with pytest.raises(KeyError, match="loss_rate"):
+        Metrics.from_json(json.dumps(document))

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from segue.output import check_directory, write_file
+
+
+def test_file_is_written_with_its_directory(tmp_path: Path) -> None:
+    path = write_file(tmp_path / "a" / "b.txt", "text")
+    assert path.read_text() == "text"
+    assert path.stat().st_mode & 0o444 == 0o444
+    assert [entry.name for entry in path.parent.iterdir()] == ["b.txt"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_interrupted_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    path = write_file(tmp_path / "claims.json", "old")
+
+    def interrupted(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(error):
+        write_file(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["claims.json"]
+
+
+def test_directory_that_cannot_be_made_is_an_error_before_work_begins(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        check_directory(tmp_path / "file" / "report")
+
+
+def test_checked_directory_stays_empty(tmp_path: Path) -> None:
+    check_directory(tmp_path / "new" / "report")
+    assert list((tmp_path / "new" / "report").iterdir()) == []

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import random
+from statistics import median
+
+import pytest
+
+from segue.stats import median_interval
+
+
+def test_five_values_are_enclosed_by_their_range_with_the_coverage_said() -> None:
+    interval = median_interval([5, 1, 4, 2, 3])
+    assert (interval.median, interval.low, interval.high) == (3, 1, 5)
+    assert interval.coverage == 0.9375
+
+
+def test_six_values_reach_95_percent_and_eleven_leave_out_their_extremes() -> None:
+    assert median_interval(range(6)).coverage >= 0.95
+    interval = median_interval(range(11))
+    assert (interval.low, interval.high) == (1, 9)
+    assert interval.coverage >= 0.95
+
+
+def test_one_value_is_its_own_interval_without_coverage() -> None:
+    interval = median_interval([7.0])
+    assert (interval.low, interval.median, interval.high, interval.coverage) == (7.0, 7.0, 7.0, 0.0)
+
+
+def test_no_values_have_no_median() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        median_interval([])
+
+
+def test_coverage_is_what_drawing_many_samples_shows() -> None:
+    # Independent check: exponential samples, whose median is ln 2.
+    generator = random.Random(4)
+    hits = 0
+    for _ in range(4000):
+        interval = median_interval([generator.expovariate(1) for _ in range(9)])
+        hits += interval.low <= 0.693147 <= interval.high
+    assert hits / 4000 == pytest.approx(median_interval(range(9)).coverage, abs=0.012)
+
+
+def test_median_is_that_of_the_standard_library() -> None:
+    generator = random.Random(5)
+    for n in range(1, 12):
+        values = [generator.random() for _ in range(n)]
+        assert median_interval(values).median == median(values)
