@@ -38,7 +38,8 @@ fn secrets(name: &str) -> Box<Stream> {
 #[derive(Clone, Copy)]
 enum To {
     Correspondent,
-    Mobile(InterfaceId),
+    /// The mobile host, if it is in this cell by then.
+    Mobile(CellId),
     Router(usize),
 }
 
@@ -57,6 +58,8 @@ struct World {
     sent: u64,
     events: Vec<(Instant, HostEvent)>,
     data: Vec<(Instant, Ipv6Addr)>,
+    /// Packets with data that found no mobile host.
+    lost: u64,
     l2_latency: Duration,
 }
 
@@ -139,6 +142,7 @@ impl World {
             sent: 0,
             events: Vec::new(),
             data: Vec::new(),
+            lost: 0,
             l2_latency,
         }
     }
@@ -198,9 +202,7 @@ impl World {
                 let free = &mut self.radio_free[usize::from(cell - 1)];
                 *free = (*free).max(self.now + ms(10)) + Duration::from_micros(600);
                 let delay = *free - self.now + ms(10);
-                if let Some(interface) = self.cells.iter().position(|c| *c == Some(CellId(cell))) {
-                    self.send(delay, To::Mobile(InterfaceId(interface as u8)), transmit.packet);
-                }
+                self.send(delay, To::Mobile(CellId(cell)), transmit.packet);
             }
             for router in 0..2 {
                 let (nd, server) = &mut self.routers[router];
@@ -213,10 +215,7 @@ impl World {
                 }
                 for packet in out {
                     quiet = false;
-                    let cell = Some(CellId(router as u16 + 1));
-                    if let Some(interface) = self.cells.iter().position(|c| *c == cell) {
-                        self.send(ms(1), To::Mobile(InterfaceId(interface as u8)), packet);
-                    }
+                    self.send(ms(1), To::Mobile(CellId(router as u16 + 1)), packet);
                 }
             }
             while let Some(event) = self.mobile.poll_event() {
@@ -283,18 +282,18 @@ impl World {
                 self.routers[router].0.handle_packet(self.now, &packet);
                 self.routers[router].1.handle_packet(self.now, &packet);
             }
-            To::Mobile(interface) => {
-                if self.cells[usize::from(interface.0)].is_some() {
-                    if let Payload::Sctp(sctp) = &packet.payload
-                        && sctp
-                            .chunks
-                            .iter()
-                            .any(|c| matches!(c, segue_wire::sctp::Chunk::Data(_)))
-                    {
-                        self.data.push((self.now, packet.ip.destination));
-                    }
-                    self.mobile.handle_packet(self.now, interface, packet);
+            To::Mobile(cell) => {
+                let data = matches!(&packet.payload, Payload::Sctp(sctp)
+                    if sctp.chunks.iter().any(|c| matches!(c, segue_wire::sctp::Chunk::Data(_))));
+                let Some(interface) = self.cells.iter().position(|c| *c == Some(cell)) else {
+                    self.lost += u64::from(data);
+                    return;
+                };
+                if data {
+                    self.data.push((self.now, packet.ip.destination));
                 }
+                self.mobile
+                    .handle_packet(self.now, InterfaceId(interface as u8), packet);
             }
         }
         self.drain();
@@ -406,7 +405,9 @@ fn data_moves_to_the_new_address_without_a_gap_and_the_old_one_is_deleted() {
     assert!(stats.bytes_received > 5_000_000, "{stats:?}");
     let id = world.correspondent.association_of(0).unwrap();
     let peer = world.correspondent.endpoint().association(id).unwrap();
-    assert_eq!(peer.counters().data_chunks_retransmitted, 0);
+    // What is sent over the new path overtakes what waits in the old one's queue, and four missing reports make SCTP
+    // retransmit that: spurious, but the rule (RFC 2960 section 7.2.4). Nothing is lost.
+    assert_eq!((world.lost, peer.counters().t3_expiries), (0, 0));
     assert_eq!(
         peer.paths()
             .map(|p| p.destination.segments()[2])
@@ -424,6 +425,40 @@ fn a_late_address_costs_nothing_if_the_host_switches_when_it_is_ready() {
     // The address at 3101, and one round trip for its ASCONF.
     let switched = world.when("route-changed");
     assert!(switched > at(3141) && switched < at(3200), "{switched}");
+    assert!(
+        world.interruption(at(2500)) < ms(100),
+        "{}",
+        world.interruption(at(2500))
+    );
+}
+
+#[test]
+fn waiting_for_the_loss_of_the_link_loses_a_window() {
+    let config = sigma::Config {
+        when_missed: WhenMissed::LinkLoss,
+        ..Default::default()
+    };
+    let mut world = World::new(fixed(), config, ms(600), None);
+    walk(&mut world);
+    assert_eq!(world.when("route-changed"), at(4000));
+    assert!(world.lost > 0);
+    assert_eq!(world.mobile.application(0).unwrap().messages_corrupt, 0);
+}
+
+#[test]
+fn a_retransmitted_asconf_repairs_after_one_t4_rto() {
+    let config = sigma::Config {
+        when_missed: WhenMissed::RetransmittedAsconf,
+        ..Default::default()
+    };
+    let mut world = World::new(fixed(), config, ms(600), None);
+    walk(&mut world);
+    assert_eq!(world.when("set-primary-sent"), at(4000));
+    let rerouted = world.when("route-changed");
+    assert!(rerouted >= at(5000), "{rerouted}");
+    let answered = world.when("set-primary-acknowledged");
+    // Over the dead route there would be no answer at all.
+    assert!(answered - rerouted < ms(100), "{rerouted} {answered}");
     assert!(world.interruption(at(2500)) >= ms(1000));
     assert_eq!(world.mobile.application(0).unwrap().messages_corrupt, 0);
 }

@@ -621,3 +621,112 @@ fn packets_to_another_port_and_other_payloads_are_ignored() {
     net.inject(B, packet);
     assert!(net.log.is_empty());
 }
+
+/// The chunks that B answers an INIT with this parameter with.
+fn answer_to_init_with(parameter: segue_wire::sctp::Parameter) -> Vec<Chunk> {
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
+    net.connect();
+    let mut packet = net.log[0].packet.clone();
+    net.run_until(at(0.5));
+    if let segue_wire::Payload::Sctp(sctp) = &mut packet.payload
+        && let Chunk::Init(init) = &mut sctp.chunks[0]
+    {
+        init.parameters.push(parameter);
+        sctp.source_port = 77;
+    }
+    net.log.clear();
+    net.inject(B, packet);
+    net.log[0].sctp().chunks.to_vec()
+}
+
+#[test]
+fn unknown_init_parameters_are_reported_in_the_init_ack_and_host_names_refused() {
+    use segue_wire::sctp::Parameter;
+    let unknown = Parameter::Unknown {
+        parameter_type: 0xc042,
+        value: "abcd".into(),
+    };
+    let chunks = answer_to_init_with(unknown);
+    let Chunk::InitAck(ack) = &chunks[0] else {
+        panic!("{chunks:?}")
+    };
+    let whole = bytes::Bytes::from_static(b"\xc0\x42\x00\x08abcd");
+    assert!(ack.parameters.contains(&Parameter::UnrecognizedParameter(whole)));
+    let chunks = answer_to_init_with(Parameter::HostNameAddress("x".into()));
+    assert!(
+        matches!(&chunks[0], Chunk::Abort { causes, .. } if matches!(causes[..], [ErrorCause::UnresolvableAddress(_)]))
+    );
+}
+
+#[test]
+fn a_sack_that_newly_acknowledges_only_what_lies_before_a_hole_is_no_report_of_it() {
+    // HTNA, RFC 9260 section 7.2.4: 1, 4 and 7 of eight are missing; the last is reported missing once only
+    let config = Config {
+        max_burst: None,
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    net.rule = Box::new(|_| vec![]);
+    for i in 0..8 {
+        net.send(A, 0, synthetic(i * 100, 100));
+    }
+    let first = net.log[0].data().next().unwrap().tsn;
+    let seventh = first.add(6);
+    for (acked, blocks) in [
+        (0, vec![(2, 3), (5, 6), (8, 8)]),
+        (3, vec![(2, 3), (5, 5)]),
+        (6, vec![(2, 2)]),
+    ] {
+        let sack = segue_wire::sctp::Sack {
+            cumulative_tsn_ack: first.previous().add(acked),
+            a_rwnd: 100_000,
+            gap_ack_blocks: blocks
+                .into_iter()
+                .map(|(start, end)| segue_wire::sctp::GapAckBlock { start, end })
+                .collect(),
+            duplicate_tsns: vec![],
+        };
+        let packet = net.forge(A, address(B, 1), [Chunk::Sack(sack)]);
+        net.inject(A, packet);
+    }
+    assert_eq!(net.transmissions_of(A, seventh).len(), 1);
+    assert_eq!(net.association(A).outstanding_bytes(), 100);
+}
+
+#[test]
+fn an_unknown_chunk_stops_or_is_skipped_and_is_reported_by_its_type_bits() {
+    // RFC 9260 section 3.2
+    for (chunk_type, goes_on, reported) in [
+        (0x3f, false, false),
+        (0x7f, false, true),
+        (0xbf, true, false),
+        (0xff, true, true),
+    ] {
+        let mut net = Net::established(Config::default(), [1, 1]);
+        let unknown = Chunk::Unknown {
+            chunk_type,
+            flags: 3,
+            value: "abcd".into(),
+        };
+        let packet = net.forge(B, address(A, 1), [unknown, Chunk::Heartbeat("x".into())]);
+        net.log.clear();
+        net.inject(B, packet);
+        let mut expected = Vec::new();
+        if reported {
+            let whole = [&[chunk_type, 3, 0, 8][..], b"abcd"].concat();
+            expected.push(Chunk::Error(vec![ErrorCause::UnrecognizedChunkType(
+                whole.into(),
+            )]));
+        }
+        if goes_on {
+            expected.push(Chunk::HeartbeatAck("x".into()));
+        }
+        let sent: Vec<_> = net
+            .log
+            .iter()
+            .flat_map(|d| d.sctp().chunks.to_vec())
+            .filter(|c| !matches!(c, Chunk::Sack(_)))
+            .collect();
+        assert_eq!(sent, expected, "{chunk_type:#x}");
+    }
+}

@@ -7,7 +7,7 @@
 //!   interfaces              address::Acquisition (neighbour discovery, DHCPv6) or fixed addresses
 //! ```
 //!
-//! The parts pass events to each other until there are none ([`Host::settle`], bounded). A data packet at an endpoint
+//! The parts pass events to each other until there are none (`settle`, bounded). A data packet at an endpoint
 //! touches the endpoint and its application only: everything else is looked at when it was marked dirty.
 
 mod config;
@@ -269,20 +269,18 @@ impl Host {
 
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(transmit) = self.transmits.pop_front() {
-            return Some(transmit);
+        loop {
+            if let Some(transmit) = self.transmits.pop_front() {
+                return Some(transmit);
+            }
+            if let Some(transmit) = self.endpoint.poll_transmit(now) {
+                return Some(transmit);
+            }
+            // Sending may have events of its own, and they may lead to more to send.
+            if !self.settle(now) {
+                return None;
+            }
         }
-        if let Some(transmit) = self.endpoint.poll_transmit(now) {
-            return Some(transmit);
-        }
-        // Sending may have events of its own, and they may lead to more to send.
-        if self.settle(now) {
-            return self
-                .transmits
-                .pop_front()
-                .or_else(|| self.endpoint.poll_transmit(now));
-        }
-        None
     }
 
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` and `poll_event` returned `None`.

@@ -197,7 +197,9 @@ impl Association {
         let limit = if rfc2960 || (self.fast_recovery_exit.is_some() && advanced) {
             all_reported
         } else {
-            highest_newly_acked.map_or(0, |h| h.distance_from(cumulative))
+            highest_newly_acked
+                .filter(|h| cumulative.before(*h))
+                .map_or(0, |h| h.distance_from(cumulative))
         };
         let threshold = if rfc2960 { 4 } else { 3 };
         let mut marked = false;

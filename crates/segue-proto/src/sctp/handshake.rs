@@ -12,7 +12,7 @@ use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
-use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter};
+use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter, UnrecognizedAction};
 use smallvec::SmallVec;
 
 const ASCONF: u8 = 0xc1;
@@ -56,11 +56,11 @@ impl PeerParameters {
                     parameter_type,
                     value,
                 } => {
-                    // the two highest bits: stop or go on, silently or with a report
-                    if parameter_type & 0x4000 != 0 {
+                    let action = UnrecognizedAction::of_parameter_type(*parameter_type);
+                    if action.reports() {
                         out.unrecognized.push(tlv(*parameter_type, value));
                     }
-                    if parameter_type & 0x8000 == 0 {
+                    if action.stops() {
                         break;
                     }
                 }
@@ -340,5 +340,56 @@ impl Association {
             verification_tag: self.peer_tag,
             chunks: SmallVec::from_buf([Chunk::CookieAck]),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unknown(parameter_type: u16) -> Parameter {
+        Parameter::Unknown {
+            parameter_type,
+            value: Bytes::from_static(b"abc"),
+        }
+    }
+
+    #[test]
+    fn the_high_bits_of_an_unknown_parameter_say_whether_to_stop_and_whether_to_report() {
+        // RFC 9260 section 3.2.1
+        let address = Parameter::Ipv6Address(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+        for (parameter_type, stops, reports) in [
+            (0x0042, true, false),
+            (0x4042, true, true),
+            (0x8042, false, false),
+            (0xc042, false, true),
+        ] {
+            let read = PeerParameters::read(&[unknown(parameter_type), address.clone()]);
+            assert_eq!(read.addresses.is_empty(), stops, "{parameter_type:#x}");
+            assert_eq!(
+                read.unrecognized.len(),
+                usize::from(reports),
+                "{parameter_type:#x}"
+            );
+        }
+        let read = PeerParameters::read(&[unknown(0xc042)]);
+        assert_eq!(read.unrecognized[0][..], [0xc0, 0x42, 0, 7, b'a', b'b', b'c']);
+    }
+
+    #[test]
+    fn asconf_needs_both_chunk_types_and_a_host_name_is_noticed() {
+        let extensions = |types: &'static [u8]| [Parameter::SupportedExtensions(Bytes::from_static(types))];
+        assert!(PeerParameters::read(&extensions(&[0x80, 0xc1])).supports_asconf);
+        assert!(!PeerParameters::read(&extensions(&[0xc1])).supports_asconf);
+        let name = [Parameter::HostNameAddress(Bytes::from_static(b"x.example\0"))];
+        assert!(PeerParameters::read(&name).host_name.is_some());
+    }
+
+    #[test]
+    fn multicast_unspecified_and_repeated_addresses_are_not_taken() {
+        let good = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+        let multicast = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+        let parameters = [multicast, Ipv6Addr::UNSPECIFIED, good, good].map(Parameter::Ipv6Address);
+        assert_eq!(PeerParameters::read(&parameters).addresses, [good]);
     }
 }

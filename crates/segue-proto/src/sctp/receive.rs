@@ -5,7 +5,7 @@ use super::association::{Association, State};
 use super::inbound::Arrival;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket};
+use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket, UnrecognizedAction};
 
 /// What the DATA chunks of one packet mean for the SACK.
 #[derive(Default)]
@@ -116,7 +116,8 @@ impl Association {
 
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
     fn on_unknown_chunk(&mut self, from: Ipv6Addr, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
-        if chunk_type & 0x40 != 0 && self.is_up() {
+        let action = UnrecognizedAction::of_chunk_type(chunk_type);
+        if action.reports() && self.is_up() {
             let mut whole = vec![chunk_type, flags];
             whole.extend((4 + value.len() as u16).to_be_bytes());
             whole.extend(value);
@@ -125,7 +126,7 @@ impl Association {
                 Chunk::Error(vec![ErrorCause::UnrecognizedChunkType(whole.into())]),
             );
         }
-        chunk_type & 0x80 != 0
+        !action.stops()
     }
 
     fn on_error(&mut self, now: Instant, causes: &[ErrorCause]) {

@@ -129,14 +129,16 @@ impl Association {
             sent.path = path;
             sent.retransmitted = true;
             sent.missing_reports = 0;
-            if core::mem::take(&mut sent.fast_marked) {
+            let fast = core::mem::take(&mut sent.fast_marked);
+            if fast {
                 self.counters.fast_retransmits += 1;
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
             room -= size;
             chunks.push(Chunk::Data(sent.chunk(tsn, false)));
             state.on_sent(now, tsn, size, false);
-            if state.earliest == tsn {
+            // section 7.2.4 rule 4
+            if fast && state.earliest == tsn {
                 state.t3_rtx = Some(now + state.rto());
             }
             self.counters.data_chunks_sent += 1;

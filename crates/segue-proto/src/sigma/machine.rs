@@ -44,7 +44,7 @@ struct Radio {
 }
 
 /// An address that the host has, or that the peer knows.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Known {
     local: LocalAddress,
     /// The host can send from it and receive at it.
@@ -384,6 +384,15 @@ impl Sigma {
         if !granted {
             self.known[index].membership = Membership::Refused;
             self.tell(now, SigmaEventKind::AddRefused(address));
+            if self.primary.take_if(|p| p.address == address).is_some() {
+                // Set Primary Address was queued behind it: whatever comes of that, there is no going there.
+                self.route_timer = None;
+            }
+            if self.serving == Some(address) {
+                // It was routed over for the sake of its own ASCONF. SCTP falls back to an address that it has.
+                let member = self.known.iter().find(|k| k.membership == Membership::Member);
+                self.serving = member.map(|k| k.local.address).or(self.serving);
+            }
             self.on_unusable(now);
             return;
         }
@@ -532,8 +541,11 @@ impl Sigma {
 
     /// Step 5, once step 3 is over and there is a link to speak over.
     fn delete_obsolete(&mut self, now: Instant) {
-        let settled = self.established && self.primary.is_none();
-        if !settled || !self.serving.is_some_and(|a| self.is_usable(a)) {
+        let speaks = self
+            .known
+            .iter()
+            .any(|k| Some(k.local.address) == self.serving && k.usable && k.membership == Membership::Member);
+        if !self.established || self.primary.is_some() || !speaks {
             return;
         }
         for index in 0..self.known.len() {
@@ -568,10 +580,18 @@ impl Sigma {
             known.obsolete = false;
             self.tell(now, SigmaEventKind::DeleteRefused(address));
         }
-        let known = &self.known[index];
-        if !known.usable && granted {
+        let Known {
+            local,
+            usable,
+            membership,
+            ..
+        } = self.known[index];
+        if !granted && usable {
+            // The host came back to this address, and it was never gone for the peer.
+            self.on_ready(now, local);
+        } else if granted && !usable {
             self.known.remove(index);
-        } else if known.usable && known.membership == Membership::Absent {
+        } else if membership == Membership::Absent {
             // The host came back to this address while it was being deleted.
             self.add(now, index);
         }
