@@ -33,9 +33,9 @@ SERIES_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 DPI = 130
 LEGEND_SIZE = 8.6
-LETTER_INCHES = 0.064
+LETTER_INCHES = 0.066
 """Width of a letter of a legend, on average."""
-LEGEND_HANDLE_INCHES = 0.55
+LEGEND_HANDLE_INCHES = 0.42
 
 _RC: Any = {
     "figure.dpi": DPI,
@@ -128,16 +128,17 @@ def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level
 
 
 def legend_below(figure: Figure, axes: Axes) -> None:
-    """The legend below the axes, where it covers no data, in as many columns as fit."""
+    """The legend below the axes, where it covers no data, in rows of equal length."""
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
         return
-    columns = int((figure.get_figwidth() - 0.2) / (LEGEND_HANDLE_INCHES + LETTER_INCHES * max(map(len, labels))))
+    fit = int((figure.get_figwidth() - 0.2) / (LEGEND_HANDLE_INCHES + LETTER_INCHES * max(map(len, labels))))
+    rows = -(-len(labels) // max(fit, 1))
     figure.legend(
         handles,
         labels,
         loc="outside lower center",
-        ncols=min(max(columns, 1), len(labels)),
+        ncols=-(-len(labels) // rows),
         frameon=False,
         fontsize=LEGEND_SIZE,
         handletextpad=0.5,

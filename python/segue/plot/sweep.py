@@ -20,11 +20,13 @@ class Panel:
         y_label: With unit.
         limits: Of the y axis, in its unit; `None` lets the data decide.
         heading: Above the panel; may be empty.
+        from_zero: Let the y axis begin at zero, if no value is negative and `limits` does not say otherwise.
     """
 
     y_label: str
     limits: tuple[float, float] | None = None
     heading: str = ""
+    from_zero: bool = True
 
 
 def curves(
@@ -64,8 +66,9 @@ def curves(
             axes.set_title(panel.heading, fontsize=9.2, color=style.MUTED, loc="left")
         if panel.limits is not None:
             axes.set_ylim(*panel.limits)
-        elif _least(summary, scale) >= 0:
-            axes.set_ylim(bottom=0)
+        elif panel.from_zero and _least(summary, scale) >= 0:
+            # What is all zero still gets a scale.
+            axes.set_ylim(0, 1.08 * _greatest(summary, scale) or 1)
     style.legend_below(figure, all_axes[0])
     return figure
 
@@ -98,6 +101,11 @@ def _draw(
 def _least(summary: pl.DataFrame, scale: float) -> float:
     least = summary["low"].min()
     return float(least) * scale if isinstance(least, (int, float)) else 0.0
+
+
+def _greatest(summary: pl.DataFrame, scale: float) -> float:
+    greatest = summary["high"].max()
+    return float(greatest) * scale if isinstance(greatest, (int, float)) else 0.0
 
 
 def _ticks(values: list[float]) -> list[float]:

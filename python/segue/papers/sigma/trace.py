@@ -38,7 +38,7 @@ class TraceFacts:
     Attributes:
         lost: Packets lost to handover in the whole run.
         switches: Moves of new data from one address to another.
-        switch_s: When data first went to the new address in the first of them; `None` without any.
+        switch_times_s: When data first went to the new address, in each.
         first_window_packets: cwnd of the new path at that moment, in MTU.
         second_window_packets: cwnd when the first window sent there has been acknowledged, in MTU.
         repair: Of the first segment lost, if any was.
@@ -46,7 +46,7 @@ class TraceFacts:
 
     lost: int
     switches: int
-    switch_s: float | None
+    switch_times_s: tuple[float, ...]
     first_window_packets: float | None
     second_window_packets: float | None
     repair: Repair | None
@@ -55,7 +55,7 @@ class TraceFacts:
 def facts(run: Run) -> TraceFacts:
     """Facts of `run`, which must have frames."""
     if run.packets.filter(pl.col("kind") == "DATA").is_empty():
-        return TraceFacts(0, 0, None, None, None, None)
+        return TraceFacts(0, 0, (), None, None, None)
     sender = sender_of(run.packets)
     packets = run.packets.with_columns(time_s=pl.col("time_ns") / 1e9)
     switches = find_switches(run.packets, sender)
@@ -64,7 +64,7 @@ def facts(run: Run) -> TraceFacts:
     return TraceFacts(
         lost=run.metrics.packets_lost_to_handover,
         switches=len(switches),
-        switch_s=None if first is None else first.first_new_s,
+        switch_times_s=tuple(switch.first_new_s for switch in switches),
         first_window_packets=windows[0],
         second_window_packets=windows[1],
         repair=_repair(packets, sender),
