@@ -24,6 +24,11 @@
 //!
 //! The rule waits for no time, so that handovers may follow one another as fast as the data shows them.
 //!
+//! Where the sender's change of path is known ([`HandoverMeter::path_announced`]: a Set Primary Address that it
+//! accepted), one segment over the announced path is enough, a retransmission included: a host that comes and goes
+//! faster than timeouts expire may move nothing else. Segments sent before the announcement and still on their way
+//! over the old path do not move it back.
+//!
 //! Without [`HandoverMeter::data_sent`] (a capture at the receiver only) a segment belongs to the path of its first
 //! arrival if it is newer than all before it. The one case that then reads differently is the loss of the newest
 //! segments: their retransmissions to an alternate path look like new data there.
@@ -136,6 +141,8 @@ pub struct HandoverMeter {
     old_path_resent: bool,
     current: Option<CurrentPath>,
     candidate: Option<Candidate>,
+    /// The path that the sender last made its own, with the newest segment sent before.
+    announced: Option<(Ipv6Addr, Option<Tsn>)>,
     last_arrival_ns: Option<u64>,
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
@@ -190,6 +197,15 @@ impl HandoverMeter {
                 self.old_path_resent = true;
             }
         }
+    }
+
+    /// The sender made `path` its path for data.
+    pub fn path_announced(&mut self, path: Ipv6Addr) {
+        // A move announced before that carried something is over now.
+        if self.candidate_is_announced() {
+            self.settle();
+        }
+        self.announced = Some((path, self.boundaries.newest()));
     }
 
     /// A data segment arrived over `path` with `useful_bytes` bytes not received before (zero for a duplicate).
@@ -248,7 +264,7 @@ impl HandoverMeter {
     /// Ends the observation.
     #[must_use]
     pub fn finish(mut self) -> HandoverReport {
-        if self.candidate.is_some_and(|c| c.segments > 0) {
+        if self.candidate.is_some_and(|c| c.segments > 0) || self.candidate_is_announced() {
             self.settle();
         }
         HandoverReport {
@@ -306,16 +322,29 @@ impl HandoverMeter {
                 });
             }
         }
-        if self.candidate.is_some_and(|c| c.segments >= SETTLE_SEGMENTS) {
+        if self.candidate.is_some_and(|c| c.segments >= SETTLE_SEGMENTS) || self.candidate_is_announced() {
             self.settle();
         }
+    }
+
+    fn candidate_is_announced(&self) -> bool {
+        self.candidate
+            .is_some_and(|c| self.announced.is_some_and(|(path, _)| path == c.path))
+    }
+
+    /// Whether the segment was on its way over the old path when the path that data is on now was announced.
+    fn precedes_announcement(&self, tsn: Tsn) -> bool {
+        let current = self.current.map(|c| c.path);
+        self.announced.is_some_and(|(path, newest)| {
+            current == Some(path) && newest.is_some_and(|n| tsn.at_or_before(n))
+        })
     }
 
     /// Whether this is the end of the data that was sent to the old path before the handover settled last.
     fn drains_settled(&self, path: Ipv6Addr, tsn: Tsn) -> bool {
         self.settled.last().is_some_and(|last| last.from == path)
             && self.boundaries.path_of(tsn) == Some(path)
-            && self.boundaries.current_path() != Some(path)
+            && (self.boundaries.current_path() != Some(path) || self.precedes_announcement(tsn))
     }
 
     fn settle(&mut self) {

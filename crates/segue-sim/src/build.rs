@@ -190,7 +190,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         mobile_node,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures),
+        recorder: Recorder::new(options, trace, captures, mobile_node),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

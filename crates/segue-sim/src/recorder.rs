@@ -13,6 +13,7 @@ use log::{EventLog, Kind};
 use segue_capture::handover::LossCause;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
+use segue_proto::sctp::Event as SctpEvent;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
 use segue_wire::Packet;
 
@@ -91,11 +92,16 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder for the named nodes.
     #[must_use]
-    pub fn new(options: &RunOptions, trace: Trace, captures: Option<crate::captures::Captures>) -> Self {
+    pub fn new(
+        options: &RunOptions,
+        trace: Trace,
+        captures: Option<crate::captures::Captures>,
+        mobile: Option<u32>,
+    ) -> Self {
         Self {
             log: EventLog::new(),
             hops: 0,
-            flows: Flows::default(),
+            flows: Flows::new(mobile),
             tables: options.trace.then(|| Tables::new(trace)),
             captures,
         }
@@ -109,7 +115,7 @@ impl Recorder {
     /// A host sends a packet.
     pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
-        let retransmission = self.flows.sent(now, &stored.packet);
+        let retransmission = self.flows.sent(now, node, &stored.packet);
         if let Some(tables) = &mut self.tables {
             tables.packet(
                 now,
@@ -209,6 +215,9 @@ impl Recorder {
 
     /// A host reports.
     pub fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
+        if let HostEvent::Sctp(_, SctpEvent::PrimaryChanged(path)) = event {
+            self.flows.primary_changed(node, *path);
+        }
         let text = format!("{event:?}");
         self.log.record(now, Kind::Host, node, text.len() as u64, 0);
         self.log.text(&text);

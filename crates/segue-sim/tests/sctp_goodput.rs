@@ -55,8 +55,9 @@ fn share(p: f64, model: f64) -> f64 {
     let sctp = "receive_buffer = \"1 MiB\"\nsend_buffer = \"2 MiB\"\nrto_min = \"1 s\"";
     let link = format!("queue = \"1000 packets\"\nloss = {{ model = \"bernoulli\", probability = {p} }}");
     let text = one_link("10 Mbit/s", "20 ms", &link, sctp, "");
-    let mut goodputs: Vec<f64> =
-        (1..=5).map(|seed| metrics(&text, &[("duration", "300 s")], seed).throughput_bps).collect();
+    let mut goodputs: Vec<f64> = (1..=5)
+        .map(|seed| metrics(&text, &[("duration", "300 s")], seed).throughput_bps)
+        .collect();
     goodputs.sort_by(f64::total_cmp);
     let payload = 1500.0 - OVERHEAD;
     goodputs[2] / (model * payload * 8.0).min(10e6 * payload / 1500.0)

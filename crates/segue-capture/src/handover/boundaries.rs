@@ -37,6 +37,11 @@ impl Boundaries {
         true
     }
 
+    /// The newest segment assigned.
+    pub(super) fn newest(&self) -> Option<Tsn> {
+        self.newest
+    }
+
     /// The path that new segments are sent to.
     pub(super) fn current_path(&self) -> Option<Ipv6Addr> {
         let last = self.len.checked_sub(1)?;

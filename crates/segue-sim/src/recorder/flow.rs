@@ -6,16 +6,20 @@ use segue_proto::Instant;
 use segue_wire::sctp::Chunk;
 use segue_wire::{Packet, Payload, Tsn};
 use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
 
 /// All data flows of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Flows {
     flows: Vec<Flow>,
+    mobile: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Flow {
     verification_tag: u32,
+    /// Node that sends, once it has.
+    sender: Option<u32>,
     meter: HandoverMeter,
     highest_sent: Option<Tsn>,
     received: Received,
@@ -58,12 +62,31 @@ pub struct FlowTotals {
 }
 
 impl Flows {
+    /// Flows of a run in which this node moves, if any does.
+    #[must_use]
+    pub fn new(mobile: Option<u32>) -> Self {
+        Self {
+            flows: Vec::new(),
+            mobile,
+        }
+    }
+
+    /// A host made another path its primary.
+    pub fn primary_changed(&mut self, sender: u32, path: Ipv6Addr) {
+        for flow in self.flows.iter_mut().filter(|f| f.sender == Some(sender)) {
+            flow.meter.path_announced(path);
+        }
+    }
+
     /// A host sends a packet; whether it is a retransmission of data.
-    pub fn sent(&mut self, now: Instant, packet: &Packet) -> bool {
+    pub fn sent(&mut self, now: Instant, sender: u32, packet: &Packet) -> bool {
         let Some((tag, chunks)) = data_of(packet) else {
             return false;
         };
+        let mobile = self.mobile;
         let flow = self.flow(tag);
+        flow.sender = Some(sender);
+        flow.sender_moves = mobile == Some(sender);
         let mut retransmission = false;
         for data in chunks {
             retransmission = flow.highest_sent.is_some_and(|h| data.tsn.at_or_before(h));
@@ -115,11 +138,6 @@ impl Flows {
         }
     }
 
-    /// Data packets that the flow with this verification tag sends come from the host that moves.
-    pub fn sender_moves(&mut self, verification_tag: u32) {
-        self.flow(verification_tag).sender_moves = true;
-    }
-
     /// Ends the measurement.
     #[must_use]
     pub fn finish(self) -> FlowTotals {
@@ -149,6 +167,7 @@ impl Flows {
             .unwrap_or_else(|| {
                 self.flows.push(Flow {
                     verification_tag,
+                    sender: None,
                     meter: HandoverMeter::new(),
                     highest_sent: None,
                     received: Received::default(),
