@@ -75,6 +75,9 @@ pub enum Delete {
     OnLinkDown,
     /// `delete_delay` after the peer has answered Set Primary Address, or when the old link is lost, if sooner.
     AfterSwitch,
+    /// `delete_delay` after the peer has answered Set Primary Address, even if the old link is lost before: the peer
+    /// goes on knowing an address that no longer works, and may retransmit to it.
+    AfterDelay,
 }
 
 /// Configuration of SIGMA. Parameters of policies that are not chosen are ignored, so that a policy can be
@@ -94,7 +97,7 @@ pub struct Config {
     pub when_missed: WhenMissed,
     /// When the old address is deleted.
     pub delete: Delete,
-    /// `after-switch`: time between the answer to Set Primary Address and the deletion.
+    /// `after-switch` and `after-delay`: time between the answer to Set Primary Address and the deletion.
     pub delete_delay: Duration,
     /// Weakest beacon at which a cell is attached to; nothing for any beacon heard.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -533,7 +533,7 @@ impl Sigma {
                 self.leave_dead_link(now);
             }
         }
-        if granted && self.config.delete == Delete::AfterSwitch {
+        if granted && self.config.delete != Delete::OnLinkDown {
             self.delete_timer = Some(now + self.config.delete_delay);
         }
         self.delete_obsolete(now);
@@ -545,7 +545,8 @@ impl Sigma {
             .known
             .iter()
             .any(|k| Some(k.local.address) == self.serving && k.usable && k.membership == Membership::Member);
-        if !self.established || self.primary.is_some() || !speaks {
+        let held_back = self.config.delete == Delete::AfterDelay && self.delete_timer.is_some();
+        if !self.established || self.primary.is_some() || !speaks || held_back {
             return;
         }
         for index in 0..self.known.len() {
