@@ -12,6 +12,13 @@ from segue.plot import style
 MODULUS = 100
 """Segment numbers are shown modulo this (000, figures 4, 6 and 8)."""
 
+BEFORE_S = 0.3
+"""Shown before the last segment to the old path."""
+AFTER_S = 0.7
+"""Shown after the last retransmission."""
+LONGEST_REPAIR_S = 10.0
+"""Retransmissions later than this have nothing to do with the switch; figure 8's take 6 s."""
+
 
 @dataclass(frozen=True, slots=True)
 class Switch:
@@ -46,6 +53,18 @@ def find_switches(packets: pl.DataFrame, sender: str) -> list[Switch]:
         assert isinstance(first, float)
         switches.append(Switch(row["old"], row["destination"], row["last_old_s"], first))
     return switches
+
+
+def span_around(packets: pl.DataFrame, switch: Switch) -> tuple[float, float]:
+    """What to show of a switch, seconds: from a little before it until its losses have been sent again."""
+    time_s = pl.col("time_ns") / 1e9
+    again = packets.filter(
+        (pl.col("action") == "sent")
+        & pl.col("retransmission")
+        & time_s.is_between(switch.last_old_s, switch.last_old_s + LONGEST_REPAIR_S)
+    )
+    repaired = float(again["time_ns"][-1]) / 1e9 if again.height else switch.first_new_s
+    return switch.last_old_s - BEFORE_S, max(repaired, switch.first_new_s) + AFTER_S
 
 
 def sender_of(packets: pl.DataFrame) -> str:

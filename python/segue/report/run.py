@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from segue.output import write_file
 from segue.plot.ladder import signalling_ladder
 from segue.plot.position import position_against_cells
-from segue.plot.sequence import Switch, find_switches, segment_sequence, sender_of
+from segue.plot.sequence import Switch, find_switches, segment_sequence, sender_of, span_around
 from segue.plot.style import render
 from segue.plot.tsn import tsn_against_time
 from segue.plot.window import congestion_windows
@@ -55,6 +55,7 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
     if switches:
         switch = switches[0]
         start, end = _signalling_span(run, switch)
+        first, last = span_around(packets, switch)
         found.append(
             (
                 "Signalling of the first handover",
@@ -69,7 +70,8 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
             (
                 "Segments around the first handover",
                 segment_sequence(
-                    packets, switch, start_s=switch.last_old_s - 0.4, end_s=switch.first_new_s + 1.0,
+                    packets, switch, start_s=first,
+                    end_s=last,
                     title="Segments around the first handover",
                     subtitle="As the sender sees them: data by destination, acknowledgements by source.",
                 ),

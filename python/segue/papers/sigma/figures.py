@@ -10,18 +10,12 @@ from matplotlib.figure import Figure
 
 from segue.grid import summarise
 from segue.papers.sigma import experiment as ex
-from segue.plot.sequence import Switch, find_switches, segment_sequence, sender_of
+from segue.plot.sequence import BEFORE_S, Switch, find_switches, segment_sequence, sender_of, span_around
 from segue.plot.sweep import Panel, curves
 from segue.plot.window import congestion_windows
 from segue.run import Run
 
 INTERVALS = "Medians over seeds with their interval"
-
-
-BEFORE_S = 0.3
-AFTER_S = 0.7
-LONGEST_REPAIR_S = 10.0
-"""Figure 8's repair takes 6 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,7 @@ def trace_figures(runs: Mapping[str, Run]) -> Iterator[Drawn]:
         if switches:
             switch = typical(run, switches)
             names = path_names(switch)
-            start, end = _span(run, switch)
+            start, end = span_around(run.packets, switch)
             yield Drawn(
                 f"figure-{spec.sequence_number:02}",
                 f"Fig. {spec.sequence_number}. Segment sequence of SIGMA during one handover, {spec.setting}",
@@ -133,18 +127,6 @@ def _losses(run: Run, switch: Switch) -> bool:
     time_s = pl.col("time_ns") / 1e9
     lost = run.packets.filter((pl.col("action") == "dropped") & (pl.col("kind") == "DATA"))
     return not lost.filter(time_s.is_between(switch.last_old_s - BEFORE_S, switch.first_new_s + BEFORE_S)).is_empty()
-
-
-def _span(run: Run, switch: Switch) -> tuple[float, float]:
-    """From a little before the last segment to the old path until the losses are repaired, as the paper's figures."""
-    time_s = pl.col("time_ns") / 1e9
-    again = run.packets.filter(
-        (pl.col("action") == "sent")
-        & pl.col("retransmission")
-        & time_s.is_between(switch.last_old_s, switch.last_old_s + LONGEST_REPAIR_S)
-    )
-    repaired = float(again["time_ns"][-1]) / 1e9 if again.height else switch.first_new_s
-    return switch.last_old_s - BEFORE_S, repaired + AFTER_S
 
 
 def _addresses(switch: Switch) -> str:
@@ -206,10 +188,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
             summary,
             **shared,  # type: ignore[arg-type]
             scale=1e-6,
-            panels=[
-                Panel("throughput (Mbit/s)", None, "whole range"),
-                Panel("throughput (Mbit/s)", None, "detail", from_zero=False),
-            ],
+            panels=[Panel("throughput (Mbit/s)")],
             title="Figure 13: throughput at 5 m/s",
             subtitle=f"Paper: flat while both together stay under 900 ms, lower above. {INTERVALS}.",
         ),
@@ -263,10 +242,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
             summary,
             **shared,  # type: ignore[arg-type]
             scale=1e-6,
-            panels=[
-                Panel("throughput (Mbit/s)", None, "whole range"),
-                Panel("throughput (Mbit/s)", None, "detail", from_zero=False),
-            ],
+            panels=[Panel("throughput (Mbit/s)")],
             title="Figure 15: throughput against speed",
             subtitle=f"Paper: falls above 15 m/s, less with short beacon periods. {INTERVALS}.",
         ),
