@@ -14,7 +14,7 @@ pub enum LossDetection {
     /// At the moment the coverage ends.
     #[default]
     Immediate,
-    /// When `beacon_loss` beacons in a row did not come: `beacon_loss` x `beacon_period` after the last one.
+    /// When `beacon_loss` beacons in a row did not come: `beacon_loss` + 1/2 times `beacon_period` after the last one.
     MissedBeacons,
 }
 
@@ -219,8 +219,9 @@ impl Layer2 {
     fn loss_deadline(&self) -> Option<Instant> {
         let watched = self.config.loss_detection == LossDetection::MissedBeacons
             && matches!(self.state, State::Attached { .. });
-        watched
-            .then(|| self.last_beacon + self.config.beacon_period * u64::from(self.config.beacon_loss.max(1)))
+        // Half a period more: the last of them is missed only once it is overdue, and a busy channel delays beacons.
+        let half_periods = 2 * u64::from(self.config.beacon_loss.max(1)) + 1;
+        watched.then(|| self.last_beacon + self.config.beacon_period * half_periods / 2)
     }
 
     /// Enters the next phase at `start`, the end of the one before; phases of no length are passed at once.
