@@ -248,7 +248,7 @@ def _by_median_too(claim: Claim, judge: Callable[[pl.DataFrame], Claim], frame: 
     verdict = "the same" if other.holds == claim.holds else ("holds" if other.holds else "does not hold")
     return replace(
         claim,
-        note=f"{claim.note} Judged by the mean over each run's handovers, which the paper leaves open; by their median: "
+        note=f"{claim.note} Judged by the mean over each run's handovers (the paper leaves it open); by their median: "
         f"{verdict} ({other.measured}).",
     )
 
