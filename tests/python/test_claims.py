@@ -115,6 +115,16 @@ def test_s7_fails_without_a_climb() -> None:
     assert not claims.s7(synthetic.speed_frame(climb=0.0)).holds
 
 
+def test_verdict_that_depends_on_the_statistic_says_so() -> None:
+    flat = pl.lit(0.007)
+    speed = FRAMES[ex.SPEED].with_columns(latency_median_s=flat)
+    latency = FRAMES[ex.LATENCY].with_columns(latency_median_s=pl.col("latency_mean_s"))
+    judged = {claim.id: claim for claim in claims.evaluate({ex.LATENCY: latency, ex.SPEED: speed}, RUNS)}
+    assert judged["S7"].holds
+    assert "by their median: does not hold (20 ms: 7 to 7 ms below, 7 to 7 ms above" in judged["S7"].note
+    assert "by their median: the same" in judged["S1"].note
+
+
 def test_s8_fails_without_the_short_beacons_cost_or_without_their_gain() -> None:
     assert not claims.s8(synthetic.speed_frame(short_beacon_penalty=0.0)).holds
     assert not claims.s8(synthetic.speed_frame(soften=0.0)).holds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from statistics import median
 
 import polars as pl
@@ -48,14 +49,14 @@ def evaluate(frames: Mapping[str, pl.DataFrame], runs: Mapping[str, Run]) -> lis
     latency, speed = frames[ex.LATENCY], frames[ex.SPEED]
     facts = {name: trace.facts(run) for name, run in runs.items()}
     return [
-        s1(latency, frames.get(ex.POLICY)),
+        _by_median_too(s1(latency, frames.get(ex.POLICY)), s1, latency),
         s2(latency),
         s3(latency),
         s4(facts["none"], facts["none-ack-path"]),
         s5(facts["none"], facts["low"]),
         s6(facts["high"]),
-        s7(speed),
-        s8(speed),
+        _by_median_too(s7(speed), s7, speed),
+        _by_median_too(s8(speed), s8, speed),
         s9(speed),
     ]
 
@@ -232,6 +233,23 @@ def s9(speed: pl.DataFrame) -> Claim:
         f"Criterion, means over the speeds of a side: loss higher above for each beacon period ({_met(rises)}), "
         f"throughput lower ({_met(falls)}), both changes smaller with {shortest:g} ms than with "
         f"{longest:g} ms ({_met(softer)}).",
+    )
+
+
+def _by_median_too(claim: Claim, judge: Callable[[pl.DataFrame], Claim], frame: pl.DataFrame) -> Claim:
+    """`claim` with a note on what the other statistic gives.
+
+    The paper does not say how it makes one number of a run's handovers. The mean is judged, since it shows handovers
+    that fail now and then; the median may judge otherwise, and then whoever reads the verdict should know.
+    """
+    if "latency_median_s" not in frame.columns:
+        return claim
+    other = judge(frame.with_columns(latency_mean_s=pl.col("latency_median_s")))
+    verdict = "the same" if other.holds == claim.holds else ("holds" if other.holds else "does not hold")
+    return replace(
+        claim,
+        note=f"{claim.note} Judged by the mean over each run's handovers (the paper leaves it open); by their median: "
+        f"{verdict} ({other.measured}).",
     )
 
 
