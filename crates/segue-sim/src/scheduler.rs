@@ -163,4 +163,29 @@ mod tests {
             .collect();
         assert_eq!(order, [Event::Beacon(0), Event::Beacon(1), Event::Beacon(2)]);
     }
+
+    #[test]
+    fn events_come_out_sorted_whatever_is_queued_in_between() {
+        let mut scheduler = Scheduler::default();
+        let mut random = segue_proto::random::Stream::new(1, "scheduler");
+        let (mut queued, mut given) = (Vec::new(), Vec::new());
+        let mut now = Instant::ZERO;
+        for n in 0..5000u32 {
+            let time = now + segue_proto::Duration::from_nanos(random.below(40));
+            scheduler.at(time, Event::Beacon(n));
+            queued.push((time, n));
+            if random.chance(0.7)
+                && let Some((time, Event::Beacon(n))) = scheduler.pop_until(Instant::MAX)
+            {
+                now = time;
+                given.push((time, n));
+            }
+        }
+        while let Some((time, Event::Beacon(n))) = scheduler.pop_until(Instant::MAX) {
+            given.push((time, n));
+        }
+        // Numbers are given in the order of queueing, so that sorting by (time, number) is the order of tickets.
+        queued.sort_unstable();
+        assert_eq!(given, queued);
+    }
 }
