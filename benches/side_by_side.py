@@ -99,9 +99,7 @@ def note_segue(side: Side, output: str) -> None:
     metrics = json.loads(output)
     got = (int(metrics["delivered_bytes"]), int(metrics["packet_hops"]))
     if side.delivered_bytes and got != (side.delivered_bytes, side.packet_hops):
-        raise BenchError(
-            f"Segue: two runs of one seed differ: {got} and {(side.delivered_bytes, side.packet_hops)}"
-        )
+        raise BenchError(f"Segue: two runs of one seed differ: {got} and {(side.delivered_bytes, side.packet_hops)}")
     if 0 in got:
         raise BenchError("Segue: nothing was delivered")
     side.delivered_bytes, side.packet_hops = got
@@ -150,9 +148,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--json", type=Path, help="also write the measurements to this file")
-    parser.add_argument(
-        "segue", nargs="+", help="command that runs the scenario and prints its metrics as JSON"
-    )
+    parser.add_argument("segue", nargs="+", help="command that runs the scenario and prints its metrics as JSON")
     arguments = parser.parse_args()
     try:
         sides = measure([*arguments.segue, str(SCENARIO)], arguments.repetitions)
