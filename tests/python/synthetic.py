@@ -205,7 +205,7 @@ SIGNALLING = {"time_ns": pl.UInt64, "node": pl.String, "step": pl.UInt8, "event"
 
 
 def seamless(*, switch_s: float = 8.14, first: int = 3, second: int = 6, lost: bool = False) -> Run:
-    """Data to the old address until `switch_s`, then to the new one: `first` MTU, then `second`."""
+    """Data to the old address until `switch_s`, then to the new one: flights of `first`, then `second` packets."""
     trace = TraceBuilder()
     number = 0
     trace.window(0.0, OLD, 4 * MTU)
@@ -224,9 +224,10 @@ def seamless(*, switch_s: float = 8.14, first: int = 3, second: int = 6, lost: b
     trace.sack(switch_s + 0.2, NEW, number + first - 1)
     number += first
     for index in range(60):
-        trace.data(switch_s + 0.2 + 0.01 * index, NEW, number + index)
-        trace.sack(switch_s + 0.26 + 0.01 * index, NEW, number + index)
-        trace.window(switch_s + 0.26 + 0.01 * index, NEW, (second + index // 6) * MTU)
+        spacing = 0.06 / second
+        trace.data(switch_s + 0.2 + spacing * index, NEW, number + index)
+        trace.sack(switch_s + 0.26 + spacing * index - 0.001, NEW, number + index)
+        trace.window(switch_s + 0.26 + spacing * index, NEW, (second + index // 6) * MTU)
     trace.signal(7.0, 1, "obtain-started", "cell 2")
     trace.signal(7.2, 0, "link-up", "cell 2")
     trace.message(7.21, "fe80::1", "RS")

@@ -18,7 +18,8 @@ RUNS = {
     "none": synthetic.seamless(),
     "low": synthetic.seamless(switch_s=8.16),
     "high": synthetic.stalled(),
-    "none-ack-path": synthetic.seamless(first=3, second=6),
+    "none-sack-each": synthetic.seamless(first=3, second=6),
+    "none-ack-path": synthetic.seamless(first=14, second=21),
 }
 
 
@@ -67,18 +68,18 @@ def test_s3_fails_on_a_slope_below_and_on_a_small_difference() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 4), (3, 5), (4, 6)])
-def test_s4_needs_the_papers_windows(first: int, second: int) -> None:
-    standard = trace.facts(synthetic.seamless(first=2, second=4))
-    claim = claims.s4(standard, trace.facts(synthetic.seamless(first=first, second=second)))
+def test_s4_needs_the_papers_flights(first: int, second: int) -> None:
+    standard = trace.facts(synthetic.seamless(first=2, second=3))
+    claim = claims.s4(standard, trace.facts(synthetic.seamless(first=first, second=second)), standard)
     assert not claim.holds
-    assert f"{first}, then {second} MTU" in claim.measured
-    assert "2, then 4 MTU" in claim.measured
+    assert f"with a SACK per packet {first}, then {second}" in claim.measured
+    assert "with delayed SACKs 2, then 3" in claim.measured
 
 
 def test_s4_fails_on_loss() -> None:
     facts = trace.facts(synthetic.seamless())
-    assert claims.s4(facts, facts).holds
-    assert not claims.s4(trace.facts(synthetic.seamless(lost=True)), facts).holds
+    assert claims.s4(facts, facts, facts).holds
+    assert not claims.s4(trace.facts(synthetic.seamless(lost=True)), facts, facts).holds
 
 
 @pytest.mark.parametrize("switch_s", [8.14, 8.10, 8.34])

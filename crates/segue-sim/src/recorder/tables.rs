@@ -128,7 +128,11 @@ impl Tables {
                 let detail = format!("{} of the way into {}", fraction, self.cell_name(*to));
                 self.signal(now, node, 0, "overlap-point", detail);
             }
-            other => self.signal(now, node, 0, "l2-phase", format!("{other:?}")),
+            L2Event::PhaseStarted { cell: c, phase } => {
+                let detail = format!("{}: {}", cell(*c), format!("{phase:?}").to_lowercase());
+                self.signal(now, node, 0, "l2-phase", detail);
+            }
+            L2Event::Aborted { cell: c } => self.signal(now, node, 0, "l2-aborted", cell(*c)),
         }
     }
 

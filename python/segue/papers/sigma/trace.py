@@ -39,16 +39,16 @@ class TraceFacts:
         lost: Packets lost to handover in the whole run.
         switches: Moves of new data from one address to another.
         switch_times_s: When data first went to the new address, in each.
-        first_window_packets: cwnd of the new path at that moment, in MTU.
-        second_window_packets: cwnd when the first window sent there has been acknowledged, in MTU.
+        first_flight_packets: Packets sent to the new address before the first of them was acknowledged.
+        second_flight_packets: Packets sent from then on before the first of those was acknowledged.
         repair: Of the first segment lost, if any was.
     """
 
     lost: int
     switches: int
     switch_times_s: tuple[float, ...]
-    first_window_packets: float | None
-    second_window_packets: float | None
+    first_flight_packets: int | None
+    second_flight_packets: int | None
     repair: Repair | None
 
 
@@ -60,57 +60,45 @@ def facts(run: Run) -> TraceFacts:
     packets = run.packets.with_columns(time_s=pl.col("time_ns") / 1e9)
     switches = find_switches(run.packets, sender)
     first = switches[0] if switches else None
-    windows = (None, None) if first is None else _windows(packets, run.windows, sender, first)
+    flights = (None, None) if first is None else _flights(packets, sender, first)
     return TraceFacts(
         lost=run.metrics.packets_lost_to_handover,
         switches=len(switches),
         switch_times_s=tuple(switch.first_new_s for switch in switches),
-        first_window_packets=windows[0],
-        second_window_packets=windows[1],
+        first_flight_packets=flights[0],
+        second_flight_packets=flights[1],
         repair=_repair(packets, sender),
     )
 
 
-def _windows(
-    packets: pl.DataFrame, windows: pl.DataFrame, sender: str, switch: Switch
-) -> tuple[float | None, float | None]:
-    """Cwnd of the new path when it begins, and once its first window has been acknowledged, in MTU."""
-    mtu = packets.filter((pl.col("node") == sender) & (pl.col("kind") == "DATA"))["length_bytes"].max()
-    path = windows.filter((pl.col("node") == sender) & (pl.col("destination") == switch.new)).with_columns(
-        time_s=pl.col("time_ns") / 1e9
+def _flights(packets: pl.DataFrame, sender: str, switch: Switch) -> tuple[int | None, int | None]:
+    """Packets of the first two flights to the new address; a flight ends when its first packet is acknowledged."""
+    at_sender = packets.filter((pl.col("node") == sender) & (pl.col("time_s") >= switch.first_new_s))
+    sent = at_sender.filter(
+        (pl.col("action") == "sent") & (pl.col("kind") == "DATA") & (pl.col("destination") == switch.new)
     )
-    at_start = _value_at(path, switch.first_new_s)
-    if at_start is None or not isinstance(mtu, int):
+    acks = at_sender.filter((pl.col("action") == "received") & (pl.col("kind") == "SACK"))
+    first = _flight(sent, acks, switch.first_new_s)
+    if first is None:
         return None, None
-    # cwnd counts user data or packets, as the implementation has it: round to whole packets.
-    first_window = round(at_start / mtu)
-    sent = packets.filter(
-        (pl.col("node") == sender)
-        & (pl.col("action") == "sent")
-        & (pl.col("kind") == "DATA")
-        & (pl.col("destination") == switch.new)
-        & (pl.col("time_s") >= switch.first_new_s)
-    ).head(max(first_window, 1))
-    if sent.is_empty():
-        return float(first_window), None
-    last_tsn = sent["tsn"][-1]
-    acked = packets.filter(
-        (pl.col("node") == sender)
-        & (pl.col("action") == "received")
-        & (pl.col("kind") == "SACK")
-        & (pl.col("time_s") > switch.first_new_s)
-        # Serial arithmetic: at or after the last TSN of the window (RFC 9260 section 1.6).
-        & (((pl.col("tsn").cast(pl.Int64) - last_tsn) % 2**32) < 2**31)
+    count, end_s = first
+    second = _flight(sent, acks, end_s)
+    return count, None if second is None else second[0]
+
+
+def _flight(sent: pl.DataFrame, acks: pl.DataFrame, start_s: float) -> tuple[int, float] | None:
+    """Packets of the flight that begins at `start_s`, and when it ends, seconds; None if it does not end."""
+    mine = sent.filter(pl.col("time_s") >= start_s)
+    if mine.is_empty():
+        return None
+    # Serial arithmetic: at or after the first TSN of the flight (RFC 9260 section 1.6).
+    acked = acks.filter(
+        (pl.col("time_s") > mine["time_s"][0]) & (((pl.col("tsn").cast(pl.Int64) - mine["tsn"][0]) % 2**32) < 2**31)
     )
     if acked.is_empty():
-        return float(first_window), None
-    after = _value_at(path, acked["time_s"][0])
-    return float(first_window), None if after is None else float(round(after / mtu))
-
-
-def _value_at(path: pl.DataFrame, time_s: float) -> float | None:
-    known = path.filter(pl.col("time_s") <= time_s)
-    return None if known.is_empty() else float(known["cwnd_bytes"][-1])
+        return None
+    end_s = float(acked["time_s"][0])
+    return mine.filter(pl.col("time_s") < end_s).height, end_s
 
 
 def _repair(packets: pl.DataFrame, sender: str) -> Repair | None:
