@@ -124,9 +124,9 @@ def s4(standard: trace.TraceFacts, sack_each: trace.TraceFacts, ack_path: trace.
         lossless and paper_flights,
         f"Criterion: no loss ({_met(lossless)}); flights of 3 and 6 packets with a SACK per packet, which the paper "
         f"does not state but doubling in one round needs ({_met(paper_flights)}). The paper explains the 3 by an ACK "
-        "that came over the new path; RFC 9260 section 7.2.1 credits the path that the data took, and needs no such rule: "
-        "cwnd is 2 MTU, two DATA chunks are a little less than that, so a third may go (section 6.1 B). With the "
-        "paper's rule every SACK of the old window would open the new path, since all of them arrive over it.",
+        "that came over the new path; RFC 9260 section 7.2.1 credits the path that the data took, and needs no such "
+        "rule: cwnd is 2 MTU, two DATA chunks are a little less than that, so a third may go (section 6.1 B). With "
+        "the paper's rule every SACK of the old window would open the new path, since all of them arrive over it.",
     )
 
 
