@@ -27,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test bench lint fmt build clean
+.PHONY: help demo test bench docs lint fmt build clean
 .PHONY: system-packages check-format check-rust check-python test-rust test-python
 
 help:  ## List the targets
@@ -41,6 +41,10 @@ test: system-packages $(STAMP)/dev check-format check-rust check-python test-rus
 bench:  ## Measure Segue and, where it is installed, ns-2 on the same scenario
 	cargo build --release --locked --package segue-bench
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
+
+docs: build  ## Make the figures that the documents show
+	$(BIN)/segue reproduce sigma --out report
+	cp report/figures/figure-policy-speed.svg docs/policy-speed.svg
 
 lint: $(STAMP)/dev check-format check-rust check-python  ## Formatting and lints only
 

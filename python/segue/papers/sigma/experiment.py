@@ -12,6 +12,7 @@ SCENARIO = "papers/sigma"
 LATENCY = "latency"
 SPEED = "speed"
 POLICY = "policy"
+POLICY_SPEED = "policy-speed"
 
 FULL_SEEDS = 5
 QUICK_SEEDS = 2
@@ -58,11 +59,12 @@ TRACE_OVERRIDES = {
 
 
 def grids(*, quick: bool = False) -> list[Grid]:
-    """The grids of section VI, and one of our own over what is done when the point of decision is missed.
+    """The grids of section VI, and two of our own over what is done when the point of decision is missed.
 
     - `latency`: L2 latency 100 to 600 ms by address resolution 300 to 600 ms at 5 m/s (figures 10, 12, 13);
     - `speed`: 2.5 to 20 m/s by beacon period 20 to 80 ms, L2 latency and resolution 100 ms (figures 11, 14, 15);
-    - `policy`: L2 latency by `handover.when_missed`, resolution 500 ms, 5 m/s: how much of the outage is the policy's.
+    - `policy`: L2 latency by `handover.when_missed`, resolution 500 ms, 5 m/s: how much of the outage is the policy's;
+    - `policy-speed`: the same over speed, L2 latency and resolution 100 ms, for the policies that differ.
     """
     shared = {"duration": QUICK_DURATION} if quick else {}
     l2 = Axis("l2.latency", L2, [100, 200, 300, 400, 500, 600], "ms")
@@ -91,5 +93,13 @@ def grids(*, quick: bool = False) -> list[Grid]:
                 ),
             ],
             {"mobile.speed": "5 m/s", "address.resolution": "500 ms", **shared},
+        ),
+        Grid(
+            POLICY_SPEED,
+            [
+                Axis("mobile.speed", MPS, [5, 10, 15, 17.5, 20], "m/s"),
+                Axis("handover.when_missed", WHEN_MISSED, ["when-ready", "link-loss", "retransmitted-asconf"]),
+            ],
+            {"l2.latency": "100 ms", "address.resolution": "100 ms", **shared},
         ),
     ]

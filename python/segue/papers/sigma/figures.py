@@ -105,10 +105,10 @@ def trace_figures(runs: Mapping[str, Run]) -> Iterator[Drawn]:
 
 
 def grid_figures(frames: Mapping[str, pl.DataFrame]) -> Iterator[Drawn]:
-    """Figures 10 to 15, and our own over the policies."""
+    """Figures 10 to 15, and two of our own over the policies."""
     yield from _latency_figures(frames[ex.LATENCY])
     yield from _speed_figures(frames[ex.SPEED])
-    yield _policy_figure(frames[ex.POLICY])
+    yield from _policy_figures(frames[ex.POLICY], frames[ex.POLICY_SPEED])
 
 
 def typical(run: Run, switches: list[Switch]) -> Switch:
@@ -250,9 +250,9 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
     )
 
 
-def _policy_figure(frame: pl.DataFrame) -> Drawn:
-    summary = summarise(frame, [ex.L2, ex.WHEN_MISSED], "latency_mean_s")
-    return Drawn(
+def _policy_figures(by_latency: pl.DataFrame, by_speed: pl.DataFrame) -> Iterator[Drawn]:
+    summary = summarise(by_latency, [ex.L2, ex.WHEN_MISSED], "latency_mean_s")
+    yield Drawn(
         "figure-policy",
         "Not in the paper: handover latency by what is done when the point of decision is missed",
         curves(
@@ -265,6 +265,23 @@ def _policy_figure(frame: pl.DataFrame) -> Drawn:
             panels=[Panel("handover latency (ms)")],
             title="The policy's share: what is done when the point of decision is missed",
             subtitle=f"Address resolution 500 ms, 5 m/s. when-ready switches as soon as it can. {INTERVALS}.",
+        ),
+        summary,
+    )
+    summary = summarise(by_speed, [ex.MPS, ex.WHEN_MISSED], "throughput_bps")
+    yield Drawn(
+        "figure-policy-speed",
+        "Not in the paper: throughput against speed by what is done when the point of decision is missed",
+        curves(
+            summary,
+            x=ex.MPS,
+            series=ex.WHEN_MISSED,
+            x_label="moving speed (m/s)",
+            series_label="{}",
+            scale=1e-6,
+            panels=[Panel("throughput (Mbit/s)")],
+            title="The policy's share of the loss of throughput at speed",
+            subtitle=f"L2 latency and address resolution 100 ms each. {INTERVALS}.",
         ),
         summary,
     )
