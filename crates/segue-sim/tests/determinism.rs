@@ -29,6 +29,35 @@ fn every_scenario_gives_the_same_hash_typed_exact_and_again() {
 }
 
 #[test]
+fn every_method_of_address_acquisition_hands_over_and_is_the_same_with_exact_bytes() {
+    let (_, text) = all_scenarios()
+        .into_iter()
+        .find(|(p, _)| p.ends_with("sigma.toml"))
+        .expect("sigma.toml");
+    for method in ["fixed", "slaac", "dhcpv6"] {
+        // One second of duplicate address detection leaves too little of the overlap at 5 m/s.
+        let overrides = [
+            ("duration", "60 s"),
+            ("mobile.speed", "2.5 m/s"),
+            ("address.method", method),
+        ];
+        let typed = metrics(&text, &overrides, 2);
+        let exact = metrics(
+            &text,
+            &[overrides[0], overrides[1], overrides[2], ("wire", "exact")],
+            2,
+        );
+        assert!(
+            typed.handovers.len() >= 2,
+            "{method}: {} handovers",
+            typed.handovers.len()
+        );
+        assert_eq!(typed.packets_lost_to_handover, 0, "{method}");
+        assert_eq!(typed, exact, "{method}: typed and exact wire differ");
+    }
+}
+
+#[test]
 fn losses_corruption_duplication_and_reordering_are_the_same_with_exact_bytes() {
     let link = r#"
 loss = { model = "gilbert-elliott", good_to_bad = 0.01, bad_to_good = 0.3 }
