@@ -479,6 +479,10 @@ impl Association {
         self.events.pop_front()
     }
 
+    pub(super) fn is_in_handshake(&self) -> bool {
+        matches!(self.state, State::CookieWait | State::CookieEchoed)
+    }
+
     /// The earliest timer.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         if self.state == State::Closed {

@@ -19,6 +19,19 @@ impl Association {
         self.destination_index(address).is_some()
     }
 
+    /// Whether `address` is an address of the peer that has been confirmed (section 5.4).
+    pub(super) fn has_confirmed_address(&self, address: Ipv6Addr) -> bool {
+        self.destination_index(address)
+            .is_some_and(|index| self.destinations[index].state != PathState::Unconfirmed)
+    }
+
+    /// Whether any address of the peer has been confirmed.
+    pub(super) fn has_confirmed(&self) -> bool {
+        self.destinations
+            .iter()
+            .any(|d| d.in_use && d.state != PathState::Unconfirmed)
+    }
+
     pub(super) fn destination_count(&self) -> usize {
         self.destinations.iter().filter(|d| d.in_use).count()
     }

@@ -95,12 +95,19 @@ fn own_parameters(local: &[LocalAddress]) -> Vec<Parameter> {
     parameters
 }
 
-/// Values that are fatal in an INIT or INIT ACK (sections 3.3.2 and 3.3.3).
+/// Least a_rwnd of an INIT or INIT ACK, bytes (sections 3.3.2 and 3.3.3).
+const MIN_INITIAL_RWND: u32 = 1500;
+
+/// Whether nothing in an INIT or INIT ACK is fatal (sections 3.3.2 and 3.3.3).
 pub(super) fn is_acceptable(init: &Init) -> bool {
-    init.initiate_tag != 0 && init.outbound_streams != 0 && init.inbound_streams != 0
+    init.initiate_tag != 0
+        && init.outbound_streams != 0
+        && init.inbound_streams != 0
+        && init.a_rwnd >= MIN_INITIAL_RWND
 }
 
-/// Builds the INIT ACK that answers an INIT, around a sealed cookie.
+/// Builds the INIT ACK that answers an INIT, around a sealed cookie. As many unrecognised parameters are reported as
+/// fit one packet: whoever sent the INIT has proven nothing yet, and is not to be answered with more.
 pub(super) fn init_ack(
     config: &Config,
     local: &[LocalAddress],

@@ -47,7 +47,7 @@ impl Association {
     }
 
     /// Section 8.5 and its exceptions 8.5.1.
-    fn accepts_tag(&self, packet: &SctpPacket) -> bool {
+    pub(super) fn accepts_tag(&self, packet: &SctpPacket) -> bool {
         let tag = packet.verification_tag;
         match packet.chunks.first() {
             Some(Chunk::Abort { reflected_tag, .. } | Chunk::ShutdownComplete { reflected_tag }) => {

@@ -1,0 +1,142 @@
+//! Peers that break the rules, claim what is not theirs, or fall silent at the worst moment.
+
+mod common;
+
+use common::*;
+use core::net::Ipv6Addr;
+use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile};
+use segue_proto::{Duration, InterfaceId};
+use segue_wire::AsconfSerial;
+use segue_wire::sctp::{
+    Asconf, AsconfParameter, Chunk, ErrorCause, Init, Parameter, SctpPacket, UnrecognizedAction,
+};
+use segue_wire::{Packet, Payload, Tsn};
+
+/// An address of neither host.
+const STRANGER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xbad, 1, 0, 0, 0, 1);
+
+fn init(tag: u32, parameters: Vec<Parameter>) -> Chunk {
+    Chunk::Init(Box::new(Init {
+        initiate_tag: tag,
+        a_rwnd: 100_000,
+        outbound_streams: 1,
+        inbound_streams: 1,
+        initial_tsn: Tsn(1),
+        parameters,
+    }))
+}
+
+/// What B answers to a packet, without the network.
+fn answers(net: &mut Net, packet: Packet) -> Vec<SctpPacket> {
+    let now = net.now;
+    net.ends[B].handle_packet(now, InterfaceId(0), packet);
+    let mut out = Vec::new();
+    while let Some(transmit) = net.ends[B].poll_transmit(now) {
+        if let Payload::Sctp(sctp) = transmit.packet.payload {
+            out.push(sctp);
+        }
+    }
+    out
+}
+
+/// A stranger, listing `claimed` as its own too, brings up an association with B; gives B's tag for it.
+fn handshake_of_a_stranger(net: &mut Net, claimed: Ipv6Addr) -> u32 {
+    let packet = net.forge_with_tag(B, STRANGER, 0, [init(77, vec![Parameter::Ipv6Address(claimed)])]);
+    let answered = answers(net, packet);
+    let Some(Chunk::InitAck(ack)) = answered.first().map(|a| &a.chunks[0]) else {
+        panic!("no INIT ACK: {answered:?}")
+    };
+    let (tag, cookie) = (
+        ack.initiate_tag,
+        ack.parameters
+            .iter()
+            .find_map(|p| match p {
+                Parameter::StateCookie(cookie) => Some(cookie.clone()),
+                _ => None,
+            })
+            .expect("cookie"),
+    );
+    let packet = net.forge_with_tag(B, STRANGER, tag, [Chunk::CookieEcho(cookie)]);
+    assert!(names(&answers(net, packet)[0]).contains(&"COOKIE-ACK"));
+    tag
+}
+
+#[test]
+fn an_address_that_a_stranger_claims_still_serves_its_owner() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let (owner, tag_of_owner) = (net.ids[B], net.tag_of(B));
+    let tag = handshake_of_a_stranger(&mut net, address(A, 1));
+    assert_ne!(tag, tag_of_owner);
+    net.drain();
+    // the stranger's association is now the one last heard of
+    let packet = net.forge_with_tag(B, STRANGER, tag, [Chunk::Heartbeat(vec![1; 8].into())]);
+    net.inject(B, packet);
+    net.ids[B] = owner;
+    net.send(A, 0, synthetic(0, 10));
+    net.run_for(ms(500));
+    assert!(
+        net.association(A).is_sender_dry(),
+        "the owner's data was not taken"
+    );
+}
+
+#[test]
+fn an_address_that_a_stranger_claims_does_not_keep_its_owner_from_connecting() {
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
+    handshake_of_a_stranger(&mut net, address(A, 1));
+    net.drain();
+    net.ids[B] = None;
+    net.connect();
+    net.run_for(ms(500));
+    assert!(net.association(A).is_established());
+    assert_eq!(net.ends[B].associations().count(), 2);
+}
+
+#[test]
+fn a_cookie_that_comes_again_from_elsewhere_makes_no_second_association() {
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
+    net.connect();
+    net.run_for(ms(500));
+    let mut echo = net
+        .log
+        .iter()
+        .find(|d| names(d.sctp()) == ["COOKIE-ECHO"])
+        .expect("COOKIE ECHO")
+        .packet
+        .clone();
+    echo.ip.source = STRANGER;
+    net.inject(B, echo);
+    assert_eq!(net.ends[B].associations().count(), 1);
+}
+
+#[test]
+fn a_client_that_missed_the_end_of_the_shutdown_connects_again_at_once() {
+    // RFC 9260 sections 9.2 and 8.5.1: the server is in SHUTDOWN-ACK-SENT
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.rule = Box::new(|d| match names(d.sctp())[..] {
+        ["SHUTDOWN-COMPLETE"] => vec![],
+        _ => vec![ms(10)],
+    });
+    net.command(A, |a, now| a.shutdown(now));
+    net.run_for(ms(100));
+    assert!(net.has_event(A, &Event::Closed) && !net.has_event(B, &Event::Closed));
+    net.rule = Box::new(|_| vec![ms(10)]);
+    net.connect();
+    net.run_for(Duration::from_secs(5));
+    assert!(net.has_event(B, &Event::Closed));
+    assert!(net.association(A).is_established() && net.association(B).is_established());
+}
+
+#[test]
+fn an_init_with_tag_zero_is_not_answered_and_one_with_a_tiny_window_is_refused() {
+    // RFC 9260 section 3.3.2
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
+    let packet = net.forge_with_tag(B, STRANGER, 0, [init(0, vec![])]);
+    assert!(answers(&mut net, packet).is_empty());
+    let Chunk::Init(mut small) = init(7, vec![]) else {
+        unreachable!()
+    };
+    small.a_rwnd = 1499;
+    let packet = net.forge_with_tag(B, STRANGER, 0, [Chunk::Init(small)]);
+    assert_eq!(names(&answers(&mut net, packet)[0]), ["ABORT"]);
+}
