@@ -110,6 +110,56 @@ fn a_cookie_that_comes_again_from_elsewhere_makes_no_second_association() {
 }
 
 #[test]
+fn a_peer_with_only_unconfirmed_addresses_that_falls_silent_is_lost() {
+    for hb_interval in [Some(Duration::from_secs(30)), None] {
+        let config = Config {
+            hb_interval,
+            ..Config::default()
+        };
+        let mut net = Net::established(config, [1, 1]);
+        net.send(B, 0, synthetic(0, 4));
+        let serial = AsconfSerial(
+            net.log
+                .iter()
+                .flat_map(Departure::data)
+                .next()
+                .expect("DATA")
+                .tsn
+                .0,
+        );
+        net.run_for(ms(500));
+        let move_to_new = Asconf {
+            serial_number: serial,
+            address: address(B, 1),
+            parameters: vec![
+                AsconfParameter::AddIpAddress {
+                    correlation_id: 1,
+                    address: address(B, 2),
+                },
+                AsconfParameter::DeleteIpAddress {
+                    correlation_id: 2,
+                    address: address(B, 1),
+                },
+            ],
+        };
+        let packet = net.forge(A, address(B, 2), [Chunk::Asconf(Box::new(move_to_new))]);
+        net.rule = Box::new(|_| vec![]);
+        net.inject(A, packet);
+        net.send(A, 0, synthetic(0, 10));
+        let id = net.ids[A].expect("association");
+        assert_eq!(
+            net.ends[A]
+                .association(id)
+                .and_then(|a| a.paths().next())
+                .map(|p| p.state),
+            Some(PathState::Unconfirmed)
+        );
+        net.run_for(Duration::from_secs(2000));
+        assert!(net.has_event(A, &Event::Lost), "hb_interval {hb_interval:?}");
+    }
+}
+
+#[test]
 fn a_client_that_missed_the_end_of_the_shutdown_connects_again_at_once() {
     // RFC 9260 sections 9.2 and 8.5.1: the server is in SHUTDOWN-ACK-SENT
     let mut net = Net::established(Config::default(), [1, 1]);
@@ -139,4 +189,30 @@ fn an_init_with_tag_zero_is_not_answered_and_one_with_a_tiny_window_is_refused()
     small.a_rwnd = 1499;
     let packet = net.forge_with_tag(B, STRANGER, 0, [Chunk::Init(small)]);
     assert_eq!(names(&answers(&mut net, packet)[0]), ["ABORT"]);
+}
+
+#[test]
+fn a_heartbeat_that_is_late_counts_even_if_the_next_is_due_before() {
+    // HB.interval below half the RTO: the next heartbeat is due before the last one has timed out
+    let config = Config {
+        hb_interval: Some(ms(50)),
+        association_max_retrans: 1000,
+        path_max_retrans: 3,
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    net.rule = Box::new(|_| vec![]);
+    net.run_for(Duration::from_secs(1 + 2 + 4 + 8 + 16 + 4));
+    let sent = net
+        .log
+        .iter()
+        .filter(|d| d.from == A && names(d.sctp()) == ["HEARTBEAT"])
+        .count();
+    let errors = net
+        .association(A)
+        .paths()
+        .next()
+        .map_or(0, |p| p.error_count as usize);
+    assert!(sent <= errors + 1, "{sent} heartbeats sent, {errors} counted");
+    assert!(errors > 3);
 }
