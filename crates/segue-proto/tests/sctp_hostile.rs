@@ -178,6 +178,22 @@ fn a_client_that_missed_the_end_of_the_shutdown_connects_again_at_once() {
 }
 
 #[test]
+fn a_cookie_life_below_the_round_trip_ends_the_attempt() {
+    let config = Config {
+        valid_cookie_life: ms(1),
+        ..Config::default()
+    };
+    let mut net = Net::symmetric(config, [1, 1], 1);
+    net.connect();
+    net.run_for(Duration::from_secs(60));
+    assert!(net.has_event(A, &Event::Lost));
+    assert_eq!(
+        net.log.iter().filter(|d| names(d.sctp()) == ["INIT"]).count(),
+        1 + Config::new(Profile::Rfc9260).max_init_retransmits as usize
+    );
+}
+
+#[test]
 fn an_init_with_tag_zero_is_not_answered_and_one_with_a_tiny_window_is_refused() {
     // RFC 9260 section 3.3.2
     let mut net = Net::symmetric(Config::default(), [1, 1], 1);
@@ -189,6 +205,52 @@ fn an_init_with_tag_zero_is_not_answered_and_one_with_a_tiny_window_is_refused()
     small.a_rwnd = 1499;
     let packet = net.forge_with_tag(B, STRANGER, 0, [Chunk::Init(small)]);
     assert_eq!(names(&answers(&mut net, packet)[0]), ["ABORT"]);
+}
+
+#[test]
+fn an_init_ack_reports_no_more_unknown_parameters_than_fit_a_packet() {
+    let config = Config::default();
+    let mut net = Net::symmetric(config.clone(), [1, 1], 1);
+    let unknown = Parameter::Unknown {
+        parameter_type: 0xc0ff,
+        value: bytes::Bytes::new(),
+    };
+    assert!(UnrecognizedAction::of_parameter_type(0xc0ff).reports());
+    let packet = net.forge_with_tag(B, STRANGER, 0, [init(7, vec![unknown; 16_000])]);
+    let answer = &answers(&mut net, packet)[0];
+    assert_eq!(names(answer), ["INIT-ACK"]);
+    let len = 40 + answer.buffer_len();
+    assert!(len <= config.mtu as usize, "{len} bytes");
+    let Chunk::InitAck(ack) = &answer.chunks[0] else {
+        unreachable!()
+    };
+    let reported = |p: &&Parameter| matches!(p, Parameter::UnrecognizedParameter(_));
+    assert!(ack.parameters.iter().filter(reported).count() > 100);
+}
+
+#[test]
+fn data_on_a_stream_that_the_peer_turns_out_not_to_take_ends_the_attempt() {
+    // RFC 9260 section 5.1.1; sent, it would be acknowledged, reported and dropped (section 6.5)
+    let few = Config {
+        max_inbound_streams: 2,
+        ..Config::default()
+    };
+    for unordered in [false, true] {
+        let mut net = Net::new([Config::default(), few.clone()], [1, 1], ms(10), 1);
+        net.connect();
+        net.command(A, |a, now| a.send(now, 2, 0, unordered, synthetic(0, 10)))
+            .expect("send");
+        net.run_for(ms(500));
+        let aborted = net.events[A]
+            .iter()
+            .any(|(_, e)| matches!(e, Event::Aborted { .. }));
+        assert!(aborted, "{:?}", net.events[A]);
+        assert!(
+            net.events[B]
+                .iter()
+                .any(|(_, e)| matches!(e, Event::Aborted { .. }))
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The four-way handshake, from either side (RFC 9260 section 5).
 
-use super::association::{Association, ControlPacket, Setup, State};
+use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
 use super::cookie::Cookie;
 use super::inbound::Received;
 use super::reassembly::Reassembly;
@@ -117,15 +117,26 @@ pub(super) fn init_ack(
 ) -> Init {
     let mut parameters = vec![Parameter::StateCookie(sealed)];
     parameters.extend(own_parameters(local));
-    parameters.extend(unrecognized.into_iter().map(Parameter::UnrecognizedParameter));
-    Init {
+    let mut init_ack = Init {
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
         outbound_streams: config.outbound_streams,
         inbound_streams: config.max_inbound_streams,
         initial_tsn: cookie.local_initial_tsn,
         parameters,
+    };
+    let chunk_header = 4;
+    let used = PACKET_HEADERS as usize + chunk_header + init_ack.buffer_len().next_multiple_of(4);
+    let mut room = (config.mtu as usize).saturating_sub(used);
+    for parameter in unrecognized.into_iter().map(Parameter::UnrecognizedParameter) {
+        let len = parameter.buffer_len().next_multiple_of(4);
+        if len > room {
+            break;
+        }
+        room -= len;
+        init_ack.parameters.push(parameter);
     }
+    init_ack
 }
 
 impl Association {
@@ -194,6 +205,13 @@ impl Association {
         self.state = State::Established;
         self.t1 = None;
         self.cookie = Bytes::new();
+        // section 5.1.1: the peer takes fewer streams than this end asked for, and what waits needs them
+        if self.outbound.streams_needed() > usize::from(self.outbound_streams) {
+            self.abort_with(ErrorCause::UserInitiatedAbort(Bytes::from_static(
+                b"too few streams",
+            )));
+            return;
+        }
         self.association_error_count = 0;
         self.open_burst();
         self.events.push_back(Event::Connected);
@@ -328,8 +346,8 @@ impl Association {
         if self.state != State::CookieEchoed {
             return;
         }
-        self.handshake_retransmissions += 1;
-        if self.handshake_retransmissions > self.config.max_init_retransmits {
+        self.stale_cookies += 1;
+        if self.stale_cookies > self.config.max_init_retransmits {
             self.close(Event::Lost);
             return;
         }
