@@ -254,6 +254,44 @@ fn data_on_a_stream_that_the_peer_turns_out_not_to_take_ends_the_attempt() {
 }
 
 #[test]
+fn requests_to_a_peer_that_reports_asconf_as_unknown_fail() {
+    // RFC 5061 section 4.1.1
+    let mut net = Net::established(Config::default(), [1, 2]);
+    net.rule = Box::new(|_| vec![]);
+    net.command(B, |b, now| b.add_address(now, local(B, 3)))
+        .expect("add");
+    net.command(B, |b, now| b.delete_address(now, address(B, 2)))
+        .expect("delete");
+    net.command(B, |b, now| b.set_route(now, address(B, 3)))
+        .expect("route");
+    let unknown = ErrorCause::UnrecognizedChunkType(vec![0xc1, 0, 0, 4].into());
+    let packet = net.forge(B, address(A, 1), [Chunk::Error(vec![unknown])]);
+    net.inject(B, packet);
+    let failed: Vec<_> = net.events[B]
+        .iter()
+        .filter_map(|(_, e)| match e {
+            Event::AsconfAnswered { results, .. } => Some(results),
+            _ => None,
+        })
+        .flatten()
+        .map(|r| (r.request, r.outcome.is_ok()))
+        .collect();
+    assert_eq!(
+        failed,
+        [
+            (AddressRequest::Add(address(B, 3)), false),
+            (AddressRequest::Delete(address(B, 2)), false)
+        ]
+    );
+    let b = net.association(B);
+    assert_eq!(
+        b.local_addresses().map(|l| l.address).collect::<Vec<_>>(),
+        [address(B, 1), address(B, 2)]
+    );
+    assert_eq!(b.route().address, address(B, 1));
+}
+
+#[test]
 fn a_heartbeat_that_is_late_counts_even_if_the_next_is_due_before() {
     // HB.interval below half the RTO: the next heartbeat is due before the last one has timed out
     let config = Config {

@@ -248,6 +248,29 @@ impl Association {
         self.send_waiting_asconf(now);
     }
 
+    /// The peer does not know ASCONF (RFC 5061 section 4.1.1): all that was asked, or was to be, fails.
+    pub(super) fn fail_requests(&mut self, cause: &ErrorCause) {
+        let Some(outstanding) = self.asconf.outstanding.take() else {
+            return;
+        };
+        let asked = outstanding.requests.into_iter().map(|r| r.1);
+        let results: SmallVec<[AsconfResult; 1]> = asked
+            .chain(self.asconf.waiting.drain(..))
+            .map(|request| AsconfResult {
+                request,
+                outcome: Err(vec![cause.clone()]),
+            })
+            .collect();
+        for result in &results {
+            self.apply_outcome(result.request, false);
+        }
+        self.update_source();
+        self.events.push_back(Event::AsconfAnswered {
+            serial: outstanding.chunk.serial_number,
+            results,
+        });
+    }
+
     /// What the peer granted comes into force; what it refused is as it was.
     fn apply_outcome(&mut self, request: AddressRequest, granted: bool) {
         match request {

@@ -136,7 +136,7 @@ impl Association {
                 // RFC 5061 section 4.1.1: a peer that reports ASCONF as unknown does not support it
                 ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&0xc1) => {
                     self.peer_supports_asconf = false;
-                    self.asconf.clear();
+                    self.fail_requests(cause);
                 }
                 _ => {}
             }
