@@ -183,7 +183,8 @@ impl HostNd {
         valid: Option<Duration>,
         announced: bool,
     ) {
-        if self.disabled || !self.up || self.entries.iter().any(|e| e.address == address) {
+        let full = self.entries.len() >= MAX_ADDRESSES;
+        if self.disabled || !self.up || full || self.entries.iter().any(|e| e.address == address) {
             return;
         }
         let mut entry = Entry {
@@ -419,7 +420,9 @@ impl HostNd {
         match self.routers.iter().position(|r| r.0 == router) {
             Some(at) if ra.router_lifetime_s == 0 => drop(self.routers.remove(at)),
             Some(at) => self.routers[at].1 = until,
-            None if ra.router_lifetime_s != 0 => self.routers.push((router, until)),
+            None if ra.router_lifetime_s != 0 && self.routers.len() < MAX_ROUTERS => {
+                self.routers.push((router, until));
+            }
             None => {}
         }
         if ra.router_lifetime_s != 0 {
@@ -558,6 +561,10 @@ impl HostNd {
         }
     }
 }
+
+/// Addresses of an interface, default routers of its list: whoever is on the link can advertise any number of either.
+const MAX_ADDRESSES: usize = 16;
+const MAX_ROUTERS: usize = 16;
 
 /// Bound on how far an unauthenticated advertisement may shorten a valid lifetime (RFC 4862 section 5.5.3 e).
 const TWO_HOURS: Duration = Duration::from_secs(7200);

@@ -33,7 +33,7 @@ impl AsconfAnswers {
 
 impl Association {
     /// Section 5.2: in serial order, each once; one that was answered is answered again from the cache. The answer goes
-    /// to the address that the ASCONF came from (E5).
+    /// to the address that the ASCONF came from (E6).
     pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, asconf: &Asconf) {
         let serial = asconf.serial_number;
         if serial == self.asconf_answers.last_serial {
@@ -51,7 +51,7 @@ impl Association {
         for parameter in &asconf.parameters {
             match self.apply_asconf(now, from, parameter) {
                 Ok(()) => {}
-                // E3: on an error the rest is not processed
+                // on an error the rest is not processed, as the sender takes it (section 5.1, D4)
                 Err(response) => {
                     responses.push(response);
                     break;
@@ -130,7 +130,7 @@ impl Association {
                         ErrorCause::OperationRefusedResourceShortage(whole),
                     );
                 }
-                // section 5.3, F2: the address may be used once path verification has confirmed it: a heartbeat
+                // section 5.3, F1: the address may be used once path verification has confirmed it: a heartbeat
                 // goes there at once
                 self.add_destination(now, wanted, false);
                 self.events.push_back(Event::PeerAddressAdded(wanted));

@@ -117,7 +117,7 @@ impl Association {
         self.send_waiting_asconf(now);
     }
 
-    /// Section 5.1, C4: one ASCONF at a time. All requests that wait go into the next one.
+    /// Section 5.1.1, C1: one ASCONF at a time. All requests that wait go into the next one.
     fn send_waiting_asconf(&mut self, now: Instant) {
         if self.asconf.outstanding.is_some() || self.asconf.waiting.is_empty() {
             return;
