@@ -51,14 +51,11 @@ impl PeerParameters {
                     asconf_ack |= types.contains(&ASCONF_ACK);
                 }
                 Parameter::CookiePreservative(increment) => out.preservative_ms = *increment,
-                Parameter::HostNameAddress(name) => out.host_name = Some(tlv(11, name)),
-                Parameter::Unknown {
-                    parameter_type,
-                    value,
-                } => {
+                Parameter::HostNameAddress(_) => out.host_name = Some(whole(parameter)),
+                Parameter::Unknown { parameter_type, .. } => {
                     let action = UnrecognizedAction::of_parameter_type(*parameter_type);
                     if action.reports() {
-                        out.unrecognized.push(tlv(*parameter_type, value));
+                        out.unrecognized.push(whole(parameter));
                     }
                     if action.stops() {
                         break;
@@ -72,12 +69,10 @@ impl PeerParameters {
     }
 }
 
-/// A parameter's bytes: type, length, value.
-pub(super) fn tlv(parameter_type: u16, value: &[u8]) -> Bytes {
-    let mut out = Vec::with_capacity(4 + value.len());
-    out.extend(parameter_type.to_be_bytes());
-    out.extend((4 + value.len() as u16).to_be_bytes());
-    out.extend(value);
+/// A parameter's bytes, as an error cause quotes them.
+fn whole(parameter: &Parameter) -> Bytes {
+    let mut out = Vec::with_capacity(parameter.buffer_len());
+    parameter.emit(&mut out);
     out.into()
 }
 
