@@ -8,9 +8,9 @@ use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile};
 use segue_proto::{Duration, InterfaceId};
 use segue_wire::AsconfSerial;
 use segue_wire::sctp::{
-    Asconf, AsconfParameter, Chunk, ErrorCause, Init, Parameter, SctpPacket, UnrecognizedAction,
+    Asconf, AsconfParameter, Chunk, DataChunk, ErrorCause, Init, Parameter, SctpPacket, UnrecognizedAction,
 };
-use segue_wire::{Packet, Payload, Tsn};
+use segue_wire::{Packet, Payload, Ssn, Tsn};
 
 /// An address of neither host.
 const STRANGER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xbad, 1, 0, 0, 0, 1);
@@ -315,4 +315,41 @@ fn a_heartbeat_that_is_late_counts_even_if_the_next_is_due_before() {
         .map_or(0, |p| p.error_count as usize);
     assert!(sent <= errors + 1, "{sent} heartbeats sent, {errors} counted");
     assert!(errors > 3);
+}
+
+#[test]
+fn a_sack_with_many_gaps_and_its_shutdown_fit_a_packet() {
+    let config = Config::default();
+    let mut net = Net::established(config.clone(), [1, 1]);
+    net.send(A, 0, synthetic(0, 4));
+    let next = net
+        .log
+        .iter()
+        .flat_map(Departure::data)
+        .next()
+        .expect("DATA")
+        .tsn
+        .next();
+    net.run_for(ms(500));
+    net.rule = Box::new(|_| vec![]);
+    net.command(B, |b, now| b.shutdown(now));
+    for n in 0..400 {
+        let data = DataChunk {
+            tsn: next.add(1 + 2 * n),
+            stream_id: 0,
+            ssn: Ssn(0),
+            payload_protocol_id: 0,
+            unordered: true,
+            beginning: true,
+            ending: true,
+            immediate: false,
+            data: synthetic(0, 4),
+        };
+        let packet = net.forge(B, address(A, 1), [Chunk::Data(data)]);
+        net.inject(B, packet);
+    }
+    let last = net.log.last().expect("an answer");
+    assert_eq!(names(last.sctp()), ["SACK", "SHUTDOWN"]);
+    let longest = net.log.iter().map(|d| d.packet.buffer_len()).max();
+    assert!(longest <= Some(config.mtu as usize), "{longest:?}");
 }
