@@ -390,6 +390,21 @@ fn messages_that_rfc_4861_calls_invalid_are_counted_and_ignored() {
 }
 
 #[test]
+fn a_router_too_ignores_a_probe_that_names_its_sender() {
+    // RFC 4861 section 7.1.1
+    let mut nd = router(RouterConfig::default());
+    let mut packet = probe(link_local(OTHER));
+    if let Payload::Icmpv6(Icmpv6::NeighborSolicitation(ns)) = &mut packet.payload {
+        ns.options.push(NdOption::SourceLinkLayerAddress(MAC));
+    }
+    nd.handle_packet(at(1), &packet);
+    assert_eq!(nd.invalid(), 1);
+    assert!(nd.poll_transmit(at(1)).is_none());
+    nd.handle_packet(at(1), &probe(link_local(OTHER)));
+    assert!(nd.poll_transmit(at(1)).is_some());
+}
+
+#[test]
 fn a_router_advertises_within_its_interval_and_first_more_often() {
     let mut nd = router(RouterConfig {
         prefixes: vec![AdvertisedPrefix::new(PREFIX)],
