@@ -353,3 +353,35 @@ fn a_sack_with_many_gaps_and_its_shutdown_fit_a_packet() {
     let longest = net.log.iter().map(|d| d.packet.buffer_len()).max();
     assert!(longest <= Some(config.mtu as usize), "{longest:?}");
 }
+
+#[test]
+fn an_asconf_from_no_single_host_is_not_taken() {
+    for from in [Ipv6Addr::UNSPECIFIED, Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1)] {
+        let mut net = Net::established(Config::default(), [1, 1]);
+        net.send(A, 0, synthetic(0, 4));
+        let serial = AsconfSerial(
+            net.log
+                .iter()
+                .flat_map(Departure::data)
+                .next()
+                .expect("DATA")
+                .tsn
+                .0,
+        );
+        net.run_for(ms(500));
+        // the wildcard stands for the packet's source (RFC 5061 section 4.2.1)
+        let asconf = Asconf {
+            serial_number: serial,
+            address: address(A, 1),
+            parameters: vec![AsconfParameter::AddIpAddress {
+                correlation_id: 1,
+                address: Ipv6Addr::UNSPECIFIED,
+            }],
+        };
+        let packet = net.forge(B, from, [Chunk::Asconf(Box::new(asconf))]);
+        net.log.clear();
+        net.inject(B, packet);
+        assert_eq!(net.trace(), [""; 0], "{from}");
+        assert!(!net.has_event(B, &Event::PeerAddressAdded(from)));
+    }
+}

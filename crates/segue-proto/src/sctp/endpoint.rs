@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 pub struct EndpointCounters {
     /// Packets out of the blue (RFC 9260 section 8.4).
     pub out_of_the_blue: u64,
-    /// Packets refused: malformed, for another port, with a bad or stale cookie.
+    /// Packets refused: malformed, not from one host to one, for another port, with a bad or stale cookie.
     pub refused: u64,
 }
 
@@ -189,7 +189,7 @@ impl Endpoint {
             from_port: sctp.source_port,
             tag: sctp.verification_tag,
         };
-        if !sctp.bundling_is_valid() {
+        if !arrived.is_unicast() || !sctp.bundling_is_valid() {
             self.counters.refused += 1;
             return;
         }
@@ -374,7 +374,7 @@ impl Endpoint {
     /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
     fn on_init(&mut self, arrived: &Arrived, init: &Init) {
         // section 3.3.2: an Initiate Tag of 0 is not even answered
-        if arrived.tag != 0 || init.initiate_tag == 0 || !arrived.is_unicast() {
+        if arrived.tag != 0 || init.initiate_tag == 0 {
             self.counters.refused += 1;
             return;
         }
@@ -547,9 +547,6 @@ impl Endpoint {
     /// Section 8.4.
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
         self.counters.out_of_the_blue += 1;
-        if !arrived.is_unicast() {
-            return;
-        }
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
             Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),
