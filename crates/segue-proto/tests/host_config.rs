@@ -1,10 +1,13 @@
-//! A host that cannot be made says why in one line.
+//! A host that cannot be made says why in one line; one that can obeys the extension headers of what arrives.
 
 use segue_proto::app::{self, Kind, Role};
 use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, ShimConfig};
 use segue_proto::random::Stream;
-use segue_proto::{Duration, sctp, sigma};
+use segue_proto::{Duration, Instant, InterfaceId, sctp, sigma};
 use segue_wire::icmpv6::nd::LinkLayerAddress;
+use segue_wire::icmpv6::{Echo, Icmpv6};
+use segue_wire::ipv6::Ipv6Option;
+use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
 use std::net::Ipv6Addr;
 
 const ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
@@ -93,4 +96,55 @@ fn applications_and_sigma_are_checked_too() {
         error(fraction),
         "host cn: fraction = -0.5: expected a part of the overlap from 0 to 1"
     );
+}
+
+#[test]
+fn packets_whose_extension_headers_say_so_are_discarded() {
+    // RFC 8200 sections 4.2 and 4.4
+    let mut host = Host::new(config(&[&[ADDRESS]]), 1, Box::new(Stream::new(1, "secrets"))).expect("host");
+    let mut is_answered = |extension: ExtensionHeader| {
+        let echo = Echo {
+            identifier: 1,
+            sequence: 2,
+            data: vec![3].into(),
+        };
+        let packet = Packet {
+            ip: Ipv6Header {
+                source: Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1),
+                destination: ADDRESS,
+                traffic_class: 0,
+                hop_limit: 64,
+                flow_label: 0,
+            },
+            extensions: vec![extension],
+            payload: Payload::Icmpv6(Icmpv6::EchoRequest(echo)),
+        };
+        host.handle_packet(Instant::ZERO, InterfaceId(0), packet);
+        host.poll_transmit(Instant::ZERO).is_some()
+    };
+    let option = |option_type| {
+        vec![Ipv6Option::Unknown {
+            option_type,
+            data: vec![0; 4].into(),
+        }]
+    };
+    let routing = |segments_left| ExtensionHeader::Routing {
+        routing_type: 0,
+        segments_left,
+        data: vec![0; 20].into(),
+    };
+    assert!(is_answered(ExtensionHeader::DestinationOptions(option(0x1e))));
+    assert!(is_answered(ExtensionHeader::HopByHop(vec![
+        Ipv6Option::RouterAlert(0)
+    ])));
+    assert!(is_answered(routing(0)));
+    for refused in [
+        ExtensionHeader::DestinationOptions(option(0x5e)),
+        ExtensionHeader::DestinationOptions(option(0x9e)),
+        ExtensionHeader::HopByHop(option(0xde)),
+        routing(1),
+    ] {
+        assert!(!is_answered(refused.clone()), "{refused:?}");
+    }
+    assert_eq!(host.counters().not_understood, 4);
 }

@@ -87,13 +87,13 @@ fn data(tsn: u32) -> impl Strategy<Value = Chunk> {
 fn sack(tsn: u32) -> impl Strategy<Value = Sack> {
     (
         near(tsn),
-        any::<bool>(),
+        prop_oneof![3 => Just(100_000), 2 => Just(0), 1 => Just(u32::MAX), 1 => 1u32..5000],
         proptest::collection::vec((0u16..14, 0u16..14), 0..4),
         near(tsn),
     )
-        .prop_map(|(cumulative, open, blocks, duplicate)| Sack {
+        .prop_map(|(cumulative, a_rwnd, blocks, duplicate)| Sack {
             cumulative_tsn_ack: Tsn(cumulative),
-            a_rwnd: if open { 100_000 } else { 0 },
+            a_rwnd,
             gap_ack_blocks: blocks
                 .into_iter()
                 .map(|(start, end)| GapAckBlock { start, end })

@@ -24,7 +24,8 @@ use crate::sigma::{Sigma, SigmaEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
-use segue_wire::{Ipv6Header, Packet, Payload};
+use segue_wire::ipv6::OptionAction;
+use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -64,7 +65,7 @@ pub enum HostEvent {
 pub struct HostCounters {
     /// Packets to an address that is not this host's.
     pub not_for_us: u64,
-    /// Packets with a payload that nothing here takes.
+    /// Packets with a payload that nothing here takes, or with an extension header that says to discard them.
     pub not_understood: u64,
     /// Associations accepted although no application listens for more.
     pub without_application: u64,
@@ -192,6 +193,10 @@ impl Host {
 
     /// Takes a packet that arrived over `interface`.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
+        if packet.extensions.iter().any(forbids_processing) {
+            self.counters.not_understood += 1;
+            return;
+        }
         match &packet.payload {
             Payload::Sctp(_) => {
                 if !self.has_address(packet.ip.destination) {
@@ -416,5 +421,17 @@ impl Host {
             }
             LinkEvent::GoingDown { .. } | LinkEvent::Overlap { .. } => {}
         }
+    }
+}
+
+/// Whether a packet with this header is to be discarded: an unknown option whose type says so (RFC 8200 section 4.2),
+/// a routing header that leads on from here (section 4.4). It is not reported to the sender.
+fn forbids_processing(extension: &ExtensionHeader) -> bool {
+    match extension {
+        ExtensionHeader::HopByHop(options) | ExtensionHeader::DestinationOptions(options) => {
+            options.iter().any(|o| o.action() != OptionAction::Skip)
+        }
+        ExtensionHeader::Routing { segments_left, .. } => *segments_left > 0,
+        ExtensionHeader::Fragment { .. } => false,
     }
 }

@@ -1,7 +1,7 @@
 //! The host's side.
 
 use super::config::{HostConfig, INFINITE_LIFETIME_S};
-use super::{ALL_NODES, ALL_ROUTERS, form_address, is_from_this_link, link_local, nd_packet, solicited_node};
+use super::{ALL_NODES, ALL_ROUTERS, form_address, link_local, nd_packet, solicited_node};
 use crate::contract::{InterfaceId, Transmit};
 use crate::random::Stream;
 use crate::time::{Duration, Instant};
@@ -183,7 +183,8 @@ impl HostNd {
         valid: Option<Duration>,
         announced: bool,
     ) {
-        if self.disabled || !self.up || self.entries.iter().any(|e| e.address == address) {
+        let full = self.entries.len() >= MAX_ADDRESSES;
+        if self.disabled || !self.up || full || self.entries.iter().any(|e| e.address == address) {
             return;
         }
         let mut entry = Entry {
@@ -227,13 +228,16 @@ impl HostNd {
         if !self.up {
             return;
         }
-        let valid = match message {
-            Icmpv6::RouterAdvertisement(ra) => self.handle_advertisement(now, packet, ra),
-            Icmpv6::NeighborSolicitation(ns) => self.handle_solicitation(packet, ns),
-            Icmpv6::NeighborAdvertisement(na) => self.handle_neighbor(packet, na),
-            _ => true,
-        };
-        self.counters.invalid += u64::from(!valid);
+        let valid = packet.nd_is_valid();
+        match message {
+            Icmpv6::RouterAdvertisement(ra) if valid => self.handle_advertisement(now, packet, ra),
+            Icmpv6::NeighborSolicitation(ns) if valid => self.handle_solicitation(packet, ns),
+            Icmpv6::NeighborAdvertisement(na) if valid => self.handle_neighbor(na),
+            Icmpv6::RouterAdvertisement(_)
+            | Icmpv6::NeighborSolicitation(_)
+            | Icmpv6::NeighborAdvertisement(_) => self.counters.invalid += 1,
+            _ => {}
+        }
         self.handle_timeout(now);
     }
 
@@ -403,12 +407,9 @@ impl HostNd {
             .min();
     }
 
-    /// RFC 4861 section 6.1.2, 6.3.4. Returns whether it is valid.
-    fn handle_advertisement(&mut self, now: Instant, packet: &Packet, ra: &RouterAdvertisement) -> bool {
+    /// RFC 4861 section 6.3.4.
+    fn handle_advertisement(&mut self, now: Instant, packet: &Packet, ra: &RouterAdvertisement) {
         let router = packet.ip.source;
-        if !is_from_this_link(packet) || !router.is_unicast_link_local() {
-            return false;
-        }
         if ra.cur_hop_limit != 0 {
             self.cur_hop_limit = ra.cur_hop_limit;
         }
@@ -419,7 +420,9 @@ impl HostNd {
         match self.routers.iter().position(|r| r.0 == router) {
             Some(at) if ra.router_lifetime_s == 0 => drop(self.routers.remove(at)),
             Some(at) => self.routers[at].1 = until,
-            None if ra.router_lifetime_s != 0 => self.routers.push((router, until)),
+            None if ra.router_lifetime_s != 0 && self.routers.len() < MAX_ROUTERS => {
+                self.routers.push((router, until));
+            }
             None => {}
         }
         if ra.router_lifetime_s != 0 {
@@ -444,7 +447,6 @@ impl HostNd {
             managed: ra.managed,
             prefixes,
         });
-        true
     }
 
     /// RFC 4862 section 5.5.3 d and e.
@@ -472,20 +474,11 @@ impl HostNd {
         }
     }
 
-    /// RFC 4861 section 7.1.1, 7.2.3; RFC 4862 section 5.4.3. Returns whether it is valid.
-    fn handle_solicitation(&mut self, packet: &Packet, ns: &NeighborSolicitation) -> bool {
+    /// RFC 4861 section 7.2.3; RFC 4862 section 5.4.3.
+    fn handle_solicitation(&mut self, packet: &Packet, ns: &NeighborSolicitation) {
         let from_unspecified = packet.ip.source.is_unspecified();
-        let names_source = ns
-            .options
-            .iter()
-            .any(|o| matches!(o, NdOption::SourceLinkLayerAddress(_)));
-        let bad_probe =
-            from_unspecified && (names_source || packet.ip.destination != solicited_node(ns.target));
-        if !is_from_this_link(packet) || ns.target.is_multicast() || bad_probe {
-            return false;
-        }
         let Some(entry) = self.entries.iter().find(|e| e.address == ns.target) else {
-            return true;
+            return;
         };
         if let Some(dad) = &entry.dad {
             if from_unspecified {
@@ -496,10 +489,10 @@ impl HostNd {
                 if !own {
                     self.refuse(ns.target);
                 }
-                return true;
+                return;
             }
             if entry.state == AddressState::Tentative {
-                return true;
+                return;
             }
         }
         let optimistic = entry.dad.is_some();
@@ -517,15 +510,10 @@ impl HostNd {
         };
         self.transmits
             .push_back(nd_packet(ns.target, destination, answer));
-        true
     }
 
-    /// RFC 4861 section 7.1.2, RFC 4862 section 5.4.4. Returns whether it is valid.
-    fn handle_neighbor(&mut self, packet: &Packet, na: &NeighborAdvertisement) -> bool {
-        let bad = na.target.is_multicast() || packet.ip.destination.is_multicast() && na.solicited;
-        if !is_from_this_link(packet) || bad {
-            return false;
-        }
+    /// RFC 4862 section 5.4.4.
+    fn handle_neighbor(&mut self, na: &NeighborAdvertisement) {
         if self
             .entries
             .iter()
@@ -533,7 +521,6 @@ impl HostNd {
         {
             self.refuse(na.target);
         }
-        true
     }
 
     /// RFC 4862 section 5.4.5.
@@ -558,6 +545,10 @@ impl HostNd {
         }
     }
 }
+
+/// Addresses of an interface, default routers of its list: whoever is on the link can advertise any number of either.
+const MAX_ADDRESSES: usize = 16;
+const MAX_ROUTERS: usize = 16;
 
 /// Bound on how far an unauthenticated advertisement may shorten a valid lifetime (RFC 4862 section 5.5.3 e).
 const TWO_HOURS: Duration = Duration::from_secs(7200);

@@ -20,7 +20,7 @@ pub use router::RouterNd;
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::nd::LinkLayerAddress;
-use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
+use segue_wire::{Ipv6Header, Packet, Payload};
 
 /// All nodes on the link (RFC 4291 section 2.7.1).
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
@@ -80,16 +80,6 @@ fn nd_packet(source: Ipv6Addr, destination: Ipv6Addr, message: Icmpv6) -> Packet
         extensions: Vec::new(),
         payload: Payload::Icmpv6(message),
     }
-}
-
-/// What every neighbour discovery message must fulfil: it was sent on this link (RFC 4861 section 6.1, 7.1) and is
-/// not fragmented (RFC 6980).
-fn is_from_this_link(packet: &Packet) -> bool {
-    packet.ip.hop_limit == ND_HOP_LIMIT
-        && !packet
-            .extensions
-            .iter()
-            .any(|e| matches!(e, ExtensionHeader::Fragment { .. }))
 }
 
 #[cfg(test)]

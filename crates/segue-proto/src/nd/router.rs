@@ -1,7 +1,7 @@
 //! The router's side: advertisements, and defence of its own addresses.
 
 use super::config::{INFINITE_LIFETIME_S, RouterConfig};
-use super::{ALL_NODES, is_from_this_link, link_local, nd_packet, solicited_node};
+use super::{ALL_NODES, link_local, nd_packet};
 use crate::contract::{InterfaceId, Transmit};
 use crate::random::Stream;
 use crate::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::nd::{
     LinkLayerAddress, NdOption, NeighborAdvertisement, NeighborSolicitation, PrefixInformation,
-    RouterAdvertisement, RouterSolicitation,
+    RouterAdvertisement,
 };
 use segue_wire::{Packet, Payload};
 use smallvec::{SmallVec, smallvec};
@@ -86,12 +86,13 @@ impl RouterNd {
         let Payload::Icmpv6(message) = &packet.payload else {
             return;
         };
-        let valid = match message {
-            Icmpv6::RouterSolicitation(rs) => self.handle_router_solicitation(now, packet, rs),
-            Icmpv6::NeighborSolicitation(ns) => self.handle_solicitation(packet, ns),
-            _ => true,
-        };
-        self.invalid += u64::from(!valid);
+        let valid = packet.nd_is_valid();
+        match message {
+            Icmpv6::RouterSolicitation(_) if valid => self.handle_router_solicitation(now, packet.ip.source),
+            Icmpv6::NeighborSolicitation(ns) if valid => self.handle_solicitation(packet.ip.source, ns),
+            Icmpv6::RouterSolicitation(_) | Icmpv6::NeighborSolicitation(_) => self.invalid += 1,
+            _ => {}
+        }
     }
 
     /// Works off the timers that are due.
@@ -157,16 +158,8 @@ impl RouterNd {
         Duration::from_nanos(self.stream.below(max.as_nanos().saturating_add(1)))
     }
 
-    /// RFC 4861 section 6.1.1, 6.2.6. Returns whether it is valid.
-    fn handle_router_solicitation(&mut self, now: Instant, packet: &Packet, rs: &RouterSolicitation) -> bool {
-        let host = packet.ip.source;
-        let names_source = rs
-            .options
-            .iter()
-            .any(|o| matches!(o, NdOption::SourceLinkLayerAddress(_)));
-        if !is_from_this_link(packet) || host.is_unspecified() && names_source {
-            return false;
-        }
+    /// RFC 4861 section 6.2.6.
+    fn handle_router_solicitation(&mut self, now: Instant, host: Ipv6Addr) {
         let at = now + self.random(self.config.max_ra_delay_time);
         if self.config.unicast_solicited && !host.is_unspecified() {
             if !self.unicast.iter().any(|u| u.1 == host) {
@@ -180,16 +173,11 @@ impl RouterNd {
             self.next_multicast = self.next_multicast.min(at);
         }
         self.handle_timeout(now);
-        true
     }
 
-    /// RFC 4861 section 7.1.1, 7.2.4. Returns whether it is valid.
-    fn handle_solicitation(&mut self, packet: &Packet, ns: &NeighborSolicitation) -> bool {
-        let from_unspecified = packet.ip.source.is_unspecified();
-        let bad_probe = from_unspecified && packet.ip.destination != solicited_node(ns.target);
-        if !is_from_this_link(packet) || ns.target.is_multicast() || bad_probe {
-            return false;
-        }
+    /// RFC 4861 section 7.2.4.
+    fn handle_solicitation(&mut self, from: Ipv6Addr, ns: &NeighborSolicitation) {
+        let from_unspecified = from.is_unspecified();
         if self.addresses.contains(&ns.target) {
             let answer = Icmpv6::NeighborAdvertisement(NeighborAdvertisement {
                 target: ns.target,
@@ -198,15 +186,10 @@ impl RouterNd {
                 override_flag: true,
                 options: vec![NdOption::TargetLinkLayerAddress(self.link_layer)],
             });
-            let destination = if from_unspecified {
-                ALL_NODES
-            } else {
-                packet.ip.source
-            };
+            let destination = if from_unspecified { ALL_NODES } else { from };
             self.transmits
                 .push_back(nd_packet(ns.target, destination, answer));
         }
-        true
     }
 }
 

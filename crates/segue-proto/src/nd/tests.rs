@@ -327,6 +327,24 @@ fn an_advertisement_cannot_shorten_a_long_lifetime_below_two_hours() {
 }
 
 #[test]
+fn a_flood_of_advertisements_makes_no_more_than_a_few_addresses_and_routers() {
+    let mut nd = host(prompt());
+    nd.handle_link_up(at(0));
+    for n in 0..200u16 {
+        let mut packet = advertised(86_400, 3600);
+        packet.ip.source = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, n);
+        if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(ra)) = &mut packet.payload
+            && let Some(NdOption::PrefixInformation(prefix)) = ra.options.first_mut()
+        {
+            prefix.prefix = Ipv6Addr::new(0x2001, 0xdb8, 2, n, 0, 0, 0, 0);
+        }
+        nd.handle_packet(at(10), &packet);
+    }
+    assert_eq!(nd.addresses().count(), 16);
+    assert_eq!(nd.default_routers().count(), 16);
+}
+
+#[test]
 fn losing_the_link_loses_its_addresses() {
     let mut nd = host(HostConfig {
         dup_addr_detect_transmits: 0,
@@ -369,6 +387,21 @@ fn messages_that_rfc_4861_calls_invalid_are_counted_and_ignored() {
     assert_eq!(nd.counters().invalid, 4);
     assert_eq!(events(&mut nd), []);
     assert_eq!(sent(&mut nd), []);
+}
+
+#[test]
+fn a_router_too_ignores_a_probe_that_names_its_sender() {
+    // RFC 4861 section 7.1.1
+    let mut nd = router(RouterConfig::default());
+    let mut packet = probe(link_local(OTHER));
+    if let Payload::Icmpv6(Icmpv6::NeighborSolicitation(ns)) = &mut packet.payload {
+        ns.options.push(NdOption::SourceLinkLayerAddress(MAC));
+    }
+    nd.handle_packet(at(1), &packet);
+    assert_eq!(nd.invalid(), 1);
+    assert!(nd.poll_transmit(at(1)).is_none());
+    nd.handle_packet(at(1), &probe(link_local(OTHER)));
+    assert!(nd.poll_transmit(at(1)).is_some());
 }
 
 #[test]

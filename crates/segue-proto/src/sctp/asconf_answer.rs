@@ -2,7 +2,6 @@
 
 use super::Event;
 use super::association::{Association, ControlPacket};
-use super::handshake::tlv;
 use super::path::MAX_DESTINATIONS;
 use crate::time::Instant;
 use bytes::Bytes;
@@ -10,11 +9,6 @@ use core::net::Ipv6Addr;
 use segue_wire::sctp::{Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, ErrorCause};
 use segue_wire::{AsconfSerial, Tsn};
 use smallvec::SmallVec;
-
-const ADD_IP_ADDRESS: u16 = 0xc001;
-const DELETE_IP_ADDRESS: u16 = 0xc002;
-const SET_PRIMARY_ADDRESS: u16 = 0xc004;
-const IPV6_ADDRESS: u16 = 6;
 
 /// Serial number of the peer's ASCONF last answered, and the answer.
 #[derive(Debug, Default)]
@@ -33,7 +27,7 @@ impl AsconfAnswers {
 
 impl Association {
     /// Section 5.2: in serial order, each once; one that was answered is answered again from the cache. The answer goes
-    /// to the address that the ASCONF came from (E5).
+    /// to the address that the ASCONF came from (E6).
     pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, asconf: &Asconf) {
         let serial = asconf.serial_number;
         if serial == self.asconf_answers.last_serial {
@@ -51,7 +45,7 @@ impl Association {
         for parameter in &asconf.parameters {
             match self.apply_asconf(now, from, parameter) {
                 Ok(()) => {}
-                // E3: on an error the rest is not processed
+                // on an error the rest is not processed, as the sender takes it (section 5.1, D4)
                 Err(response) => {
                     responses.push(response);
                     break;
@@ -92,7 +86,7 @@ impl Association {
         let failed = *failed;
         let successes: Vec<_> = parameters
             .iter()
-            .map(correlation_id)
+            .map(AsconfParameter::correlation_id)
             .take_while(|&id| id != failed)
             .map(|correlation_id| AsconfResponse::SuccessIndication { correlation_id })
             .collect();
@@ -120,17 +114,19 @@ impl Association {
                 if self.has_peer_address(wanted) {
                     return Ok(());
                 }
-                let whole = request_tlv(ADD_IP_ADDRESS, correlation_id, address);
                 if wanted.is_multicast() || wanted.is_loopback() {
-                    return refuse(correlation_id, ErrorCause::RequestRefusedNoAuthorization(whole));
+                    return refuse(
+                        correlation_id,
+                        ErrorCause::RequestRefusedNoAuthorization(whole(parameter)),
+                    );
                 }
                 if self.destination_count() >= MAX_DESTINATIONS {
                     return refuse(
                         correlation_id,
-                        ErrorCause::OperationRefusedResourceShortage(whole),
+                        ErrorCause::OperationRefusedResourceShortage(whole(parameter)),
                     );
                 }
-                // section 5.3, F2: the address may be used once path verification has confirmed it: a heartbeat
+                // section 5.3, F1: the address may be used once path verification has confirmed it: a heartbeat
                 // goes there at once
                 self.add_destination(now, wanted, false);
                 self.events.push_back(Event::PeerAddressAdded(wanted));
@@ -141,18 +137,20 @@ impl Association {
                 address,
             } => {
                 if address.is_unspecified() {
-                    return self.delete_all_but(correlation_id, from);
+                    return self.delete_all_but(parameter, from);
                 }
                 let Some(index) = self.destination_index(address) else {
                     // gone already: that is what was asked for
                     return Ok(());
                 };
-                let whole = request_tlv(DELETE_IP_ADDRESS, correlation_id, address);
                 if self.destination_count() == 1 {
-                    return refuse(correlation_id, ErrorCause::DeleteLastRemainingAddress(whole));
+                    return refuse(
+                        correlation_id,
+                        ErrorCause::DeleteLastRemainingAddress(whole(parameter)),
+                    );
                 }
                 if address == from {
-                    return refuse(correlation_id, ErrorCause::DeleteSourceAddress(whole));
+                    return refuse(correlation_id, ErrorCause::DeleteSourceAddress(whole(parameter)));
                 }
                 self.delete_peer_address(index);
                 Ok(())
@@ -167,32 +165,22 @@ impl Association {
                         self.make_primary(index);
                         Ok(())
                     }
-                    None => {
-                        let whole = request_tlv(SET_PRIMARY_ADDRESS, correlation_id, address);
-                        refuse(correlation_id, ErrorCause::UnresolvableAddress(whole))
-                    }
+                    None => refuse(correlation_id, ErrorCause::UnresolvableAddress(whole(parameter))),
                 }
             }
-            AsconfParameter::Unknown {
-                parameter_type,
+            AsconfParameter::Unknown { correlation_id, .. } => refuse(
                 correlation_id,
-                ref value,
-            } => {
-                let mut rest = correlation_id.to_be_bytes().to_vec();
-                rest.extend(value);
-                let whole = tlv(parameter_type, &rest);
-                refuse(correlation_id, ErrorCause::UnrecognizedParameters(whole))
-            }
+                ErrorCause::UnrecognizedParameters(whole(parameter)),
+            ),
         }
     }
 
     /// Section 5.2 and 4.2.2: the wildcard deletes every address but the one the ASCONF came from.
-    fn delete_all_but(&mut self, correlation_id: u32, from: Ipv6Addr) -> Result<(), AsconfResponse> {
+    fn delete_all_but(&mut self, parameter: &AsconfParameter, from: Ipv6Addr) -> Result<(), AsconfResponse> {
         if !self.has_peer_address(from) {
-            let whole = request_tlv(DELETE_IP_ADDRESS, correlation_id, Ipv6Addr::UNSPECIFIED);
             return Err(AsconfResponse::ErrorCauseIndication {
-                correlation_id,
-                causes: vec![ErrorCause::DeleteLastRemainingAddress(whole)],
+                correlation_id: parameter.correlation_id(),
+                causes: vec![ErrorCause::DeleteLastRemainingAddress(whole(parameter))],
             });
         }
         for index in 0..self.destinations.len() {
@@ -211,18 +199,9 @@ impl Association {
     }
 }
 
-fn correlation_id(parameter: &AsconfParameter) -> u32 {
-    match *parameter {
-        AsconfParameter::AddIpAddress { correlation_id, .. }
-        | AsconfParameter::DeleteIpAddress { correlation_id, .. }
-        | AsconfParameter::SetPrimaryAddress { correlation_id, .. }
-        | AsconfParameter::Unknown { correlation_id, .. } => correlation_id,
-    }
-}
-
 /// A request's bytes, as an error cause quotes them.
-fn request_tlv(parameter_type: u16, correlation_id: u32, address: Ipv6Addr) -> Bytes {
-    let mut value = correlation_id.to_be_bytes().to_vec();
-    value.extend_from_slice(&tlv(IPV6_ADDRESS, &address.octets()));
-    tlv(parameter_type, &value)
+fn whole(parameter: &AsconfParameter) -> Bytes {
+    let mut out = Vec::with_capacity(parameter.buffer_len());
+    parameter.emit(&mut out);
+    out.into()
 }

@@ -117,7 +117,7 @@ impl Association {
         self.send_waiting_asconf(now);
     }
 
-    /// Section 5.1, C4: one ASCONF at a time. All requests that wait go into the next one.
+    /// Section 5.1.1, C1: one ASCONF at a time. All requests that wait go into the next one.
     fn send_waiting_asconf(&mut self, now: Instant) {
         if self.asconf.outstanding.is_some() || self.asconf.waiting.is_empty() {
             return;
@@ -246,6 +246,29 @@ impl Association {
         self.update_source();
         self.events.push_back(Event::AsconfAnswered { serial, results });
         self.send_waiting_asconf(now);
+    }
+
+    /// The peer does not know ASCONF (RFC 5061 section 4.1.1): all that was asked, or was to be, fails.
+    pub(super) fn fail_requests(&mut self, cause: &ErrorCause) {
+        let Some(outstanding) = self.asconf.outstanding.take() else {
+            return;
+        };
+        let asked = outstanding.requests.into_iter().map(|r| r.1);
+        let results: SmallVec<[AsconfResult; 1]> = asked
+            .chain(self.asconf.waiting.drain(..))
+            .map(|request| AsconfResult {
+                request,
+                outcome: Err(vec![cause.clone()]),
+            })
+            .collect();
+        for result in &results {
+            self.apply_outcome(result.request, false);
+        }
+        self.update_source();
+        self.events.push_back(Event::AsconfAnswered {
+            serial: outstanding.chunk.serial_number,
+            results,
+        });
     }
 
     /// What the peer granted comes into force; what it refused is as it was.

@@ -129,6 +129,8 @@ pub struct Association {
     pub(super) init_errors: Vec<ErrorCause>,
     pub(super) cookie_preservative: Option<u32>,
     pub(super) handshake_retransmissions: u32,
+    /// Cookies that came back too late, of all attempts.
+    pub(super) stale_cookies: u32,
     /// Which destination the INIT goes to.
     pub(super) handshake_destination: usize,
 
@@ -450,6 +452,7 @@ impl Association {
             init_errors: Vec::new(),
             cookie_preservative: None,
             handshake_retransmissions: 0,
+            stale_cookies: 0,
             handshake_destination: 0,
             peer_supports_asconf: false,
             asconf: AsconfRequests::new(setup.local_initial_tsn),
@@ -477,6 +480,10 @@ impl Association {
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    pub(super) fn is_in_handshake(&self) -> bool {
+        matches!(self.state, State::CookieWait | State::CookieEchoed)
     }
 
     /// The earliest timer.

@@ -19,6 +19,19 @@ impl Association {
         self.destination_index(address).is_some()
     }
 
+    /// Whether `address` is an address of the peer that has been confirmed (section 5.4).
+    pub(super) fn has_confirmed_address(&self, address: Ipv6Addr) -> bool {
+        self.destination_index(address)
+            .is_some_and(|index| self.destinations[index].state != PathState::Unconfirmed)
+    }
+
+    /// Whether any address of the peer has been confirmed.
+    pub(super) fn has_confirmed(&self) -> bool {
+        self.destinations
+            .iter()
+            .any(|d| d.in_use && d.state != PathState::Unconfirmed)
+    }
+
     pub(super) fn destination_count(&self) -> usize {
         self.destinations.iter().filter(|d| d.in_use).count()
     }
@@ -149,8 +162,9 @@ impl Association {
     /// Something sent to `index` was not answered in time (section 8.1, 8.2). Returns false if the association was
     /// lost with it.
     pub(super) fn count_error(&mut self, index: usize) -> bool {
-        // section 5.4: heartbeats to unconfirmed addresses do not count against the association
-        let counts = self.destinations[index].state != PathState::Unconfirmed;
+        // section 5.4: heartbeats to unconfirmed addresses do not count against the association, unless the peer has
+        // no others: nothing else would ever find out that it is gone
+        let counts = self.destinations[index].state != PathState::Unconfirmed || !self.has_confirmed();
         let d = &mut self.destinations[index];
         d.error_count += 1;
         if d.error_count > self.config.path_max_retrans && d.state == PathState::Active {
@@ -295,9 +309,6 @@ impl Association {
     }
 
     pub(super) fn is_up(&self) -> bool {
-        !matches!(
-            self.state,
-            State::CookieWait | State::CookieEchoed | State::Closed
-        )
+        self.state != State::Closed && !self.is_in_handshake()
     }
 }

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 pub struct EndpointCounters {
     /// Packets out of the blue (RFC 9260 section 8.4).
     pub out_of_the_blue: u64,
-    /// Packets refused: malformed, for another port, with a bad or stale cookie.
+    /// Packets refused: malformed, not from one host to one, for another port, with a bad or stale cookie.
     pub refused: u64,
 }
 
@@ -76,6 +76,13 @@ struct Arrived {
     to: Ipv6Addr,
     from_port: u16,
     tag: u32,
+}
+
+impl Arrived {
+    /// Whether both addresses are those of single hosts.
+    fn is_unicast(&self) -> bool {
+        !(self.from.is_multicast() || self.from.is_unspecified() || self.to.is_multicast())
+    }
 }
 
 impl Endpoint {
@@ -182,19 +189,21 @@ impl Endpoint {
             from_port: sctp.source_port,
             tag: sctp.verification_tag,
         };
-        // section 6.10: INIT, INIT ACK and SHUTDOWN COMPLETE come alone
-        let alone = matches!(
-            sctp.chunks[0],
-            Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. }
-        );
-        if alone && sctp.chunks.len() > 1 {
+        if !arrived.is_unicast() || !sctp.bundling_is_valid() {
             self.counters.refused += 1;
             return;
         }
         match &sctp.chunks[0] {
             Chunk::Init(init) => self.on_init(&arrived, init),
             Chunk::CookieEcho(_) => self.on_cookie_echo(&arrived, sctp),
-            _ => match self.find(&arrived, sctp) {
+            first => match self.find(&arrived, sctp) {
+                // section 8.5.1: it is for an association that this end has left behind
+                Some(index)
+                    if matches!(first, Chunk::ShutdownAck)
+                        && self.slots[index].association.is_in_handshake() =>
+                {
+                    self.on_out_of_the_blue(&arrived, sctp);
+                }
                 Some(index) => self.deliver(&arrived, index, sctp),
                 None => self.on_out_of_the_blue(&arrived, sctp),
             },
@@ -316,22 +325,34 @@ impl Endpoint {
     }
 
     /// The association of a packet: by the peer's address and port; an ASCONF from an address that nobody knows yet, by
-    /// the address it names (RFC 5061 section 4.1.1).
+    /// the address it names (RFC 5061 section 4.1.1). A peer may claim another's address, in an INIT or by ASCONF: of
+    /// the associations that have the address, the one whose tag the packet carries.
     fn find(&mut self, arrived: &Arrived, sctp: &SctpPacket) -> Option<usize> {
-        if let Some(index) = self.find_by(arrived.from, arrived.from_port) {
+        let port = arrived.from_port;
+        if let Some(index) = self
+            .find_by(arrived.from, port, |a| a.accepts_tag(sctp))
+            .or_else(|| self.find_by(arrived.from, port, |_| true))
+        {
             return Some(index);
         }
         let named = sctp.chunks.iter().find_map(|c| match c {
             Chunk::Asconf(asconf) => Some(asconf.address),
             _ => None,
         })?;
-        self.find_by(named, arrived.from_port)
+        self.find_by(named, port, |a| a.accepts_tag(sctp))
+            .or_else(|| self.find_by(named, port, |_| true))
     }
 
-    fn find_by(&mut self, address: Ipv6Addr, port: u16) -> Option<usize> {
+    /// An association with a peer at `address` and `port` that `which` holds for.
+    fn find_by(
+        &mut self,
+        address: Ipv6Addr,
+        port: u16,
+        which: impl Fn(&Association) -> bool,
+    ) -> Option<usize> {
         let matches = |slot: &Slot| {
             let a = &slot.association;
-            a.peer_port == port && a.state != State::Closed && a.has_peer_address(address)
+            a.peer_port == port && a.state != State::Closed && a.has_peer_address(address) && which(a)
         };
         if self.slots.get(self.last_slot).is_some_and(matches) {
             return Some(self.last_slot);
@@ -352,12 +373,19 @@ impl Endpoint {
 
     /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
     fn on_init(&mut self, arrived: &Arrived, init: &Init) {
-        if arrived.tag != 0 || arrived.from.is_multicast() || arrived.from.is_unspecified() {
+        // section 3.3.2: an Initiate Tag of 0 is not even answered
+        if arrived.tag != 0 || init.initiate_tag == 0 {
             self.counters.refused += 1;
             return;
         }
-        let existing = self.find_by(arrived.from, arrived.from_port);
-        if existing.is_none() && !self.listening {
+        let (from, port) = (arrived.from, arrived.from_port);
+        // section 9.2: our SHUTDOWN ACK, or the answer to it, was lost
+        if let Some(index) = self.find_by(from, port, |a| a.state == State::ShutdownAckSent) {
+            self.slots[index].association.send_shutdown_ack(arrived.now);
+            self.touch(index);
+            return;
+        }
+        if !self.listening && self.find_by(from, port, |_| true).is_none() {
             self.counters.out_of_the_blue += 1;
             self.answer(
                 arrived,
@@ -387,9 +415,9 @@ impl Endpoint {
             );
             return;
         }
-        let in_handshake = existing
-            .map(|i| &self.slots[i].association)
-            .filter(|a| matches!(a.state, State::CookieWait | State::CookieEchoed));
+        let in_handshake = self
+            .find_by(from, port, Association::is_in_handshake)
+            .map(|i| &self.slots[i].association);
         let (local_tag, local_initial_tsn) = match in_handshake {
             // section 5.2.1: both ends sent INIT; the answer repeats what our own INIT said
             Some(association) => (association.local_tag, association.outbound.next_tsn()),
@@ -437,7 +465,7 @@ impl Endpoint {
                 return;
             }
             // section 5.2.4, step 3: a cookie of the association that exists is good however old
-            Err(CookieError::Stale(cookie, _)) if self.is_of_existing(arrived, &cookie) => *cookie,
+            Err(CookieError::Stale(cookie, _)) if self.is_of_existing(&cookie) => *cookie,
             Err(CookieError::Stale(cookie, excess)) => {
                 self.counters.refused += 1;
                 let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
@@ -453,12 +481,16 @@ impl Endpoint {
             self.counters.refused += 1;
             return;
         }
-        let index = match self.find_by(arrived.from, arrived.from_port) {
+        // an address that another peer claims and has not confirmed is not yet its own
+        let (from, port) = (arrived.from, arrived.from_port);
+        let existing = self
+            .find_tags(&cookie)
+            .or_else(|| self.find_by(from, port, |a| a.has_confirmed_address(from)));
+        let index = match existing {
             Some(index) => {
                 let association = &mut self.slots[index].association;
                 let same_local = association.local_tag == cookie.local_tag;
-                let in_handshake = matches!(association.state, State::CookieWait | State::CookieEchoed);
-                if same_local && in_handshake {
+                if same_local && association.is_in_handshake() {
                     // rows B and D: both ends opened at once, or the COOKIE ECHOs crossed
                     association.adopt_cookie(arrived.now, &cookie);
                 } else if !(same_local && association.peer_tag == cookie.peer_tag) {
@@ -500,20 +532,21 @@ impl Endpoint {
         }
     }
 
-    fn is_of_existing(&mut self, arrived: &Arrived, cookie: &Cookie) -> bool {
-        self.find_by(arrived.from, arrived.from_port)
-            .is_some_and(|index| {
-                let association = &self.slots[index].association;
-                (association.local_tag, association.peer_tag) == (cookie.local_tag, cookie.peer_tag)
-            })
+    fn is_of_existing(&self, cookie: &Cookie) -> bool {
+        self.find_tags(cookie)
+            .is_some_and(|index| self.slots[index].association.peer_tag == cookie.peer_tag)
+    }
+
+    /// The association that a cookie has made, or completes: by our tag, from whatever address it comes.
+    fn find_tags(&self, cookie: &Cookie) -> Option<usize> {
+        self.slots.iter().map(|s| &s.association).position(|a| {
+            a.state != State::Closed && a.local_tag == cookie.local_tag && a.peer_port == cookie.peer_port
+        })
     }
 
     /// Section 8.4.
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
         self.counters.out_of_the_blue += 1;
-        if arrived.from.is_multicast() || arrived.from.is_unspecified() {
-            return;
-        }
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
             Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),

@@ -21,7 +21,7 @@ pub enum Event {
     Writable,
     /// All data sent so far has been acknowledged.
     SendersDry,
-    /// The peer added one of its addresses by ASCONF, or a new address of it was confirmed.
+    /// The peer added one of its addresses by ASCONF.
     PeerAddressAdded(Ipv6Addr),
     /// A peer address was confirmed by a heartbeat (RFC 9260 section 5.4).
     PeerAddressConfirmed(Ipv6Addr),

@@ -1,6 +1,6 @@
 //! The four-way handshake, from either side (RFC 9260 section 5).
 
-use super::association::{Association, ControlPacket, Setup, State};
+use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
 use super::cookie::Cookie;
 use super::inbound::Received;
 use super::reassembly::Reassembly;
@@ -51,14 +51,11 @@ impl PeerParameters {
                     asconf_ack |= types.contains(&ASCONF_ACK);
                 }
                 Parameter::CookiePreservative(increment) => out.preservative_ms = *increment,
-                Parameter::HostNameAddress(name) => out.host_name = Some(tlv(11, name)),
-                Parameter::Unknown {
-                    parameter_type,
-                    value,
-                } => {
+                Parameter::HostNameAddress(_) => out.host_name = Some(whole(parameter)),
+                Parameter::Unknown { parameter_type, .. } => {
                     let action = UnrecognizedAction::of_parameter_type(*parameter_type);
                     if action.reports() {
-                        out.unrecognized.push(tlv(*parameter_type, value));
+                        out.unrecognized.push(whole(parameter));
                     }
                     if action.stops() {
                         break;
@@ -72,12 +69,10 @@ impl PeerParameters {
     }
 }
 
-/// A parameter's bytes: type, length, value.
-pub(super) fn tlv(parameter_type: u16, value: &[u8]) -> Bytes {
-    let mut out = Vec::with_capacity(4 + value.len());
-    out.extend(parameter_type.to_be_bytes());
-    out.extend((4 + value.len() as u16).to_be_bytes());
-    out.extend(value);
+/// A parameter's bytes, as an error cause quotes them.
+fn whole(parameter: &Parameter) -> Bytes {
+    let mut out = Vec::with_capacity(parameter.buffer_len());
+    parameter.emit(&mut out);
     out.into()
 }
 
@@ -95,12 +90,19 @@ fn own_parameters(local: &[LocalAddress]) -> Vec<Parameter> {
     parameters
 }
 
-/// Values that are fatal in an INIT or INIT ACK (sections 3.3.2 and 3.3.3).
+/// Least a_rwnd of an INIT or INIT ACK, bytes (sections 3.3.2 and 3.3.3).
+const MIN_INITIAL_RWND: u32 = 1500;
+
+/// Whether nothing in an INIT or INIT ACK is fatal (sections 3.3.2 and 3.3.3).
 pub(super) fn is_acceptable(init: &Init) -> bool {
-    init.initiate_tag != 0 && init.outbound_streams != 0 && init.inbound_streams != 0
+    init.initiate_tag != 0
+        && init.outbound_streams != 0
+        && init.inbound_streams != 0
+        && init.a_rwnd >= MIN_INITIAL_RWND
 }
 
-/// Builds the INIT ACK that answers an INIT, around a sealed cookie.
+/// Builds the INIT ACK that answers an INIT, around a sealed cookie. As many unrecognised parameters are reported as
+/// fit one packet: whoever sent the INIT has proven nothing yet, and is not to be answered with more.
 pub(super) fn init_ack(
     config: &Config,
     local: &[LocalAddress],
@@ -110,15 +112,26 @@ pub(super) fn init_ack(
 ) -> Init {
     let mut parameters = vec![Parameter::StateCookie(sealed)];
     parameters.extend(own_parameters(local));
-    parameters.extend(unrecognized.into_iter().map(Parameter::UnrecognizedParameter));
-    Init {
+    let mut init_ack = Init {
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
         outbound_streams: config.outbound_streams,
         inbound_streams: config.max_inbound_streams,
         initial_tsn: cookie.local_initial_tsn,
         parameters,
+    };
+    let chunk_header = 4;
+    let used = PACKET_HEADERS as usize + chunk_header + init_ack.buffer_len().next_multiple_of(4);
+    let mut room = (config.mtu as usize).saturating_sub(used);
+    for parameter in unrecognized.into_iter().map(Parameter::UnrecognizedParameter) {
+        let len = parameter.buffer_len().next_multiple_of(4);
+        if len > room {
+            break;
+        }
+        room -= len;
+        init_ack.parameters.push(parameter);
     }
+    init_ack
 }
 
 impl Association {
@@ -187,6 +200,13 @@ impl Association {
         self.state = State::Established;
         self.t1 = None;
         self.cookie = Bytes::new();
+        // section 5.1.1: the peer takes fewer streams than this end asked for, and what waits needs them
+        if self.outbound.streams_needed() > usize::from(self.outbound_streams) {
+            self.abort_with(ErrorCause::UserInitiatedAbort(Bytes::from_static(
+                b"too few streams",
+            )));
+            return;
+        }
         self.association_error_count = 0;
         self.open_burst();
         self.events.push_back(Event::Connected);
@@ -321,8 +341,8 @@ impl Association {
         if self.state != State::CookieEchoed {
             return;
         }
-        self.handshake_retransmissions += 1;
-        if self.handshake_retransmissions > self.config.max_init_retransmits {
+        self.stale_cookies += 1;
+        if self.stale_cookies > self.config.max_init_retransmits {
             self.close(Event::Lost);
             return;
         }

@@ -38,8 +38,9 @@ impl Association {
                 return;
             }
             // section 5.4: an unconfirmed address is probed every RTO, until Path.Max.Retrans is passed; after that at
-            // the normal interval
-            if unconfirmed && self.destinations[index].error_count <= self.config.path_max_retrans {
+            // the normal interval, unless the peer can be reached nowhere else
+            let few = self.destinations[index].error_count <= self.config.path_max_retrans;
+            if unconfirmed && (few || !self.has_confirmed()) {
                 self.send_heartbeat(now, index);
                 return;
             }
@@ -48,7 +49,8 @@ impl Association {
             }
         }
         if self.destinations[index].heartbeat_due.is_some_and(|at| at <= now) {
-            if self.is_idle(now, index) {
+            // one at a time: the one that is out is to be answered, or counted
+            if self.destinations[index].heartbeat.is_none() && self.is_idle(now, index) {
                 self.send_heartbeat(now, index);
             } else {
                 self.schedule_heartbeat(now, index);

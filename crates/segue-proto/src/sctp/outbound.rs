@@ -165,6 +165,15 @@ impl Outbound {
         });
     }
 
+    /// Streams that the messages not yet sent need: one more than the highest identifier among them.
+    pub(super) fn streams_needed(&self) -> usize {
+        self.unsent
+            .iter()
+            .map(|m| usize::from(m.stream_id) + 1)
+            .max()
+            .unwrap_or(0)
+    }
+
     /// User bytes of the next new chunk.
     pub(super) fn next_len(&self) -> Option<u32> {
         let message = self.unsent.front()?;

@@ -47,7 +47,7 @@ impl Association {
     }
 
     /// Section 8.5 and its exceptions 8.5.1.
-    fn accepts_tag(&self, packet: &SctpPacket) -> bool {
+    pub(super) fn accepts_tag(&self, packet: &SctpPacket) -> bool {
         let tag = packet.verification_tag;
         match packet.chunks.first() {
             Some(Chunk::Abort { reflected_tag, .. } | Chunk::ShutdownComplete { reflected_tag }) => {
@@ -136,7 +136,7 @@ impl Association {
                 // RFC 5061 section 4.1.1: a peer that reports ASCONF as unknown does not support it
                 ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&0xc1) => {
                     self.peer_supports_asconf = false;
-                    self.asconf.clear();
+                    self.fail_requests(cause);
                 }
                 _ => {}
             }

@@ -138,7 +138,7 @@ impl Association {
         self.send_and_start_t2(now, chunks);
     }
 
-    fn send_shutdown_ack(&mut self, now: Instant) {
+    pub(super) fn send_shutdown_ack(&mut self, now: Instant) {
         self.send_and_start_t2(now, SmallVec::from_buf([Chunk::ShutdownAck]));
     }
 

@@ -228,9 +228,14 @@ impl Association {
         self.received.sack(a_rwnd, self.sack_blocks())
     }
 
-    /// Gap ack blocks and duplicates that fit a packet.
+    /// Gap ack blocks and duplicates that fit a packet, with a SHUTDOWN beside them (section 9.2).
     pub(super) fn sack_blocks(&self) -> usize {
-        (self.config.mtu.saturating_sub(PACKET_HEADERS + 16) / 4) as usize
+        let (sack_header, shutdown) = (16, 8);
+        (self
+            .config
+            .mtu
+            .saturating_sub(PACKET_HEADERS + sack_header + shutdown)
+            / 4) as usize
     }
 
     #[inline]
