@@ -33,7 +33,7 @@ use segue_wire::icmpv6::nd::LinkLayerAddress;
 const PORT: u16 = 9;
 
 /// Constant-rate message and request or response, where the scenario gives none.
-const DEFAULT_MESSAGE: Bytes = Bytes::new(1000);
+pub(crate) const DEFAULT_MESSAGE: Bytes = Bytes::new(1000);
 
 /// The SCTP configuration of a scenario: its profile's, with what it sets.
 pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
@@ -485,17 +485,21 @@ fn acquisition(s: &ScenarioFile) -> Method {
     }
 }
 
-/// The part of an application that runs on `host`. The association is opened by the host that moves, or else by the
-/// sender: a listening host must have an address that does not change.
+/// Who opens an application's association: the host that moves, or else the sender. A listening host must have an
+/// address that does not change.
+pub(crate) fn opener<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a String {
+    let radios = |name: &str| s.host.iter().any(|h| h.name == name && h.radios > 0);
+    if radios(&a.to) { &a.to } else { &a.from }
+}
+
+/// The part of an application that runs on `host`.
 fn application(s: &ScenarioFile, a: &ApplicationEntry, host: &str) -> Option<app::Config> {
     let (sends, receives) = (a.from == host, a.to == host);
     if !sends && !receives {
         return None;
     }
-    let radios = |name: &str| s.host.iter().any(|h| h.name == name && h.radios > 0);
-    let opener = if radios(&a.to) { &a.to } else { &a.from };
     let peer = if sends { &a.to } else { &a.from };
-    let role = if opener == host {
+    let role = if opener(s, a) == host {
         let addresses = wired_ends(s, peer).map(|(link, end)| wire_address(link, end));
         app::Role::Connect {
             peer: addresses.collect(),

@@ -28,8 +28,8 @@ impl fmt::Display for ScenarioError {
 impl ScenarioError {
     pub(super) fn new(source: &str, key: &str, problem: impl Into<String>) -> Self {
         Self {
-            source: source.to_owned(),
-            key: key.to_owned(),
+            source: one_line(source),
+            key: one_line(key),
             problem: one_line(&problem.into()),
         }
     }
@@ -62,7 +62,7 @@ impl ScenarioError {
             );
         }
         let key = if key == "." { "" } else { key };
-        Self::new(source, key, message)
+        Self::new(source, key, in_plain_words(message))
     }
 }
 
@@ -76,6 +76,34 @@ fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
         .map(|(_, c)| c)
 }
 
+/// Names of types are no help to whoever writes a scenario.
+fn in_plain_words(message: &str) -> String {
+    let (found, expected) = message.rsplit_once("expected ").unwrap_or((message, ""));
+    let plain = match expected.split_whitespace().next().unwrap_or_default() {
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "a whole number, not negative",
+        "f64" => "a number",
+        "bool" | "a" if expected.starts_with("bool") || expected == "a boolean" => "true or false",
+        "struct" | "internally" | "map" => "a table",
+        "sequence" => "a list of tables",
+        _ if expected.starts_with("an array of length 2") => "a list of two, such as [\"0 m\", \"70 m\"]",
+        _ => return message.to_owned(),
+    };
+    format!("{found}expected {plain}")
+}
+
+/// Longest message: whoever wrote a longer key knows it already.
+const LONGEST: usize = 400;
+
+/// One line, printable, and not endless.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut line: String = words
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .take(LONGEST)
+        .collect();
+    if words.chars().nth(LONGEST).is_some() {
+        line.push_str("...");
+    }
+    line
 }

@@ -1,8 +1,10 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
+mod applications;
 pub mod error;
 pub mod model;
 mod overrides;
+mod shape;
 mod validate;
 
 pub(crate) use validate::point;
@@ -27,6 +29,10 @@ impl Scenario {
         for (key, value) in overrides {
             overrides::apply(&mut table, key, value)?;
         }
+        shape::check(&table).map_err(|(key, expected)| {
+            let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
+            ScenarioError::new(&source, &key, expected)
+        })?;
         let source = |key: &str| overrides::source_of(key, overrides).unwrap_or_else(|| file.to_owned());
         let parsed: ScenarioFile =
             serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| {

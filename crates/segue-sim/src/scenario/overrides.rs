@@ -8,7 +8,8 @@ const SOURCE: &str = "--set";
 
 /// Sets the dotted `key` of `table`. A value that is not TOML is taken as a string, so that quotes may be left out.
 pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), ScenarioError> {
-    let parts: Vec<&str> = key.split('.').collect();
+    let dotted = with_dots(key);
+    let parts: Vec<&str> = dotted.split('.').collect();
     if parts.iter().any(|p| p.is_empty()) {
         return Err(ScenarioError::new(
             SOURCE,
@@ -51,14 +52,20 @@ pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), Sce
     Ok(())
 }
 
-/// `--set` if an override set this key or something within it.
+/// `--set` if an override set this key, something within it, or something around it.
 pub(super) fn source_of(key: &str, overrides: &[(String, String)]) -> Option<String> {
-    let dotted = key.replace('[', ".").replace(']', "");
+    let dotted = with_dots(key);
     let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
+    let touches = |set: &str| within(&dotted, set) || within(set, &dotted);
     overrides
         .iter()
-        .any(|(k, _)| within(&dotted, k))
+        .any(|(set, _)| touches(&with_dots(set)))
         .then(|| SOURCE.to_owned())
+}
+
+/// `cell[0].radius`, as messages have it, is `cell.0.radius`.
+fn with_dots(key: &str) -> String {
+    key.replace('[', ".").replace(']', "")
 }
 
 fn parse(value: &str) -> Value {

@@ -157,3 +157,99 @@ fn overrides_of_what_is_not_there_are_refused() {
             .starts_with("--set: nonsense: unknown key")
     );
 }
+
+#[test]
+fn lists_are_no_tables_and_tables_no_lists() {
+    let line = with(&[("l2", "[\"300 ms\"]")]).unwrap_err();
+    assert_eq!(line, "--set: l2: expected a table: [l2]");
+    let line = with(&[("application.0", "[\"bulk\", \"cn\", \"mh\"]")]).unwrap_err();
+    assert!(
+        line.contains("expected a list of tables: [[application]]"),
+        "{line}"
+    );
+    assert!(refusal("[l2]", "[[l2]]").contains("expected a table: [l2]"));
+}
+
+#[test]
+fn the_override_that_is_wrong_is_named() {
+    assert!(
+        with(&[("mobile.host", "nobody")])
+            .unwrap_err()
+            .starts_with("--set: mobile.host: `nobody`")
+    );
+    assert!(
+        with(&[("handover.fraction", "2")])
+            .unwrap_err()
+            .starts_with("--set: handover.fraction: ")
+    );
+    assert!(
+        with(&[("l2.beacon_size", "100 kB")])
+            .unwrap_err()
+            .starts_with("--set: l2.beacon_size: ")
+    );
+    assert!(
+        with(&[("radio.cw_max", "4294967295")])
+            .unwrap_err()
+            .starts_with("--set: radio.cw_max: ")
+    );
+    assert!(with(&[("cell[0].radius", "10 m")]).is_ok());
+}
+
+#[test]
+fn names_that_could_leave_a_folder_are_refused() {
+    for name in ["../../evil", "/tmp/x", "a/b", ".", "..", "a\nb", ""] {
+        let line = with(&[("host.0.name", name)]).unwrap_err();
+        assert!(line.starts_with("--set: host[0].name: "), "{name}: {line}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    assert!(
+        with(&[("l2.beacon_period", "1 ms")])
+            .unwrap_err()
+            .contains("takes")
+    );
+    assert!(with(&[("radio.queue", "0")]).unwrap_err().contains("at least 1"));
+    assert!(
+        with(&[("link.0.queue", "0 packets")])
+            .unwrap_err()
+            .contains("room for a packet")
+    );
+    assert!(
+        with(&[("mobile.to", "[\"1e300 m\", \"0 m\"]")])
+            .unwrap_err()
+            .contains("10000 km")
+    );
+    let apart = refusal("between = [\"r\", \"ar2\"]", "between = [\"r\", \"ar1\"]");
+    assert!(apart.contains("no way from `ar2`"), "{apart}");
+}
+
+#[test]
+fn applications_that_cannot_share_a_port_are_refused() {
+    let second = "[[application]]\nkind = \"bulk\"\nfrom = \"mh\"\nto = \"cn\"\n\n[[application]]\n";
+    let line = refusal("[[application]]\n", second);
+    assert!(
+        line.contains("application[1]") && line.contains("host `cn`"),
+        "{line}"
+    );
+    assert!(
+        with(&[("application.0.rate", "1 Mbit/s")])
+            .unwrap_err()
+            .contains("no effect")
+    );
+    let fast = [
+        ("application.0.kind", "constant-rate"),
+        ("application.0.rate", "1 Gbit/s"),
+        ("application.0.message", "1 B"),
+    ];
+    assert!(with(&fast).unwrap_err().contains("messages per second"));
+}
+
+#[test]
+fn messages_stay_on_one_short_line() {
+    let long = "x".repeat(100_000);
+    assert!(with(&[(&long, "1")]).unwrap_err().len() < 2000);
+    assert!(!with(&[("name", "a\u{1b}[31m")]).unwrap_err().contains('\u{1b}'));
+}

@@ -1,10 +1,10 @@
 //! What a scenario must be beyond its types: names that exist, geometry that is possible, hosts with addresses.
 
-use super::model::{ApplicationKind, CellEntry, MobileSection, Pattern, ScenarioFile};
+use super::model::{CellEntry, MobileSection, Pattern, ScenarioFile};
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::l2::Latency;
-use segue_proto::units::Coordinate;
+use segue_proto::units::{Coordinate, QueueLimit};
 
 /// A key with what was expected of it.
 pub(super) struct Problem {
@@ -12,7 +12,7 @@ pub(super) struct Problem {
     pub expected: String,
 }
 
-fn problem<T>(key: impl Into<String>, expected: impl Into<String>) -> Result<T, Problem> {
+pub(super) fn problem<T>(key: impl Into<String>, expected: impl Into<String>) -> Result<T, Problem> {
     Err(Problem {
         key: key.into(),
         expected: expected.into(),
@@ -20,23 +20,25 @@ fn problem<T>(key: impl Into<String>, expected: impl Into<String>) -> Result<T, 
 }
 
 /// Longest simulated time: far below the range of the clock.
-const LONGEST: Duration = Duration::from_secs(10_000_000);
+const LONGEST: Duration = Duration::from_secs(1_000_000);
 
 pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     if s.duration.is_zero() || s.duration > LONGEST {
-        return problem("duration", "expected more than 0 s and at most 10000000 s");
+        return problem("duration", "expected more than 0 s and at most 1000000 s");
     }
     names(s)?;
     wires(s)?;
-    cells(s)?;
     radio(s)?;
-    hosts(s)?;
+    cells(s)?;
     mobile(s)?;
+    hosts(s)?;
+    connected(s)?;
     if let Err(message) = s.handover.check() {
-        return problem("handover", message);
+        let key = message.split_whitespace().next().unwrap_or_default();
+        return problem(format!("handover.{key}"), message.clone());
     }
     sctp(s)?;
-    applications(s)
+    super::applications::check(s)
 }
 
 fn names(s: &ScenarioFile) -> Result<(), Problem> {
@@ -52,8 +54,8 @@ fn names(s: &ScenarioFile) -> Result<(), Problem> {
         .map(|(i, r)| (format!("router[{i}].name"), &r.name));
     let mut seen: Vec<&String> = Vec::new();
     for (key, name) in hosts.chain(routers) {
-        if name.is_empty() {
-            return problem(key, "expected a name");
+        if !is_plain(name) {
+            return problem(key, format!("`{name}`: {PLAIN}"));
         }
         if seen.contains(&name) {
             return problem(
@@ -62,6 +64,9 @@ fn names(s: &ScenarioFile) -> Result<(), Problem> {
             );
         }
         seen.push(name);
+    }
+    if s.name.is_empty() || s.name.chars().count() > 100 || s.name.chars().any(char::is_control) {
+        return problem("name", "expected 1 to 100 printable characters");
     }
     if s.host.len() > 1000 || s.router.len() > 1000 {
         return problem("host", "expected at most 1000 hosts and 1000 routers");
@@ -72,11 +77,22 @@ fn names(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
+/// What names of nodes and cells must be: they name files too.
+const PLAIN: &str =
+    "expected 1 to 60 letters, digits, `-`, `_`, blanks or dots, the first of them a letter or digit";
+
+fn is_plain(name: &str) -> bool {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
+    name.chars().next().is_some_and(char::is_alphanumeric)
+        && name.chars().all(allowed)
+        && name.chars().count() <= 60
+}
+
 fn known(s: &ScenarioFile, name: &str) -> bool {
     is_host(s, name) || is_router(s, name)
 }
 
-fn is_host(s: &ScenarioFile, name: &str) -> bool {
+pub(super) fn is_host(s: &ScenarioFile, name: &str) -> bool {
     s.host.iter().any(|h| h.name == name)
 }
 
@@ -101,6 +117,16 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
         if link.rate.bits_per_second() == 0 {
             return problem(key("rate"), "expected a rate above 0 bit/s");
         }
+        let room = match link.queue {
+            QueueLimit::Packets(n) => n.count() > 0,
+            QueueLimit::Bytes(n) => n.bytes() >= 1500,
+        };
+        if !room {
+            return problem(
+                key("queue"),
+                "expected room for a packet: at least 1 packet or 1500 B",
+            );
+        }
         if link.delay > Duration::from_secs(3600) || link.jitter > Duration::from_secs(3600) {
             return problem(key("delay"), "expected delay and jitter of at most 3600 s");
         }
@@ -122,6 +148,12 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
 fn cells(s: &ScenarioFile) -> Result<(), Problem> {
     for (i, cell) in s.cell.iter().enumerate() {
         let key = |k: &str| format!("cell[{i}].{k}");
+        if !is_plain(&cell.name) {
+            return problem(key("name"), format!("`{}`: {PLAIN}", cell.name));
+        }
+        if !is_near(cell.position) {
+            return problem(key("position"), FAR);
+        }
         if !is_router(s, &cell.router) {
             return problem(
                 key("router"),
@@ -158,9 +190,7 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
             }
         }
     }
-    if !s.cell.is_empty() && s.l2.beacon_period < Duration::from_micros(100) {
-        return problem("l2.beacon_period", "expected at least 0.1 ms");
-    }
+    beacons_fit(s)?;
     if s.l2.beacon_loss == 0 {
         return problem("l2.beacon_loss", "expected at least 1");
     }
@@ -185,6 +215,24 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The beacons of the cells that share a channel must leave most of it to others.
+fn beacons_fit(s: &ScenarioFile) -> Result<(), Problem> {
+    let body = s.l2.beacon_size.bytes() + s.radio.overhead.bytes();
+    let air_time = s.radio.preamble + s.radio.basic_rate.time_for(body);
+    let sharing = |cell: &CellEntry| s.cell.iter().filter(|c| c.channel == cell.channel).count();
+    let cells = s.cell.iter().map(sharing).max().unwrap_or(0) as u64;
+    if cells > 0 && s.l2.beacon_period < air_time * 2 * cells {
+        return problem(
+            "l2.beacon_period",
+            format!(
+                "expected at least {}: a beacon takes {air_time} of the channel's time",
+                air_time * 2 * cells
+            ),
+        );
+    }
+    Ok(())
+}
+
 fn radio(s: &ScenarioFile) -> Result<(), Problem> {
     let r = &s.radio;
     for (key, rate) in [("radio.rate", r.rate), ("radio.basic_rate", r.basic_rate)] {
@@ -192,17 +240,31 @@ fn radio(s: &ScenarioFile) -> Result<(), Problem> {
             return problem(key, "expected a rate above 0 bit/s");
         }
     }
-    if r.cw_min > r.cw_max || r.cw_max > 65_535 {
-        return problem("radio.cw_min", "expected at most cw_max, which is at most 65535");
+    if r.cw_max > 65_535 {
+        return problem("radio.cw_max", "expected at most 65535");
+    }
+    if r.cw_min > r.cw_max {
+        return problem("radio.cw_min", "expected at most cw_max");
     }
     if r.attempts == 0 {
         return problem("radio.attempts", "expected at least 1");
     }
-    if r.slot.is_zero() {
-        return problem("radio.slot", "expected more than 0 s");
+    if r.queue == 0 {
+        return problem("radio.queue", "expected at least 1");
     }
-    if r.overhead.bytes() > 10_000 || s.l2.beacon_size.bytes() > 10_000 {
-        return problem("radio.overhead", "expected at most 10000 B, like l2.beacon_size");
+    if r.slot.is_zero() || r.slot > Duration::from_millis(10) {
+        return problem("radio.slot", "expected more than 0 s and at most 10 ms");
+    }
+    if r.preamble > Duration::from_millis(100) {
+        return problem("radio.preamble", "expected at most 100 ms");
+    }
+    for (key, size) in [
+        ("radio.overhead", r.overhead),
+        ("l2.beacon_size", s.l2.beacon_size),
+    ] {
+        if size.bytes() > 10_000 {
+            return problem(key, "expected at most 10000 B");
+        }
     }
     Ok(())
 }
@@ -245,6 +307,42 @@ fn hosts(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Every node must be reachable by wire from every other that has one, through routers: there is no way otherwise.
+fn connected(s: &ScenarioFile) -> Result<(), Problem> {
+    let wired = |name: &str| s.link.iter().any(|l| l.between.iter().any(|b| b == name));
+    let routers = s
+        .router
+        .iter()
+        .enumerate()
+        .map(|(i, r)| (format!("router[{i}]"), &r.name));
+    let hosts = s
+        .host
+        .iter()
+        .enumerate()
+        .map(|(i, h)| (format!("host[{i}]"), &h.name));
+    let hosts = hosts.filter(|(_, name)| wired(name));
+    let mut nodes = routers.chain(hosts);
+    let Some((_, first)) = nodes.next() else {
+        return Ok(());
+    };
+    let mut reached = vec![first];
+    while let Some(next) = s
+        .link
+        .iter()
+        .flat_map(|l| [(&l.between[0], &l.between[1]), (&l.between[1], &l.between[0])])
+        .find(|(from, to)| reached.contains(from) && !reached.contains(to))
+    {
+        reached.push(next.1);
+    }
+    match nodes.find(|(_, name)| !reached.contains(name)) {
+        Some((key, name)) => problem(
+            key,
+            format!("no way from `{name}` to `{first}`: expected a [[link]]"),
+        ),
+        None => Ok(()),
+    }
+}
+
 fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
     let Some(m) = &s.mobile else { return Ok(()) };
     let Some(host) = s.host.iter().find(|h| h.name == m.host) else {
@@ -256,7 +354,7 @@ fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
     if host.radios == 0 {
         return problem(
             "mobile.host",
-            format!("`{}` has no radios: expected radios = 1 or more", m.host),
+            format!("`{}` has no address to move with: expected radios = 1 or more", m.host),
         );
     }
     if m.pattern != Pattern::Still && m.speed.metres_per_second() <= 0.0 {
@@ -267,6 +365,10 @@ fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
     }
     if m.pattern != Pattern::Still && m.speed.metres_per_second() > 3.0e8 {
         return problem("mobile.speed", "expected a speed below that of light");
+    }
+    let places = [Some(m.from), m.to];
+    if !places.iter().flatten().chain(&m.points).all(|p| is_near(*p)) {
+        return problem("mobile", FAR);
     }
     match (m.pattern, m.to) {
         (Pattern::BackAndForth, None) => return problem("mobile.to", "expected a point to move to"),
@@ -352,29 +454,12 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
-fn applications(s: &ScenarioFile) -> Result<(), Problem> {
-    for (i, a) in s.application.iter().enumerate() {
-        let key = |k: &str| format!("application[{i}].{k}");
-        for (k, name) in [("from", &a.from), ("to", &a.to)] {
-            if !is_host(s, name) {
-                return problem(key(k), format!("`{name}`: expected the name of a host"));
-            }
-        }
-        if a.from == a.to {
-            return problem(key("to"), "expected another host than `from`");
-        }
-        let size_of = |size: Option<segue_proto::units::Bytes>| size.map(segue_proto::units::Bytes::bytes);
-        if size_of(a.size) == Some(0) || size_of(a.message) == Some(0) || size_of(a.response) == Some(0) {
-            return problem(key("size"), "expected sizes above 0 B");
-        }
-        if a.kind == ApplicationKind::ConstantRate && a.rate.is_none_or(|r| r.bits_per_second() == 0) {
-            return problem(
-                key("rate"),
-                "expected a rate above 0 bit/s for kind = \"constant-rate\"",
-            );
-        }
-    }
-    Ok(())
+/// Greatest coordinate, metres: a kilometre means little beyond that to a radio cell.
+const FARTHEST_M: f64 = 1.0e7;
+const FAR: &str = "expected coordinates within 10000 km";
+
+fn is_near(p: [Coordinate; 2]) -> bool {
+    p.iter().all(|c| c.metres().abs() <= FARTHEST_M)
 }
 
 pub(crate) fn point(p: [Coordinate; 2]) -> Point {

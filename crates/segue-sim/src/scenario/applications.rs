@@ -1,0 +1,98 @@
+//! What applications must be.
+
+use super::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
+use super::validate::{Problem, is_host, problem};
+
+/// Messages per second that a constant-rate sender may be asked for: each is an event.
+const MOST_MESSAGES_PER_SECOND: f64 = 100_000.0;
+
+pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, a) in s.application.iter().enumerate() {
+        let key = |k: &str| format!("application[{i}].{k}");
+        for (k, name) in [("from", &a.from), ("to", &a.to)] {
+            if !is_host(s, name) {
+                return problem(key(k), format!("`{name}`: expected the name of a host"));
+            }
+        }
+        if a.from == a.to {
+            return problem(key("to"), "expected another host than `from`");
+        }
+        for (k, size) in [("size", a.size), ("message", a.message), ("response", a.response)] {
+            if size.is_some_and(|b| b.bytes() == 0) {
+                return problem(key(k), "expected more than 0 B");
+            }
+        }
+        used(a).map_err(|k| Problem {
+            key: key(k),
+            expected: format!(
+                "has no effect with kind = \"{}\": expected it to be left out",
+                name_of(a.kind)
+            ),
+        })?;
+        if a.kind == ApplicationKind::ConstantRate {
+            constant_rate(a, &key)?;
+        }
+    }
+    one_server_each(s)
+}
+
+/// The first key that the application's kind has no use for.
+fn used(a: &ApplicationEntry) -> Result<(), &'static str> {
+    let unused = match a.kind {
+        ApplicationKind::Bulk => [a.rate.map(|_| "rate"), a.response.map(|_| "response")],
+        ApplicationKind::ConstantRate => [a.response.map(|_| "response"), None],
+        ApplicationKind::RequestResponse => [a.rate.map(|_| "rate"), a.size.map(|_| "size")],
+    };
+    unused.into_iter().flatten().next().map_or(Ok(()), Err)
+}
+
+fn name_of(kind: ApplicationKind) -> &'static str {
+    match kind {
+        ApplicationKind::Bulk => "bulk",
+        ApplicationKind::ConstantRate => "constant-rate",
+        ApplicationKind::RequestResponse => "request-response",
+    }
+}
+
+fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let Some(rate) = a.rate.map(|r| r.bits_per_second()).filter(|r| *r > 0) else {
+        return problem(
+            key("rate"),
+            "expected a rate above 0 bit/s for kind = \"constant-rate\"",
+        );
+    };
+    let message = a.message.unwrap_or(crate::build::DEFAULT_MESSAGE).bytes();
+    if rate as f64 / (message as f64 * 8.0) > MOST_MESSAGES_PER_SECOND {
+        return problem(
+            key("rate"),
+            "expected at most 100000 messages per second: a lower rate or a longer message",
+        );
+    }
+    Ok(())
+}
+
+/// A host's one SCTP port serves one application: the host that is connected to must know what for.
+fn one_server_each(s: &ScenarioFile) -> Result<(), Problem> {
+    let server = |a: &ApplicationEntry| {
+        let opener = crate::build::opener(s, a);
+        if *opener == a.from {
+            a.to.clone()
+        } else {
+            a.from.clone()
+        }
+    };
+    let mut serving: Vec<String> = Vec::new();
+    for (i, a) in s.application.iter().enumerate() {
+        let host = server(a);
+        if serving.contains(&host) {
+            return problem(
+                format!("application[{i}]"),
+                format!(
+                    "host `{host}` is connected to by another application already: expected one such application a host"
+                ),
+            );
+        }
+        serving.push(host);
+    }
+    Ok(())
+}

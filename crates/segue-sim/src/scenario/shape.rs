@@ -1,0 +1,26 @@
+//! Tables where tables belong: serde would read a list as the fields of a struct, one after the other.
+
+use toml::{Table, Value};
+
+const TABLES: [&str; 6] = ["l2", "radio", "address", "mobile", "handover", "sctp"];
+const LISTS: [&str; 5] = ["host", "router", "link", "cell", "application"];
+
+/// The first key of a wrong shape, with what was expected.
+pub(super) fn check(file: &Table) -> Result<(), (String, String)> {
+    for (key, value) in file {
+        if TABLES.contains(&key.as_str()) && !value.is_table() {
+            return Err((key.clone(), format!("expected a table: [{key}]")));
+        }
+        if !LISTS.contains(&key.as_str()) {
+            continue;
+        }
+        let expected = || format!("expected a list of tables: [[{key}]]");
+        let Value::Array(entries) = value else {
+            return Err((key.clone(), expected()));
+        };
+        if let Some(at) = entries.iter().position(|e| !e.is_table()) {
+            return Err((format!("{key}[{at}]"), expected()));
+        }
+    }
+    Ok(())
+}
