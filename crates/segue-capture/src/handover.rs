@@ -7,8 +7,8 @@
 //! - A **path** is named by the destination address of the data.
 //! - **Handover latency**: last data segment received through the old path to the first received through the new one
 //!   (000 section VI-A). Signed: negative while the old path still drains after the new one has begun.
-//! - **Interruption**: longest gap between two successive data segments, by whatever path, from that last segment on
-//!   the old path until the handover has settled.
+//! - **Interruption**: longest gap between two arrivals of new data, by whatever path, from that last segment on the old
+//!   path until the handover has settled. Segments received before end no gap: the application gets nothing from them.
 //! - **Packets lost to a handover**: packets lost for [`LossCause::Handover`] since the handover before it settled,
 //!   those still on their way to the old path included (000 section VI-B counts them over the run).
 //!
@@ -57,7 +57,7 @@ pub struct Handover {
     /// Last data segment received over the old path to the first received over the new one, seconds (000 section
     /// VI-A). Negative if the old path was still draining when the new one began.
     pub latency_s: f64,
-    /// Longest gap in received data around the handover, seconds.
+    /// Longest time without new data around the handover, seconds.
     pub interruption_s: f64,
     /// Data packets lost to this handover.
     pub lost_packets: u64,
@@ -93,6 +93,8 @@ pub struct DataTotals {
     pub lost_to_queue: u64,
     /// Packets lost otherwise.
     pub lost_otherwise: u64,
+    /// Longest time between two arrivals of new data, nanoseconds, at whatever moment.
+    pub longest_gap_ns: u64,
 }
 
 impl DataTotals {
@@ -144,6 +146,8 @@ pub struct HandoverMeter {
     /// The path that the sender last made its own, with the newest segment sent before.
     announced: Option<(Ipv6Addr, Option<Tsn>)>,
     last_arrival_ns: Option<u64>,
+    /// When data last arrived that had not been received before.
+    last_new_data_ns: Option<u64>,
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
     settled: Vec<Settled>,
@@ -214,8 +218,12 @@ impl HandoverMeter {
         self.totals.duplicate_packets += u64::from(useful_bytes == 0);
         self.totals.useful_bytes += u64::from(useful_bytes);
         let gap_ns = self
-            .last_arrival_ns
+            .last_new_data_ns
             .map_or(0, |last| time_ns.saturating_sub(last));
+        if useful_bytes > 0 {
+            self.last_new_data_ns = Some(time_ns);
+            self.totals.longest_gap_ns = self.totals.longest_gap_ns.max(gap_ns);
+        }
         self.last_arrival_ns = Some(time_ns);
         if self.boundaries.is_new(tsn) && self.boundaries.assign(tsn, path) {
             self.old_path_resent = false;

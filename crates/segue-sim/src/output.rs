@@ -56,6 +56,8 @@ pub struct Metrics {
     pub handover_latency_s: Option<Spread>,
     /// Interruption over all handovers, seconds.
     pub interruption_s: Option<Spread>,
+    /// Longest time between two arrivals of new data, handover or not, seconds.
+    pub longest_gap_s: f64,
     /// Data packets lost to handover / data packets sent by the correspondent node (000 section VI-B).
     pub loss_rate: f64,
     /// Useful bits delivered / simulated time, bit/s.

@@ -84,6 +84,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         handover_latency_s: Spread::of(measured.handovers.iter().map(|h| h.latency_s)),
         interruption_s: Spread::of(measured.handovers.iter().map(|h| h.interruption_s)),
         handovers: measured.handovers,
+        longest_gap_s: totals.longest_gap_ns as f64 / 1e9,
         loss_rate: totals.handover_loss_rate(),
         throughput_bps: delivered_bytes as f64 * 8.0 / duration_s,
         delivered_bytes,

@@ -346,8 +346,84 @@ fn totals_count_every_packet_once() {
             lost_to_handover: 1,
             lost_to_queue: 1,
             lost_otherwise: 1,
+            longest_gap_ns: 0,
         }
     );
     assert_eq!(totals.handover_loss_rate(), 0.25);
     assert_eq!(HandoverMeter::new().finish().totals.handover_loss_rate(), 0.0);
+}
+
+#[test]
+fn duplicates_end_no_interruption() {
+    let mut meter = HandoverMeter::new();
+    feed(
+        &mut meter,
+        &[
+            Send(0, A, 1),
+            Recv(5, A, 1),
+            Send(10, A, 2),
+            Recv(15, A, 2),
+            Send(20, B, 3),
+        ],
+    );
+    // The old path's last segment comes again after a second; new data only after three.
+    meter.data_received(1_015_000_000, B, Tsn(2), 0);
+    feed(
+        &mut meter,
+        &[
+            Send(3000, B, 3),
+            Recv(3015, B, 3),
+            Send(3020, B, 4),
+            Recv(3025, B, 4),
+        ],
+    );
+    let report = meter.finish();
+    let [handover] = &report.handovers[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(handover.latency_s, 1.0);
+    assert_eq!(handover.interruption_s, 3.0);
+    assert_eq!(report.totals.longest_gap_ns, 3_000_000_000);
+}
+
+#[test]
+fn an_announced_path_needs_one_segment_and_a_retransmission_will_do() {
+    let mut meter = HandoverMeter::new();
+    feed(
+        &mut meter,
+        &[
+            Send(0, A, 1),
+            Recv(5, A, 1),
+            Send(10, A, 2),
+            Send(1010, B, 2),
+            Recv(1015, B, 2),
+        ],
+    );
+    meter.path_announced(B);
+    // Before more can move, the host has gone back.
+    meter.path_announced(A);
+    feed(&mut meter, &[Send(2000, A, 3), Recv(2005, A, 3)]);
+    let report = meter.finish();
+    let found: Vec<_> = report
+        .handovers
+        .iter()
+        .map(|h| (h.from, h.to, h.latency_s))
+        .collect();
+    assert_eq!(found, [(A, B, 1.01), (B, A, 0.99)]);
+}
+
+#[test]
+fn what_was_on_its_way_before_the_announcement_does_not_move_data_back() {
+    let mut meter = HandoverMeter::new();
+    let sent: Vec<_> = (1..6).map(|n| Send(u64::from(n), A, n)).collect();
+    feed(&mut meter, &sent);
+    feed(&mut meter, &[Recv(20, A, 1)]);
+    meter.path_announced(B);
+    feed(&mut meter, &[Send(21, B, 6), Recv(30, B, 6)]);
+    let late: Vec<_> = (2..6).map(|n| Recv(40 + u64::from(n), A, n)).collect();
+    feed(&mut meter, &late);
+    feed(&mut meter, &[Send(60, B, 7), Recv(65, B, 7)]);
+    let report = meter.finish();
+    assert_eq!(report.handovers.len(), 1, "{report:?}");
+    assert_eq!(report.handovers[0].latency_s, -0.015);
 }

@@ -55,7 +55,7 @@ impl Received {
 /// What all flows together measured.
 #[derive(Debug, Default)]
 pub struct FlowTotals {
-    /// Handovers of all flows, in order of time.
+    /// Handovers of the flow that carried most, in order of time.
     pub handovers: Vec<Handover>,
     /// Counts of all flows.
     pub totals: segue_capture::handover::DataTotals,
@@ -138,14 +138,20 @@ impl Flows {
         }
     }
 
-    /// Ends the measurement.
+    /// Ends the measurement. Handovers are those of the flow that carried most: each direction of an association sees
+    /// the same ones.
     #[must_use]
     pub fn finish(self) -> FlowTotals {
         let mut all = FlowTotals::default();
+        let mut most = 0;
         for flow in self.flows {
             let report = flow.meter.finish();
-            all.handovers.extend(report.handovers);
             let (sum, t) = (&mut all.totals, report.totals);
+            if t.useful_bytes > most || all.handovers.is_empty() {
+                most = t.useful_bytes;
+                all.handovers = report.handovers;
+                sum.longest_gap_ns = t.longest_gap_ns;
+            }
             sum.packets_sent += t.packets_sent;
             sum.packets_retransmitted += t.packets_retransmitted;
             sum.packets_received += t.packets_received;
@@ -155,7 +161,6 @@ impl Flows {
             sum.lost_to_queue += t.lost_to_queue;
             sum.lost_otherwise += t.lost_otherwise;
         }
-        all.handovers.sort_by(|a, b| a.time.total_cmp(&b.time));
         all
     }
 

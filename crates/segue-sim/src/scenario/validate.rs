@@ -354,7 +354,10 @@ fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
     if host.radios == 0 {
         return problem(
             "mobile.host",
-            format!("`{}` has no address to move with: expected radios = 1 or more", m.host),
+            format!(
+                "`{}` has no address to move with: expected radios = 1 or more",
+                m.host
+            ),
         );
     }
     if m.pattern != Pattern::Still && m.speed.metres_per_second() <= 0.0 {
