@@ -17,7 +17,7 @@ class Handover:
         to_address: Address of the new path (`to` in JSON).
         latency_s: Last data segment received over the old path to the first over the new one, seconds (000 section
             VI-A). Negative while the old path still drains after the new one has begun.
-        interruption_s: Longest gap in received data around the handover, seconds.
+        interruption_s: Longest time without new data around the handover, seconds.
         lost_packets: Data packets lost to this handover.
     """
 
@@ -49,6 +49,7 @@ class Metrics:
         handovers: Every handover in order.
         handover_latency_s: Over all handovers (000 section VI-A); `None` without handovers.
         interruption_s: Over all handovers; `None` without handovers.
+        longest_gap_s: Longest time between two arrivals of new data, handover or not, seconds.
         loss_rate: Data packets lost to handover / data packets sent (000 section VI-B).
         throughput_bps: Useful bits delivered / simulated time, bit/s (000 section VI-B).
         delivered_bytes: Useful bytes delivered.
@@ -71,6 +72,7 @@ class Metrics:
     handovers: tuple[Handover, ...]
     handover_latency_s: Spread | None
     interruption_s: Spread | None
+    longest_gap_s: float
     loss_rate: float
     throughput_bps: float
     delivered_bytes: int

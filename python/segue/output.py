@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -11,11 +12,21 @@ from pathlib import Path
 def write_file(path: Path, content: bytes | str) -> Path:
     """Write `content` under a temporary name in the same directory, then rename it: `path` is never half-written.
 
-    The directory is made if it is missing. A write that fails or is interrupted leaves neither name behind.
+    The directory is made if it is missing. A write that fails or is interrupted leaves neither name behind. A link is
+    followed: what it points to is replaced, not the link.
+
+    Raises:
+        OSError: It cannot be written, or is there and is no regular file (a device must not be replaced by a file).
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EEXIST, "expected a regular file, or none", str(path))
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -34,9 +45,14 @@ def check_directory(path: Path) -> None:
     Raises:
         OSError: It cannot be made or written to.
     """
+    if path.exists() and not path.is_dir():
+        raise OSError(errno.ENOTDIR, "expected a directory", str(path))
     path.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=path):
-        pass
+    try:
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _umask() -> int:

@@ -150,6 +150,8 @@ def run(
     >>> result.metrics.seed
     3
     """
+    if seed is not None and not 0 <= seed < 2**64:
+        raise _native.ScenarioError(f"seed: {seed}: expected a whole number from 0 to 2^64 - 1")
     source = scenario if isinstance(scenario, Scenario) else load(scenario)
     native = _native.run(source.text, source.file, override_list(overrides), seed, trace, pcap)
     return Run(native)

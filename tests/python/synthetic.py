@@ -25,6 +25,7 @@ def metrics(**changes: object) -> dict[str, object]:
         "handovers": [],
         "handover_latency_s": None,
         "interruption_s": None,
+        "longest_gap_s": 0.1,
         "loss_rate": 0.0,
         "throughput_bps": 1e6,
         "delivered_bytes": 2_500_000,

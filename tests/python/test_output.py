@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,20 @@ def test_directory_that_cannot_be_made_is_an_error_before_work_begins(tmp_path: 
 def test_checked_directory_stays_empty(tmp_path: Path) -> None:
     check_directory(tmp_path / "new" / "report")
     assert list((tmp_path / "new" / "report").iterdir()) == []
+
+
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="regular file"):
+        write_file(pipe, "text")
+    assert pipe.is_fifo()
+
+
+def test_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_file(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"

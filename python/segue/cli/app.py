@@ -37,7 +37,7 @@ def run_command(arguments: list[str]) -> int:
     except RunError as error:
         return _fail(str(error), EXIT_FAILED)
     except (click.Abort, KeyboardInterrupt):
-        return EXIT_INTERRUPTED
+        return _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         # Whoever read the output has had enough; nothing more may be written to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -117,6 +117,8 @@ def scenarios_show(name: str) -> None:
 def _overrides(settings: tuple[str, ...]) -> dict[str, object]:
     overrides: dict[str, object] = {}
     for setting in settings:
+        if any("\ud800" <= character <= "\udfff" for character in setting):
+            raise ScenarioError(f"--set {setting!a}: expected UTF-8")
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise ScenarioError(f"--set {setting}: expected KEY=VALUE, as in l2.latency='200 ms'")

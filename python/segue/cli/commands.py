@@ -61,7 +61,7 @@ def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, th
         done = reproduce(out, quick=quick, seeds=seeds, threads=threads, stage=bars.show)
     from segue.cli.tables import print_claims
 
-    print_claims(done.claims)
+    print_claims(done.claims, quick=quick)
     click.echo(f"{done.runs} simulations; report: {done.report}")
 
 

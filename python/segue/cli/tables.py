@@ -28,6 +28,7 @@ def print_run(run: Run) -> None:
     if latency is not None:
         spread = f"{latency.median * 1e3:.1f} ms (from {latency.min * 1e3:.1f} to {latency.max * 1e3:.1f})"
         table.add_row("handover latency, median", spread)
+    table.add_row("longest time without new data", f"{metrics.longest_gap_s:.3f} s")
     table.add_row("throughput", f"{metrics.throughput_bps / 1e6:.3f} Mbit/s")
     table.add_row("loss rate (handover)", f"{metrics.loss_rate:.6f}")
     table.add_row("packets sent, retransmitted", f"{metrics.packets_sent}, {metrics.packets_retransmitted}")
@@ -59,7 +60,7 @@ def print_run(run: Run) -> None:
         console.print(f"and {len(metrics.handovers) - MOST_HANDOVERS} more handovers")
 
 
-def print_claims(claims: Sequence[Claim]) -> None:
+def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
     """Claims with the paper's value, ours, and the verdict."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True)
     table.add_column("id", no_wrap=True)
@@ -72,6 +73,8 @@ def print_claims(claims: Sequence[Claim]) -> None:
     console = _console()
     console.print(table)
     console.print(f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold")
+    if quick:
+        console.print("Quick: few seeds and short runs. Verdicts near their criterion may differ from the full run's.")
 
 
 def _console() -> Console:

@@ -54,7 +54,7 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
     """A whole document."""
     anchors = count(1)
     numbered = [(f"s{next(anchors)}", section) for section in sections]
-    links = "".join(f'<a href="#{anchor}">{escape(s.short or s.heading)}</a>' for anchor, s in numbered)
+    links = "\n".join(f'<a href="#{anchor}">{escape(s.short or s.heading)}</a>' for anchor, s in numbered)
     bodies = "".join(f'<h2 id="{anchor}">{escape(s.heading)}</h2>\n{s.body}\n' for anchor, s in numbered)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -2,7 +2,7 @@
 
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
-use segue_proto::l2::L2Event;
+use segue_proto::l2::{L2Event, Phase};
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::sigma::SigmaEventKind;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
@@ -128,6 +128,10 @@ impl Tables {
                 let detail = format!("{} of the way into {}", fraction, self.cell_name(*to));
                 self.signal(now, node, 0, "overlap-point", detail);
             }
+            // The whole handover as one phase says no more than that it began.
+            L2Event::PhaseStarted {
+                phase: Phase::Whole, ..
+            } => {}
             L2Event::PhaseStarted { cell: c, phase } => {
                 let detail = format!("{}: {}", cell(*c), format!("{phase:?}").to_lowercase());
                 self.signal(now, node, 0, "l2-phase", detail);

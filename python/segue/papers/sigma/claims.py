@@ -74,7 +74,7 @@ def s1(latency: pl.DataFrame, policy: pl.DataFrame | None = None) -> Claim:
         f"below: {_span(below, 1e3, 'ms')}; above: {_span(above, 1, 's')}",
         low_ok and high_ok,
         f"Criterion: every point below within 5-10 ms ({_met(low_ok)}), every point above at least {RTO_ORDER_S} s "
-        f"({_met(high_ok)}).{'' if policy is None else _policies(policy)}",
+        f"({_met(high_ok)}). {_step(latency)}{'' if policy is None else _policies(policy)}",
     )
 
 
@@ -268,6 +268,21 @@ def _policies(frame: pl.DataFrame) -> str:
         f" How much of the outage is the policy's: at L2 latency {summary[ex.L2][0]:g} ms and resolution 500 ms, by "
         f"handover.when_missed: {each}."
     )
+
+
+def _step(latency: pl.DataFrame) -> str:
+    """Between which sums of L2 latency and resolution the latency leaves the band of seamless handovers."""
+    summary = summarise(latency, [ex.L2, ex.RESOLUTION], "latency_mean_s")
+    combined = (
+        summary.with_columns(combined=pl.col(ex.L2) + pl.col(ex.RESOLUTION))
+        .group_by("combined")
+        .agg(worst=pl.col("median").max(), best=pl.col("median").min())
+    )
+    seamless = combined.filter(pl.col("worst") <= LOW_LATENCY_S[1])["combined"].max()
+    late = combined.filter(pl.col("best") > LOW_LATENCY_S[1])["combined"].min()
+    if not isinstance(seamless, (int, float)) or not isinstance(late, (int, float)):
+        return "No step was seen."
+    return f"The step lies between {seamless:g} and {late:g} ms."
 
 
 def _sides(frame: pl.DataFrame, value: str) -> tuple[list[float], list[float]]:

@@ -15,7 +15,7 @@ from segue.plot.sweep import Panel, curves
 from segue.plot.window import congestion_windows
 from segue.run import Run
 
-INTERVALS = "Medians over seeds with their interval"
+INTERVALS = "Medians over seeds; bars: 95 % interval of the median"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def reproduce(
         progress=lambda done, total: tell("simulating", done, total),
     )
     judged = claims.evaluate(frames, traced)
-    drawn = [*figures.trace_figures(traced), *figures.grid_figures(frames)]
+    drawn = sorted([*figures.trace_figures(traced), *figures.grid_figures(frames)], key=lambda one: one.name)
     sections: list[Section] = []
     for index, one in enumerate(drawn):
         tell("drawing", index, len(drawn))
