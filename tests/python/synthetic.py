@@ -317,6 +317,18 @@ def speed_frame(
     return pl.DataFrame(rows)
 
 
+def policy_speed_frame() -> pl.DataFrame:
+    policies = ("when-ready", "link-loss", "retransmitted-asconf")
+    return pl.DataFrame(
+        [
+            {ex.MPS: speed, ex.WHEN_MISSED: policy, "seed": seed, "throughput_bps": 1.9e6 / (1 + index * (speed > 15))}
+            for speed in (5.0, 10.0, 15.0, 17.5, 20.0)
+            for index, policy in enumerate(policies)
+            for seed in range(3)
+        ]
+    )
+
+
 def policy_frame() -> pl.DataFrame:
     policies = ("when-ready", "next-decision", "link-loss", "queued-asconf", "retransmitted-asconf")
     return pl.DataFrame(

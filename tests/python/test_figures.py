@@ -23,6 +23,7 @@ FRAMES = {
     ex.LATENCY: synthetic.latency_frame(),
     ex.SPEED: synthetic.speed_frame(),
     ex.POLICY: synthetic.policy_frame(),
+    ex.POLICY_SPEED: synthetic.policy_speed_frame(),
 }
 
 
@@ -32,7 +33,7 @@ def drawn() -> list[figures.Drawn]:
 
 def test_figures_4_to_15_are_all_there() -> None:
     names = [one.name for one in drawn()]
-    assert sorted(names) == [*(f"figure-{n:02}" for n in range(4, 16)), "figure-policy"]
+    assert sorted(names) == [*(f"figure-{n:02}" for n in range(4, 16)), "figure-policy", "figure-policy-speed"]
 
 
 @pytest.mark.parametrize("one", drawn(), ids=lambda one: one.name)

@@ -15,7 +15,7 @@ from segue.plot.sweep import Panel, curves
 from segue.plot.window import congestion_windows
 from segue.run import Run
 
-INTERVALS = "Medians over seeds; bars: 95 % interval of the median"
+INTERVALS = "Medians over seeds, 95 % intervals"
 
 
 @dataclass(frozen=True, slots=True)
