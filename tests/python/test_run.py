@@ -121,7 +121,7 @@ def test_what_progress_raises_ends_the_runs() -> None:
 
 
 def test_ctrl_c_interrupts_a_run() -> None:
-    code = "import segue; print('go', flush=True); segue.run('sigma', {'duration': '2000000 s'}, trace=False)"
+    code = "import segue; print('go', flush=True); segue.run('sigma', {'duration': '1000000 s'}, trace=False)"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "go\n"
