@@ -1,0 +1,145 @@
+//! What hosts are made of: SCTP, interfaces, applications.
+
+use super::{link_layer, wire_address, wired_ends};
+use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, HostEntry, ScenarioFile};
+use segue_proto::address::{ClientConfig, Method};
+use segue_proto::host::{Addressing, HostConfig, InterfaceConfig, ShimConfig};
+use segue_proto::units::Bytes;
+use segue_proto::{Duration, app, sctp};
+
+/// SCTP port of every host.
+const PORT: u16 = 9;
+
+/// Constant-rate message and request or response, where the scenario gives none.
+pub(crate) const DEFAULT_MESSAGE: Bytes = Bytes::new(1000);
+
+/// The SCTP configuration of a scenario: its profile's, with what it sets.
+pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
+    let set = &s.sctp;
+    let mut c = sctp::Config::new(set.profile);
+    let bytes = |b: Option<Bytes>, otherwise: u32| b.map_or(otherwise, |b| b.bytes() as u32);
+    c.mtu = bytes(set.mtu, c.mtu);
+    c.receive_buffer = bytes(set.receive_buffer, c.receive_buffer);
+    c.send_buffer = bytes(set.send_buffer, c.send_buffer);
+    c.max_chunk_data = set.chunk_data.map(|b| b.bytes() as u32);
+    c.rto_initial = set.rto_initial.unwrap_or(c.rto_initial);
+    c.rto_min = set.rto_min.unwrap_or(c.rto_min);
+    c.rto_max = set.rto_max.unwrap_or(c.rto_max);
+    c.path_max_retrans = set.path_max_retrans.unwrap_or(c.path_max_retrans);
+    c.association_max_retrans = set.association_max_retrans.unwrap_or(c.association_max_retrans);
+    c.hb_interval = set
+        .hb_interval
+        .map_or(c.hb_interval, |i| (!i.is_zero()).then_some(i));
+    c.sack_delay = set.sack_delay.unwrap_or(c.sack_delay);
+    c.sack_frequency = set.sack_frequency.unwrap_or(c.sack_frequency);
+    c.max_burst = set.max_burst.map_or(c.max_burst, |b| (b > 0).then_some(b));
+    c.cwnd_credit = set.cwnd_credit;
+    c.sack_route = set.sack_route;
+    c.retransmit_to = set.retransmit_to;
+    c
+}
+
+pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32) -> HostConfig {
+    let mut interfaces: Vec<InterfaceConfig> = Vec::new();
+    for (link, end) in wired_ends(s, &host.name) {
+        interfaces.push(InterfaceConfig {
+            link_layer: link_layer(number, interfaces.len() as u8),
+            addressing: Addressing::Static(vec![wire_address(link, end)]),
+        });
+    }
+    for _ in 0..host.radios {
+        interfaces.push(InterfaceConfig {
+            link_layer: link_layer(number, interfaces.len() as u8),
+            addressing: Addressing::Acquire(acquisition(s)),
+        });
+    }
+    let mobile = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
+    HostConfig {
+        name: host.name.clone(),
+        interfaces,
+        sctp: sctp_config(s),
+        port: PORT,
+        applications: s
+            .application
+            .iter()
+            .filter_map(|a| application(s, a, &host.name))
+            .collect(),
+        sigma: mobile.then(|| s.handover.clone()),
+        shim: ShimConfig::None,
+    }
+}
+
+fn acquisition(s: &ScenarioFile) -> Method {
+    let a = &s.address;
+    let nd = segue_proto::nd::HostConfig {
+        max_rtr_solicitation_delay: Duration::ZERO,
+        dup_addr_detect_transmits: a.dad_transmits,
+        retrans_timer: a.retrans_timer,
+        ..segue_proto::nd::HostConfig::default()
+    };
+    match a.method {
+        AddressMethod::Fixed => Method::Fixed {
+            latency: a.resolution,
+            solicit: true,
+        },
+        AddressMethod::Slaac => Method::Slaac { nd },
+        AddressMethod::Dhcpv6 => {
+            let client = ClientConfig {
+                rapid_commit: a.rapid_commit,
+                sol_max_delay: Duration::ZERO,
+                ..ClientConfig::default()
+            };
+            Method::Dhcpv6 { nd, client }
+        }
+    }
+}
+
+/// Who opens an application's association: the host that moves, or else the sender. A listening host must have an
+/// address that does not change.
+pub(crate) fn opener<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a String {
+    let radios = |name: &str| s.host.iter().any(|h| h.name == name && h.radios > 0);
+    if radios(&a.to) { &a.to } else { &a.from }
+}
+
+/// The part of an application that runs on `host`.
+fn application(s: &ScenarioFile, a: &ApplicationEntry, host: &str) -> Option<app::Config> {
+    let (sends, receives) = (a.from == host, a.to == host);
+    if !sends && !receives {
+        return None;
+    }
+    let peer = if sends { &a.to } else { &a.from };
+    let role = if opener(s, a) == host {
+        let addresses = wired_ends(s, peer).map(|(link, end)| wire_address(link, end));
+        app::Role::Connect {
+            peer: addresses.collect(),
+            port: PORT,
+            start: a.start,
+        }
+    } else {
+        app::Role::Listen
+    };
+    let (request, response) = (
+        a.message.unwrap_or(DEFAULT_MESSAGE),
+        a.response.unwrap_or(DEFAULT_MESSAGE),
+    );
+    let kind = match (a.kind, sends) {
+        (ApplicationKind::Bulk, true) => app::Kind::Bulk {
+            total: a.size,
+            message: a.message,
+        },
+        (ApplicationKind::ConstantRate, true) => app::Kind::ConstantRate {
+            rate: a.rate.expect("a constant-rate sender's rate was checked"),
+            message: request,
+            total: a.size,
+        },
+        (ApplicationKind::Bulk | ApplicationKind::ConstantRate, false) => app::Kind::Sink,
+        (ApplicationKind::RequestResponse, true) => app::Kind::RequestClient {
+            request,
+            response,
+            think: Duration::ZERO,
+            count: None,
+        },
+        (ApplicationKind::RequestResponse, false) => app::Kind::RequestServer { request, response },
+    };
+    Some(app::Config { role, kind })
+}
