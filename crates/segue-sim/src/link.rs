@@ -219,7 +219,7 @@ impl Link {
             return;
         }
         let mut fate = Fate::Arrives;
-        if self.loss.next(&mut self.stream) {
+        if self.loss.next(departure, &mut self.stream) {
             fate = Fate::Lost;
         } else if self.config.corrupt > 0.0 && self.stream.chance(self.config.corrupt) {
             fate = Fate::Corrupted;

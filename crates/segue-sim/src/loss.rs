@@ -1,6 +1,7 @@
 //! Loss models of links.
 
 use segue_proto::random::Stream;
+use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// How a link loses packets.
@@ -28,6 +29,14 @@ pub enum LossModel {
         #[serde(default = "certain")]
         loss_bad: f64,
     },
+    /// From a lost packet on, every packet is lost for a while: a fade. The losses of one round-trip time are
+    /// correlated, as Padhye et al. (1998) assume.
+    Fades {
+        /// Probability that a packet outside a fade begins one, and is lost, 0..=1.
+        probability: f64,
+        /// Length of a fade.
+        duration: Duration,
+    },
 }
 
 fn certain() -> f64 {
@@ -40,7 +49,9 @@ impl LossModel {
     pub fn first_invalid(&self) -> Option<&'static str> {
         let checks: &[(&'static str, f64)] = match *self {
             Self::None => &[],
-            Self::Bernoulli { probability } => &[("probability", probability)],
+            Self::Bernoulli { probability } | Self::Fades { probability, .. } => {
+                &[("probability", probability)]
+            }
             Self::GilbertElliott {
                 good_to_bad,
                 bad_to_good,
@@ -58,27 +69,6 @@ impl LossModel {
             .find(|(_, p)| !(0.0..=1.0).contains(p))
             .map(|(name, _)| *name)
     }
-
-    /// Mean share of packets lost.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        match *self {
-            Self::None => 0.0,
-            Self::Bernoulli { probability } => probability,
-            Self::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_good,
-                loss_bad,
-            } => {
-                if good_to_bad + bad_to_good == 0.0 {
-                    return loss_good;
-                }
-                let bad = good_to_bad / (good_to_bad + bad_to_good);
-                bad * loss_bad + (1.0 - bad) * loss_good
-            }
-        }
-    }
 }
 
 /// A loss model at work.
@@ -86,20 +76,36 @@ impl LossModel {
 pub struct Loss {
     model: LossModel,
     bad: bool,
+    fade_ends: Instant,
 }
 
 impl Loss {
     /// Begins in the good state.
     #[must_use]
     pub fn new(model: LossModel) -> Self {
-        Self { model, bad: false }
+        Self {
+            model,
+            bad: false,
+            fade_ends: Instant::ZERO,
+        }
     }
 
-    /// Whether the next packet is lost.
-    pub fn next(&mut self, stream: &mut Stream) -> bool {
+    /// Whether the next packet, sent at `now`, is lost.
+    pub fn next(&mut self, now: Instant, stream: &mut Stream) -> bool {
         match self.model {
             LossModel::None => false,
             LossModel::Bernoulli { probability } => stream.chance(probability),
+            LossModel::Fades {
+                probability,
+                duration,
+            } => {
+                let fading = now < self.fade_ends;
+                if !fading && stream.chance(probability) {
+                    self.fade_ends = now + duration;
+                    return true;
+                }
+                fading
+            }
             LossModel::GilbertElliott {
                 good_to_bad,
                 bad_to_good,
@@ -130,18 +136,33 @@ mod tests {
         let mut stream = Stream::new(7, "loss");
         let mut loss = Loss::new(model);
         let n = 400_000;
-        let lost: Vec<bool> = (0..n).map(|_| loss.next(&mut stream)).collect();
+        let lost: Vec<bool> = (0..n).map(|_| loss.next(Instant::ZERO, &mut stream)).collect();
+        // Stationary share of the bad state, in which everything is lost.
+        let expected = 0.01 / (0.01 + 0.2);
         let share = lost.iter().filter(|&&l| l).count() as f64 / f64::from(n);
-        assert!(
-            (share - model.mean()).abs() < 0.003,
-            "{share} against {}",
-            model.mean()
-        );
+        assert!((share - expected).abs() < 0.003, "{share} against {expected}");
         let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
         let mean_burst = share * f64::from(n) / bursts;
         assert!(
             (mean_burst - 5.0).abs() < 0.3,
             "mean burst {mean_burst}, expected 1 / bad_to_good"
         );
+    }
+
+    #[test]
+    fn a_fade_loses_everything_until_it_ends() {
+        let duration = Duration::from_millis(5);
+        let mut loss = Loss::new(LossModel::Fades {
+            probability: 0.05,
+            duration,
+        });
+        let mut stream = Stream::new(3, "loss");
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let lost: Vec<bool> = (0..100_000).map(|ms| loss.next(at(ms), &mut stream)).collect();
+        let begins = lost.windows(2).filter(|w| !w[0] && w[1]).count();
+        let losses = lost.iter().filter(|&&l| l).count();
+        // Five packets a fade; a fade that follows another at once (one in twenty) is not seen to begin.
+        let mean = losses as f64 / begins as f64;
+        assert!((mean - 5.0 / 0.95).abs() < 0.1, "{mean} packets a fade");
     }
 }
