@@ -24,7 +24,7 @@ pub struct CellId(pub u16);
 pub struct Transmit {
     /// Interface to send on.
     pub interface: InterfaceId,
-    /// Link-layer next hop if it is not the link's only router: unused on point-to-point links.
+    /// The packet, which names its own source address.
     pub packet: Packet,
 }
 
@@ -69,7 +69,7 @@ pub enum LinkEvent {
     /// cell of `to`: 0 at its near border, 1 at its far border. Sent when the fraction that the policy asked for is
     /// passed.
     Overlap {
-        /// Interface connected to the cell being left.
+        /// Cell being left.
         from: CellId,
         /// Cell being entered.
         to: CellId,
