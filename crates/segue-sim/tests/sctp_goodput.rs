@@ -77,7 +77,7 @@ fn by_rounds(p: f64) -> String {
 const RTT: f64 = 0.0412;
 
 /// A band that holds, not a proof of the formula: the length of the fades and `b` were chosen among ten pairs after
-/// measuring them all. With `B`, which is SCTP's own, fades of one round-trip time give 0.62 to 0.82 of the formula, and
+/// measuring them all. With `B`, which is SCTP's own, fades of one round-trip time give 0.62 to 0.81 of the formula, and
 /// fades of half of one give 0.73 to 0.95.
 #[test]
 fn goodput_under_fades_of_one_round_trip_is_near_the_formula_with_b_two() {
