@@ -16,7 +16,8 @@ DURATION_S = 300
 SEEDS = range(1, 6)
 
 # ns-2 counts windows in units of the MTU less its headers, as RFC 9260 does with PMDCS; RFC 4960 counts whole MTUs,
-# which at 5 % loss, where windows are a few packets, makes room for one packet more: with its constants Segue gets 1.37 of what ns-2 gets there.
+# which at 5 % loss, where windows are a few packets, makes room for one packet more:
+# with its constants Segue gets 1.37 of what ns-2 gets there.
 SCENARIO = """
 name = "lossy"
 duration = "{duration} s"
