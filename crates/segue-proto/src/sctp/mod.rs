@@ -65,6 +65,7 @@ mod cookie;
 mod destinations;
 mod endpoint;
 pub mod event;
+mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
