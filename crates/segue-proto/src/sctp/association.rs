@@ -1,16 +1,18 @@
 //! One association: its state, its user's interface, and its timers.
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
-//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `asconf_request`, `asconf_answer`, `shutdown`.
+//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
+//! `deactivation`, `shutdown`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
+use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
-use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
+use super::{AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -38,23 +40,6 @@ pub(super) enum State {
     ShutdownReceived,
     ShutdownAckSent,
     Closed,
-}
-
-/// Whether an address of ours may be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LocalState {
-    InUse,
-    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
-    Adding,
-    /// Deletion asked for: no longer a source.
-    Deleting,
-}
-
-/// An address of ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Local {
-    pub address: LocalAddress,
-    pub state: LocalState,
 }
 
 /// A packet of control chunks waiting to be sent.
@@ -238,7 +223,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        self.request_add(now, address)
+        self.change_addresses(now, &[AddressChange::Add(address)])
     }
 
     /// Asks the peer to delete an address of ours. It is no source from now on.
@@ -246,7 +231,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_delete(now, address)
+        self.change_addresses(now, &[AddressChange::Delete(address)])
     }
 
     /// Asks the peer to make an address of ours its primary path.
@@ -254,7 +239,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_primary(now, address)
+        self.change_addresses(now, &[AddressChange::SetPrimary(address)])
     }
 
     /// Whether an ASCONF waits for its answer, or requests wait for their turn.
@@ -269,17 +254,17 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = now;
         let local = self
             .local
             .iter()
             .find(|l| l.address.address == address)
             .ok_or(AddressError::BadAddress)?;
-        if local.state == LocalState::Deleting {
+        if !local.present || matches!(local.state, LocalState::Deleting | LocalState::Spare) {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
         self.update_source();
+        self.asconf_route_changed(now);
         Ok(())
     }
 
@@ -334,9 +319,12 @@ impl Association {
         self.counters
     }
 
-    /// Addresses of ours.
+    /// Addresses of ours that are part of the association, or on their way in or out.
     pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        self.local.iter().map(|l| l.address)
+        self.local
+            .iter()
+            .filter(|l| l.state != LocalState::Spare)
+            .map(|l| l.address)
     }
 
     /// Port of the peer.
@@ -417,10 +405,7 @@ impl Association {
             local: setup
                 .local
                 .iter()
-                .map(|&address| Local {
-                    address,
-                    state: LocalState::InUse,
-                })
+                .map(|&address| Local::new(address, LocalState::InUse))
                 .collect(),
             route: setup.route,
             source: setup.route,
@@ -557,6 +542,12 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if self.is_stranded() {
+            // ASCONF names its source: the only thing that may leave from an address that the peer does not know
+            let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            let control = self.control.remove(asconf)?;
+            return Some(self.control_transmit(control));
+        }
         if let Some(control) = self.control.pop_front() {
             return Some(self.control_transmit(control));
         }

@@ -62,6 +62,7 @@ mod asconf_request;
 mod association;
 pub mod config;
 mod cookie;
+mod deactivation;
 mod destinations;
 mod endpoint;
 pub mod event;
@@ -69,6 +70,7 @@ mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod local_addresses;
 mod outbound;
 mod path;
 mod reassembly;
@@ -81,6 +83,6 @@ pub use association::Association;
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackRoute};
 pub use endpoint::{Endpoint, EndpointCounters};
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Counters, Event, Message, PathSnapshot,
-    PathState, SendError,
+    AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Counters, Event, Message,
+    PathSnapshot, PathState, SendError,
 };

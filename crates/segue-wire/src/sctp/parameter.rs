@@ -42,6 +42,8 @@ pub enum Parameter {
         /// Address to be made primary.
         address: Ipv6Addr,
     },
+    /// Address deactivation supported (0xBF01), private.
+    AddressDeactivationSupported,
     /// Any other parameter; what to do with it lies in its two highest bits (RFC 9260 section 3.2.1).
     Unknown {
         /// Parameter type.
@@ -82,6 +84,7 @@ impl Parameter {
             Self::ForwardTsnSupported => FORWARD_TSN_SUPPORTED,
             Self::AdaptationLayerIndication(_) => ADAPTATION_LAYER_INDICATION,
             Self::SetPrimaryAddress { .. } => SET_PRIMARY_ADDRESS,
+            Self::AddressDeactivationSupported => ADDRESS_DEACTIVATION_SUPPORTED,
             Self::Unknown { parameter_type, .. } => *parameter_type,
         }
     }
@@ -134,6 +137,17 @@ impl Parameter {
                     },
                 }
             }
+            ADDRESS_DEACTIVATION_SUPPORTED => {
+                let mut whole = value;
+                if value.rest() == ADDRESS_DEACTIVATION_VERSION[..] {
+                    Self::AddressDeactivationSupported
+                } else {
+                    Self::Unknown {
+                        parameter_type,
+                        value: whole.rest(),
+                    }
+                }
+            }
             _ => Self::Unknown {
                 parameter_type,
                 value: value.rest(),
@@ -158,6 +172,7 @@ impl Parameter {
                 Self::Ipv6Address(_) => 16,
                 Self::SupportedAddressTypes(types) => 2 * types.len(),
                 Self::EcnCapable | Self::ForwardTsnSupported => 0,
+                Self::AddressDeactivationSupported => ADDRESS_DEACTIVATION_VERSION.len(),
                 Self::SetPrimaryAddress { .. } => 4 + ADDRESS_TLV_LEN,
             }
     }
@@ -178,6 +193,7 @@ impl Parameter {
                 types.iter().for_each(|address_type| out.put_u16(*address_type))
             }
             Self::EcnCapable | Self::ForwardTsnSupported => {}
+            Self::AddressDeactivationSupported => out.put_slice(&ADDRESS_DEACTIVATION_VERSION),
             Self::SetPrimaryAddress {
                 correlation_id,
                 address,
@@ -205,6 +221,11 @@ const SUPPORTED_EXTENSIONS: u16 = 0x8008;
 const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 pub(super) const SET_PRIMARY_ADDRESS: u16 = 0xc004;
 const ADAPTATION_LAYER_INDICATION: u16 = 0xc006;
+
+// Private: not assigned by IANA, skipped without a report by who does not know it (RFC 9260 section 3.2.1). The value
+// tells it from what somebody else may use the number for.
+const ADDRESS_DEACTIVATION_SUPPORTED: u16 = 0xbf01;
+const ADDRESS_DEACTIVATION_VERSION: [u8; 4] = *b"Seg\x01";
 
 /// What errors call a parameter.
 const fn name(parameter_type: u16) -> &'static str {
