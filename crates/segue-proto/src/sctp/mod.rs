@@ -66,6 +66,7 @@ mod counters;
 mod destinations;
 mod endpoint;
 pub mod event;
+mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
