@@ -62,6 +62,7 @@ mod asconf_request;
 mod association;
 pub mod config;
 mod cookie;
+mod counters;
 mod destinations;
 mod endpoint;
 pub mod event;
@@ -79,8 +80,9 @@ mod transmit;
 
 pub use association::Association;
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackRoute};
-pub use endpoint::{Endpoint, EndpointCounters};
+pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use endpoint::Endpoint;
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Counters, Event, Message, PathSnapshot,
-    PathState, SendError,
+    AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
+    SendError,
 };
