@@ -98,7 +98,7 @@ impl Association {
     }
 
     fn can_change_addresses(&self) -> Result<(), AddressError> {
-        let possible = self.is_established() && self.peer_supports_asconf;
+        let possible = self.is_established() && self.peer_extensions.asconf;
         if possible {
             Ok(())
         } else {

@@ -5,6 +5,7 @@
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
+use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
@@ -137,7 +138,7 @@ pub struct Association {
     pub(super) handshake_destination: usize,
 
     // dynamic addresses
-    pub(super) peer_supports_asconf: bool,
+    pub(super) peer_extensions: PeerExtensions,
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
 
@@ -457,7 +458,7 @@ impl Association {
             handshake_retransmissions: 0,
             stale_cookies: 0,
             handshake_destination: 0,
-            peer_supports_asconf: false,
+            peer_extensions: PeerExtensions::default(),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,

@@ -467,7 +467,7 @@ impl Endpoint {
             inbound_streams: self.config.max_inbound_streams.min(init.outbound_streams),
             local_port: self.port,
             peer_port: arrived.from_port,
-            peer_supports_asconf: peer.supports_asconf,
+            peer_parameters: peer.extensions,
             local_address: arrived.to,
             peer_addresses,
         };

@@ -71,6 +71,7 @@ mod destinations;
 pub mod encapsulation;
 mod endpoint;
 pub mod event;
+mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;

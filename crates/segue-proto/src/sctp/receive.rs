@@ -135,7 +135,7 @@ impl Association {
                 ErrorCause::StaleCookie(staleness_us) => self.on_stale_cookie(now, *staleness_us),
                 // RFC 5061 section 4.1.1: a peer that reports ASCONF as unknown does not support it
                 ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&0xc1) => {
-                    self.peer_supports_asconf = false;
+                    self.peer_extensions.asconf = false;
                     self.fail_requests(cause);
                 }
                 _ => {}

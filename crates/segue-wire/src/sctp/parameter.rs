@@ -4,7 +4,7 @@ use crate::ParseError;
 use crate::reader::Reader;
 use crate::sctp::UnrecognizedAction;
 use crate::sctp::asconf::{ADDRESS_TLV_LEN, emit_address, parse_ipv6_address};
-use crate::sctp::tlv::{TLV_HEADER_LEN, emit_tlv, parse_tlv, tlv};
+use crate::sctp::tlv::{TLV_HEADER_LEN, emit_list, emit_tlv, parse_list, parse_tlv, tlv};
 use bytes::{BufMut, Bytes};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -52,6 +52,19 @@ pub enum Parameter {
 }
 
 impl Parameter {
+    /// Reads the parameters that fill `bytes`, each but the last padded to a multiple of 4 bytes.
+    ///
+    /// # Errors
+    /// If one is truncated or malformed.
+    pub fn parse_list(bytes: &Bytes) -> Result<Vec<Self>, ParseError> {
+        parse_list(Reader::new(bytes, "parameter"))
+    }
+
+    /// Appends `parameters`, each but the last padded to a multiple of 4 bytes.
+    pub fn emit_list(parameters: &[Self], out: &mut Vec<u8>) {
+        emit_list(parameters, out);
+    }
+
     /// Parameter type.
     #[must_use]
     pub const fn parameter_type(&self) -> u16 {
