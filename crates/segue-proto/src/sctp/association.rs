@@ -86,6 +86,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// UDP port that the peer's last packet came from: new destinations start with it.
+    pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
     pub(super) primary: usize,
     /// Destination that new data goes to: the primary while it is usable.
@@ -424,6 +426,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
             current: 0,

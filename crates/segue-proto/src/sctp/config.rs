@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ pub enum RetransmitTo {
 pub struct Config {
     /// Specification followed.
     pub profile: Profile,
-    /// Path MTU of every path, bytes of IPv6 packet.
+    /// Path MTU of every path, bytes of IPv6 packet, the UDP header of an encapsulated one included.
     pub mtu: u32,
     /// Receive buffer, bytes: the a_rwnd offered.
     pub receive_buffer: u32,
@@ -90,6 +91,8 @@ pub struct Config {
     pub max_inbound_streams: u16,
     /// Largest user data per DATA chunk, bytes; `None` for what fits the MTU.
     pub max_chunk_data: Option<u32>,
+    /// SCTP in UDP (RFC 6951); `None` neither sends nor takes it.
+    pub udp_encapsulation: Option<UdpEncapsulation>,
     /// Window credited on acknowledgement.
     pub cwnd_credit: CwndCredit,
     /// Route of acknowledgements.
@@ -122,6 +125,7 @@ impl Config {
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,
+            udp_encapsulation: None,
             cwnd_credit: CwndCredit::default(),
             sack_route: SackRoute::default(),
             retransmit_to: RetransmitTo::default(),

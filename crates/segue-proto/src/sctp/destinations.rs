@@ -63,6 +63,7 @@ impl Association {
                 PathState::Unconfirmed
             },
             error_count: 0,
+            encapsulation: self.peer_encapsulation,
             path: PathId::NONE,
             heartbeat_due: None,
             heartbeat: None,

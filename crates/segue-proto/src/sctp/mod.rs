@@ -16,6 +16,11 @@
 //! - RFC 2960 predates path verification, which came with RFC 4460: under [`Profile::Rfc2960`] every address is usable at
 //!   once.
 //!
+//! # SCTP in UDP (RFC 6951)
+//! With [`Config::udp_encapsulation`] an association begins in UDP, takes packets in UDP and without, and answers each
+//! address of the peer the way its last packet with the right verification tag came. An INIT proves nothing: its answer
+//! goes back the way it came, and the association is left as it is.
+//!
 //! # What is left out
 //! Restart of an association (RFC 9260 section 5.2.4, rows A and C: such a COOKIE ECHO is dropped and counted), ECN, path
 //! MTU discovery, partial delivery (a message longer than the receive buffer aborts the association), and the addition of
@@ -64,6 +69,7 @@ pub mod config;
 mod cookie;
 mod counters;
 mod destinations;
+pub mod encapsulation;
 mod endpoint;
 pub mod event;
 mod extensions;
@@ -81,6 +87,7 @@ mod transmit;
 pub use association::Association;
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackRoute};
 pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,

@@ -250,21 +250,29 @@ impl Association {
             source,
             destination,
             (self.local_port, self.peer_port),
+            self.udp_ports(destination),
             verification_tag,
             chunks,
         )
     }
 }
 
-/// A packet from `ports.0` to `ports.1`.
+/// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
 #[inline]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,
     ports: (u16, u16),
+    udp_ports: Option<(u16, u16)>,
     verification_tag: u32,
     chunks: SmallVec<[Chunk; 1]>,
 ) -> Transmit {
+    let packet = SctpPacket {
+        source_port: ports.0,
+        destination_port: ports.1,
+        verification_tag,
+        chunks,
+    };
     Transmit {
         interface: source.interface,
         packet: Packet {
@@ -276,12 +284,14 @@ pub(super) fn transmit(
                 flow_label: 0,
             },
             extensions: Vec::new(),
-            payload: Payload::Sctp(SctpPacket {
-                source_port: ports.0,
-                destination_port: ports.1,
-                verification_tag,
-                chunks,
-            }),
+            payload: match udp_ports {
+                None => Payload::Sctp(packet),
+                Some((source_port, destination_port)) => Payload::SctpOverUdp {
+                    source_port,
+                    destination_port,
+                    packet,
+                },
+            },
         },
     }
 }

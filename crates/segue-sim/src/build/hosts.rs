@@ -33,6 +33,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.sack_delay = set.sack_delay.unwrap_or(c.sack_delay);
     c.sack_frequency = set.sack_frequency.unwrap_or(c.sack_frequency);
     c.max_burst = set.max_burst.map_or(c.max_burst, |b| (b > 0).then_some(b));
+    c.udp_encapsulation = set.udp_encapsulation.then(sctp::UdpEncapsulation::default);
     c.cwnd_credit = set.cwnd_credit;
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;

@@ -283,6 +283,9 @@ pub struct SctpSection {
     /// Max.Burst, packets; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<u32>,
+    /// Whether every host sends its packets in UDP (RFC 6951).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub udp_encapsulation: bool,
     /// Which path an acknowledgement credits.
     pub cwnd_credit: CwndCredit,
     /// Where acknowledgements are sent from.

@@ -424,12 +424,13 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
         return problem("sctp.send_buffer", "expected 1500 B to 1 GiB");
     }
     let mtu = s.sctp.mtu.map_or(1500, |m| m.bytes());
+    let headers = if s.sctp.udp_encapsulation { 76 } else { 68 };
     if let Some(size) = s.sctp.chunk_data
-        && !(1..=mtu - 68).contains(&size.bytes())
+        && !(1..=mtu - headers).contains(&size.bytes())
     {
         return problem(
             "sctp.chunk_data",
-            format!("expected 1 B to {} B: the MTU less headers", mtu - 68),
+            format!("expected 1 B to {} B: the MTU less headers", mtu - headers),
         );
     }
     if s.sctp.sack_frequency == Some(0) {
