@@ -51,6 +51,19 @@ pub enum RetransmitTo {
     SamePath,
 }
 
+/// When DATA asks for its SACK without delay (I bit, RFC 7053 section 4). A receiver always answers to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SackImmediately {
+    /// Never: as before RFC 7053.
+    Never,
+    /// On the last chunk before a shutdown, and where `SendOptions::sack_immediately` asks for it.
+    #[default]
+    OnRequest,
+    /// Also on a chunk that fills cwnd or the peer's window while more data waits, and on a window probe.
+    WhenBlocked,
+}
+
 /// Configuration of an association.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -84,6 +97,8 @@ pub struct Config {
     pub sack_delay: Duration,
     /// Packets with DATA that are acknowledged by one SACK: 2 by section 6.2, 1 for a SACK per packet.
     pub sack_frequency: u32,
+    /// Use of the I bit.
+    pub sack_immediately: SackImmediately,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -119,6 +134,7 @@ impl Config {
             max_burst: Some(4),
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
+            sack_immediately: SackImmediately::default(),
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,

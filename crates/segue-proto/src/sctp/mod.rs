@@ -26,7 +26,7 @@
 //! ```
 //! use segue_proto::contract::LocalAddress;
 //! use segue_proto::random::Stream;
-//! use segue_proto::sctp::{Config, Endpoint, Event};
+//! use segue_proto::sctp::{Config, Endpoint, Event, SendOptions};
 //! use segue_proto::{Instant, InterfaceId};
 //! use segue_wire::Data;
 //!
@@ -38,7 +38,7 @@
 //! ends[1].listen();
 //! let now = Instant::ZERO;
 //! let id = ends[0].connect(now, &[addresses[1]], 5000).unwrap();
-//! ends[0].association_mut(id).unwrap().send(now, 0, 0, false, Data::Bytes("hello".into())).unwrap();
+//! ends[0].association_mut(id).unwrap().send(now, 0, Data::Bytes("hello".into()), SendOptions::default()).unwrap();
 //!
 //! let mut received = None;
 //! for _ in 0..10 {
@@ -69,6 +69,7 @@ mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod options;
 mod outbound;
 mod path;
 mod reassembly;
@@ -78,9 +79,10 @@ mod shutdown;
 mod transmit;
 
 pub use association::Association;
-pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackRoute};
+pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 pub use endpoint::{Endpoint, EndpointCounters};
 pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Counters, Event, Message, PathSnapshot,
     PathState, SendError,
 };
+pub use options::SendOptions;
