@@ -72,6 +72,7 @@ mod inbound;
 mod options;
 mod outbound;
 mod path;
+mod potentially_failed;
 mod reassembly;
 mod receive;
 mod retransmission;

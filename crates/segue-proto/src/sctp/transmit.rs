@@ -199,10 +199,13 @@ impl Association {
         let last = usize::from(path.destination.0);
         let stay = self.config.retransmit_to == RetransmitTo::SamePath
             || (sent.fast_marked && self.config.profile != Profile::Rfc2960);
-        let target = if stay && self.destinations[last].state == PathState::Active {
+        let active = self.destinations[last].state == PathState::Active;
+        let target = if stay && active {
             last
         } else {
-            self.usable_destination(Some(last)).unwrap_or(last)
+            let alternate = self.usable_destination(Some(last));
+            let least_failed = || if active { None } else { self.least_failed() };
+            alternate.or_else(least_failed).unwrap_or(last)
         };
         Some(self.destinations[target].path)
     }
