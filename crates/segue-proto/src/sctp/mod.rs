@@ -31,7 +31,7 @@
 //! ```
 //! use segue_proto::contract::LocalAddress;
 //! use segue_proto::random::Stream;
-//! use segue_proto::sctp::{Config, Endpoint, Event};
+//! use segue_proto::sctp::{Config, Endpoint, Event, SendOptions};
 //! use segue_proto::{Instant, InterfaceId};
 //! use segue_wire::Data;
 //!
@@ -43,7 +43,7 @@
 //! ends[1].listen();
 //! let now = Instant::ZERO;
 //! let id = ends[0].connect(now, &[addresses[1]], 5000).unwrap();
-//! ends[0].association_mut(id).unwrap().send(now, 0, 0, false, Data::Bytes("hello".into())).unwrap();
+//! ends[0].association_mut(id).unwrap().send(now, 0, Data::Bytes("hello".into()), SendOptions::default()).unwrap();
 //!
 //! let mut received = None;
 //! for _ in 0..10 {
@@ -76,8 +76,10 @@ mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod options;
 mod outbound;
 mod path;
+mod potentially_failed;
 mod reassembly;
 mod receive;
 mod retransmission;
@@ -85,7 +87,7 @@ mod shutdown;
 mod transmit;
 
 pub use association::Association;
-pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackRoute};
+pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
@@ -93,3 +95,4 @@ pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
     SendError,
 };
+pub use options::SendOptions;
