@@ -301,6 +301,7 @@ pub fn names(packet: &SctpPacket) -> Vec<&'static str> {
             Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
             Chunk::Asconf(_) => "ASCONF",
             Chunk::AsconfAck(_) => "ASCONF-ACK",
+            Chunk::Auth(_) => "AUTH",
             _ => "OTHER",
         })
         .collect()
