@@ -70,6 +70,7 @@ mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod invariants;
 mod outbound;
 mod path;
 mod reassembly;

@@ -88,7 +88,7 @@ impl Association {
                 return false;
             }
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, cumulative_tsn_ack),
-            Chunk::ShutdownAck => self.on_shutdown_ack(),
+            Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
