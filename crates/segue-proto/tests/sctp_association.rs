@@ -198,11 +198,9 @@ fn out_of_the_blue_packets_are_answered_by_rule() {
         ),
     ];
     for (chunks, answer) in cases {
-        let packet = net.forge(B, stranger, chunks);
-        let tag = match &packet.payload {
-            segue_wire::Payload::Sctp(s) => s.verification_tag,
-            _ => 0,
-        };
+        // of no association here: one that is known by its tag is not out of the blue
+        let tag = 0x0bad_0bad;
+        let packet = net.forge_with_tag(B, stranger, tag, chunks);
         net.log.clear();
         net.inject(B, packet);
         match answer {
@@ -746,4 +744,22 @@ fn an_unknown_chunk_stops_or_is_skipped_and_is_reported_by_its_type_bits() {
             .collect();
         assert_eq!(sent, expected, "{chunk_type:#x}");
     }
+}
+
+#[test]
+fn shutdown_complete_goes_to_where_the_shutdown_ack_came_from() {
+    // RFC 9260 section 6.4; the address that data last came from may be gone
+    let mut net = Net::established(Config::default(), [1, 2]);
+    net.send(B, 0, synthetic(0, 100));
+    net.run_for(ms(50));
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.command(A, |a, now| a.shutdown(now));
+    net.run_for(ms(500));
+    let complete = net
+        .log
+        .iter()
+        .find(|d| names(d.sctp()) == ["SHUTDOWN-COMPLETE"])
+        .expect("SHUTDOWN COMPLETE");
+    assert_eq!(complete.packet.ip.destination, address(B, 2));
+    assert!(net.has_event(A, &Event::Closed) && net.has_event(B, &Event::Closed));
 }

@@ -33,6 +33,8 @@ pub struct EndpointRefused {
     pub mismatched_cookies: u64,
     /// COOKIE ECHOs that neither begin nor repeat an association (section 5.2.4).
     pub unexpected_cookies: u64,
+    /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
+    pub foreign_address: u64,
     /// Associations not begun for want of a local address.
     pub no_local_address: u64,
 }
@@ -50,6 +52,7 @@ impl EndpointRefused {
             + self.stale_cookies
             + self.mismatched_cookies
             + self.unexpected_cookies
+            + self.foreign_address
             + self.no_local_address
     }
 }

@@ -288,6 +288,11 @@ impl Endpoint {
 }
 
 impl Endpoint {
+    /// Whether nothing is queued that a poll has not brought out.
+    pub(super) fn is_drained(&self) -> bool {
+        self.answers.is_empty() && self.to_transmit.is_empty() && self.to_notify.is_empty()
+    }
+
     fn slot_of(&self, id: AssociationId) -> Option<usize> {
         match self.slots.as_slice() {
             [only] if only.id == id => Some(0),
@@ -571,8 +576,24 @@ impl Endpoint {
         })
     }
 
-    /// Section 8.4.
+    /// Whether a packet carries the tag of an association with its port: it comes from an address that its peer has
+    /// deleted, overtaken by the ASCONF that did so (RFC 5061 section 5.3), or is about to add.
+    fn is_from_foreign_address(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
+        self.slots.iter().map(|s| &s.association).any(|a| {
+            a.state != State::Closed
+                && a.peer_port == arrived.from_port
+                && !a.has_peer_address(arrived.from)
+                && a.accepts_tag(sctp)
+        })
+    }
+
+    /// Section 8.4. A packet whose association is known all the same, by its tag, is dropped: the ABORT that answers
+    /// what is out of the blue reflects the tag and would end the association at the peer, wherever it arrives from.
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
+        if self.is_from_foreign_address(arrived, sctp) {
+            self.counters.refused.foreign_address += 1;
+            return;
+        }
         self.counters.out_of_the_blue += 1;
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,

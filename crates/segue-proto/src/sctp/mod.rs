@@ -76,6 +76,7 @@ mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod invariants;
 mod options;
 mod outbound;
 mod path;

@@ -236,6 +236,15 @@ impl Outbound {
         self.sent.back().map(|sent| (tsn, sent))
     }
 
+    /// Every chunk that was sent and is not cumulatively acknowledged, with its TSN.
+    pub(super) fn all_sent(&self) -> impl Iterator<Item = (Tsn, &Sent)> {
+        let base = self.base;
+        self.sent
+            .iter()
+            .enumerate()
+            .map(move |(i, sent)| (base.add(i as u32), sent))
+    }
+
     pub(super) fn get(&self, tsn: Tsn) -> Option<&Sent> {
         self.sent.get(tsn.distance_from(self.base) as usize)
     }
