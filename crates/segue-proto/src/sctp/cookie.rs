@@ -6,6 +6,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use hmac::{Hmac, Mac};
 use segue_wire::Tsn;
+use segue_wire::sctp::Parameter;
 use sha2::Sha256;
 
 const MAC_LEN: usize = 32;
@@ -28,7 +29,8 @@ pub(super) struct Cookie {
     pub inbound_streams: u16,
     pub local_port: u16,
     pub peer_port: u16,
-    pub peer_supports_asconf: bool,
+    /// The parameters of the peer's INIT that negotiate extensions (`PeerExtensions::concerns`).
+    pub peer_parameters: Vec<Parameter>,
     /// The address of ours that the INIT came to.
     pub local_address: Ipv6Addr,
     /// Peer addresses; the first is the one that the INIT came from and the INIT ACK went to.
@@ -67,12 +69,12 @@ impl Cookie {
         ] {
             out.extend(half.to_be_bytes());
         }
-        out.push(u8::from(self.peer_supports_asconf));
         out.extend(self.local_address.octets());
         out.push(self.peer_addresses.len() as u8);
         for address in &self.peer_addresses {
             out.extend(address.octets());
         }
+        Parameter::emit_list(&self.peer_parameters, &mut out);
         let mac = sign(key, &out);
         out.extend(mac);
         out.into()
@@ -112,12 +114,12 @@ impl Cookie {
         let inbound_streams = u16::from_be_bytes(take(b)?);
         let local_port = u16::from_be_bytes(take(b)?);
         let peer_port = u16::from_be_bytes(take(b)?);
-        let peer_supports_asconf = take::<1>(b)?[0] == 1;
         let local_address = Ipv6Addr::from(take::<16>(b)?);
         let count = take::<1>(b)?[0];
         let peer_addresses = (0..count)
             .map(|_| take::<16>(b).map(Ipv6Addr::from))
             .collect::<Option<_>>()?;
+        let peer_parameters = Parameter::parse_list(&Bytes::copy_from_slice(b)).ok()?;
         Some(Self {
             created,
             life,
@@ -130,7 +132,7 @@ impl Cookie {
             inbound_streams,
             local_port,
             peer_port,
-            peer_supports_asconf,
+            peer_parameters,
             local_address,
             peer_addresses,
         })
@@ -165,7 +167,9 @@ mod tests {
             inbound_streams: 7,
             local_port: 8,
             peer_port: 9,
-            peer_supports_asconf: true,
+            peer_parameters: vec![Parameter::SupportedExtensions(Bytes::from_static(&[
+                0x80, 0xc1, 1,
+            ]))],
             local_address: Ipv6Addr::LOCALHOST,
             peer_addresses: vec![Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED],
         }

@@ -2,6 +2,7 @@
 
 use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
 use super::cookie::Cookie;
+use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
@@ -15,8 +16,6 @@ use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter, UnrecognizedAction};
 use smallvec::SmallVec;
 
-const ASCONF: u8 = 0xc1;
-const ASCONF_ACK: u8 = 0x80;
 const STATE_COOKIE: u16 = 7;
 const IPV6_ADDRESS: u16 = 6;
 
@@ -25,7 +24,8 @@ const IPV6_ADDRESS: u16 = 6;
 pub(super) struct PeerParameters {
     pub addresses: Vec<Ipv6Addr>,
     pub cookie: Option<Bytes>,
-    pub supports_asconf: bool,
+    /// Those that negotiate extensions.
+    pub extensions: Vec<Parameter>,
     pub preservative_ms: u32,
     /// Parameters to be reported, whole (section 3.2.1).
     pub unrecognized: Vec<Bytes>,
@@ -36,7 +36,6 @@ pub(super) struct PeerParameters {
 impl PeerParameters {
     pub(super) fn read(parameters: &[Parameter]) -> Self {
         let mut out = Self::default();
-        let (mut asconf, mut asconf_ack) = (false, false);
         for parameter in parameters {
             match parameter {
                 Parameter::Ipv6Address(address) => {
@@ -46,10 +45,6 @@ impl PeerParameters {
                     }
                 }
                 Parameter::StateCookie(cookie) => out.cookie = Some(cookie.clone()),
-                Parameter::SupportedExtensions(types) => {
-                    asconf |= types.contains(&ASCONF);
-                    asconf_ack |= types.contains(&ASCONF_ACK);
-                }
                 Parameter::CookiePreservative(increment) => out.preservative_ms = *increment,
                 Parameter::HostNameAddress(_) => out.host_name = Some(whole(parameter)),
                 Parameter::Unknown { parameter_type, .. } => {
@@ -61,10 +56,10 @@ impl PeerParameters {
                         break;
                     }
                 }
+                _ if PeerExtensions::concerns(parameter) => out.extensions.push(parameter.clone()),
                 _ => {}
             }
         }
-        out.supports_asconf = asconf && asconf_ack;
         out
     }
 }
@@ -77,16 +72,14 @@ fn whole(parameter: &Parameter) -> Bytes {
 }
 
 /// Parameters that every INIT and INIT ACK of ours carries.
-fn own_parameters(local: &[LocalAddress]) -> Vec<Parameter> {
+fn own_parameters(config: &Config, local: &[LocalAddress]) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     // a single address is that of the packet
     if local.len() > 1 {
         parameters.extend(local.iter().map(|l| Parameter::Ipv6Address(l.address)));
     }
     parameters.push(Parameter::SupportedAddressTypes(vec![IPV6_ADDRESS]));
-    parameters.push(Parameter::SupportedExtensions(Bytes::from_static(&[
-        ASCONF, ASCONF_ACK,
-    ])));
+    parameters.extend(extensions::offered(config));
     parameters
 }
 
@@ -111,7 +104,7 @@ pub(super) fn init_ack(
     unrecognized: Vec<Bytes>,
 ) -> Init {
     let mut parameters = vec![Parameter::StateCookie(sealed)];
-    parameters.extend(own_parameters(local));
+    parameters.extend(own_parameters(config, local));
     let mut init_ack = Init {
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
@@ -172,7 +165,7 @@ impl Association {
         self.peer_tag = cookie.peer_tag;
         self.outbound_streams = cookie.outbound_streams;
         self.inbound_streams = cookie.inbound_streams;
-        self.peer_supports_asconf = cookie.peer_supports_asconf;
+        self.peer_extensions = PeerExtensions::read(&cookie.peer_parameters);
         self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
         for &address in &cookie.peer_addresses {
             self.add_destination(now, address, false);
@@ -219,7 +212,7 @@ impl Association {
 
     fn send_init(&mut self, now: Instant) {
         let local: SmallVec<[LocalAddress; 2]> = self.local.iter().map(|l| l.address).collect();
-        let mut parameters = own_parameters(&local);
+        let mut parameters = own_parameters(&self.config, &local);
         if let Some(increment) = self.cookie_preservative {
             parameters.push(Parameter::CookiePreservative(increment));
         }
@@ -279,7 +272,8 @@ impl Association {
 
     pub(super) fn on_init_ack(&mut self, now: Instant, from: Ipv6Addr, init_ack: &Init) {
         if self.state != State::CookieWait {
-            return; // section 5.2.3
+            self.counters.refused.unexpected += 1; // section 5.2.3
+            return;
         }
         let peer = PeerParameters::read(&init_ack.parameters);
         let cause = if !is_acceptable(init_ack) {
@@ -308,7 +302,7 @@ impl Association {
         self.peer_tag = init_ack.initiate_tag;
         self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
-        self.peer_supports_asconf = peer.supports_asconf;
+        self.peer_extensions = PeerExtensions::read(&peer.extensions);
         self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
         self.reply_to = from;
         // section 5.4: the address that the INIT ACK came from has proven itself by the tag
@@ -333,6 +327,8 @@ impl Association {
     pub(super) fn on_cookie_ack(&mut self, now: Instant) {
         if self.state == State::CookieEchoed {
             self.become_established(now);
+        } else {
+            self.counters.refused.unexpected += 1; // section 5.2.5
         }
     }
 
@@ -397,10 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn asconf_needs_both_chunk_types_and_a_host_name_is_noticed() {
-        let extensions = |types: &'static [u8]| [Parameter::SupportedExtensions(Bytes::from_static(types))];
-        assert!(PeerParameters::read(&extensions(&[0x80, 0xc1])).supports_asconf);
-        assert!(!PeerParameters::read(&extensions(&[0xc1])).supports_asconf);
+    fn a_host_name_is_noticed() {
         let name = [Parameter::HostNameAddress(Bytes::from_static(b"x.example\0"))];
         assert!(PeerParameters::read(&name).host_name.is_some());
     }
