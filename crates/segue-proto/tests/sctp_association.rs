@@ -144,9 +144,9 @@ fn stale_cookie_is_reported_and_a_fresh_one_with_a_longer_life_is_asked_for() {
 fn a_forged_cookie_makes_no_association() {
     let mut net = Net::established(Config::default(), [1, 1]);
     let packet = net.forge(B, address(A, 7), [Chunk::CookieEcho(vec![0; 200].into())]);
-    let refused = net.ends[B].counters().refused;
+    let refused = net.ends[B].counters().refused.forged_cookies;
     net.inject(B, packet);
-    assert_eq!(net.ends[B].counters().refused, refused + 1);
+    assert_eq!(net.ends[B].counters().refused.forged_cookies, refused + 1);
     assert_eq!(net.ends[B].associations().count(), 1);
 }
 
@@ -256,7 +256,7 @@ fn wrong_verification_tags_are_refused() {
         net.inject(B, packet);
     }
     assert!(net.association(B).is_established());
-    assert_eq!(net.association(B).counters().packets_refused, 4);
+    assert_eq!(net.association(B).counters().refused.bad_tag, 4);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::association::{Association, Setup, State};
 use super::cookie::{Cookie, CookieError, CookieKey};
 use super::handshake::{PeerParameters, init_ack, is_acceptable};
 use super::transmit::transmit;
-use super::{AssociationId, Config, Event};
+use super::{AssociationId, Config, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::{Duration, Instant};
@@ -14,15 +14,6 @@ use segue_wire::sctp::{Chunk, ErrorCause, Init, SctpPacket};
 use segue_wire::{Packet, Payload, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-
-/// Packets that reached no association.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct EndpointCounters {
-    /// Packets out of the blue (RFC 9260 section 8.4).
-    pub out_of_the_blue: u64,
-    /// Packets refused: malformed, not from one host to one, for another port, with a bad or stale cookie.
-    pub refused: u64,
-}
 
 /// All associations of a host on one local port.
 ///
@@ -177,8 +168,12 @@ impl Endpoint {
         let Payload::Sctp(sctp) = &mut packet.payload else {
             return;
         };
-        if sctp.destination_port != self.port || sctp.chunks.is_empty() {
-            self.counters.refused += 1;
+        if sctp.destination_port != self.port {
+            self.counters.refused.wrong_port += 1;
+            return;
+        }
+        if sctp.chunks.is_empty() || !sctp.bundling_is_valid() {
+            self.counters.refused.malformed += 1;
             return;
         }
         let arrived = Arrived {
@@ -189,8 +184,8 @@ impl Endpoint {
             from_port: sctp.source_port,
             tag: sctp.verification_tag,
         };
-        if !arrived.is_unicast() || !sctp.bundling_is_valid() {
-            self.counters.refused += 1;
+        if !arrived.is_unicast() {
+            self.counters.refused.not_unicast += 1;
             return;
         }
         match &sctp.chunks[0] {
@@ -374,8 +369,12 @@ impl Endpoint {
     /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
     fn on_init(&mut self, arrived: &Arrived, init: &Init) {
         // section 3.3.2: an Initiate Tag of 0 is not even answered
-        if arrived.tag != 0 || init.initiate_tag == 0 {
-            self.counters.refused += 1;
+        if arrived.tag != 0 {
+            self.counters.refused.bad_init_tag += 1;
+            return;
+        }
+        if init.initiate_tag == 0 {
+            self.counters.refused.bad_init += 1;
             return;
         }
         let (from, port) = (arrived.from, arrived.from_port);
@@ -404,7 +403,7 @@ impl Endpoint {
             peer.host_name.map(ErrorCause::UnresolvableAddress)
         };
         if let Some(cause) = cause {
-            self.counters.refused += 1;
+            self.counters.refused.bad_init += 1;
             self.answer(
                 arrived,
                 init.initiate_tag,
@@ -450,6 +449,7 @@ impl Endpoint {
         };
         let sealed = cookie.seal(&self.cookie_key);
         let ack = init_ack(&self.config, &self.local, &cookie, sealed, peer.unrecognized);
+        self.counters.inits_answered += 1;
         self.answer(arrived, init.initiate_tag, Chunk::InitAck(Box::new(ack)));
     }
 
@@ -461,13 +461,13 @@ impl Endpoint {
         let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
             Ok(cookie) => cookie,
             Err(CookieError::Forged) => {
-                self.counters.refused += 1;
+                self.counters.refused.forged_cookies += 1;
                 return;
             }
             // section 5.2.4, step 3: a cookie of the association that exists is good however old
             Err(CookieError::Stale(cookie, _)) if self.is_of_existing(&cookie) => *cookie,
             Err(CookieError::Stale(cookie, excess)) => {
-                self.counters.refused += 1;
+                self.counters.refused.stale_cookies += 1;
                 let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
                 let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
                 self.answer(arrived, cookie.peer_tag, error);
@@ -478,7 +478,7 @@ impl Endpoint {
             || cookie.peer_port != arrived.from_port
             || cookie.local_port != self.port
         {
-            self.counters.refused += 1;
+            self.counters.refused.mismatched_cookies += 1;
             return;
         }
         // an address that another peer claims and has not confirmed is not yet its own
@@ -495,14 +495,14 @@ impl Endpoint {
                     association.adopt_cookie(arrived.now, &cookie);
                 } else if !(same_local && association.peer_tag == cookie.peer_tag) {
                     // rows A and C: a restart is not supported yet, a late cookie is dropped
-                    self.counters.refused += 1;
+                    self.counters.refused.unexpected_cookies += 1;
                     return;
                 }
                 index
             }
             None if self.listening => {
                 let Some(&route) = self.local.first() else {
-                    self.counters.refused += 1;
+                    self.counters.refused.no_local_address += 1;
                     return;
                 };
                 let association = Association::from_cookie(

@@ -125,29 +125,6 @@ pub struct PathSnapshot {
     pub error_count: u32,
 }
 
-/// Counters of an association since it began.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// DATA chunks sent, retransmissions included.
-    pub data_chunks_sent: u64,
-    /// DATA chunks retransmitted.
-    pub data_chunks_retransmitted: u64,
-    /// DATA chunks retransmitted by fast retransmit.
-    pub fast_retransmits: u64,
-    /// T3-rtx expiries.
-    pub t3_expiries: u64,
-    /// DATA chunks received that were new.
-    pub data_chunks_received: u64,
-    /// DATA chunks received more than once.
-    pub duplicate_data_chunks: u64,
-    /// SACKs sent.
-    pub sacks_sent: u64,
-    /// SACKs received.
-    pub sacks_received: u64,
-    /// Packets refused: wrong verification tag, bad chunk, out of the blue.
-    pub packets_refused: u64,
-}
-
 /// Why `send` took nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SendError {

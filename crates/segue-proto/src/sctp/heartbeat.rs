@@ -62,18 +62,10 @@ impl Association {
     }
 
     pub(super) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
-        let Some((nonce, address)) = read_info(info) else {
+        let Some((index, sent)) = self.heartbeat_answered(info) else {
+            self.counters.refused.bad_heartbeat_acks += 1;
             return;
         };
-        let Some(index) = self.destination_index(address) else {
-            return;
-        };
-        let Some(sent) = self.destinations[index].heartbeat else {
-            return;
-        };
-        if sent.nonce != nonce {
-            return;
-        }
         self.destinations[index].heartbeat = None;
         if let Some(path) = self.paths.get_mut(usize::from(sent.path.0)).filter(|p| p.in_use) {
             path.rtt.measure(now.since(sent.sent_at));
@@ -81,6 +73,14 @@ impl Association {
         self.clear_errors(index);
         self.confirm(index);
         self.schedule_heartbeat(now, index);
+    }
+
+    /// The destination whose heartbeat this answers, and when it was sent.
+    fn heartbeat_answered(&self, info: &[u8]) -> Option<(usize, HeartbeatSent)> {
+        let (nonce, address) = read_info(info)?;
+        let index = self.destination_index(address)?;
+        let sent = self.destinations[index].heartbeat?;
+        (sent.nonce == nonce).then_some((index, sent))
     }
 
     fn send_heartbeat(&mut self, now: Instant, index: usize) {

@@ -62,6 +62,7 @@ mod asconf_request;
 mod association;
 pub mod config;
 mod cookie;
+mod counters;
 mod destinations;
 mod endpoint;
 pub mod event;
@@ -81,9 +82,10 @@ mod transmit;
 
 pub use association::Association;
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
-pub use endpoint::{Endpoint, EndpointCounters};
+pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use endpoint::Endpoint;
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Counters, Event, Message, PathSnapshot,
-    PathState, SendError,
+    AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
+    SendError,
 };
 pub use options::SendOptions;

@@ -69,6 +69,10 @@ impl Association {
     pub(super) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
+                if !cumulative_tsn_ack.before(self.outbound.next_tsn()) {
+                    self.counters.refused.impossible_acks += 1;
+                    return;
+                }
                 self.state = State::ShutdownReceived;
                 let sack = segue_wire::sctp::Sack {
                     cumulative_tsn_ack,
@@ -85,7 +89,7 @@ impl Association {
                 self.state = State::ShutdownAckSent;
                 self.send_shutdown_ack(now);
             }
-            _ => {}
+            _ => self.counters.refused.unexpected += 1,
         }
     }
 
@@ -94,12 +98,16 @@ impl Association {
             let destination = self.reply_to;
             self.queue_control(destination, Chunk::ShutdownComplete { reflected_tag: false });
             self.close(Event::Closed);
+        } else {
+            self.counters.refused.unexpected += 1;
         }
     }
 
     pub(super) fn on_shutdown_complete(&mut self) {
         if self.state == State::ShutdownAckSent {
             self.close(Event::Closed);
+        } else {
+            self.counters.refused.unexpected += 1;
         }
     }
 
