@@ -39,7 +39,7 @@ impl Association {
             return;
         }
         if serial != self.asconf_answers.last_serial.next() {
-            self.counters.packets_refused += 1;
+            self.counters.refused.bad_asconf_serial += 1;
             return;
         }
         let answer_goes_before = self.control.len();
@@ -165,6 +165,12 @@ impl Association {
                 let wanted = if address.is_unspecified() { from } else { address };
                 match self.destination_index(wanted) {
                     Some(index) => {
+                        if self.destinations[index].deactivated {
+                            // the primary path is where data is wanted
+                            let cause = |r| deactivation_cause(r, parameter);
+                            self.activate_destination(now, wanted, cause)
+                                .or_else(|cause| refuse(correlation_id, cause))?;
+                        }
                         self.make_primary(index);
                         Ok(())
                     }

@@ -314,7 +314,8 @@ impl Association {
             outstanding.t4_rto = None;
             return;
         };
-        if !self.destinations[outstanding.destination].in_use {
+        let d = &self.destinations[outstanding.destination];
+        if !d.in_use || d.deactivated {
             outstanding.destination = self.current;
         }
         let d = &self.destinations[outstanding.destination];
@@ -373,6 +374,7 @@ impl Association {
     pub(super) fn on_asconf_ack(&mut self, now: Instant, ack: &AsconfAck) {
         let Some(outstanding) = &self.asconf.outstanding else {
             // section 5.3, F0: an answer to something never asked
+            self.counters.refused.bad_asconf_serial += 1;
             if !ack.serial_number.before(self.asconf.next_serial) {
                 self.abort_with(ErrorCause::IllegalAsconfAck);
             }
@@ -380,6 +382,7 @@ impl Association {
         };
         let serial = outstanding.chunk.serial_number;
         if ack.serial_number != serial {
+            self.counters.refused.bad_asconf_serial += 1;
             if !ack.serial_number.before(self.asconf.next_serial) {
                 self.abort_with(ErrorCause::IllegalAsconfAck);
             }

@@ -12,7 +12,10 @@ use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
-use super::{AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
+use super::{
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
+    SendOptions,
+};
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -71,6 +74,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// UDP port that the peer's last packet came from: new destinations start with it.
+    pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
     pub(super) primary: usize,
     /// Destination that new data goes to: the primary while it is usable.
@@ -165,9 +170,8 @@ impl Association {
         &mut self,
         now: Instant,
         stream_id: u16,
-        payload_protocol_id: u32,
-        unordered: bool,
         data: Data,
+        mut options: SendOptions,
     ) -> Result<(), SendError> {
         let _ = now;
         match self.state {
@@ -190,8 +194,8 @@ impl Association {
         if !self.outbound.has_unsent() {
             self.open_burst();
         }
-        self.outbound
-            .push(stream_id, payload_protocol_id, unordered, data);
+        options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
+        self.outbound.push(stream_id, data, options);
         Ok(())
     }
 
@@ -277,11 +281,12 @@ impl Association {
     /// Makes `destination` the primary path.
     ///
     /// # Errors
-    /// [`AddressError::BadAddress`] if the peer has no such address.
+    /// [`AddressError::BadAddress`] if the peer has no such address, or has deactivated it.
     pub fn set_primary_path(&mut self, now: Instant, destination: Ipv6Addr) -> Result<(), AddressError> {
         let _ = now;
         let index = self
             .destination_index(destination)
+            .filter(|&index| !self.destinations[index].deactivated)
             .ok_or(AddressError::BadAddress)?;
         self.make_primary(index);
         Ok(())
@@ -409,6 +414,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
             current: 0,
@@ -492,7 +498,7 @@ impl Association {
         for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
             earliest = earliest.min(timer);
         }
-        for destination in self.destinations.iter().filter(|d| d.in_use) {
+        for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }

@@ -3,9 +3,10 @@
 
 use super::association::{Association, Setup, State};
 use super::cookie::{Cookie, CookieError, CookieKey};
+use super::encapsulation::UDP_HEADER;
 use super::handshake::{PeerParameters, init_ack, is_acceptable};
 use super::transmit::transmit;
-use super::{AssociationId, Config, Event};
+use super::{AssociationId, Config, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::{Duration, Instant};
@@ -14,15 +15,6 @@ use segue_wire::sctp::{Chunk, ErrorCause, Init, SctpPacket};
 use segue_wire::{Packet, Payload, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-
-/// Packets that reached no association.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct EndpointCounters {
-    /// Packets out of the blue (RFC 9260 section 8.4).
-    pub out_of_the_blue: u64,
-    /// Packets refused: malformed, not from one host to one, for another port, with a bad or stale cookie.
-    pub refused: u64,
-}
 
 /// All associations of a host on one local port.
 ///
@@ -76,6 +68,8 @@ struct Arrived {
     to: Ipv6Addr,
     from_port: u16,
     tag: u32,
+    /// UDP source port, if it came in UDP.
+    encapsulation: Option<u16>,
 }
 
 impl Arrived {
@@ -88,7 +82,11 @@ impl Arrived {
 impl Endpoint {
     /// An endpoint on the local `port`; `secrets` supplies tags, initial TSNs, nonces and the cookie key.
     #[must_use]
-    pub fn new(config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
+    pub fn new(mut config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
+        if config.udp_encapsulation.is_some() {
+            // from here on the MTU is that of what UDP carries
+            config.mtu = config.mtu.saturating_sub(UDP_HEADER);
+        }
         let mut cookie_key = [0; 32];
         secrets.fill(&mut cookie_key);
         Self {
@@ -195,11 +193,28 @@ impl Endpoint {
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
         let (from, to) = (packet.ip.source, packet.ip.destination);
         // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
-        let Payload::Sctp(sctp) = &mut packet.payload else {
-            return;
+        let (sctp, encapsulation) = match &mut packet.payload {
+            Payload::Sctp(sctp) => (sctp, None),
+            Payload::SctpOverUdp {
+                source_port,
+                destination_port,
+                packet,
+            } => {
+                let own = self.config.udp_encapsulation.map(|udp| udp.local_port);
+                if own != Some(*destination_port) || *source_port == 0 {
+                    self.counters.refused.wrong_port += 1;
+                    return;
+                }
+                (packet, Some(*source_port))
+            }
+            _ => return,
         };
-        if sctp.destination_port != self.port || sctp.chunks.is_empty() {
-            self.counters.refused += 1;
+        if sctp.destination_port != self.port {
+            self.counters.refused.wrong_port += 1;
+            return;
+        }
+        if sctp.chunks.is_empty() || !sctp.bundling_is_valid() {
+            self.counters.refused.malformed += 1;
             return;
         }
         let arrived = Arrived {
@@ -209,9 +224,10 @@ impl Endpoint {
             to,
             from_port: sctp.source_port,
             tag: sctp.verification_tag,
+            encapsulation,
         };
-        if !arrived.is_unicast() || !sctp.bundling_is_valid() {
-            self.counters.refused += 1;
+        if !arrived.is_unicast() {
+            self.counters.refused.not_unicast += 1;
             return;
         }
         match &sctp.chunks[0] {
@@ -293,6 +309,11 @@ impl Endpoint {
 }
 
 impl Endpoint {
+    /// Whether nothing is queued that a poll has not brought out.
+    pub(super) fn is_drained(&self) -> bool {
+        self.answers.is_empty() && self.to_transmit.is_empty() && self.to_notify.is_empty()
+    }
+
     fn slot_of(&self, id: AssociationId) -> Option<usize> {
         match self.slots.as_slice() {
             [only] if only.id == id => Some(0),
@@ -339,9 +360,11 @@ impl Endpoint {
     }
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
-        self.slots[index]
-            .association
-            .handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        let association = &mut self.slots[index].association;
+        if association.accepts_tag(sctp) {
+            association.note_encapsulation(arrived.from, arrived.encapsulation);
+        }
+        association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
         self.touch(index);
     }
 
@@ -407,8 +430,12 @@ impl Endpoint {
     /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
     fn on_init(&mut self, arrived: &Arrived, init: &Init) {
         // section 3.3.2: an Initiate Tag of 0 is not even answered
-        if arrived.tag != 0 || init.initiate_tag == 0 {
-            self.counters.refused += 1;
+        if arrived.tag != 0 {
+            self.counters.refused.bad_init_tag += 1;
+            return;
+        }
+        if init.initiate_tag == 0 {
+            self.counters.refused.bad_init += 1;
             return;
         }
         let (from, port) = (arrived.from, arrived.from_port);
@@ -437,7 +464,7 @@ impl Endpoint {
             peer.host_name.map(ErrorCause::UnresolvableAddress)
         };
         if let Some(cause) = cause {
-            self.counters.refused += 1;
+            self.counters.refused.bad_init += 1;
             self.answer(
                 arrived,
                 init.initiate_tag,
@@ -483,6 +510,7 @@ impl Endpoint {
         };
         let sealed = cookie.seal(&self.cookie_key);
         let ack = init_ack(&self.config, &self.local, &cookie, sealed, peer.unrecognized);
+        self.counters.inits_answered += 1;
         self.answer(arrived, init.initiate_tag, Chunk::InitAck(Box::new(ack)));
     }
 
@@ -494,13 +522,13 @@ impl Endpoint {
         let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
             Ok(cookie) => cookie,
             Err(CookieError::Forged) => {
-                self.counters.refused += 1;
+                self.counters.refused.forged_cookies += 1;
                 return;
             }
             // section 5.2.4, step 3: a cookie of the association that exists is good however old
             Err(CookieError::Stale(cookie, _)) if self.is_of_existing(&cookie) => *cookie,
             Err(CookieError::Stale(cookie, excess)) => {
-                self.counters.refused += 1;
+                self.counters.refused.stale_cookies += 1;
                 let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
                 let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
                 self.answer(arrived, cookie.peer_tag, error);
@@ -511,7 +539,7 @@ impl Endpoint {
             || cookie.peer_port != arrived.from_port
             || cookie.local_port != self.port
         {
-            self.counters.refused += 1;
+            self.counters.refused.mismatched_cookies += 1;
             return;
         }
         // an address that another peer claims and has not confirmed is not yet its own
@@ -528,14 +556,16 @@ impl Endpoint {
                     association.adopt_cookie(arrived.now, &cookie);
                 } else if !(same_local && association.peer_tag == cookie.peer_tag) {
                     // rows A and C: a restart is not supported yet, a late cookie is dropped
-                    self.counters.refused += 1;
+                    self.counters.refused.unexpected_cookies += 1;
                     return;
                 }
                 index
             }
             None if self.listening => {
-                let Some(&route) = self.local.first() else {
-                    self.counters.refused += 1;
+                // the address that the peer has reached is the one that surely reaches the peer
+                let reached = |l: &&LocalAddress| l.address == cookie.local_address;
+                let Some(&route) = self.local.iter().find(reached).or(self.local.first()) else {
+                    self.counters.refused.no_local_address += 1;
                     return;
                 };
                 let association = Association::from_cookie(
@@ -547,17 +577,19 @@ impl Endpoint {
                     &mut *self.secrets,
                 );
                 let id = self.insert(association);
-                match self.slot_of(id) {
-                    Some(index) => index,
-                    None => return,
-                }
+                let Some(index) = self.slot_of(id) else { return };
+                let association = &mut self.slots[index].association;
+                association.start_encapsulation(arrived.encapsulation);
+                index
             }
             None => {
                 self.counters.out_of_the_blue += 1;
                 return;
             }
         };
-        self.slots[index].association.queue_cookie_ack(arrived.from);
+        let association = &mut self.slots[index].association;
+        association.note_encapsulation(arrived.from, arrived.encapsulation);
+        association.queue_cookie_ack(arrived.from);
         if sctp.chunks.is_empty() {
             self.touch(index);
         } else {
@@ -577,8 +609,24 @@ impl Endpoint {
         })
     }
 
-    /// Section 8.4.
+    /// Whether a packet carries the tag of an association with its port: it comes from an address that its peer has
+    /// deleted, overtaken by the ASCONF that did so (RFC 5061 section 5.3), or is about to add.
+    fn is_from_foreign_address(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
+        self.slots.iter().map(|s| &s.association).any(|a| {
+            a.state != State::Closed
+                && a.peer_port == arrived.from_port
+                && !a.has_peer_address(arrived.from)
+                && a.accepts_tag(sctp)
+        })
+    }
+
+    /// Section 8.4. A packet whose association is known all the same, by its tag, is dropped: the ABORT that answers
+    /// what is out of the blue reflects the tag and would end the association at the peer, wherever it arrives from.
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
+        if self.is_from_foreign_address(arrived, sctp) {
+            self.counters.refused.foreign_address += 1;
+            return;
+        }
         self.counters.out_of_the_blue += 1;
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
@@ -599,6 +647,11 @@ impl Endpoint {
         self.answer(arrived, arrived.tag, answer);
     }
 
+    /// UDP ports of an answer to a packet: back the way it came.
+    fn udp_ports_to(&self, arrived: &Arrived) -> Option<(u16, u16)> {
+        Some((self.config.udp_encapsulation?.local_port, arrived.encapsulation?))
+    }
+
     /// Sends a chunk back to where a packet came from.
     fn answer(&mut self, arrived: &Arrived, verification_tag: u32, chunk: Chunk) {
         let source = self
@@ -614,6 +667,7 @@ impl Endpoint {
             source,
             arrived.from,
             (self.port, arrived.from_port),
+            self.udp_ports_to(arrived),
             verification_tag,
             SmallVec::from_buf([chunk]),
         ));
