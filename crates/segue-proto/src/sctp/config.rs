@@ -84,6 +84,8 @@ pub struct Config {
     pub sack_delay: Duration,
     /// Packets with DATA that are acknowledged by one SACK: 2 by section 6.2, 1 for a SACK per packet.
     pub sack_frequency: u32,
+    /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
+    pub max_associations: usize,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -119,6 +121,7 @@ impl Config {
             max_burst: Some(4),
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
+            max_associations: 65_536,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,

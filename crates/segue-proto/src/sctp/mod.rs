@@ -57,6 +57,7 @@
 //! ```
 
 mod ack;
+mod address_rules;
 mod asconf_answer;
 mod asconf_request;
 mod association;
@@ -74,6 +75,7 @@ mod outbound;
 mod path;
 mod reassembly;
 mod receive;
+mod restart;
 mod retransmission;
 mod shutdown;
 mod transmit;
@@ -84,5 +86,5 @@ pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use endpoint::Endpoint;
 pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
-    SendError,
+    Restarted, SendError,
 };
