@@ -6,6 +6,7 @@
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
+use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
@@ -116,6 +117,10 @@ pub struct Association {
     pub(super) arrived_at: Ipv6Addr,
 
     // handshake
+    /// Given out in cookies; zeros until there was need of them (section 5.2.2).
+    pub(super) tie_tags: TieTags,
+    /// When the INIT or COOKIE ECHO last went out.
+    pub(super) handshake_sent: Option<Instant>,
     pub(super) cookie: Bytes,
     pub(super) init_errors: Vec<ErrorCause>,
     pub(super) cookie_preservative: Option<u32>,
@@ -440,6 +445,8 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            tie_tags: (0, 0),
+            handshake_sent: None,
             cookie: Bytes::new(),
             init_errors: Vec::new(),
             cookie_preservative: None,

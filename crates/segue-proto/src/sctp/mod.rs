@@ -62,6 +62,7 @@
 //! ```
 
 mod ack;
+mod address_rules;
 mod asconf_answer;
 mod asconf_request;
 mod association;
@@ -85,6 +86,7 @@ mod path;
 mod potentially_failed;
 mod reassembly;
 mod receive;
+mod restart;
 mod retransmission;
 mod shutdown;
 mod transmit;
@@ -96,6 +98,6 @@ pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
-    PathState, SendError,
+    PathState, Restarted, SendError,
 };
 pub use options::SendOptions;
