@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::auth::{AsconfAuth, AuthConfig};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,10 @@ pub struct Config {
     pub sack_route: SackRoute,
     /// Path of retransmissions.
     pub retransmit_to: RetransmitTo,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
+    /// Chunk authentication.
+    pub auth: AuthConfig,
 }
 
 impl Config {
@@ -125,6 +130,8 @@ impl Config {
             cwnd_credit: CwndCredit::default(),
             sack_route: SackRoute::default(),
             retransmit_to: RetransmitTo::default(),
+            asconf_auth: AsconfAuth::default(),
+            auth: AuthConfig::default(),
         }
     }
 }

@@ -33,6 +33,10 @@ pub struct EndpointRefused {
     pub mismatched_cookies: u64,
     /// COOKIE ECHOs that neither begin nor repeat an association (section 5.2.4).
     pub unexpected_cookies: u64,
+    /// COOKIE ECHOs that must be authenticated and are not (RFC 4895 section 6.3).
+    pub unauthenticated: u64,
+    /// COOKIE ECHOs whose AUTH chunk does not verify (RFC 4895 section 6.3).
+    pub bad_auth: u64,
     /// Associations not begun for want of a local address.
     pub no_local_address: u64,
 }
@@ -50,6 +54,8 @@ impl EndpointRefused {
             + self.stale_cookies
             + self.mismatched_cookies
             + self.unexpected_cookies
+            + self.unauthenticated
+            + self.bad_auth
             + self.no_local_address
     }
 }

@@ -2,6 +2,7 @@
 //! none (RFC 9260 sections 5.1, 5.2, 8.4).
 
 use super::association::{Association, Setup, State};
+use super::auth::{self, Random};
 use super::cookie::{Cookie, CookieError, CookieKey};
 use super::handshake::{PeerParameters, init_ack, is_acceptable};
 use super::transmit::transmit;
@@ -125,6 +126,7 @@ impl Endpoint {
             return None;
         }
         let (local_tag, local_initial_tsn) = self.new_tag_and_tsn();
+        let local_random = self.new_random();
         let setup = Setup {
             config: &self.config,
             state: State::CookieWait,
@@ -132,6 +134,7 @@ impl Endpoint {
             peer_port,
             local_tag,
             local_initial_tsn,
+            local_random,
             local: &self.local,
             route,
             peer_addresses: peer,
@@ -188,13 +191,15 @@ impl Endpoint {
             self.counters.refused.not_unicast += 1;
             return;
         }
-        match &sctp.chunks[0] {
-            Chunk::Init(init) => self.on_init(&arrived, init),
-            Chunk::CookieEcho(_) => self.on_cookie_echo(&arrived, sctp),
-            first => match self.find(&arrived, sctp) {
+        match sctp.chunks.as_slice() {
+            [Chunk::Init(init), ..] => self.on_init(&arrived, init),
+            [Chunk::CookieEcho(_), ..] | [Chunk::Auth(_), Chunk::CookieEcho(_), ..] => {
+                self.on_cookie_echo(&arrived, sctp);
+            }
+            _ => match self.find(&arrived, sctp) {
                 // section 8.5.1: it is for an association that this end has left behind
                 Some(index)
-                    if matches!(first, Chunk::ShutdownAck)
+                    if matches!(auth::first_chunk(sctp), Some(Chunk::ShutdownAck))
                         && self.slots[index].association.is_in_handshake() =>
                 {
                     self.on_out_of_the_blue(&arrived, sctp);
@@ -366,6 +371,15 @@ impl Endpoint {
         (tag, Tsn(self.secrets.secret_u32()))
     }
 
+    /// RANDOM of an INIT or INIT ACK that offers authentication (RFC 4895 section 6.1).
+    fn new_random(&mut self) -> Option<Random> {
+        auth::is_offered(&self.config).then(|| {
+            let mut random = [0; 32];
+            self.secrets.fill(&mut random);
+            random
+        })
+    }
+
     /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
     fn on_init(&mut self, arrived: &Arrived, init: &Init) {
         // section 3.3.2: an Initiate Tag of 0 is not even answered
@@ -399,8 +413,10 @@ impl Endpoint {
         let peer = PeerParameters::read(&init.parameters);
         let cause = if !is_acceptable(init) {
             Some(ErrorCause::InvalidMandatoryParameter)
+        } else if let Some(name) = peer.host_name {
+            Some(ErrorCause::UnresolvableAddress(name))
         } else {
-            peer.host_name.map(ErrorCause::UnresolvableAddress)
+            auth::refusal(&self.config, &peer.extensions)
         };
         if let Some(cause) = cause {
             self.counters.refused.bad_init += 1;
@@ -417,10 +433,17 @@ impl Endpoint {
         let in_handshake = self
             .find_by(from, port, Association::is_in_handshake)
             .map(|i| &self.slots[i].association);
-        let (local_tag, local_initial_tsn) = match in_handshake {
+        let (local_tag, local_initial_tsn, local_random) = match in_handshake {
             // section 5.2.1: both ends sent INIT; the answer repeats what our own INIT said
-            Some(association) => (association.local_tag, association.outbound.next_tsn()),
-            None => self.new_tag_and_tsn(),
+            Some(association) => (
+                association.local_tag,
+                association.outbound.next_tsn(),
+                association.auth.random,
+            ),
+            None => {
+                let (tag, tsn) = self.new_tag_and_tsn();
+                (tag, tsn, self.new_random())
+            }
         };
         let mut peer_addresses = vec![arrived.from];
         for address in peer.addresses {
@@ -443,6 +466,7 @@ impl Endpoint {
             inbound_streams: self.config.max_inbound_streams.min(init.outbound_streams),
             local_port: self.port,
             peer_port: arrived.from_port,
+            local_random,
             peer_parameters: peer.extensions,
             local_address: arrived.to,
             peer_addresses,
@@ -455,7 +479,8 @@ impl Endpoint {
 
     /// Section 5.1, D and 5.2.4: the cookie comes back.
     fn on_cookie_echo(&mut self, arrived: &Arrived, sctp: &mut SctpPacket) {
-        let Chunk::CookieEcho(bytes) = sctp.chunks.remove(0) else {
+        let authenticated = matches!(sctp.chunks[0], Chunk::Auth(_));
+        let Some(Chunk::CookieEcho(bytes)) = sctp.chunks.get(usize::from(authenticated)).cloned() else {
             return;
         };
         let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
@@ -486,6 +511,21 @@ impl Endpoint {
         let existing = self
             .find_tags(&cookie)
             .or_else(|| self.find_by(from, port, |a| a.has_confirmed_address(from)));
+        let settled = existing
+            .map(|index| &*self.slots[index].association)
+            .filter(|a| !a.is_in_handshake());
+        match auth::verify_cookie_echo(&self.config, settled, &cookie, &sctp.chunks) {
+            Ok(()) => {}
+            Err(Some(_)) => {
+                self.counters.refused.bad_auth += 1;
+                return;
+            }
+            Err(None) => {
+                self.counters.refused.unauthenticated += 1;
+                return;
+            }
+        }
+        sctp.chunks.drain(..=usize::from(authenticated));
         let index = match existing {
             Some(index) => {
                 let association = &mut self.slots[index].association;
@@ -527,6 +567,12 @@ impl Endpoint {
         self.slots[index].association.queue_cookie_ack(arrived.from);
         if sctp.chunks.is_empty() {
             self.touch(index);
+        } else if authenticated {
+            let (from, to) = (arrived.from, arrived.to);
+            self.slots[index]
+                .association
+                .handle_chunks(arrived.now, from, to, sctp);
+            self.touch(index);
         } else {
             self.deliver(arrived, index, sctp);
         }
@@ -547,6 +593,10 @@ impl Endpoint {
     /// Section 8.4.
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
         self.counters.out_of_the_blue += 1;
+        // RFC 4895 section 6.3: as if an AUTH chunk were not there
+        let Some(first) = auth::first_chunk(sctp) else {
+            return;
+        };
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
             Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),
@@ -555,7 +605,7 @@ impl Endpoint {
         if silent {
             return;
         }
-        let answer = if matches!(sctp.chunks[0], Chunk::ShutdownAck) {
+        let answer = if matches!(first, Chunk::ShutdownAck) {
             Chunk::ShutdownComplete { reflected_tag: true }
         } else {
             Chunk::Abort {

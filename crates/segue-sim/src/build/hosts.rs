@@ -36,6 +36,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.cwnd_credit = set.cwnd_credit;
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;
+    c.asconf_auth = set.asconf_auth;
     c
 }
 
