@@ -14,7 +14,7 @@ use crate::sctp::{
     Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, GapAckBlock,
     Init, Parameter, Sack, SctpPacket,
 };
-use crate::udp::UdpDatagram;
+use crate::udp::{SCTP_TUNNELING_PORT, UdpDatagram};
 use crate::{AsconfSerial, Data, ExtensionHeader, Ipv6Header, Packet, Payload, Ssn, Tsn};
 use bytes::Bytes;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -48,6 +48,7 @@ pub fn checked_packet() -> impl Strategy<Value = Packet> {
     let payload = prop_oneof![
         sctp_packet().prop_map(Payload::Sctp),
         icmpv6().prop_map(Payload::Icmpv6),
+        sctp_over_udp(),
         udp().prop_map(Payload::Udp)
     ];
     (ipv6_header(), payload).prop_map(|(ip, payload)| Packet {
@@ -128,20 +129,36 @@ pub fn payload() -> impl Strategy<Value = Payload> {
     prop_oneof![
         4 => sctp_packet().prop_map(Payload::Sctp),
         4 => icmpv6().prop_map(Payload::Icmpv6),
+        2 => sctp_over_udp(),
         2 => udp().prop_map(Payload::Udp),
         1 => Just(Payload::NoNextHeader),
         1 => (unknown, bytes(0..100)).prop_map(|(next_header, bytes)| Payload::Unknown { next_header, bytes }),
     ]
 }
 
-/// UDP datagrams (RFC 768).
-pub fn udp() -> impl Strategy<Value = UdpDatagram> {
-    (any::<u16>(), any::<u16>(), bytes(0..200)).prop_map(|(source_port, destination_port, data)| {
-        UdpDatagram {
+/// SCTP in UDP (RFC 6951), with the IANA port on one side.
+pub fn sctp_over_udp() -> impl Strategy<Value = Payload> {
+    (any::<u16>(), any::<bool>(), sctp_packet()).prop_map(|(port, to_server, packet)| {
+        let (source_port, destination_port) = if to_server {
+            (port, SCTP_TUNNELING_PORT)
+        } else {
+            (SCTP_TUNNELING_PORT, port)
+        };
+        Payload::SctpOverUdp {
             source_port,
             destination_port,
-            data: Data::Bytes(data),
+            packet,
         }
+    })
+}
+
+/// UDP datagrams (RFC 768) that are not SCTP in UDP.
+pub fn udp() -> impl Strategy<Value = UdpDatagram> {
+    let port = || any::<u16>().prop_filter("SCTP in UDP", |port| *port != SCTP_TUNNELING_PORT);
+    (port(), port(), bytes(0..200)).prop_map(|(source_port, destination_port, data)| UdpDatagram {
+        source_port,
+        destination_port,
+        data: Data::Bytes(data),
     })
 }
 

@@ -37,6 +37,8 @@ pub struct EndpointRefused {
     pub unauthenticated: u64,
     /// COOKIE ECHOs whose AUTH chunk does not verify (RFC 4895 section 6.3).
     pub bad_auth: u64,
+    /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
+    pub foreign_address: u64,
     /// Associations not begun for want of a local address.
     pub no_local_address: u64,
 }
@@ -56,6 +58,7 @@ impl EndpointRefused {
             + self.unexpected_cookies
             + self.unauthenticated
             + self.bad_auth
+            + self.foreign_address
             + self.no_local_address
     }
 }

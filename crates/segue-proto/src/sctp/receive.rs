@@ -108,14 +108,14 @@ impl Association {
                 return false;
             }
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, cumulative_tsn_ack),
-            Chunk::ShutdownAck => self.on_shutdown_ack(),
+            Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
-            // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
             // AUTH has done its work
             Chunk::Auth(_) => {}
+            // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
             Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
                 self.counters.refused.unexpected += 1;
             }

@@ -64,7 +64,7 @@ impl Tables {
             t.retransmission.push(retransmission && kind == "DATA");
         };
         match &packet.payload {
-            Payload::Sctp(sctp) => {
+            Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
                 for chunk in &sctp.chunks {
                     let (kind, tsn) = chunk_name(chunk);
                     row(kind, tsn);
