@@ -1,7 +1,7 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
-use super::SendOptions;
 use super::Message;
+use super::SendOptions;
 use super::path::PathId;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
@@ -125,6 +125,11 @@ impl Outbound {
             marked_from: initial_tsn,
             gap_acked: SmallVec::new(),
         }
+    }
+
+    /// Chunks not yet cut have at most this much user data.
+    pub(super) fn set_max_data(&mut self, max_data: u32) {
+        self.max_data = max_data as usize;
     }
 
     /// The peer's cumulative TSN ack as known here.
