@@ -7,7 +7,9 @@ use crate::ledger::Ledger;
 use crate::world::{A, B, Network, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{AddressRequest, Config, CwndCredit, Event, Profile, RetransmitTo, SackRoute};
+use segue_proto::sctp::{
+    AddressRequest, Config, CwndCredit, Event, Profile, RetransmitTo, SackImmediately, SackRoute, SendOptions,
+};
 use segue_proto::{Duration, Instant};
 use segue_wire::Packet;
 use std::collections::{BTreeSet, VecDeque};
@@ -252,9 +254,14 @@ impl Ordeal {
                 }
                 let (stream_id, unordered, len) = (next.stream_id, next.unordered, next.len);
                 let (index, data) = self.ledgers[host].next(stream_id, unordered, len);
+                let options = SendOptions {
+                    unordered,
+                    payload_protocol_id: index,
+                    ..SendOptions::default()
+                };
                 let sent = self
                     .world
-                    .command(host, |a, now| a.send(now, stream_id, index, unordered, data));
+                    .command(host, |a, now| a.send(now, stream_id, data, options));
                 match sent {
                     Some(Ok(())) => {
                         self.ledgers[host].sent(stream_id, unordered, len);
@@ -474,6 +481,16 @@ fn config(random: &mut Stream) -> Config {
         cwnd_credit: one_of(random, &[CwndCredit::DataPath, CwndCredit::AckPath]),
         sack_route: one_of(random, &[SackRoute::RoutingTable, SackRoute::Arrival]),
         retransmit_to: one_of(random, &[RetransmitTo::AlternatePath, RetransmitTo::SamePath]),
+        pf_max_retrans: one_of(random, &[None, Some(0), Some(1)]),
+        primary_switchover_max_retrans: one_of(random, &[None, Some(2)]),
+        sack_immediately: one_of(
+            random,
+            &[
+                SackImmediately::Never,
+                SackImmediately::OnRequest,
+                SackImmediately::WhenBlocked,
+            ],
+        ),
         ..defaults
     }
 }

@@ -10,7 +10,9 @@ use super::inbound::Received;
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
-use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
+use super::{
+    AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError, SendOptions,
+};
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -86,6 +88,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// UDP port that the peer's last packet came from: new destinations start with it.
+    pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
     pub(super) primary: usize,
     /// Destination that new data goes to: the primary while it is usable.
@@ -180,9 +184,8 @@ impl Association {
         &mut self,
         now: Instant,
         stream_id: u16,
-        payload_protocol_id: u32,
-        unordered: bool,
         data: Data,
+        mut options: SendOptions,
     ) -> Result<(), SendError> {
         let _ = now;
         match self.state {
@@ -205,8 +208,8 @@ impl Association {
         if !self.outbound.has_unsent() {
             self.open_burst();
         }
-        self.outbound
-            .push(stream_id, payload_protocol_id, unordered, data);
+        options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
+        self.outbound.push(stream_id, data, options);
         Ok(())
     }
 
@@ -424,6 +427,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
             current: 0,

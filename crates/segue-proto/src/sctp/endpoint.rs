@@ -3,6 +3,7 @@
 
 use super::association::{Association, Setup, State};
 use super::cookie::{Cookie, CookieError, CookieKey};
+use super::encapsulation::UDP_HEADER;
 use super::handshake::{PeerParameters, init_ack, is_acceptable};
 use super::transmit::transmit;
 use super::{AssociationId, Config, EndpointCounters, Event};
@@ -67,6 +68,8 @@ struct Arrived {
     to: Ipv6Addr,
     from_port: u16,
     tag: u32,
+    /// UDP source port, if it came in UDP.
+    encapsulation: Option<u16>,
 }
 
 impl Arrived {
@@ -79,7 +82,11 @@ impl Arrived {
 impl Endpoint {
     /// An endpoint on the local `port`; `secrets` supplies tags, initial TSNs, nonces and the cookie key.
     #[must_use]
-    pub fn new(config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
+    pub fn new(mut config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
+        if config.udp_encapsulation.is_some() {
+            // from here on the MTU is that of what UDP carries
+            config.mtu = config.mtu.saturating_sub(UDP_HEADER);
+        }
         let mut cookie_key = [0; 32];
         secrets.fill(&mut cookie_key);
         Self {
@@ -165,8 +172,21 @@ impl Endpoint {
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
         let (from, to) = (packet.ip.source, packet.ip.destination);
         // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
-        let Payload::Sctp(sctp) = &mut packet.payload else {
-            return;
+        let (sctp, encapsulation) = match &mut packet.payload {
+            Payload::Sctp(sctp) => (sctp, None),
+            Payload::SctpOverUdp {
+                source_port,
+                destination_port,
+                packet,
+            } => {
+                let own = self.config.udp_encapsulation.map(|udp| udp.local_port);
+                if own != Some(*destination_port) || *source_port == 0 {
+                    self.counters.refused.wrong_port += 1;
+                    return;
+                }
+                (packet, Some(*source_port))
+            }
+            _ => return,
         };
         if sctp.destination_port != self.port {
             self.counters.refused.wrong_port += 1;
@@ -183,6 +203,7 @@ impl Endpoint {
             to,
             from_port: sctp.source_port,
             tag: sctp.verification_tag,
+            encapsulation,
         };
         if !arrived.is_unicast() {
             self.counters.refused.not_unicast += 1;
@@ -318,9 +339,11 @@ impl Endpoint {
     }
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
-        self.slots[index]
-            .association
-            .handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        let association = &mut self.slots[index].association;
+        if association.accepts_tag(sctp) {
+            association.note_encapsulation(arrived.from, arrived.encapsulation);
+        }
+        association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
         self.touch(index);
     }
 
@@ -506,7 +529,9 @@ impl Endpoint {
                 index
             }
             None if self.listening => {
-                let Some(&route) = self.local.first() else {
+                // the address that the peer has reached is the one that surely reaches the peer
+                let reached = |l: &&LocalAddress| l.address == cookie.local_address;
+                let Some(&route) = self.local.iter().find(reached).or(self.local.first()) else {
                     self.counters.refused.no_local_address += 1;
                     return;
                 };
@@ -519,17 +544,19 @@ impl Endpoint {
                     &mut *self.secrets,
                 );
                 let id = self.insert(association);
-                match self.slot_of(id) {
-                    Some(index) => index,
-                    None => return,
-                }
+                let Some(index) = self.slot_of(id) else { return };
+                let association = &mut self.slots[index].association;
+                association.start_encapsulation(arrived.encapsulation);
+                index
             }
             None => {
                 self.counters.out_of_the_blue += 1;
                 return;
             }
         };
-        self.slots[index].association.queue_cookie_ack(arrived.from);
+        let association = &mut self.slots[index].association;
+        association.note_encapsulation(arrived.from, arrived.encapsulation);
+        association.queue_cookie_ack(arrived.from);
         if sctp.chunks.is_empty() {
             self.touch(index);
         } else {
@@ -587,6 +614,11 @@ impl Endpoint {
         self.answer(arrived, arrived.tag, answer);
     }
 
+    /// UDP ports of an answer to a packet: back the way it came.
+    fn udp_ports_to(&self, arrived: &Arrived) -> Option<(u16, u16)> {
+        Some((self.config.udp_encapsulation?.local_port, arrived.encapsulation?))
+    }
+
     /// Sends a chunk back to where a packet came from.
     fn answer(&mut self, arrived: &Arrived, verification_tag: u32, chunk: Chunk) {
         let source = self
@@ -602,6 +634,7 @@ impl Endpoint {
             source,
             arrived.from,
             (self.port, arrived.from_port),
+            self.udp_ports_to(arrived),
             verification_tag,
             SmallVec::from_buf([chunk]),
         ));

@@ -94,7 +94,7 @@ impl Association {
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
-            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
+            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Auth(_) => {
                 self.counters.refused.unexpected += 1;
             }
             Chunk::Unknown {

@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::world::{A, B, Network, PORT, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{AddressRequest, Config, Event, Profile};
+use segue_proto::sctp::{AddressRequest, Config, Event, Profile, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::checksum::sctp_crc32c;
 use segue_wire::sctp::Chunk;
@@ -203,9 +203,14 @@ impl<'a> Play<'a> {
             u32::from(size - 127) * 64
         };
         let (index, data) = self.ledgers[host].next(stream_id, unordered, len);
+        let options = SendOptions {
+            unordered,
+            payload_protocol_id: index,
+            ..SendOptions::default()
+        };
         let sent = self
             .world
-            .command(host, |a, now| a.send(now, stream_id, index, unordered, data));
+            .command(host, |a, now| a.send(now, stream_id, data, options));
         if sent == Some(Ok(())) {
             self.ledgers[host].sent(stream_id, unordered, len);
         }

@@ -6,7 +6,7 @@ use segue_wire::checksum::{PseudoHeader, sctp_crc32c};
 use segue_wire::dhcpv6::Dhcpv6Message;
 use segue_wire::icmpv6::{Icmpv6, NEXT_HEADER};
 use segue_wire::reader::Reader;
-use segue_wire::sctp::SctpPacket;
+use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{ExtensionHeader, Ipv6Header, Packet};
 
 /// Whole packets.
@@ -38,6 +38,12 @@ pub fn sctp(bytes: &[u8]) {
         return;
     };
     let _ = packet.bundling_is_valid();
+    for (i, chunk) in packet.chunks.iter().enumerate() {
+        if let Chunk::Auth(auth) = chunk {
+            let covered = auth.authenticated_bytes(&packet.chunks[i + 1..]);
+            assert!(covered.len() >= 8 + auth.hmac.len());
+        }
+    }
     let mut out = Vec::new();
     packet.emit(&mut out);
     assert_eq!(out.len(), packet.buffer_len());
