@@ -68,6 +68,7 @@ mod association;
 pub mod config;
 mod cookie;
 mod counters;
+mod deactivation;
 mod destinations;
 pub mod encapsulation;
 mod endpoint;
@@ -77,6 +78,7 @@ mod handshake;
 mod heartbeat;
 mod inbound;
 mod invariants;
+mod local_addresses;
 mod options;
 mod outbound;
 mod path;
@@ -93,7 +95,7 @@ pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
-    SendError,
+    AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
+    PathState, SendError,
 };
 pub use options::SendOptions;
