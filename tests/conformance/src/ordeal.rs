@@ -12,12 +12,15 @@ use segue_proto::sctp::{
 };
 use segue_proto::{Duration, Instant};
 use segue_wire::Packet;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Streams that messages are sent on.
 const STREAMS: u64 = 5;
 /// Virtual time after which a calm network must have delivered everything: ten times the longest RTO.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long a path must have been alive for it to be a fault that an end gives up.
+const ALIVE: Duration = Duration::from_secs(10);
 
 /// What may befall the two hosts of an ordeal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,6 +116,7 @@ struct Ordeal {
     /// Last address number of each host.
     last_number: [u16; 2],
     over: [Option<Event>; 2],
+    alive_since: Option<Instant>,
     /// A COOKIE ECHO came, with a cookie still good, after its association was lost: there is a new one.
     begun_again: bool,
     report: Report,
@@ -131,7 +135,7 @@ impl Ordeal {
             delay: Duration::from_millis(1 + random.below(100)),
             jitter_ms: random.below(80),
             random: Stream::new(seed, "network"),
-            down: BTreeSet::new(),
+            down: BTreeMap::new(),
             outages: 0,
             calm: false,
         };
@@ -146,6 +150,7 @@ impl Ordeal {
             next_act: Instant::ZERO + Duration::from_millis(200),
             last_number: addresses,
             over: [None, None],
+            alive_since: None,
             begun_again: false,
             report: Report::default(),
         }
@@ -293,8 +298,26 @@ impl Ordeal {
         Ok(())
     }
 
+    /// Notes since when the two ends are up and can reach each other: the address that each sends from has a link, and so has one
+    /// of the other's addresses that it knows.
+    fn watch_paths(&mut self) {
+        let (now, network, owned) = (self.world.now, &self.world.network, &self.world.owned);
+        let reaches = |host: usize| {
+            self.world.association(host).is_some_and(|association| {
+                let live = |host: usize, a: Ipv6Addr| owned[host].contains(&a) && network.is_up(now, &a);
+                association.is_established()
+                    && live(host, association.route().address)
+                    && association.paths().any(|p| live(1 - host, p.destination))
+            })
+        };
+        let alive = reaches(A) && reaches(B);
+        self.alive_since = alive.then(|| self.alive_since.unwrap_or(now));
+    }
+
     /// Looks at what the two ends have told and delivered.
     fn look(&mut self) -> Result<(), String> {
+        let alive_since = self.alive_since;
+        self.watch_paths();
         for host in [A, B] {
             while let Some(message) = self.world.messages[host].pop_front() {
                 self.ledgers[1 - host]
@@ -303,7 +326,18 @@ impl Ordeal {
             }
             while let Some(event) = self.world.events[host].pop_front() {
                 match &event {
-                    Event::Closed | Event::Lost => self.over[host] = Some(event),
+                    Event::Closed => self.over[host] = Some(event),
+                    Event::Lost => {
+                        if let Some(since) = alive_since
+                            && self.world.now.since(since) > ALIVE
+                        {
+                            return Err(format!(
+                                "host {host} gives up at {:?}, though a path has been alive since {since:?}",
+                                self.world.now
+                            ));
+                        }
+                        self.over[host] = Some(event);
+                    }
                     Event::Aborted { causes } => {
                         // the answer to what is out of the blue, after the other end was lost, names no cause
                         if !causes.is_empty() {
@@ -371,11 +405,9 @@ impl Ordeal {
     fn flap(&mut self, host: usize) {
         let owned = self.world.owned[host].clone();
         if let Some(link) = self.pick(&owned) {
-            let network = &mut self.world.network;
-            if !network.down.remove(&link) {
-                network.down.insert(link);
-                network.outages += 1;
-            }
+            let until = self.world.now + Duration::from_millis(100 + self.random.below(15_000));
+            self.world.network.down.insert(link, until);
+            self.world.network.outages += 1;
         }
     }
 
@@ -431,17 +463,24 @@ struct Adverse {
     delay: Duration,
     jitter_ms: u64,
     random: Stream,
-    down: BTreeSet<Ipv6Addr>,
+    /// Links that are down, by address, and until when.
+    down: BTreeMap<Ipv6Addr, Instant>,
     outages: u64,
     calm: bool,
 }
 
+impl Adverse {
+    fn is_up(&self, now: Instant, address: &Ipv6Addr) -> bool {
+        self.down.get(address).is_none_or(|&until| now >= until)
+    }
+}
+
 impl Network for Adverse {
-    fn carry(&mut self, _now: Instant, _from: usize, packet: &Packet) -> Vec<(Duration, Vec<u8>)> {
+    fn carry(&mut self, now: Instant, _from: usize, packet: &Packet) -> Vec<(Duration, Vec<u8>)> {
         if self.calm {
             return vec![(self.delay, packet.to_vec())];
         }
-        if self.down.contains(&packet.ip.source) || self.down.contains(&packet.ip.destination) {
+        if !self.is_up(now, &packet.ip.source) || !self.is_up(now, &packet.ip.destination) {
             return Vec::new();
         }
         let mut copies = Vec::new();
