@@ -37,7 +37,7 @@ impl Association {
             return;
         }
         if serial != self.asconf_answers.last_serial.next() {
-            self.counters.packets_refused += 1;
+            self.counters.refused.bad_asconf_serial += 1;
             return;
         }
         let answer_goes_before = self.control.len();

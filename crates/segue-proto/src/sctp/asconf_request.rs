@@ -215,6 +215,7 @@ impl Association {
     pub(super) fn on_asconf_ack(&mut self, now: Instant, ack: &AsconfAck) {
         let Some(outstanding) = &self.asconf.outstanding else {
             // section 5.1, D0: an answer to something never asked
+            self.counters.refused.bad_asconf_serial += 1;
             if !ack.serial_number.before(self.asconf.next_serial) {
                 self.abort_with(ErrorCause::IllegalAsconfAck);
             }
@@ -222,6 +223,7 @@ impl Association {
         };
         let serial = outstanding.chunk.serial_number;
         if ack.serial_number != serial {
+            self.counters.refused.bad_asconf_serial += 1;
             if !ack.serial_number.before(self.asconf.next_serial) {
                 self.abort_with(ErrorCause::IllegalAsconfAck);
             }

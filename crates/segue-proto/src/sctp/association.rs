@@ -10,7 +10,9 @@ use super::inbound::Received;
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
-use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
+use super::{
+    AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError, SendOptions,
+};
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -182,9 +184,8 @@ impl Association {
         &mut self,
         now: Instant,
         stream_id: u16,
-        payload_protocol_id: u32,
-        unordered: bool,
         data: Data,
+        mut options: SendOptions,
     ) -> Result<(), SendError> {
         let _ = now;
         match self.state {
@@ -207,8 +208,8 @@ impl Association {
         if !self.outbound.has_unsent() {
             self.open_burst();
         }
-        self.outbound
-            .push(stream_id, payload_protocol_id, unordered, data);
+        options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
+        self.outbound.push(stream_id, data, options);
         Ok(())
     }
 

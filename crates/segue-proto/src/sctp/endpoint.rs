@@ -6,7 +6,7 @@ use super::cookie::{Cookie, CookieError, CookieKey};
 use super::encapsulation::UDP_HEADER;
 use super::handshake::{PeerParameters, init_ack, is_acceptable};
 use super::transmit::transmit;
-use super::{AssociationId, Config, Event};
+use super::{AssociationId, Config, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::{Duration, Instant};
@@ -15,15 +15,6 @@ use segue_wire::sctp::{Chunk, ErrorCause, Init, SctpPacket};
 use segue_wire::{Packet, Payload, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-
-/// Packets that reached no association.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct EndpointCounters {
-    /// Packets out of the blue (RFC 9260 section 8.4).
-    pub out_of_the_blue: u64,
-    /// Packets refused: malformed, not from one host to one, for another port, with a bad or stale cookie.
-    pub refused: u64,
-}
 
 /// All associations of a host on one local port.
 ///
@@ -190,15 +181,19 @@ impl Endpoint {
             } => {
                 let own = self.config.udp_encapsulation.map(|udp| udp.local_port);
                 if own != Some(*destination_port) || *source_port == 0 {
-                    self.counters.refused += 1;
+                    self.counters.refused.wrong_port += 1;
                     return;
                 }
                 (packet, Some(*source_port))
             }
             _ => return,
         };
-        if sctp.destination_port != self.port || sctp.chunks.is_empty() {
-            self.counters.refused += 1;
+        if sctp.destination_port != self.port {
+            self.counters.refused.wrong_port += 1;
+            return;
+        }
+        if sctp.chunks.is_empty() || !sctp.bundling_is_valid() {
+            self.counters.refused.malformed += 1;
             return;
         }
         let arrived = Arrived {
@@ -210,8 +205,8 @@ impl Endpoint {
             tag: sctp.verification_tag,
             encapsulation,
         };
-        if !arrived.is_unicast() || !sctp.bundling_is_valid() {
-            self.counters.refused += 1;
+        if !arrived.is_unicast() {
+            self.counters.refused.not_unicast += 1;
             return;
         }
         match &sctp.chunks[0] {
@@ -293,6 +288,11 @@ impl Endpoint {
 }
 
 impl Endpoint {
+    /// Whether nothing is queued that a poll has not brought out.
+    pub(super) fn is_drained(&self) -> bool {
+        self.answers.is_empty() && self.to_transmit.is_empty() && self.to_notify.is_empty()
+    }
+
     fn slot_of(&self, id: AssociationId) -> Option<usize> {
         match self.slots.as_slice() {
             [only] if only.id == id => Some(0),
@@ -397,8 +397,12 @@ impl Endpoint {
     /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
     fn on_init(&mut self, arrived: &Arrived, init: &Init) {
         // section 3.3.2: an Initiate Tag of 0 is not even answered
-        if arrived.tag != 0 || init.initiate_tag == 0 {
-            self.counters.refused += 1;
+        if arrived.tag != 0 {
+            self.counters.refused.bad_init_tag += 1;
+            return;
+        }
+        if init.initiate_tag == 0 {
+            self.counters.refused.bad_init += 1;
             return;
         }
         let (from, port) = (arrived.from, arrived.from_port);
@@ -427,7 +431,7 @@ impl Endpoint {
             peer.host_name.map(ErrorCause::UnresolvableAddress)
         };
         if let Some(cause) = cause {
-            self.counters.refused += 1;
+            self.counters.refused.bad_init += 1;
             self.answer(
                 arrived,
                 init.initiate_tag,
@@ -473,6 +477,7 @@ impl Endpoint {
         };
         let sealed = cookie.seal(&self.cookie_key);
         let ack = init_ack(&self.config, &self.local, &cookie, sealed, peer.unrecognized);
+        self.counters.inits_answered += 1;
         self.answer(arrived, init.initiate_tag, Chunk::InitAck(Box::new(ack)));
     }
 
@@ -484,13 +489,13 @@ impl Endpoint {
         let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
             Ok(cookie) => cookie,
             Err(CookieError::Forged) => {
-                self.counters.refused += 1;
+                self.counters.refused.forged_cookies += 1;
                 return;
             }
             // section 5.2.4, step 3: a cookie of the association that exists is good however old
             Err(CookieError::Stale(cookie, _)) if self.is_of_existing(&cookie) => *cookie,
             Err(CookieError::Stale(cookie, excess)) => {
-                self.counters.refused += 1;
+                self.counters.refused.stale_cookies += 1;
                 let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
                 let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
                 self.answer(arrived, cookie.peer_tag, error);
@@ -501,7 +506,7 @@ impl Endpoint {
             || cookie.peer_port != arrived.from_port
             || cookie.local_port != self.port
         {
-            self.counters.refused += 1;
+            self.counters.refused.mismatched_cookies += 1;
             return;
         }
         // an address that another peer claims and has not confirmed is not yet its own
@@ -518,7 +523,7 @@ impl Endpoint {
                     association.adopt_cookie(arrived.now, &cookie);
                 } else if !(same_local && association.peer_tag == cookie.peer_tag) {
                     // rows A and C: a restart is not supported yet, a late cookie is dropped
-                    self.counters.refused += 1;
+                    self.counters.refused.unexpected_cookies += 1;
                     return;
                 }
                 index
@@ -527,7 +532,7 @@ impl Endpoint {
                 // the address that the peer has reached is the one that surely reaches the peer
                 let reached = |l: &&LocalAddress| l.address == cookie.local_address;
                 let Some(&route) = self.local.iter().find(reached).or(self.local.first()) else {
-                    self.counters.refused += 1;
+                    self.counters.refused.no_local_address += 1;
                     return;
                 };
                 let association = Association::from_cookie(
@@ -571,8 +576,24 @@ impl Endpoint {
         })
     }
 
-    /// Section 8.4.
+    /// Whether a packet carries the tag of an association with its port: it comes from an address that its peer has
+    /// deleted, overtaken by the ASCONF that did so (RFC 5061 section 5.3), or is about to add.
+    fn is_from_foreign_address(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
+        self.slots.iter().map(|s| &s.association).any(|a| {
+            a.state != State::Closed
+                && a.peer_port == arrived.from_port
+                && !a.has_peer_address(arrived.from)
+                && a.accepts_tag(sctp)
+        })
+    }
+
+    /// Section 8.4. A packet whose association is known all the same, by its tag, is dropped: the ABORT that answers
+    /// what is out of the blue reflects the tag and would end the association at the peer, wherever it arrives from.
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
+        if self.is_from_foreign_address(arrived, sctp) {
+            self.counters.refused.foreign_address += 1;
+            return;
+        }
         self.counters.out_of_the_blue += 1;
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,

@@ -74,13 +74,15 @@ pub enum AddressRequest {
     SetPrimary(Ipv6Addr),
 }
 
-/// State of a destination (RFC 9260 section 5.4 and 8.2; potentially failed comes with RFC 7829).
+/// State of a destination (RFC 9260 sections 5.4 and 8.2, RFC 7829 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
     /// Not yet confirmed by a heartbeat: no data may be sent there.
     Unconfirmed,
     /// Usable.
     Active,
+    /// Error count passed PFMR (RFC 7829), but not yet Path.Max.Retrans: used only where none is active.
+    PotentiallyFailed,
     /// Error count passed Path.Max.Retrans.
     Inactive,
 }
@@ -121,29 +123,6 @@ pub struct PathSnapshot {
     pub rto: Duration,
     /// Consecutive errors.
     pub error_count: u32,
-}
-
-/// Counters of an association since it began.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// DATA chunks sent, retransmissions included.
-    pub data_chunks_sent: u64,
-    /// DATA chunks retransmitted.
-    pub data_chunks_retransmitted: u64,
-    /// DATA chunks retransmitted by fast retransmit.
-    pub fast_retransmits: u64,
-    /// T3-rtx expiries.
-    pub t3_expiries: u64,
-    /// DATA chunks received that were new.
-    pub data_chunks_received: u64,
-    /// DATA chunks received more than once.
-    pub duplicate_data_chunks: u64,
-    /// SACKs sent.
-    pub sacks_sent: u64,
-    /// SACKs received.
-    pub sacks_received: u64,
-    /// Packets refused: wrong verification tag, bad chunk, out of the blue.
-    pub packets_refused: u64,
 }
 
 /// Why `send` took nothing.

@@ -272,7 +272,8 @@ impl Association {
 
     pub(super) fn on_init_ack(&mut self, now: Instant, from: Ipv6Addr, init_ack: &Init) {
         if self.state != State::CookieWait {
-            return; // section 5.2.3
+            self.counters.refused.unexpected += 1; // section 5.2.3
+            return;
         }
         let peer = PeerParameters::read(&init_ack.parameters);
         let cause = if !is_acceptable(init_ack) {
@@ -326,6 +327,8 @@ impl Association {
     pub(super) fn on_cookie_ack(&mut self, now: Instant) {
         if self.state == State::CookieEchoed {
             self.become_established(now);
+        } else {
+            self.counters.refused.unexpected += 1; // section 5.2.5
         }
     }
 

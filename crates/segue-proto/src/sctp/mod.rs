@@ -31,7 +31,7 @@
 //! ```
 //! use segue_proto::contract::LocalAddress;
 //! use segue_proto::random::Stream;
-//! use segue_proto::sctp::{Config, Endpoint, Event};
+//! use segue_proto::sctp::{Config, Endpoint, Event, SendOptions};
 //! use segue_proto::{Instant, InterfaceId};
 //! use segue_wire::Data;
 //!
@@ -43,7 +43,7 @@
 //! ends[1].listen();
 //! let now = Instant::ZERO;
 //! let id = ends[0].connect(now, &[addresses[1]], 5000).unwrap();
-//! ends[0].association_mut(id).unwrap().send(now, 0, 0, false, Data::Bytes("hello".into())).unwrap();
+//! ends[0].association_mut(id).unwrap().send(now, 0, Data::Bytes("hello".into()), SendOptions::default()).unwrap();
 //!
 //! let mut received = None;
 //! for _ in 0..10 {
@@ -67,6 +67,7 @@ mod asconf_request;
 mod association;
 pub mod config;
 mod cookie;
+mod counters;
 mod destinations;
 pub mod encapsulation;
 mod endpoint;
@@ -75,8 +76,11 @@ mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod invariants;
+mod options;
 mod outbound;
 mod path;
+mod potentially_failed;
 mod reassembly;
 mod receive;
 mod retransmission;
@@ -84,10 +88,12 @@ mod shutdown;
 mod transmit;
 
 pub use association::Association;
-pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackRoute};
+pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
+pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use encapsulation::UdpEncapsulation;
-pub use endpoint::{Endpoint, EndpointCounters};
+pub use endpoint::Endpoint;
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Counters, Event, Message, PathSnapshot,
-    PathState, SendError,
+    AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
+    SendError,
 };
+pub use options::SendOptions;

@@ -26,6 +26,8 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.rto_min = set.rto_min.unwrap_or(c.rto_min);
     c.rto_max = set.rto_max.unwrap_or(c.rto_max);
     c.path_max_retrans = set.path_max_retrans.unwrap_or(c.path_max_retrans);
+    c.pf_max_retrans = set.pf_max_retrans;
+    c.primary_switchover_max_retrans = set.primary_switchover_max_retrans;
     c.association_max_retrans = set.association_max_retrans.unwrap_or(c.association_max_retrans);
     c.hb_interval = set
         .hb_interval
@@ -37,6 +39,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.cwnd_credit = set.cwnd_credit;
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;
+    c.sack_immediately = set.sack_immediately;
     c
 }
 

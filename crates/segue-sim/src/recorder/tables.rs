@@ -229,6 +229,7 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::Ecne(_) => "ECNE",
         Chunk::Cwr(_) => "CWR",
         Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
+        Chunk::Auth(_) => "AUTH",
         Chunk::AsconfAck(_) => "ASCONF-ACK",
         Chunk::Unknown { .. } => "UNKNOWN",
     };

@@ -446,6 +446,14 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
         }
     }
     let config = crate::build::sctp_config(s);
+    if let (Some(pfmr), Some(psmr)) = (config.pf_max_retrans, config.primary_switchover_max_retrans)
+        && psmr < pfmr
+    {
+        return problem(
+            "sctp.primary_switchover_max_retrans",
+            "expected at least pf_max_retrans (RFC 7829 section 5)",
+        );
+    }
     if config.rto_min > config.rto_max || config.rto_initial > config.rto_max {
         return problem("sctp.rto_max", "expected at least rto_min and rto_initial");
     }
