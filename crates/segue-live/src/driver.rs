@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 use segue_proto::contract::LocalAddress;
 use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, UdpEncapsulation};
 use segue_proto::{Duration, Instant, InterfaceId, Transmit};
-use segue_wire::sctp::SctpPacket;
+use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Ipv6Header, Packet, Payload};
 use std::collections::VecDeque;
 use std::io;
@@ -112,6 +112,8 @@ pub struct DriverCounters {
     pub packets_sent: u64,
     /// SCTP packets received.
     pub packets_received: u64,
+    /// INITs to an address of this host that was not to be used.
+    pub not_for_us: u64,
     /// Packets that do not parse, bad checksums included.
     pub malformed: u64,
     /// Calls to send that the kernel refused: no route, or the source address is gone.
@@ -130,6 +132,8 @@ pub struct Driver {
     interfaces: Vec<Interface>,
     /// New associations offer all global addresses, those that appear later included.
     all_addresses: bool,
+    /// The addresses to be used, where they were named.
+    named: Vec<Ipv6Addr>,
     capture: Option<Capture>,
     events: VecDeque<DriverEvent>,
     counters: DriverCounters,
@@ -187,6 +191,7 @@ impl Driver {
             watch: AddressWatch::new().map_err(system("addresses of this host"))?,
             interfaces: Vec::new(),
             all_addresses: config.addresses.is_empty(),
+            named: config.addresses.clone(),
             capture: None,
             events: VecDeque::new(),
             counters: DriverCounters::default(),
@@ -466,6 +471,10 @@ impl Driver {
                 continue;
             };
             self.counters.packets_received += 1;
+            if matches!(packet.chunks.first(), Some(Chunk::Init(_))) && !self.accepts_at(datagrams.to) {
+                self.counters.not_for_us += 1;
+                continue;
+            }
             let packet = Packet {
                 ip: Ipv6Header {
                     source: datagrams.from,
@@ -547,6 +556,11 @@ impl Driver {
                 })
             })
             .collect()
+    }
+
+    /// Whether a peer may begin an association with this address of ours.
+    fn accepts_at(&self, address: Ipv6Addr) -> bool {
+        self.all_addresses || self.named.contains(&address)
     }
 
     /// Puts the address that the routing table sends from to the front.

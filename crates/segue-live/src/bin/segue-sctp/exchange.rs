@@ -443,7 +443,7 @@ impl Exchange {
             "fast_retransmits": c.fast_retransmits,
             "t3_expiries": c.t3_expiries,
             "duplicate_data_chunks": c.duplicate_data_chunks,
-            "packets_refused": c.packets_refused,
+            "refused": format!("{:?}", c.refused),
             "packets_sent": d.packets_sent,
             "packets_received": d.packets_received,
             "malformed": d.malformed,

@@ -161,12 +161,21 @@ pub(crate) struct Common {
     /// Path.Max.Retrans
     #[arg(long, value_name = "N")]
     pub path_max_retrans: Option<u32>,
+    /// Potentially.Failed.Max.Retrans (RFC 7829): errors after which another path is used; 0 for the first timeout
+    #[arg(long, value_name = "N")]
+    pub pf_max_retrans: Option<u32>,
     /// Association.Max.Retrans
     #[arg(long, value_name = "N")]
     pub association_max_retrans: Option<u32>,
     /// HB.interval; 0 s sends no heartbeats but those that confirm an address
     #[arg(long, value_name = "TIME")]
     pub hb_interval: Option<Duration>,
+    /// Delay of a SACK
+    #[arg(long, value_name = "TIME")]
+    pub sack_delay: Option<Duration>,
+    /// Packets per SACK
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sack_frequency: Option<u32>,
     /// Outbound streams; data is spread over them in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub streams: u16,

@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::setup;
 use anyhow::{Result, bail};
 use segue_live::{Driver, DriverEvent};
-use segue_proto::sctp::{AssociationId, Event};
+use segue_proto::sctp::{AssociationId, Event, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
 use serde_json::json;
@@ -104,7 +104,7 @@ impl Pinger {
         message.resize(size, 0);
         if let Some(association) = driver.association_mut(self.id)
             && association
-                .send(now, 0, 0, false, Data::Bytes(message.into()))
+                .send(now, 0, Data::Bytes(message.into()), SendOptions::default())
                 .is_ok()
         {
             self.sent += 1;

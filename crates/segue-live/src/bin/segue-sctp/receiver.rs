@@ -1,7 +1,7 @@
 //! What becomes of the messages that arrive.
 
 use anyhow::{Context as _, Result, bail};
-use segue_proto::sctp::{Association, Message, SendError};
+use segue_proto::sctp::{Association, Message, SendError, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(crate) enum Sink {
 pub(crate) struct Receiver {
     sink: Sink,
     /// Messages on their way back that the send buffer had no room for.
-    echoes: VecDeque<(u16, u32, bool, Data)>,
+    echoes: VecDeque<(u16, Data, SendOptions)>,
     bytes: u64,
     messages: u64,
     first: Option<Instant>,
@@ -65,12 +65,12 @@ impl Receiver {
                 Sink::Discard | Sink::Verify => {}
                 Sink::Echo => {
                     let data = join(&message);
-                    self.echoes.push_back((
-                        message.stream_id,
-                        message.payload_protocol_id,
-                        message.unordered,
-                        data,
-                    ));
+                    let options = SendOptions {
+                        unordered: message.unordered,
+                        payload_protocol_id: message.payload_protocol_id,
+                        ..SendOptions::default()
+                    };
+                    self.echoes.push_back((message.stream_id, data, options));
                     self.send_echoes(now, association);
                 }
                 Sink::Save(file) => {
@@ -152,10 +152,10 @@ impl Receiver {
     }
 
     fn send_echoes(&mut self, now: Instant, association: &mut Association) {
-        while let Some((stream_id, payload_protocol_id, unordered, data)) = self.echoes.front() {
+        while let Some((stream_id, data, options)) = self.echoes.front() {
             // a peer with more streams than this end gets its answers on the ones there are
             let stream_id = stream_id % association.outbound_streams().max(1);
-            match association.send(now, stream_id, *payload_protocol_id, *unordered, data.clone()) {
+            match association.send(now, stream_id, data.clone(), *options) {
                 Err(SendError::BufferFull) => return,
                 // too long, or the association is closing: there is no way back for it
                 Ok(()) | Err(_) => self.echoes.pop_front(),

@@ -1,7 +1,7 @@
 //! What an association is given to send.
 
 use anyhow::{Context as _, Result};
-use segue_proto::sctp::{Association, SendError};
+use segue_proto::sctp::{Association, SendError, SendOptions};
 use segue_proto::units::{BitRate, Bytes};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
@@ -102,7 +102,7 @@ impl Sender {
             };
             let len = data.len() as u64;
             let stream_id = (self.messages % u64::from(streams)) as u16;
-            match association.send(now, stream_id, 0, false, data.clone()) {
+            match association.send(now, stream_id, data.clone(), SendOptions::default()) {
                 Ok(()) => {
                     self.offset += len;
                     self.messages += 1;

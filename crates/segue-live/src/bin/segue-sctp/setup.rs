@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use segue_live::{Capture, Clock, Driver, DriverConfig, Transport};
+use segue_proto::Duration;
 use segue_proto::sctp::Config;
 use segue_wire::udp::SCTP_TUNNELING_PORT;
 use std::fs::File;
@@ -36,6 +37,12 @@ pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driv
         bail!("--rto-min and --rto-initial: expected more than 0 s and at most --rto-max");
     }
     sctp.path_max_retrans = common.path_max_retrans.unwrap_or(sctp.path_max_retrans);
+    sctp.pf_max_retrans = common.pf_max_retrans.or(sctp.pf_max_retrans);
+    sctp.sack_frequency = common.sack_frequency.unwrap_or(sctp.sack_frequency);
+    sctp.sack_delay = common.sack_delay.unwrap_or(sctp.sack_delay);
+    if sctp.sack_delay > Duration::from_millis(500) {
+        bail!("--sack-delay: expected at most 500 ms (RFC 9260 section 6.2)");
+    }
     sctp.association_max_retrans = common
         .association_max_retrans
         .unwrap_or(sctp.association_max_retrans);
