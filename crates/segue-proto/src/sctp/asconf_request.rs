@@ -169,7 +169,6 @@ impl Association {
             .requests
             .iter()
             .any(|r| r.1 == AddressRequest::Delete(self.route.address));
-        let source = if deleting { self.source } else { self.route };
         if !self.destinations[outstanding.destination].in_use {
             outstanding.destination = self.current;
         }
@@ -179,11 +178,18 @@ impl Association {
             .get(usize::from(d.path.0))
             .map_or(self.config.rto_initial, |p| p.rto());
         outstanding.t4_rto = now + rto;
+        let (destination, chunk) = (d.address, outstanding.chunk.clone());
+        // a route that is no source yet is an address being added
+        let source = if self.route == self.source || deleting {
+            self.source_towards(destination)
+        } else {
+            self.route
+        };
         self.control.push_back(ControlPacket {
             source: Some(source),
-            destination: d.address,
+            destination,
             verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([Chunk::Asconf(Box::new(outstanding.chunk.clone()))]),
+            chunks: SmallVec::from_buf([Chunk::Asconf(Box::new(chunk))]),
         });
     }
 

@@ -10,6 +10,7 @@ use super::inbound::Received;
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
+use super::sources::Sources;
 use super::{
     AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError, SendOptions,
 };
@@ -62,7 +63,7 @@ pub(super) struct Local {
 /// A packet of control chunks waiting to be sent.
 #[derive(Debug)]
 pub(super) struct ControlPacket {
-    /// Source; the route's address if none.
+    /// Source; where the destination is sent to from if none.
     pub source: Option<LocalAddress>,
     pub destination: Ipv6Addr,
     pub verification_tag: u32,
@@ -88,6 +89,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// Sources that differ from it by destination.
+    pub(super) sources: Sources,
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
@@ -282,6 +285,7 @@ impl Association {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
+        self.sources.pin();
         self.update_source();
         Ok(())
     }
@@ -319,7 +323,7 @@ impl Association {
             PathSnapshot {
                 source: p.source.address,
                 destination: d.address,
-                primary: index == self.primary && p.source == self.source,
+                primary: index == self.primary && p.source == self.source_towards(d.address),
                 state: d.state,
                 cwnd: p.window.cwnd(),
                 ssthresh: p.window.ssthresh(),
@@ -427,6 +431,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            sources: Sources::default(),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
@@ -571,7 +576,9 @@ impl Association {
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
-        let source = control.source.unwrap_or(self.source);
+        let source = control
+            .source
+            .unwrap_or_else(|| self.source_towards(control.destination));
         self.transmit(
             source,
             control.destination,

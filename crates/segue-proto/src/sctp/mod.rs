@@ -85,6 +85,7 @@ mod reassembly;
 mod receive;
 mod retransmission;
 mod shutdown;
+mod sources;
 mod transmit;
 
 pub use association::Association;
