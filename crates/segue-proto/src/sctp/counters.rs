@@ -35,8 +35,6 @@ pub struct EndpointRefused {
     pub unexpected_cookies: u64,
     /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
     pub foreign_address: u64,
-    /// Associations not begun for want of a local address.
-    pub no_local_address: u64,
 }
 
 impl EndpointRefused {
@@ -53,7 +51,6 @@ impl EndpointRefused {
             + self.mismatched_cookies
             + self.unexpected_cookies
             + self.foreign_address
-            + self.no_local_address
     }
 }
 

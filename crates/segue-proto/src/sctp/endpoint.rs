@@ -476,7 +476,8 @@ impl Endpoint {
             peer_addresses,
         };
         let sealed = cookie.seal(&self.cookie_key);
-        let ack = init_ack(&self.config, &self.local, &cookie, sealed, peer.unrecognized);
+        let local = self.offered_to(self.reached(arrived.interface, arrived.to));
+        let ack = init_ack(&self.config, &local, &cookie, sealed, peer.unrecognized);
         self.counters.inits_answered += 1;
         self.answer(arrived, init.initiate_tag, Chunk::InitAck(Box::new(ack)));
     }
@@ -530,16 +531,13 @@ impl Endpoint {
             }
             None if self.listening => {
                 // the address that the peer has reached is the one that surely reaches the peer
-                let reached = |l: &&LocalAddress| l.address == cookie.local_address;
-                let Some(&route) = self.local.iter().find(reached).or(self.local.first()) else {
-                    self.counters.refused.no_local_address += 1;
-                    return;
-                };
+                let route = self.reached(arrived.interface, cookie.local_address);
+                let local = self.offered_to(route);
                 let association = Association::from_cookie(
                     arrived.now,
                     &self.config,
                     &cookie,
-                    &self.local,
+                    &local,
                     route,
                     &mut *self.secrets,
                 );
@@ -612,6 +610,31 @@ impl Endpoint {
             }
         };
         self.answer(arrived, arrived.tag, answer);
+    }
+
+    /// The address that a peer has reached, with the interface that it is on as far as that is known.
+    fn reached(&self, interface: InterfaceId, address: Ipv6Addr) -> LocalAddress {
+        let known = self.local.iter().copied().find(|l| l.address == address);
+        known.unwrap_or(LocalAddress { interface, address })
+    }
+
+    /// Addresses that a peer who has reached one of them is told of: loopback and link-local addresses mean nothing
+    /// elsewhere, and who uses one may not reach the others (RFC 4291 section 2.5).
+    fn offered_to(&self, reached: LocalAddress) -> Vec<LocalAddress> {
+        let scoped = |address: Ipv6Addr| address.is_loopback() || address.is_unicast_link_local();
+        if scoped(reached.address) {
+            return vec![reached];
+        }
+        let mut offered: Vec<LocalAddress> = self
+            .local
+            .iter()
+            .copied()
+            .filter(|l| !scoped(l.address))
+            .collect();
+        if offered.iter().all(|l| l.address != reached.address) {
+            offered.push(reached);
+        }
+        offered
     }
 
     /// UDP ports of an answer to a packet: back the way it came.
