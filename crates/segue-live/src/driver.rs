@@ -46,8 +46,8 @@ pub struct DriverConfig {
     pub port: u16,
     /// What packets travel in.
     pub transport: Transport,
-    /// Addresses of this host to be used, the first as the route; empty for all global ones, and for the loopback
-    /// address where there are none.
+    /// Addresses of this host to be used, the first as the route; empty for all. A peer is told of those only whose scope
+    /// reaches it.
     pub addresses: Vec<Ipv6Addr>,
     /// Send and receive buffer of the socket, bytes.
     pub socket_buffer: usize,
@@ -355,20 +355,43 @@ impl Driver {
     pub fn poll_event(&mut self) -> Option<DriverEvent> {
         if self.events.is_empty() {
             // commands given since may have events of their own
-            while let Some((id, event)) = self.endpoint.poll_event() {
-                self.events.push_back(DriverEvent::Association(id, event));
-            }
+            self.take_events();
         }
         self.events.pop_front()
     }
 
-    /// Packets into the outbox, events into the queue.
+    /// Packets into the outbox, events into the queue. Events first: a destination that has just become known gets its
+    /// source before the first packet goes there.
     fn drain(&mut self, now: Instant) {
+        self.take_events();
         while let Some(Transmit { interface, packet }) = self.endpoint.poll_transmit(now) {
             self.post(now, interface, packet);
         }
+        self.take_events();
+    }
+
+    fn take_events(&mut self) {
         while let Some((id, event)) = self.endpoint.poll_event() {
+            if matches!(
+                event,
+                Event::Connected | Event::PeerAddressAdded(_) | Event::AsconfAnswered { .. }
+            ) {
+                self.choose_sources(id);
+            }
             self.events.push_back(DriverEvent::Association(id, event));
+        }
+    }
+
+    /// Has an association send to each of the peer's addresses from where the routing table does.
+    fn choose_sources(&mut self, id: AssociationId) {
+        let Some(association) = self.endpoint.association_mut(id) else {
+            return;
+        };
+        let mut destinations: Vec<Ipv6Addr> = association.paths().map(|path| path.destination).collect();
+        destinations.sort_unstable();
+        destinations.dedup();
+        for destination in destinations {
+            association.set_source(destination, crate::socket::source_for(destination));
         }
     }
 
@@ -507,7 +530,7 @@ impl Driver {
             let event = match change {
                 AddressChange::Appeared(address) => {
                     let local = self.local(&address);
-                    if self.all_addresses && address.global {
+                    if self.all_addresses {
                         self.endpoint.add_local_address(local);
                     }
                     DriverEvent::AddressAppeared(local)
@@ -519,23 +542,19 @@ impl Driver {
             };
             self.events.push_back(event);
         }
+        let all: Vec<AssociationId> = self.endpoint.associations().map(|(id, _)| id).collect();
+        for id in all {
+            self.choose_sources(id);
+        }
         Ok(())
     }
 
     /// The addresses named, or where none are, those that every host of the network may use.
     fn addresses_of(&self, named: &[Ipv6Addr]) -> Result<Vec<HostAddress>, DriverError> {
         if named.is_empty() {
-            let all = self.watch.addresses().iter();
-            let global: Vec<HostAddress> = all
-                .clone()
-                .filter(|a| a.global && !a.deprecated)
-                .copied()
-                .collect();
-            let found = if global.is_empty() {
-                all.copied().collect()
-            } else {
-                global
-            };
+            let usable = self.watch.addresses().iter().filter(|a| !a.deprecated);
+            let mut found: Vec<HostAddress> = usable.copied().collect();
+            found.sort_by_key(|a| !a.global);
             return if found.is_empty() {
                 Err(DriverError::NoAddress)
             } else {
@@ -571,24 +590,18 @@ impl Driver {
         let Some(found) = self.watch.find(source).copied() else {
             return;
         };
-        let local = self.local(&found);
-        let mut all: Vec<LocalAddress> = vec![local];
-        if found.global {
-            let others: Vec<HostAddress> = self
-                .watch
-                .addresses()
-                .iter()
-                .filter(|a| a.global && !a.deprecated && a.address != source)
-                .copied()
-                .collect();
-            all.extend(others.iter().map(|a| self.local(a)));
-        }
-        let before: Vec<HostAddress> = self.watch.addresses().to_vec();
-        for address in before {
+        let usable = self.watch.addresses().iter();
+        let mut all: Vec<HostAddress> = usable
+            .filter(|a| a.address == source || !a.deprecated)
+            .copied()
+            .collect();
+        all.sort_by_key(|a| (a.address != found.address, !a.global));
+        for address in &all {
             self.endpoint.remove_local_address(address.address);
         }
-        for address in all {
-            self.endpoint.add_local_address(address);
+        for address in &all {
+            let local = self.local(address);
+            self.endpoint.add_local_address(local);
         }
     }
 

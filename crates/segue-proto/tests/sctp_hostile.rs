@@ -63,9 +63,13 @@ fn handshake_of_a_stranger(net: &mut Net, claimed: Ipv6Addr) -> u32 {
 
 #[test]
 fn an_address_that_a_stranger_claims_still_serves_its_owner() {
-    let mut net = Net::established(Config::default(), [1, 1]);
-    let (owner, tag_of_owner) = (net.ids[B], net.tag_of(B));
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
     let tag = handshake_of_a_stranger(&mut net, address(A, 1));
+    net.drain();
+    net.ids[B] = None;
+    net.connect();
+    net.run_for(ms(100));
+    let (owner, tag_of_owner) = (net.ids[B], net.tag_of(B));
     assert_ne!(tag, tag_of_owner);
     net.drain();
     // the stranger's association is now the one last heard of

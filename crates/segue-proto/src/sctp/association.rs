@@ -1,18 +1,22 @@
 //! One association: its state, its user's interface, and its timers.
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
-//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `asconf_request`, `asconf_answer`, `shutdown`.
+//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
+//! `deactivation`, `shutdown`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
+use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
+use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
 use super::sources::Sources;
 use super::{
-    AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError, SendOptions,
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
+    SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -41,23 +45,6 @@ pub(super) enum State {
     ShutdownReceived,
     ShutdownAckSent,
     Closed,
-}
-
-/// Whether an address of ours may be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LocalState {
-    InUse,
-    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
-    Adding,
-    /// Deletion asked for: no longer a source.
-    Deleting,
-}
-
-/// An address of ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Local {
-    pub address: LocalAddress,
-    pub state: LocalState,
 }
 
 /// A packet of control chunks waiting to be sent.
@@ -133,6 +120,10 @@ pub struct Association {
     pub(super) arrived_at: Ipv6Addr,
 
     // handshake
+    /// Given out in cookies; zeros until there was need of them (section 5.2.2).
+    pub(super) tie_tags: TieTags,
+    /// When the INIT or COOKIE ECHO last went out.
+    pub(super) handshake_sent: Option<Instant>,
     pub(super) cookie: Bytes,
     pub(super) init_errors: Vec<ErrorCause>,
     pub(super) cookie_preservative: Option<u32>,
@@ -244,7 +235,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        self.request_add(now, address)
+        self.change_addresses(now, &[AddressChange::Add(address)])
     }
 
     /// Asks the peer to delete an address of ours. It is no source from now on.
@@ -252,7 +243,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_delete(now, address)
+        self.change_addresses(now, &[AddressChange::Delete(address)])
     }
 
     /// Asks the peer to make an address of ours its primary path.
@@ -260,7 +251,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_primary(now, address)
+        self.change_addresses(now, &[AddressChange::SetPrimary(address)])
     }
 
     /// Whether an ASCONF waits for its answer, or requests wait for their turn.
@@ -275,18 +266,18 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = now;
         let local = self
             .local
             .iter()
             .find(|l| l.address.address == address)
             .ok_or(AddressError::BadAddress)?;
-        if local.state == LocalState::Deleting {
+        if !local.present || matches!(local.state, LocalState::Deleting | LocalState::Spare) {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
         self.sources.pin();
         self.update_source();
+        self.asconf_route_changed(now);
         Ok(())
     }
 
@@ -299,11 +290,12 @@ impl Association {
     /// Makes `destination` the primary path.
     ///
     /// # Errors
-    /// [`AddressError::BadAddress`] if the peer has no such address.
+    /// [`AddressError::BadAddress`] if the peer has no such address, or has deactivated it.
     pub fn set_primary_path(&mut self, now: Instant, destination: Ipv6Addr) -> Result<(), AddressError> {
         let _ = now;
         let index = self
             .destination_index(destination)
+            .filter(|&index| !self.destinations[index].deactivated)
             .ok_or(AddressError::BadAddress)?;
         self.make_primary(index);
         Ok(())
@@ -341,9 +333,12 @@ impl Association {
         self.counters
     }
 
-    /// Addresses of ours.
+    /// Addresses of ours that are part of the association, or on their way in or out.
     pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        self.local.iter().map(|l| l.address)
+        self.local
+            .iter()
+            .filter(|l| l.state != LocalState::Spare)
+            .map(|l| l.address)
     }
 
     /// Port of the peer.
@@ -424,10 +419,7 @@ impl Association {
             local: setup
                 .local
                 .iter()
-                .map(|&address| Local {
-                    address,
-                    state: LocalState::InUse,
-                })
+                .map(|&address| Local::new(address, LocalState::InUse))
                 .collect(),
             route: setup.route,
             source: setup.route,
@@ -458,6 +450,8 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            tie_tags: (0, 0),
+            handshake_sent: None,
             cookie: Bytes::new(),
             init_errors: Vec::new(),
             cookie_preservative: None,
@@ -516,7 +510,7 @@ impl Association {
         for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
             earliest = earliest.min(timer);
         }
-        for destination in self.destinations.iter().filter(|d| d.in_use) {
+        for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }
@@ -566,6 +560,12 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if self.is_stranded() {
+            // ASCONF names its source: the only thing that may leave from an address that the peer does not know
+            let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            let control = self.control.remove(asconf)?;
+            return Some(self.control_transmit(control));
+        }
         if let Some(control) = self.control.pop_front() {
             return Some(self.control_transmit(control));
         }

@@ -114,6 +114,8 @@ pub struct Config {
     pub sack_frequency: u32,
     /// Use of the I bit.
     pub sack_immediately: SackImmediately,
+    /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
+    pub max_associations: usize,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -128,6 +130,13 @@ pub struct Config {
     pub sack_route: SackRoute,
     /// Path of retransmissions.
     pub retransmit_to: RetransmitTo,
+    /// When every address of ours is gone, take the next one that an interface has instead, by an ASCONF that adds it,
+    /// makes it primary and deletes the others (RFC 5061 section 5.3.2). Off where something else decides, as SIGMA
+    /// does.
+    pub auto_asconf: bool,
+    /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
+    /// `Association::deactivate_address`).
+    pub address_deactivation: bool,
 }
 
 impl Config {
@@ -154,6 +163,7 @@ impl Config {
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
             sack_immediately: SackImmediately::default(),
+            max_associations: 65_536,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,
@@ -161,6 +171,8 @@ impl Config {
             cwnd_credit: CwndCredit::default(),
             sack_route: SackRoute::default(),
             retransmit_to: RetransmitTo::default(),
+            auto_asconf: true,
+            address_deactivation: false,
         }
     }
 }

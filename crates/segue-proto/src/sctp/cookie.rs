@@ -29,6 +29,8 @@ pub(super) struct Cookie {
     pub inbound_streams: u16,
     pub local_port: u16,
     pub peer_port: u16,
+    /// Of the association that exists already, if one does (section 5.2.2).
+    pub tie_tags: TieTags,
     /// The parameters of the peer's INIT that negotiate extensions (`PeerExtensions::concerns`).
     pub peer_parameters: Vec<Parameter>,
     /// The address of ours that the INIT came to.
@@ -36,6 +38,11 @@ pub(super) struct Cookie {
     /// Peer addresses; the first is the one that the INIT came from and the INIT ACK went to.
     pub peer_addresses: Vec<Ipv6Addr>,
 }
+
+/// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag), both
+/// zero if there was none. They are random numbers and not the tags themselves, which a cookie must not reveal (section
+/// 2.3, "Tie-Tags").
+pub(super) type TieTags = (u32, u32);
 
 /// Why a cookie was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +65,8 @@ impl Cookie {
             self.local_initial_tsn.0,
             self.peer_initial_tsn.0,
             self.peer_rwnd,
+            self.tie_tags.0,
+            self.tie_tags.1,
         ] {
             out.extend(word.to_be_bytes());
         }
@@ -110,6 +119,7 @@ impl Cookie {
         let local_initial_tsn = Tsn(u32::from_be_bytes(take(b)?));
         let peer_initial_tsn = Tsn(u32::from_be_bytes(take(b)?));
         let peer_rwnd = u32::from_be_bytes(take(b)?);
+        let tie_tags = (u32::from_be_bytes(take(b)?), u32::from_be_bytes(take(b)?));
         let outbound_streams = u16::from_be_bytes(take(b)?);
         let inbound_streams = u16::from_be_bytes(take(b)?);
         let local_port = u16::from_be_bytes(take(b)?);
@@ -128,6 +138,7 @@ impl Cookie {
             local_initial_tsn,
             peer_initial_tsn,
             peer_rwnd,
+            tie_tags,
             outbound_streams,
             inbound_streams,
             local_port,
@@ -163,6 +174,7 @@ mod tests {
             local_initial_tsn: Tsn(3),
             peer_initial_tsn: Tsn(4),
             peer_rwnd: 5,
+            tie_tags: (10, 11),
             outbound_streams: 6,
             inbound_streams: 7,
             local_port: 8,

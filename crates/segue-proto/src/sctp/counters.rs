@@ -8,6 +8,10 @@ pub struct EndpointCounters {
     pub out_of_the_blue: u64,
     /// INITs answered with a cookie; nothing was kept of them.
     pub inits_answered: u64,
+    /// Peers that restarted (section 5.2.4, action A).
+    pub restarts: u64,
+    /// Addresses that an INIT named and that cannot be its sender's (section 5.1.2).
+    pub addresses_ignored: u64,
     /// Packets refused, by reason.
     pub refused: EndpointRefused,
 }
@@ -35,6 +39,12 @@ pub struct EndpointRefused {
     pub unexpected_cookies: u64,
     /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
     pub foreign_address: u64,
+    /// INITs that would have added addresses to an association that exists (section 5.2.2).
+    pub new_addresses: u64,
+    /// INITs and COOKIE ECHOs beyond `Config::max_associations`.
+    pub too_many_associations: u64,
+    /// Associations not begun for want of a local address.
+    pub no_local_address: u64,
 }
 
 impl EndpointRefused {
@@ -51,6 +61,9 @@ impl EndpointRefused {
             + self.mismatched_cookies
             + self.unexpected_cookies
             + self.foreign_address
+            + self.new_addresses
+            + self.too_many_associations
+            + self.no_local_address
     }
 }
 
@@ -69,10 +82,20 @@ pub struct Counters {
     pub data_chunks_received: u64,
     /// DATA chunks received more than once.
     pub duplicate_data_chunks: u64,
+    /// ASCONFs sent, retransmissions included.
+    pub asconfs_sent: u64,
+    /// ASCONF-ACKs sent.
+    pub asconf_acks_sent: u64,
+    /// Times that the peer deactivated an address of its own.
+    pub deactivations: u64,
+    /// Times that the peer activated one again.
+    pub activations: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
+    /// Addresses that the INIT ACK named and that cannot be the peer's (section 5.1.2).
+    pub addresses_ignored: u64,
     /// Packets and chunks not acted on, by reason.
     pub refused: Refused,
 }

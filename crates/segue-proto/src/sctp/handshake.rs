@@ -1,15 +1,17 @@
 //! The four-way handshake, from either side (RFC 9260 section 5).
 
+use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
 use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
+use super::path::MAX_DESTINATIONS;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
 use crate::contract::LocalAddress;
 use crate::random::SecretRng;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -40,7 +42,8 @@ impl PeerParameters {
             match parameter {
                 Parameter::Ipv6Address(address) => {
                     let usable = !address.is_multicast() && !address.is_unspecified();
-                    if usable && !out.addresses.contains(address) {
+                    let room = out.addresses.len() < MAX_DESTINATIONS;
+                    if room && usable && !out.addresses.contains(address) {
                         out.addresses.push(*address);
                     }
                 }
@@ -211,7 +214,7 @@ impl Association {
     }
 
     fn send_init(&mut self, now: Instant) {
-        let local: SmallVec<[LocalAddress; 2]> = self.local.iter().map(|l| l.address).collect();
+        let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
         let mut parameters = own_parameters(&self.config, &local);
         if let Some(increment) = self.cookie_preservative {
             parameters.push(Parameter::CookiePreservative(increment));
@@ -225,6 +228,15 @@ impl Association {
             parameters,
         };
         self.send_handshake(now, 0, SmallVec::from_buf([Chunk::Init(Box::new(init))]));
+    }
+
+    /// INIT or COOKIE ECHO again, of a handshake that had stood still.
+    pub(super) fn resend_handshake(&mut self, now: Instant) {
+        match self.state {
+            State::CookieWait => self.send_init(now),
+            State::CookieEchoed => self.send_cookie_echo(now),
+            _ => {}
+        }
     }
 
     fn send_cookie_echo(&mut self, now: Instant) {
@@ -247,6 +259,7 @@ impl Association {
             verification_tag,
             chunks,
         });
+        self.handshake_sent = Some(now);
         self.t1 = Some(now + rto);
     }
 
@@ -275,7 +288,12 @@ impl Association {
             self.counters.refused.unexpected += 1; // section 5.2.3
             return;
         }
-        let peer = PeerParameters::read(&init_ack.parameters);
+        let mut peer = PeerParameters::read(&init_ack.parameters);
+        let named = peer.addresses.len();
+        let own = |address| self.local.iter().any(|l| l.address.address == address);
+        peer.addresses
+            .retain(|&address| may_be_of_peer(address, from, own));
+        self.counters.addresses_ignored += (named - peer.addresses.len()) as u64;
         let cause = if !is_acceptable(init_ack) {
             Some(ErrorCause::InvalidMandatoryParameter)
         } else if let Some(name) = peer.host_name {
@@ -342,8 +360,12 @@ impl Association {
             self.close(Event::Lost);
             return;
         }
-        // a little more than what was missing: a round trip passes before the cookie is back
-        self.cookie_preservative = Some((staleness_us / 1000).saturating_add(1).saturating_mul(2));
+        // the round trip of COOKIE ECHO and ERROR, and of what was missing no more than a second: a long life is an
+        // invitation to replay the cookie
+        let round_trip = self.handshake_sent.map_or(Duration::ZERO, |at| now.since(at));
+        let missing = Duration::from_micros(u64::from(staleness_us)) + Duration::from_millis(1);
+        let increment = round_trip + missing.min(Duration::from_secs(1));
+        self.cookie_preservative = Some(u32::try_from(increment.as_nanos() / 1_000_000).unwrap_or(u32::MAX));
         self.state = State::CookieWait;
         self.send_init(now);
     }

@@ -62,12 +62,14 @@
 //! ```
 
 mod ack;
+mod address_rules;
 mod asconf_answer;
 mod asconf_request;
 mod association;
 pub mod config;
 mod cookie;
 mod counters;
+mod deactivation;
 mod destinations;
 pub mod encapsulation;
 mod endpoint;
@@ -77,12 +79,14 @@ mod handshake;
 mod heartbeat;
 mod inbound;
 mod invariants;
+mod local_addresses;
 mod options;
 mod outbound;
 mod path;
 mod potentially_failed;
 mod reassembly;
 mod receive;
+mod restart;
 mod retransmission;
 mod shutdown;
 mod sources;
@@ -94,7 +98,7 @@ pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
-    SendError,
+    AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
+    PathState, Restarted, SendError,
 };
 pub use options::SendOptions;

@@ -5,7 +5,7 @@
 //! mobile host that moves between links wants the opposite: everything from one address, whatever the destination.
 //! The first is [`Association::set_source`], the second [`Association::set_route`], which wins.
 
-use super::association::{Association, LocalState};
+use super::association::Association;
 use crate::contract::LocalAddress;
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
@@ -63,7 +63,7 @@ impl Association {
             .and_then(|wanted| {
                 self.local
                     .iter()
-                    .find(|l| l.address.address == wanted && l.state == LocalState::InUse)
+                    .find(|l| l.address.address == wanted && l.is_source())
             })
             .map_or(self.source, |l| l.address)
     }

@@ -385,6 +385,8 @@ impl Exchange {
                 (Action::Primary(address), _) => association.request_set_primary(now, address),
                 (Action::Route(address), _) => association.set_route(now, address),
                 (Action::Peer(address), _) => association.set_primary_path(now, address),
+                (Action::Deactivate(address), _) => association.deactivate_address(now, address),
+                (Action::Activate(address), _) => association.activate_address(now, address),
                 (Action::Shutdown, _) => {
                     association.shutdown(now);
                     Ok(())
@@ -495,5 +497,7 @@ fn request(request: AddressRequest) -> (&'static str, Ipv6Addr) {
         AddressRequest::Add(address) => ("add", address),
         AddressRequest::Delete(address) => ("delete", address),
         AddressRequest::SetPrimary(address) => ("set primary", address),
+        AddressRequest::Deactivate(address) => ("deactivate", address),
+        AddressRequest::Activate(address) => ("activate", address),
     }
 }

@@ -123,7 +123,7 @@ pub(crate) struct SentOptions {
 /// What all commands share.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
-    /// Address of this host to use, the first as the route; may be given again. All global ones if left out
+    /// Address of this host to use, the first as the route; may be given again. All if left out
     #[arg(long = "address", value_name = "ADDR")]
     pub addresses: Vec<Ipv6Addr>,
     /// IPv6 protocol 132 instead of UDP; needs root
@@ -137,7 +137,7 @@ pub(crate) struct Common {
     pub remote_udp_port: u16,
     /// Change addresses at given times after the association is up, as in
     /// "2s add 2001:db8::2; 2.1s route 2001:db8::2; 2.1s primary 2001:db8::2; 3s delete 2001:db8::1". `primary` asks the
-    /// peer to send there, `peer ADDR` sends to another address of the peer, `shutdown` and `abort` end the association
+    /// peer to send there, `peer ADDR` sends to another address of the peer, `deactivate` and `activate` need --deactivation, `shutdown` and `abort` end the association
     #[arg(long)]
     pub script: Option<Script>,
     /// Print one JSON object per line
@@ -176,6 +176,9 @@ pub(crate) struct Common {
     /// Packets per SACK
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sack_frequency: Option<u32>,
+    /// Offer to deactivate addresses; without it, or with a peer that cannot, `deactivate` deletes
+    #[arg(long)]
+    pub deactivation: bool,
     /// Outbound streams; data is spread over them in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub streams: u16,

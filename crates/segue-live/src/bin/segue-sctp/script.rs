@@ -17,6 +17,10 @@ pub(crate) enum Action {
     Route(Ipv6Addr),
     /// Send to this address of the peer.
     Peer(Ipv6Addr),
+    /// ASCONF: the peer is to send nothing there for now.
+    Deactivate(Ipv6Addr),
+    /// ASCONF: the peer may send there again.
+    Activate(Ipv6Addr),
     /// SHUTDOWN.
     Shutdown,
     /// ABORT.
@@ -84,6 +88,8 @@ fn step(text: &str) -> Result<Step, String> {
         "primary" => Action::Primary(address()?),
         "route" => Action::Route(address()?),
         "peer" => Action::Peer(address()?),
+        "deactivate" => Action::Deactivate(address()?),
+        "activate" => Action::Activate(address()?),
         end if words.len() > split + 1 => return Err(format!("step `{text}`: `{end}` takes no address")),
         "shutdown" => Action::Shutdown,
         _ => Action::Abort,
@@ -91,8 +97,18 @@ fn step(text: &str) -> Result<Step, String> {
     Ok(Step { at, action })
 }
 
-const fn action_names() -> [&'static str; 7] {
-    ["add", "delete", "primary", "route", "peer", "shutdown", "abort"]
+const fn action_names() -> [&'static str; 9] {
+    [
+        "add",
+        "delete",
+        "primary",
+        "route",
+        "peer",
+        "deactivate",
+        "activate",
+        "shutdown",
+        "abort",
+    ]
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driv
         receive_buffer: common.receive_buffer.bytes() as u32,
         send_buffer: common.send_buffer.bytes() as u32,
         outbound_streams: common.streams,
+        address_deactivation: common.deactivation,
         ..Config::default()
     };
     sctp.rto_initial = common.rto_initial.unwrap_or(sctp.rto_initial);
