@@ -14,6 +14,7 @@ use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
+use super::sources::Sources;
 use super::{
     AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
     SendOptions,
@@ -50,7 +51,7 @@ pub(super) enum State {
 /// A packet of control chunks waiting to be sent.
 #[derive(Debug)]
 pub(super) struct ControlPacket {
-    /// Source; the route's address if none.
+    /// Source; where the destination is sent to from if none.
     pub source: Option<LocalAddress>,
     pub destination: Ipv6Addr,
     pub verification_tag: u32,
@@ -76,6 +77,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// Sources that differ from it by destination.
+    pub(super) sources: Sources,
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
@@ -275,6 +278,7 @@ impl Association {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
+        self.sources.pin();
         self.update_source();
         self.asconf_route_changed(now);
         Ok(())
@@ -314,7 +318,7 @@ impl Association {
             PathSnapshot {
                 source: p.source.address,
                 destination: d.address,
-                primary: index == self.primary && p.source == self.source,
+                primary: index == self.primary && p.source == self.source_towards(d.address),
                 state: d.state,
                 cwnd: p.window.cwnd(),
                 ssthresh: p.window.ssthresh(),
@@ -420,6 +424,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            sources: Sources::default(),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
@@ -587,7 +592,9 @@ impl Association {
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
-        let source = control.source.unwrap_or(self.source);
+        let source = control
+            .source
+            .unwrap_or_else(|| self.source_towards(control.destination));
         self.transmit(
             source,
             control.destination,

@@ -91,6 +91,7 @@ mod receive;
 mod restart;
 mod retransmission;
 mod shutdown;
+mod sources;
 mod transmit;
 
 pub use association::Association;

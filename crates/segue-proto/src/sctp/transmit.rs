@@ -237,7 +237,7 @@ impl Association {
         {
             return local.address;
         }
-        self.source
+        self.source_towards(self.reply_to)
     }
 
     /// The SACK owed; with it nothing is owed any more.
