@@ -149,12 +149,12 @@ impl Server {
         self.config.port
     }
 
-    /// Takes a message.
-    pub fn handle_message(&mut self, now: Instant, transport: Transport, datagram: &Datagram) {
+    /// Takes a message. Whether there will be an answer to it; answers come in the order of their requests.
+    pub fn handle_message(&mut self, now: Instant, transport: Transport, datagram: &Datagram) -> bool {
         let unix = self.config.unix_at_zero + now.as_nanos() / 1_000_000_000;
         let Some(data) = self.answer(unix, transport, &datagram.data) else {
             self.counters.dropped += 1;
-            return;
+            return false;
         };
         let datagram = Datagram {
             data: data.into(),
@@ -162,6 +162,7 @@ impl Server {
         };
         self.answers
             .push_back((self.written, Answer { transport, datagram }));
+        true
     }
 
     /// All changes up to `number` are durable.
