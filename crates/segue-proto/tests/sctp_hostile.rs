@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use core::net::Ipv6Addr;
-use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile};
+use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile, SendOptions};
 use segue_proto::{Duration, InterfaceId};
 use segue_wire::AsconfSerial;
 use segue_wire::sctp::{
@@ -63,9 +63,13 @@ fn handshake_of_a_stranger(net: &mut Net, claimed: Ipv6Addr) -> u32 {
 
 #[test]
 fn an_address_that_a_stranger_claims_still_serves_its_owner() {
-    let mut net = Net::established(Config::default(), [1, 1]);
-    let (owner, tag_of_owner) = (net.ids[B], net.tag_of(B));
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
     let tag = handshake_of_a_stranger(&mut net, address(A, 1));
+    net.drain();
+    net.ids[B] = None;
+    net.connect();
+    net.run_for(ms(100));
+    let (owner, tag_of_owner) = (net.ids[B], net.tag_of(B));
     assert_ne!(tag, tag_of_owner);
     net.drain();
     // the stranger's association is now the one last heard of
@@ -238,8 +242,18 @@ fn data_on_a_stream_that_the_peer_turns_out_not_to_take_ends_the_attempt() {
     for unordered in [false, true] {
         let mut net = Net::new([Config::default(), few.clone()], [1, 1], ms(10), 1);
         net.connect();
-        net.command(A, |a, now| a.send(now, 2, 0, unordered, synthetic(0, 10)))
-            .expect("send");
+        net.command(A, |a, now| {
+            a.send(
+                now,
+                2,
+                synthetic(0, 10),
+                SendOptions {
+                    unordered,
+                    ..SendOptions::default()
+                },
+            )
+        })
+        .expect("send");
         net.run_for(ms(500));
         let aborted = net.events[A]
             .iter()

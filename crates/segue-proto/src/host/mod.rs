@@ -198,7 +198,7 @@ impl Host {
             return;
         }
         match &packet.payload {
-            Payload::Sctp(_) => {
+            Payload::Sctp(_) | Payload::SctpOverUdp { .. } => {
                 if !self.has_address(packet.ip.destination) {
                     self.counters.not_for_us += 1;
                     return;

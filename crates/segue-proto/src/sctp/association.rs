@@ -1,15 +1,22 @@
 //! One association: its state, its user's interface, and its timers.
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
-//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `asconf_request`, `asconf_answer`, `shutdown`.
+//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
+//! `deactivation`, `shutdown`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
+use super::cookie::TieTags;
+use super::extensions::PeerExtensions;
 use super::inbound::Received;
+use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
-use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
+use super::{
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
+    SendOptions,
+};
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -37,23 +44,6 @@ pub(super) enum State {
     ShutdownReceived,
     ShutdownAckSent,
     Closed,
-}
-
-/// Whether an address of ours may be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LocalState {
-    InUse,
-    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
-    Adding,
-    /// Deletion asked for: no longer a source.
-    Deleting,
-}
-
-/// An address of ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Local {
-    pub address: LocalAddress,
-    pub state: LocalState,
 }
 
 /// A packet of control chunks waiting to be sent.
@@ -85,6 +75,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// UDP port that the peer's last packet came from: new destinations start with it.
+    pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
     pub(super) primary: usize,
     /// Destination that new data goes to: the primary while it is usable.
@@ -125,6 +117,10 @@ pub struct Association {
     pub(super) arrived_at: Ipv6Addr,
 
     // handshake
+    /// Given out in cookies; zeros until there was need of them (section 5.2.2).
+    pub(super) tie_tags: TieTags,
+    /// When the INIT or COOKIE ECHO last went out.
+    pub(super) handshake_sent: Option<Instant>,
     pub(super) cookie: Bytes,
     pub(super) init_errors: Vec<ErrorCause>,
     pub(super) cookie_preservative: Option<u32>,
@@ -135,7 +131,7 @@ pub struct Association {
     pub(super) handshake_destination: usize,
 
     // dynamic addresses
-    pub(super) peer_supports_asconf: bool,
+    pub(super) peer_extensions: PeerExtensions,
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
 
@@ -179,9 +175,8 @@ impl Association {
         &mut self,
         now: Instant,
         stream_id: u16,
-        payload_protocol_id: u32,
-        unordered: bool,
         data: Data,
+        mut options: SendOptions,
     ) -> Result<(), SendError> {
         let _ = now;
         match self.state {
@@ -204,8 +199,8 @@ impl Association {
         if !self.outbound.has_unsent() {
             self.open_burst();
         }
-        self.outbound
-            .push(stream_id, payload_protocol_id, unordered, data);
+        options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
+        self.outbound.push(stream_id, data, options);
         Ok(())
     }
 
@@ -237,7 +232,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        self.request_add(now, address)
+        self.change_addresses(now, &[AddressChange::Add(address)])
     }
 
     /// Asks the peer to delete an address of ours. It is no source from now on.
@@ -245,7 +240,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_delete(now, address)
+        self.change_addresses(now, &[AddressChange::Delete(address)])
     }
 
     /// Asks the peer to make an address of ours its primary path.
@@ -253,7 +248,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_primary(now, address)
+        self.change_addresses(now, &[AddressChange::SetPrimary(address)])
     }
 
     /// Whether an ASCONF waits for its answer, or requests wait for their turn.
@@ -268,17 +263,17 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = now;
         let local = self
             .local
             .iter()
             .find(|l| l.address.address == address)
             .ok_or(AddressError::BadAddress)?;
-        if local.state == LocalState::Deleting {
+        if !local.present || matches!(local.state, LocalState::Deleting | LocalState::Spare) {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
         self.update_source();
+        self.asconf_route_changed(now);
         Ok(())
     }
 
@@ -291,11 +286,12 @@ impl Association {
     /// Makes `destination` the primary path.
     ///
     /// # Errors
-    /// [`AddressError::BadAddress`] if the peer has no such address.
+    /// [`AddressError::BadAddress`] if the peer has no such address, or has deactivated it.
     pub fn set_primary_path(&mut self, now: Instant, destination: Ipv6Addr) -> Result<(), AddressError> {
         let _ = now;
         let index = self
             .destination_index(destination)
+            .filter(|&index| !self.destinations[index].deactivated)
             .ok_or(AddressError::BadAddress)?;
         self.make_primary(index);
         Ok(())
@@ -333,9 +329,12 @@ impl Association {
         self.counters
     }
 
-    /// Addresses of ours.
+    /// Addresses of ours that are part of the association, or on their way in or out.
     pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        self.local.iter().map(|l| l.address)
+        self.local
+            .iter()
+            .filter(|l| l.state != LocalState::Spare)
+            .map(|l| l.address)
     }
 
     /// Port of the peer.
@@ -416,13 +415,11 @@ impl Association {
             local: setup
                 .local
                 .iter()
-                .map(|&address| Local {
-                    address,
-                    state: LocalState::InUse,
-                })
+                .map(|&address| Local::new(address, LocalState::InUse))
                 .collect(),
             route: setup.route,
             source: setup.route,
+            peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
             current: 0,
@@ -448,13 +445,15 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            tie_tags: (0, 0),
+            handshake_sent: None,
             cookie: Bytes::new(),
             init_errors: Vec::new(),
             cookie_preservative: None,
             handshake_retransmissions: 0,
             stale_cookies: 0,
             handshake_destination: 0,
-            peer_supports_asconf: false,
+            peer_extensions: PeerExtensions::default(),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -506,7 +505,7 @@ impl Association {
         for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
             earliest = earliest.min(timer);
         }
-        for destination in self.destinations.iter().filter(|d| d.in_use) {
+        for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }
@@ -556,6 +555,12 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if self.is_stranded() {
+            // ASCONF names its source: the only thing that may leave from an address that the peer does not know
+            let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            let control = self.control.remove(asconf)?;
+            return Some(self.control_transmit(control));
+        }
         if let Some(control) = self.control.pop_front() {
             return Some(self.control_transmit(control));
         }

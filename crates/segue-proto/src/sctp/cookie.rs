@@ -6,6 +6,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use hmac::{Hmac, Mac};
 use segue_wire::Tsn;
+use segue_wire::sctp::Parameter;
 use sha2::Sha256;
 
 const MAC_LEN: usize = 32;
@@ -28,12 +29,20 @@ pub(super) struct Cookie {
     pub inbound_streams: u16,
     pub local_port: u16,
     pub peer_port: u16,
-    pub peer_supports_asconf: bool,
+    /// Of the association that exists already, if one does (section 5.2.2).
+    pub tie_tags: TieTags,
+    /// The parameters of the peer's INIT that negotiate extensions (`PeerExtensions::concerns`).
+    pub peer_parameters: Vec<Parameter>,
     /// The address of ours that the INIT came to.
     pub local_address: Ipv6Addr,
     /// Peer addresses; the first is the one that the INIT came from and the INIT ACK went to.
     pub peer_addresses: Vec<Ipv6Addr>,
 }
+
+/// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag), both
+/// zero if there was none. They are random numbers and not the tags themselves, which a cookie must not reveal (section
+/// 2.3, "Tie-Tags").
+pub(super) type TieTags = (u32, u32);
 
 /// Why a cookie was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,6 +65,8 @@ impl Cookie {
             self.local_initial_tsn.0,
             self.peer_initial_tsn.0,
             self.peer_rwnd,
+            self.tie_tags.0,
+            self.tie_tags.1,
         ] {
             out.extend(word.to_be_bytes());
         }
@@ -67,12 +78,12 @@ impl Cookie {
         ] {
             out.extend(half.to_be_bytes());
         }
-        out.push(u8::from(self.peer_supports_asconf));
         out.extend(self.local_address.octets());
         out.push(self.peer_addresses.len() as u8);
         for address in &self.peer_addresses {
             out.extend(address.octets());
         }
+        Parameter::emit_list(&self.peer_parameters, &mut out);
         let mac = sign(key, &out);
         out.extend(mac);
         out.into()
@@ -108,16 +119,17 @@ impl Cookie {
         let local_initial_tsn = Tsn(u32::from_be_bytes(take(b)?));
         let peer_initial_tsn = Tsn(u32::from_be_bytes(take(b)?));
         let peer_rwnd = u32::from_be_bytes(take(b)?);
+        let tie_tags = (u32::from_be_bytes(take(b)?), u32::from_be_bytes(take(b)?));
         let outbound_streams = u16::from_be_bytes(take(b)?);
         let inbound_streams = u16::from_be_bytes(take(b)?);
         let local_port = u16::from_be_bytes(take(b)?);
         let peer_port = u16::from_be_bytes(take(b)?);
-        let peer_supports_asconf = take::<1>(b)?[0] == 1;
         let local_address = Ipv6Addr::from(take::<16>(b)?);
         let count = take::<1>(b)?[0];
         let peer_addresses = (0..count)
             .map(|_| take::<16>(b).map(Ipv6Addr::from))
             .collect::<Option<_>>()?;
+        let peer_parameters = Parameter::parse_list(&Bytes::copy_from_slice(b)).ok()?;
         Some(Self {
             created,
             life,
@@ -126,11 +138,12 @@ impl Cookie {
             local_initial_tsn,
             peer_initial_tsn,
             peer_rwnd,
+            tie_tags,
             outbound_streams,
             inbound_streams,
             local_port,
             peer_port,
-            peer_supports_asconf,
+            peer_parameters,
             local_address,
             peer_addresses,
         })
@@ -161,11 +174,14 @@ mod tests {
             local_initial_tsn: Tsn(3),
             peer_initial_tsn: Tsn(4),
             peer_rwnd: 5,
+            tie_tags: (10, 11),
             outbound_streams: 6,
             inbound_streams: 7,
             local_port: 8,
             peer_port: 9,
-            peer_supports_asconf: true,
+            peer_parameters: vec![Parameter::SupportedExtensions(Bytes::from_static(&[
+                0x80, 0xc1, 1,
+            ]))],
             local_address: Ipv6Addr::LOCALHOST,
             peer_addresses: vec![Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED],
         }

@@ -1,5 +1,6 @@
 //! What an association tells its user, and what it shows of itself.
 
+use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::ErrorCause;
@@ -27,6 +28,14 @@ pub enum Event {
     PeerAddressConfirmed(Ipv6Addr),
     /// The peer deleted one of its addresses.
     PeerAddressDeleted(Ipv6Addr),
+    /// The peer wants nothing at this address until it activates it again.
+    PeerAddressDeactivated(Ipv6Addr),
+    /// The peer wants data at this address again.
+    PeerAddressActivated(Ipv6Addr),
+    /// No address of ours may be the source of a packet: the association stands still.
+    Stranded,
+    /// There is an address again: the association goes on.
+    Resumed,
     /// The primary path changed, by the peer's Set Primary Address or by command.
     PrimaryChanged(Ipv6Addr),
     /// A path changed its state (NETWORK STATUS CHANGE).
@@ -43,6 +52,9 @@ pub enum Event {
         /// Every request with its outcome.
         results: SmallVec<[AsconfResult; 1]>,
     },
+    /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
+    /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
+    Restarted(Box<Restarted>),
     /// The association was shut down gracefully (SHUTDOWN COMPLETE).
     Closed,
     /// COMMUNICATION LOST: the peer is unreachable.
@@ -54,12 +66,25 @@ pub enum Event {
     },
 }
 
+/// What became of the user's data when the peer restarted (SEND FAILURE, RFC 9260 section 11.2.2).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Restarted {
+    /// Messages given to `send` of which nothing was sent.
+    pub unsent: Vec<Message>,
+    /// Messages sent in part or in whole and not acknowledged in whole: of each what is not known to have arrived in
+    /// order.
+    pub unacknowledged: Vec<Message>,
+    /// Messages that arrived in whole before the restart and were not taken by `recv`.
+    pub unread: Vec<Message>,
+}
+
 /// A request of an ASCONF of ours with its outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsconfResult {
     /// What was asked.
     pub request: AddressRequest,
-    /// `Ok`, or the causes for which the peer refused.
+    /// `Ok`, or the causes for which the peer refused; none if it gave none, or was not asked because the address went
+    /// away before.
     pub outcome: Result<(), Vec<ErrorCause>>,
 }
 
@@ -72,15 +97,36 @@ pub enum AddressRequest {
     Delete(Ipv6Addr),
     /// Set Primary IP Address.
     SetPrimary(Ipv6Addr),
+    /// Deactivate Address, of the private extension.
+    Deactivate(Ipv6Addr),
+    /// Activate Address, of the private extension.
+    Activate(Ipv6Addr),
 }
 
-/// State of a destination (RFC 9260 section 5.4 and 8.2; potentially failed comes with RFC 7829).
+/// A change of addresses of ours, for [`Association::change_addresses`](super::Association::change_addresses).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressChange {
+    /// Add this one.
+    Add(LocalAddress),
+    /// Delete this one.
+    Delete(Ipv6Addr),
+    /// Make this one the peer's primary path.
+    SetPrimary(Ipv6Addr),
+    /// Have nothing sent to this one for now.
+    Deactivate(Ipv6Addr),
+    /// Have data sent to this one again.
+    Activate(Ipv6Addr),
+}
+
+/// State of a destination (RFC 9260 sections 5.4 and 8.2, RFC 7829 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
     /// Not yet confirmed by a heartbeat: no data may be sent there.
     Unconfirmed,
     /// Usable.
     Active,
+    /// Error count passed PFMR (RFC 7829), but not yet Path.Max.Retrans: used only where none is active.
+    PotentiallyFailed,
     /// Error count passed Path.Max.Retrans.
     Inactive,
 }
@@ -121,29 +167,6 @@ pub struct PathSnapshot {
     pub rto: Duration,
     /// Consecutive errors.
     pub error_count: u32,
-}
-
-/// Counters of an association since it began.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// DATA chunks sent, retransmissions included.
-    pub data_chunks_sent: u64,
-    /// DATA chunks retransmitted.
-    pub data_chunks_retransmitted: u64,
-    /// DATA chunks retransmitted by fast retransmit.
-    pub fast_retransmits: u64,
-    /// T3-rtx expiries.
-    pub t3_expiries: u64,
-    /// DATA chunks received that were new.
-    pub data_chunks_received: u64,
-    /// DATA chunks received more than once.
-    pub duplicate_data_chunks: u64,
-    /// SACKs sent.
-    pub sacks_sent: u64,
-    /// SACKs received.
-    pub sacks_received: u64,
-    /// Packets refused: wrong verification tag, bad chunk, out of the blue.
-    pub packets_refused: u64,
 }
 
 /// Why `send` took nothing.

@@ -1,22 +1,23 @@
 //! The four-way handshake, from either side (RFC 9260 section 5).
 
+use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
 use super::cookie::Cookie;
+use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
+use super::path::MAX_DESTINATIONS;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
 use crate::contract::LocalAddress;
 use crate::random::SecretRng;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter, UnrecognizedAction};
 use smallvec::SmallVec;
 
-const ASCONF: u8 = 0xc1;
-const ASCONF_ACK: u8 = 0x80;
 const STATE_COOKIE: u16 = 7;
 const IPV6_ADDRESS: u16 = 6;
 
@@ -25,7 +26,8 @@ const IPV6_ADDRESS: u16 = 6;
 pub(super) struct PeerParameters {
     pub addresses: Vec<Ipv6Addr>,
     pub cookie: Option<Bytes>,
-    pub supports_asconf: bool,
+    /// Those that negotiate extensions.
+    pub extensions: Vec<Parameter>,
     pub preservative_ms: u32,
     /// Parameters to be reported, whole (section 3.2.1).
     pub unrecognized: Vec<Bytes>,
@@ -36,20 +38,16 @@ pub(super) struct PeerParameters {
 impl PeerParameters {
     pub(super) fn read(parameters: &[Parameter]) -> Self {
         let mut out = Self::default();
-        let (mut asconf, mut asconf_ack) = (false, false);
         for parameter in parameters {
             match parameter {
                 Parameter::Ipv6Address(address) => {
                     let usable = !address.is_multicast() && !address.is_unspecified();
-                    if usable && !out.addresses.contains(address) {
+                    let room = out.addresses.len() < MAX_DESTINATIONS;
+                    if room && usable && !out.addresses.contains(address) {
                         out.addresses.push(*address);
                     }
                 }
                 Parameter::StateCookie(cookie) => out.cookie = Some(cookie.clone()),
-                Parameter::SupportedExtensions(types) => {
-                    asconf |= types.contains(&ASCONF);
-                    asconf_ack |= types.contains(&ASCONF_ACK);
-                }
                 Parameter::CookiePreservative(increment) => out.preservative_ms = *increment,
                 Parameter::HostNameAddress(_) => out.host_name = Some(whole(parameter)),
                 Parameter::Unknown { parameter_type, .. } => {
@@ -61,10 +59,10 @@ impl PeerParameters {
                         break;
                     }
                 }
+                _ if PeerExtensions::concerns(parameter) => out.extensions.push(parameter.clone()),
                 _ => {}
             }
         }
-        out.supports_asconf = asconf && asconf_ack;
         out
     }
 }
@@ -77,16 +75,14 @@ fn whole(parameter: &Parameter) -> Bytes {
 }
 
 /// Parameters that every INIT and INIT ACK of ours carries.
-fn own_parameters(local: &[LocalAddress]) -> Vec<Parameter> {
+fn own_parameters(config: &Config, local: &[LocalAddress]) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     // a single address is that of the packet
     if local.len() > 1 {
         parameters.extend(local.iter().map(|l| Parameter::Ipv6Address(l.address)));
     }
     parameters.push(Parameter::SupportedAddressTypes(vec![IPV6_ADDRESS]));
-    parameters.push(Parameter::SupportedExtensions(Bytes::from_static(&[
-        ASCONF, ASCONF_ACK,
-    ])));
+    parameters.extend(extensions::offered(config));
     parameters
 }
 
@@ -111,7 +107,7 @@ pub(super) fn init_ack(
     unrecognized: Vec<Bytes>,
 ) -> Init {
     let mut parameters = vec![Parameter::StateCookie(sealed)];
-    parameters.extend(own_parameters(local));
+    parameters.extend(own_parameters(config, local));
     let mut init_ack = Init {
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
@@ -172,7 +168,7 @@ impl Association {
         self.peer_tag = cookie.peer_tag;
         self.outbound_streams = cookie.outbound_streams;
         self.inbound_streams = cookie.inbound_streams;
-        self.peer_supports_asconf = cookie.peer_supports_asconf;
+        self.peer_extensions = PeerExtensions::read(&cookie.peer_parameters);
         self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
         for &address in &cookie.peer_addresses {
             self.add_destination(now, address, false);
@@ -218,8 +214,8 @@ impl Association {
     }
 
     fn send_init(&mut self, now: Instant) {
-        let local: SmallVec<[LocalAddress; 2]> = self.local.iter().map(|l| l.address).collect();
-        let mut parameters = own_parameters(&local);
+        let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
+        let mut parameters = own_parameters(&self.config, &local);
         if let Some(increment) = self.cookie_preservative {
             parameters.push(Parameter::CookiePreservative(increment));
         }
@@ -232,6 +228,15 @@ impl Association {
             parameters,
         };
         self.send_handshake(now, 0, SmallVec::from_buf([Chunk::Init(Box::new(init))]));
+    }
+
+    /// INIT or COOKIE ECHO again, of a handshake that had stood still.
+    pub(super) fn resend_handshake(&mut self, now: Instant) {
+        match self.state {
+            State::CookieWait => self.send_init(now),
+            State::CookieEchoed => self.send_cookie_echo(now),
+            _ => {}
+        }
     }
 
     fn send_cookie_echo(&mut self, now: Instant) {
@@ -254,6 +259,7 @@ impl Association {
             verification_tag,
             chunks,
         });
+        self.handshake_sent = Some(now);
         self.t1 = Some(now + rto);
     }
 
@@ -279,9 +285,15 @@ impl Association {
 
     pub(super) fn on_init_ack(&mut self, now: Instant, from: Ipv6Addr, init_ack: &Init) {
         if self.state != State::CookieWait {
-            return; // section 5.2.3
+            self.counters.refused.unexpected += 1; // section 5.2.3
+            return;
         }
-        let peer = PeerParameters::read(&init_ack.parameters);
+        let mut peer = PeerParameters::read(&init_ack.parameters);
+        let named = peer.addresses.len();
+        let own = |address| self.local.iter().any(|l| l.address.address == address);
+        peer.addresses
+            .retain(|&address| may_be_of_peer(address, from, own));
+        self.counters.addresses_ignored += (named - peer.addresses.len()) as u64;
         let cause = if !is_acceptable(init_ack) {
             Some(ErrorCause::InvalidMandatoryParameter)
         } else if let Some(name) = peer.host_name {
@@ -308,7 +320,7 @@ impl Association {
         self.peer_tag = init_ack.initiate_tag;
         self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
-        self.peer_supports_asconf = peer.supports_asconf;
+        self.peer_extensions = PeerExtensions::read(&peer.extensions);
         self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
         self.reply_to = from;
         // section 5.4: the address that the INIT ACK came from has proven itself by the tag
@@ -333,6 +345,8 @@ impl Association {
     pub(super) fn on_cookie_ack(&mut self, now: Instant) {
         if self.state == State::CookieEchoed {
             self.become_established(now);
+        } else {
+            self.counters.refused.unexpected += 1; // section 5.2.5
         }
     }
 
@@ -346,8 +360,12 @@ impl Association {
             self.close(Event::Lost);
             return;
         }
-        // a little more than what was missing: a round trip passes before the cookie is back
-        self.cookie_preservative = Some((staleness_us / 1000).saturating_add(1).saturating_mul(2));
+        // the round trip of COOKIE ECHO and ERROR, and of what was missing no more than a second: a long life is an
+        // invitation to replay the cookie
+        let round_trip = self.handshake_sent.map_or(Duration::ZERO, |at| now.since(at));
+        let missing = Duration::from_micros(u64::from(staleness_us)) + Duration::from_millis(1);
+        let increment = round_trip + missing.min(Duration::from_secs(1));
+        self.cookie_preservative = Some(u32::try_from(increment.as_nanos() / 1_000_000).unwrap_or(u32::MAX));
         self.state = State::CookieWait;
         self.send_init(now);
     }
@@ -397,10 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn asconf_needs_both_chunk_types_and_a_host_name_is_noticed() {
-        let extensions = |types: &'static [u8]| [Parameter::SupportedExtensions(Bytes::from_static(types))];
-        assert!(PeerParameters::read(&extensions(&[0x80, 0xc1])).supports_asconf);
-        assert!(!PeerParameters::read(&extensions(&[0xc1])).supports_asconf);
+    fn a_host_name_is_noticed() {
         let name = [Parameter::HostNameAddress(Bytes::from_static(b"x.example\0"))];
         assert!(PeerParameters::read(&name).host_name.is_some());
     }

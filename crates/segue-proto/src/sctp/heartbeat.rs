@@ -21,7 +21,7 @@ impl Association {
 
     pub(super) fn on_heartbeat_timers(&mut self, now: Instant, index: usize) {
         let d = &mut self.destinations[index];
-        if !d.in_use || !self.is_up() {
+        if !d.in_use || d.deactivated || !self.is_up() {
             return;
         }
         let d = &mut self.destinations[index];
@@ -40,7 +40,9 @@ impl Association {
             // section 5.4: an unconfirmed address is probed every RTO, until Path.Max.Retrans is passed; after that at
             // the normal interval, unless the peer can be reached nowhere else
             let few = self.destinations[index].error_count <= self.config.path_max_retrans;
-            if unconfirmed && (few || !self.has_confirmed()) {
+            // RFC 7829 section 3.2: so is one that has potentially failed
+            let failing = self.destinations[index].state == PathState::PotentiallyFailed;
+            if failing || (unconfirmed && (few || !self.has_confirmed())) {
                 self.send_heartbeat(now, index);
                 return;
             }
@@ -50,7 +52,8 @@ impl Association {
         }
         if self.destinations[index].heartbeat_due.is_some_and(|at| at <= now) {
             // one at a time: the one that is out is to be answered, or counted
-            if self.destinations[index].heartbeat.is_none() && self.is_idle(now, index) {
+            let failing = self.destinations[index].state == PathState::PotentiallyFailed;
+            if self.destinations[index].heartbeat.is_none() && (failing || self.is_idle(now, index)) {
                 self.send_heartbeat(now, index);
             } else {
                 self.schedule_heartbeat(now, index);
@@ -59,18 +62,10 @@ impl Association {
     }
 
     pub(super) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
-        let Some((nonce, address)) = read_info(info) else {
+        let Some((index, sent)) = self.heartbeat_answered(info) else {
+            self.counters.refused.bad_heartbeat_acks += 1;
             return;
         };
-        let Some(index) = self.destination_index(address) else {
-            return;
-        };
-        let Some(sent) = self.destinations[index].heartbeat else {
-            return;
-        };
-        if sent.nonce != nonce {
-            return;
-        }
         self.destinations[index].heartbeat = None;
         if let Some(path) = self.paths.get_mut(usize::from(sent.path.0)).filter(|p| p.in_use) {
             path.rtt.measure(now.since(sent.sent_at));
@@ -80,7 +75,15 @@ impl Association {
         self.schedule_heartbeat(now, index);
     }
 
-    fn send_heartbeat(&mut self, now: Instant, index: usize) {
+    /// The destination whose heartbeat this answers, and when it was sent.
+    fn heartbeat_answered(&self, info: &[u8]) -> Option<(usize, HeartbeatSent)> {
+        let (nonce, address) = read_info(info)?;
+        let index = self.destination_index(address)?;
+        let sent = self.destinations[index].heartbeat?;
+        (sent.nonce == nonce).then_some((index, sent))
+    }
+
+    pub(super) fn send_heartbeat(&mut self, now: Instant, index: usize) {
         let nonce = self.secret_u64();
         let d = &self.destinations[index];
         let (address, path) = (d.address, d.path);

@@ -1,5 +1,7 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
+use super::SendOptions;
+use super::Message;
 use super::path::PathId;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
@@ -30,6 +32,8 @@ pub(super) struct Sent {
     pub unordered: bool,
     pub beginning: bool,
     pub ending: bool,
+    /// Sent with the I bit whenever it is sent (RFC 7053).
+    pub immediate: bool,
     pub state: ChunkState,
     /// Path it was last sent on.
     pub path: PathId,
@@ -53,7 +57,7 @@ impl Sent {
         self.data.len() as u32
     }
 
-    pub(super) fn chunk(&self, tsn: Tsn, immediate: bool) -> DataChunk {
+    pub(super) fn chunk(&self, tsn: Tsn) -> DataChunk {
         DataChunk {
             tsn,
             stream_id: self.stream_id,
@@ -62,7 +66,7 @@ impl Sent {
             unordered: self.unordered,
             beginning: self.beginning,
             ending: self.ending,
-            immediate,
+            immediate: self.immediate,
             data: self.data.clone(),
         }
     }
@@ -79,10 +83,10 @@ struct Unsent {
     data: Data,
     /// Bytes of it already sent.
     position: usize,
-    payload_protocol_id: u32,
     stream_id: u16,
+    /// Assigned when its first chunk is sent.
     ssn: Ssn,
-    unordered: bool,
+    options: SendOptions,
 }
 
 /// The send queue. Chunk `i` of `sent` has TSN `base + i`, so every look-up is an index.
@@ -142,27 +146,26 @@ impl Outbound {
         !self.unsent.is_empty()
     }
 
-    pub(super) fn push(&mut self, stream_id: u16, payload_protocol_id: u32, unordered: bool, data: Data) {
+    pub(super) fn push(&mut self, stream_id: u16, data: Data, options: SendOptions) {
         self.buffered += data.len();
-        let ssn = if unordered {
-            Ssn(0)
-        } else {
-            let index = usize::from(stream_id);
-            if self.next_ssn.len() <= index {
-                self.next_ssn.resize(index + 1, Ssn(0));
-            }
-            let ssn = self.next_ssn[index];
-            self.next_ssn[index] = ssn.next();
-            ssn
-        };
         self.unsent.push_back(Unsent {
             data,
             position: 0,
-            payload_protocol_id,
             stream_id,
-            ssn,
-            unordered,
+            ssn: Ssn(0),
+            options,
         });
+    }
+
+    /// The stream sequence number of an ordered message that begins to be sent.
+    fn assign_ssn(next_ssn: &mut Vec<Ssn>, stream_id: u16) -> Ssn {
+        let index = usize::from(stream_id);
+        if next_ssn.len() <= index {
+            next_ssn.resize(index + 1, Ssn(0));
+        }
+        let ssn = next_ssn[index];
+        next_ssn[index] = ssn.next();
+        ssn
     }
 
     /// Streams that the messages not yet sent need: one more than the highest identifier among them.
@@ -189,18 +192,17 @@ impl Outbound {
                 .is_some_and(|m| m.data.len() - m.position == len as usize)
     }
 
-    /// Cuts the next new chunk off the queue, as sent on `path`.
-    pub(super) fn send_next(&mut self, path: PathId) -> Option<(Tsn, &Sent)> {
+    /// Cuts the next new chunk off the queue, as sent on `path`; `immediate`: with the I bit, whoever asks for it.
+    pub(super) fn send_next(&mut self, path: PathId, immediate: bool) -> Option<(Tsn, &Sent)> {
         let message = self.unsent.front_mut()?;
         let len = message.data.len();
         let start = message.position;
         let beginning = start == 0;
-        let (payload_protocol_id, stream_id, ssn, unordered) = (
-            message.payload_protocol_id,
-            message.stream_id,
-            message.ssn,
-            message.unordered,
-        );
+        let (stream_id, options) = (message.stream_id, message.options);
+        if beginning && !options.unordered {
+            message.ssn = Self::assign_ssn(&mut self.next_ssn, stream_id);
+        }
+        let ssn = message.ssn;
         let (data, ending) = if len - start <= self.max_data {
             let message = self.unsent.pop_front()?;
             let data = if beginning {
@@ -218,12 +220,13 @@ impl Outbound {
         let tsn = self.next_tsn();
         self.sent.push_back(Sent {
             data,
-            payload_protocol_id,
+            payload_protocol_id: options.payload_protocol_id,
             stream_id,
             ssn,
-            unordered,
+            unordered: options.unordered,
             beginning,
             ending,
+            immediate: immediate || (ending && options.sack_immediately),
             state: ChunkState::Outstanding,
             path,
             missing_reports: 0,
@@ -232,6 +235,15 @@ impl Outbound {
             fast_marked: false,
         });
         self.sent.back().map(|sent| (tsn, sent))
+    }
+
+    /// Every chunk that was sent and is not cumulatively acknowledged, with its TSN.
+    pub(super) fn all_sent(&self) -> impl Iterator<Item = (Tsn, &Sent)> {
+        let base = self.base;
+        self.sent
+            .iter()
+            .enumerate()
+            .map(move |(i, sent)| (base.add(i as u32), sent))
     }
 
     pub(super) fn get(&self, tsn: Tsn) -> Option<&Sent> {
@@ -355,6 +367,57 @@ impl Outbound {
         self.marked = 0;
         self.marked_from = self.base;
         self.gap_acked.clear();
+    }
+
+    /// Takes out every message that was not acknowledged in whole: first those of which something was sent, then the
+    /// others.
+    pub(super) fn take_messages(&mut self) -> (Vec<Message>, Vec<Message>) {
+        let (mut begun, mut unsent) = (Vec::new(), Vec::new());
+        let mut open: Option<(Message, bool)> = None;
+        for sent in core::mem::take(&mut self.sent) {
+            let arrived = sent.state == ChunkState::GapAcked;
+            let (message, all_arrived) = open.get_or_insert_with(|| {
+                let message = Message {
+                    stream_id: sent.stream_id,
+                    payload_protocol_id: sent.payload_protocol_id,
+                    unordered: sent.unordered,
+                    parts: SmallVec::new(),
+                };
+                (message, true)
+            });
+            message.parts.push(sent.data);
+            *all_arrived &= arrived;
+            if sent.ending
+                && let Some((message, all_arrived)) = open.take()
+                && !all_arrived
+            {
+                begun.push(message);
+            }
+        }
+        for rest in core::mem::take(&mut self.unsent) {
+            let data = rest.data.slice(rest.position, rest.data.len() - rest.position);
+            if rest.position > 0
+                && let Some((mut message, _)) = open.take()
+            {
+                message.parts.push(data);
+                begun.push(message);
+                continue;
+            }
+            let message = Message {
+                stream_id: rest.stream_id,
+                payload_protocol_id: rest.options.payload_protocol_id,
+                unordered: rest.options.unordered,
+                parts: SmallVec::from_buf([data]),
+            };
+            if rest.position > 0 {
+                &mut begun
+            } else {
+                &mut unsent
+            }
+            .push(message);
+        }
+        self.clear();
+        (begun, unsent)
     }
 
     fn leave(&mut self, state: ChunkState, len: u32) {

@@ -30,11 +30,15 @@ pub(super) struct Destination {
     pub address: Ipv6Addr,
     pub state: PathState,
     pub error_count: u32,
+    /// UDP port it is reached at; `None` without UDP (RFC 6951 section 5.1).
+    pub encapsulation: Option<u16>,
     /// The path from the current source address.
     pub path: PathId,
     /// When the next heartbeat is due.
     pub heartbeat_due: Option<Instant>,
     pub heartbeat: Option<HeartbeatSent>,
+    /// The peer wants nothing there for now (see `deactivation`).
+    pub deactivated: bool,
 }
 
 /// A heartbeat that waits for its answer.

@@ -24,8 +24,12 @@ impl Association {
         to: Ipv6Addr,
         packet: &mut SctpPacket,
     ) {
-        if self.state == State::Closed || !self.accepts_tag(packet) {
-            self.counters.packets_refused += 1;
+        if self.state == State::Closed {
+            self.counters.refused.after_close += 1;
+            return;
+        }
+        if !self.accepts_tag(packet) {
+            self.counters.refused.bad_tag += 1;
             return;
         }
         let mut data = DataSeen::default();
@@ -63,46 +67,36 @@ impl Association {
 
     /// Returns false if the rest of the packet is not to be looked at.
     fn handle_chunk(&mut self, now: Instant, from: Ipv6Addr, chunk: Chunk, data: &mut DataSeen) -> bool {
+        if !self.is_up() && needs_association(&chunk) {
+            self.counters.refused.unexpected += 1;
+            return true;
+        }
         match chunk {
             Chunk::Data(chunk) => return self.on_data(chunk, data),
             Chunk::Sack(sack) => {
-                if self.is_up() && !self.on_sack(now, from, &sack) {
-                    self.counters.packets_refused += 1;
+                if !self.on_sack(now, from, &sack) {
+                    self.counters.refused.impossible_acks += 1;
                     return false;
                 }
             }
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
-            Chunk::Heartbeat(info) => {
-                if self.is_up() {
-                    self.queue_control(from, Chunk::HeartbeatAck(info));
-                }
-            }
-            Chunk::HeartbeatAck(info) => {
-                if self.is_up() {
-                    self.on_heartbeat_ack(now, &info);
-                }
-            }
+            Chunk::Heartbeat(info) => self.queue_control(from, Chunk::HeartbeatAck(info)),
+            Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
             Chunk::Abort { causes, .. } => {
                 self.close(Event::Aborted { causes });
                 return false;
             }
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, cumulative_tsn_ack),
-            Chunk::ShutdownAck => self.on_shutdown_ack(),
+            Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),
-            Chunk::Asconf(asconf) => {
-                if self.is_up() {
-                    self.on_asconf(now, from, &asconf);
-                }
-            }
-            Chunk::AsconfAck(ack) => {
-                if self.is_up() {
-                    self.on_asconf_ack(now, &ack);
-                }
-            }
+            Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
+            Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
-            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {}
+            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Auth(_) => {
+                self.counters.refused.unexpected += 1;
+            }
             Chunk::Unknown {
                 chunk_type,
                 flags,
@@ -116,6 +110,7 @@ impl Association {
 
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
     fn on_unknown_chunk(&mut self, from: Ipv6Addr, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
+        self.counters.refused.unknown += 1;
         let action = UnrecognizedAction::of_chunk_type(chunk_type);
         if action.reports() && self.is_up() {
             let mut whole = vec![chunk_type, flags];
@@ -135,7 +130,7 @@ impl Association {
                 ErrorCause::StaleCookie(staleness_us) => self.on_stale_cookie(now, *staleness_us),
                 // RFC 5061 section 4.1.1: a peer that reports ASCONF as unknown does not support it
                 ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&0xc1) => {
-                    self.peer_supports_asconf = false;
+                    self.peer_extensions.asconf = false;
                     self.fail_requests(cause);
                 }
                 _ => {}
@@ -149,6 +144,7 @@ impl Association {
             self.state,
             State::Established | State::ShutdownPending | State::ShutdownSent
         ) {
+            self.counters.refused.unexpected += 1;
             return true;
         }
         seen.any = true;
@@ -169,11 +165,13 @@ impl Association {
                 return true;
             }
             Arrival::TooFar => {
+                self.counters.refused.beyond_window += 1;
                 seen.immediate = true;
                 return true;
             }
         }
         if !self.has_room_for(tsn, chunk.data.len()) {
+            self.counters.refused.beyond_window += 1;
             seen.immediate = true;
             return self.state != State::Closed;
         }
@@ -182,6 +180,7 @@ impl Association {
         self.advertised_rwnd = self.advertised_rwnd.saturating_sub(chunk.data.len() as u32);
         if chunk.stream_id >= self.inbound_streams {
             // section 6.5: acknowledged, reported and dropped
+            self.counters.refused.bad_stream += 1;
             let stream_id = chunk.stream_id;
             let to = self.reply_to;
             self.queue_control(
@@ -259,4 +258,16 @@ impl Association {
             self.sack_now = true;
         }
     }
+}
+
+/// Whether a chunk means something only to an association that is up. DATA is judged by the state itself.
+fn needs_association(chunk: &Chunk) -> bool {
+    matches!(
+        chunk,
+        Chunk::Sack(_)
+            | Chunk::Heartbeat(_)
+            | Chunk::HeartbeatAck(_)
+            | Chunk::Asconf(_)
+            | Chunk::AsconfAck(_)
+    )
 }

@@ -4,6 +4,7 @@ use super::Event;
 use super::association::{Association, ControlPacket, State};
 use crate::time::Instant;
 use bytes::Bytes;
+use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, ErrorCause};
 use smallvec::SmallVec;
@@ -69,6 +70,10 @@ impl Association {
     pub(super) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
+                if !cumulative_tsn_ack.before(self.outbound.next_tsn()) {
+                    self.counters.refused.impossible_acks += 1;
+                    return;
+                }
                 self.state = State::ShutdownReceived;
                 let sack = segue_wire::sctp::Sack {
                     cumulative_tsn_ack,
@@ -85,21 +90,25 @@ impl Association {
                 self.state = State::ShutdownAckSent;
                 self.send_shutdown_ack(now);
             }
-            _ => {}
+            _ => self.counters.refused.unexpected += 1,
         }
     }
 
-    pub(super) fn on_shutdown_ack(&mut self) {
+    /// The answer goes to where the SHUTDOWN ACK came from (section 6.4): where data last came from may be gone.
+    pub(super) fn on_shutdown_ack(&mut self, from: Ipv6Addr) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
-            let destination = self.reply_to;
-            self.queue_control(destination, Chunk::ShutdownComplete { reflected_tag: false });
+            self.queue_control(from, Chunk::ShutdownComplete { reflected_tag: false });
             self.close(Event::Closed);
+        } else {
+            self.counters.refused.unexpected += 1;
         }
     }
 
     pub(super) fn on_shutdown_complete(&mut self) {
         if self.state == State::ShutdownAckSent {
             self.close(Event::Closed);
+        } else {
+            self.counters.refused.unexpected += 1;
         }
     }
 

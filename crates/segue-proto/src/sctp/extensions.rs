@@ -1,0 +1,68 @@
+//! Extensions of SCTP: which of them this end offers in INIT and INIT ACK, and which the peer offered.
+//!
+//! An extension is negotiated by parameters alone. A listening endpoint keeps nothing of an INIT, so those parameters
+//! travel in the cookie, as they came.
+
+use super::Config;
+use bytes::Bytes;
+use segue_wire::sctp::Parameter;
+
+/// What the peer's parameters say of extensions.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct PeerExtensions {
+    /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
+    pub asconf: bool,
+    /// Deactivation of addresses, a private extension: understood by both ends.
+    pub deactivation: bool,
+}
+
+impl PeerExtensions {
+    pub(super) fn read(parameters: &[Parameter]) -> Self {
+        let mut chunk_types: Vec<u8> = Vec::new();
+        for parameter in parameters {
+            if let Parameter::SupportedExtensions(types) = parameter {
+                chunk_types.extend(types);
+            }
+        }
+        let supports = |types: &[u8]| types.iter().all(|t| chunk_types.contains(t));
+        Self {
+            asconf: supports(&[ASCONF, ASCONF_ACK]),
+            deactivation: parameters.contains(&Parameter::AddressDeactivationSupported),
+        }
+    }
+
+    /// Whether [`read`](Self::read) takes notice of `parameter`: a cookie keeps those that it does.
+    pub(super) fn concerns(parameter: &Parameter) -> bool {
+        matches!(
+            parameter,
+            Parameter::SupportedExtensions(_) | Parameter::AddressDeactivationSupported
+        )
+    }
+}
+
+/// Parameters of an INIT or INIT ACK of ours that offer extensions.
+pub(super) fn offered(config: &Config) -> Vec<Parameter> {
+    let chunk_types = Bytes::from_static(&[ASCONF, ASCONF_ACK]);
+    let mut parameters = vec![Parameter::SupportedExtensions(chunk_types)];
+    if config.address_deactivation {
+        parameters.push(Parameter::AddressDeactivationSupported);
+    }
+    parameters
+}
+
+const ASCONF: u8 = 0xc1;
+const ASCONF_ACK: u8 = 0x80;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asconf_needs_both_chunk_types() {
+        let supports = |types: &'static [u8]| {
+            PeerExtensions::read(&[Parameter::SupportedExtensions(Bytes::from_static(types))]).asconf
+        };
+        assert!(supports(&[0x80, 0xc1]));
+        assert!(!supports(&[0xc1]));
+    }
+}
