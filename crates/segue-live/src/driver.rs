@@ -355,20 +355,43 @@ impl Driver {
     pub fn poll_event(&mut self) -> Option<DriverEvent> {
         if self.events.is_empty() {
             // commands given since may have events of their own
-            while let Some((id, event)) = self.endpoint.poll_event() {
-                self.events.push_back(DriverEvent::Association(id, event));
-            }
+            self.take_events();
         }
         self.events.pop_front()
     }
 
-    /// Packets into the outbox, events into the queue.
+    /// Packets into the outbox, events into the queue. Events first: a destination that has just become known gets its
+    /// source before the first packet goes there.
     fn drain(&mut self, now: Instant) {
+        self.take_events();
         while let Some(Transmit { interface, packet }) = self.endpoint.poll_transmit(now) {
             self.post(now, interface, packet);
         }
+        self.take_events();
+    }
+
+    fn take_events(&mut self) {
         while let Some((id, event)) = self.endpoint.poll_event() {
+            if matches!(
+                event,
+                Event::Connected | Event::PeerAddressAdded(_) | Event::AsconfAnswered { .. }
+            ) {
+                self.choose_sources(id);
+            }
             self.events.push_back(DriverEvent::Association(id, event));
+        }
+    }
+
+    /// Has an association send to each of the peer's addresses from where the routing table does.
+    fn choose_sources(&mut self, id: AssociationId) {
+        let Some(association) = self.endpoint.association_mut(id) else {
+            return;
+        };
+        let mut destinations: Vec<Ipv6Addr> = association.paths().map(|path| path.destination).collect();
+        destinations.sort_unstable();
+        destinations.dedup();
+        for destination in destinations {
+            association.set_source(destination, crate::socket::source_for(destination));
         }
     }
 
@@ -518,6 +541,10 @@ impl Driver {
                 }
             };
             self.events.push_back(event);
+        }
+        let all: Vec<AssociationId> = self.endpoint.associations().map(|(id, _)| id).collect();
+        for id in all {
+            self.choose_sources(id);
         }
         Ok(())
     }
