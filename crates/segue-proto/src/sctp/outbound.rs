@@ -1,7 +1,7 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
-use super::SendOptions;
 use super::Message;
+use super::SendOptions;
 use super::path::PathId;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
