@@ -4,10 +4,12 @@
 //! has `2001:db8:ff00 + n::/64` with `::1` and `::2` at its ends. Every prefix is a /64.
 
 mod hosts;
+mod location;
 mod routes;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, opener, sctp_config};
+pub(crate) use hosts::{DEFAULT_MESSAGE, kind, sctp_config, server};
+pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig};
@@ -106,7 +108,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             ));
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
-        let config = hosts::host_config(s, host, number);
+        let config = hosts::host_config(s, host, number, seed);
         let secrets = Box::new(stream(&format!("{}/secrets", host.name)));
         let host = Host::new(config, seed, secrets)?;
         nodes.push(Node::Host(Box::new(HostNode {

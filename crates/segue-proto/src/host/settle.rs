@@ -62,6 +62,7 @@ impl Host {
             self.events.push_back(HostEvent::Sigma(event));
         }
         moved |= self.connect_what_is_due(now);
+        moved |= self.settle_location(now);
         self.dirty |= moved;
         moved
     }
@@ -73,11 +74,17 @@ impl Host {
             .filter_map(|i| i.acquisition.as_ref().and_then(|a| a.poll_timeout()));
         let starts = self.applications.iter().filter_map(|a| match &a.connection {
             // Without an address there is nothing to be done at the start time: the address will come as an event.
-            Connecting::At { start, .. } if !self.addresses.is_empty() => Some(*start),
+            Connecting::At { start, .. }
+            | Connecting::AtName {
+                start,
+                looking_up: None,
+                ..
+            } if !self.addresses.is_empty() => Some(*start),
             _ => None,
         });
         let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
-        self.slow_timeout = acquisitions.chain(starts).chain(sigma).min();
+        let location = self.location.poll_timeout();
+        self.slow_timeout = acquisitions.chain(starts).chain(sigma).chain(location).min();
     }
 
     /// Makes an address usable.
@@ -238,6 +245,7 @@ impl Host {
                 if let Some(sigma) = &mut self.sigma {
                     sigma.handle_address_ready(now, local);
                 }
+                self.tell_location_if_lost(now);
             }
             AddressEvent::Lost(local) => {
                 self.addresses.retain(|l| l.address != local.address);
@@ -246,6 +254,7 @@ impl Host {
                 if let Some(sigma) = &mut self.sigma {
                     sigma.handle_address_lost(now, local.address);
                 }
+                self.tell_location_if_lost(now);
             }
             AddressEvent::Refused(local) => self.events.push_back(HostEvent::AddressRefused(local)),
             AddressEvent::RouterHeard { .. } | AddressEvent::Deprecated(_) => {}
@@ -266,6 +275,19 @@ impl Host {
                 moved = true;
             }
         }
+        for index in 0..self.applications.len() {
+            let due = matches!(
+                self.applications[index].connection,
+                Connecting::AtName { start, looking_up: None, .. } if start <= now
+            );
+            if due && !self.addresses.is_empty() {
+                let id = self.look_up(now, index);
+                moved |= id.is_some();
+                if let Connecting::AtName { looking_up, .. } = &mut self.applications[index].connection {
+                    *looking_up = id;
+                }
+            }
+        }
         moved
     }
 
@@ -281,6 +303,7 @@ impl Host {
             }
             Command::UpdateLocation { address } => {
                 self.events.push_back(HostEvent::UpdateLocation(address));
+                self.tell_location(now, address);
                 return;
             }
             Command::SetRoute { address } => {

@@ -38,6 +38,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         return problem(format!("handover.{key}"), message.clone());
     }
     sctp(s)?;
+    super::location::check(s)?;
     super::applications::check(s)
 }
 
