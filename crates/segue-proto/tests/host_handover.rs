@@ -334,6 +334,8 @@ fn fixed() -> Method {
     Method::Fixed {
         latency: ms(500),
         solicit: false,
+        lifetime: None,
+        retain: false,
     }
 }
 
