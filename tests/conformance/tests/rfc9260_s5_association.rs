@@ -262,13 +262,15 @@ fn s5_2_6_a_stale_cookie_error_makes_a_new_init_that_asks_for_a_longer_life() {
     t.our_tag = first.initiate_tag;
     t.send([init_ack()]);
     expect!(t, Chunk::CookieEcho(_));
+    t.wait(ms(500));
     t.send([Chunk::Error(vec![ErrorCause::StaleCookie(3_000_000)])]);
     let second = expect!(t, Chunk::Init(init) => init.clone());
     let asked = second.parameters.iter().find_map(|p| match p {
         Parameter::CookiePreservative(ms) => Some(*ms),
         _ => None,
     });
-    assert!(asked.is_some_and(|ms| ms >= 3000), "{asked:?}");
+    // the round trip of the exchange, and no more than a second beside it
+    assert!(asked.is_some_and(|ms| (500..=1500).contains(&ms)), "{asked:?}");
     assert_eq!(second.initiate_tag, first.initiate_tag);
 }
 
