@@ -8,10 +8,12 @@ use super::asconf_request::AsconfRequests;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::outbound::{DATA_HEADER, Outbound};
+use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
 use super::{
-    AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError, SendOptions,
+    AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability, SackImmediately, SendError,
+    SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -112,6 +114,7 @@ pub struct Association {
     pub(super) forced_retransmissions: u32,
     pub(super) fast_recovery_exit: Option<Tsn>,
     pub(super) window_probe: WindowProbe,
+    pub(super) partial: PartialReliability,
     /// Bytes that a refused `send` waits for.
     pub(super) wanted_space: Option<usize>,
 
@@ -187,7 +190,6 @@ impl Association {
         data: Data,
         mut options: SendOptions,
     ) -> Result<(), SendError> {
-        let _ = now;
         match self.state {
             State::CookieWait | State::CookieEchoed | State::Established => {}
             _ => return Err(SendError::Closing),
@@ -202,6 +204,9 @@ impl Association {
             return Err(SendError::TooLong);
         }
         if data.len() > self.send_space() {
+            self.make_room(now, data.len(), options.reliability);
+        }
+        if data.len() > self.send_space() {
             self.wanted_space = Some(data.len());
             return Err(SendError::BufferFull);
         }
@@ -209,7 +214,8 @@ impl Association {
             self.open_burst();
         }
         options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
-        self.outbound.push(stream_id, data, options);
+        self.partial.in_use |= options.reliability != Reliability::Full;
+        self.outbound.push(now, stream_id, data, options);
         Ok(())
     }
 
@@ -443,6 +449,7 @@ impl Association {
             forced_retransmissions: 0,
             fast_recovery_exit: None,
             window_probe: WindowProbe::default(),
+            partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
             reassembly: Reassembly::new(Tsn(0)),
@@ -502,6 +509,7 @@ impl Association {
             self.t5_shutdown_guard,
             self.sack_timer,
             self.window_probe_timer,
+            self.partial.t3_rtx,
             self.asconf.t4_rto(),
         ];
         let mut earliest = Instant::MAX;
@@ -547,6 +555,9 @@ impl Association {
             if self.state != State::Closed && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
             }
+        }
+        if self.state != State::Closed && due(self.partial.t3_rtx) {
+            self.on_forward_tsn_t3(now);
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
@@ -597,6 +608,7 @@ impl Association {
         }
         self.state = State::Closed;
         self.outbound.clear();
+        self.partial.clear();
         for path in &mut self.paths {
             path.clear_flight();
         }

@@ -114,6 +114,8 @@ pub struct Config {
     pub sack_frequency: u32,
     /// Use of the I bit.
     pub sack_immediately: SackImmediately,
+    /// Offers partial reliability (RFC 3758): the peer may give messages up, and so may `SendOptions::reliability`.
+    pub partial_reliability: bool,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -154,6 +156,7 @@ impl Config {
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
             sack_immediately: SackImmediately::default(),
+            partial_reliability: true,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,

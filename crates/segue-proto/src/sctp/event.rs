@@ -21,6 +21,15 @@ pub enum Event {
     Writable,
     /// All data sent so far has been acknowledged.
     SendersDry,
+    /// A message was abandoned, as its [`Reliability`](super::Reliability) asked.
+    MessageAbandoned {
+        /// Its stream.
+        stream_id: u16,
+        /// Its payload protocol identifier.
+        payload_protocol_id: u32,
+        /// Whether any of it was sent: then it may have been delivered all the same.
+        sent: bool,
+    },
     /// The peer added one of its addresses by ASCONF.
     PeerAddressAdded(Ipv6Addr),
     /// A peer address was confirmed by a heartbeat (RFC 9260 section 5.4).

@@ -4,7 +4,6 @@
 //! travel in the cookie, as they came.
 
 use super::Config;
-use bytes::Bytes;
 use segue_wire::sctp::Parameter;
 
 /// What the peer's parameters say of extensions.
@@ -12,6 +11,8 @@ use segue_wire::sctp::Parameter;
 pub(super) struct PeerExtensions {
     /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
     pub asconf: bool,
+    /// FORWARD TSN (RFC 3758 section 3.1).
+    pub forward_tsn: bool,
 }
 
 impl PeerExtensions {
@@ -25,27 +26,39 @@ impl PeerExtensions {
         let supports = |types: &[u8]| types.iter().all(|t| chunk_types.contains(t));
         Self {
             asconf: supports(&[ASCONF, ASCONF_ACK]),
+            forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || supports(&[FORWARD_TSN]),
         }
     }
 
     /// Whether [`read`](Self::read) takes notice of `parameter`: a cookie keeps those that it does.
     pub(super) fn concerns(parameter: &Parameter) -> bool {
-        matches!(parameter, Parameter::SupportedExtensions(_))
+        matches!(
+            parameter,
+            Parameter::SupportedExtensions(_) | Parameter::ForwardTsnSupported
+        )
     }
 }
 
 /// Parameters of an INIT or INIT ACK of ours that offer extensions.
-pub(super) fn offered(_config: &Config) -> Vec<Parameter> {
-    let chunk_types = Bytes::from_static(&[ASCONF, ASCONF_ACK]);
-    vec![Parameter::SupportedExtensions(chunk_types)]
+pub(super) fn offered(config: &Config) -> Vec<Parameter> {
+    let mut chunk_types = vec![ASCONF, ASCONF_ACK];
+    let mut parameters = Vec::new();
+    if config.partial_reliability {
+        chunk_types.push(FORWARD_TSN);
+        parameters.push(Parameter::ForwardTsnSupported);
+    }
+    parameters.push(Parameter::SupportedExtensions(chunk_types.into()));
+    parameters
 }
 
 const ASCONF: u8 = 0xc1;
 const ASCONF_ACK: u8 = 0x80;
+const FORWARD_TSN: u8 = 0xc0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
 
     #[test]
     fn asconf_needs_both_chunk_types() {
@@ -54,5 +67,23 @@ mod tests {
         };
         assert!(supports(&[0x80, 0xc1]));
         assert!(!supports(&[0xc1]));
+    }
+
+    #[test]
+    fn forward_tsn_is_offered_by_its_parameter_or_its_chunk_type() {
+        let read = |parameters: &[Parameter]| PeerExtensions::read(parameters).forward_tsn;
+        assert!(read(&[Parameter::ForwardTsnSupported]));
+        assert!(read(&[Parameter::SupportedExtensions(Bytes::from_static(&[
+            0xc0
+        ]))]));
+        assert!(!read(&[Parameter::SupportedExtensions(Bytes::from_static(&[
+            0xc1
+        ]))]));
+        let off = Config {
+            partial_reliability: false,
+            ..Config::default()
+        };
+        assert!(read(&offered(&Config::default())));
+        assert!(!read(&offered(&off)));
     }
 }

@@ -73,12 +73,15 @@ pub mod encapsulation;
 mod endpoint;
 pub mod event;
 mod extensions;
+mod forward_tsn;
 mod handshake;
 mod heartbeat;
 mod inbound;
 mod invariants;
 mod options;
 mod outbound;
+mod outbound_abandon;
+mod partial_reliability;
 mod path;
 mod potentially_failed;
 mod reassembly;
@@ -96,4 +99,4 @@ pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
     SendError,
 };
-pub use options::SendOptions;
+pub use options::{Reliability, SendOptions};

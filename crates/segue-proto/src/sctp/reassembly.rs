@@ -90,6 +90,51 @@ impl Reassembly {
         }
     }
 
+    /// The peer gave up what is missing up to `new_cumulative_tsn` (RFC 3758 section 3.6): parts of messages that lack
+    /// it go, and the order of each stream in `skipped` goes on after the stream sequence number given with it.
+    pub(super) fn forward(&mut self, new_cumulative_tsn: Tsn, skipped: impl Iterator<Item = (u16, Ssn)>) {
+        let end = self.unwrap_tsn(new_cumulative_tsn);
+        let kept = self.runs.split_off(&(end + 1));
+        for (_, run) in core::mem::replace(&mut self.runs, kept) {
+            self.buffered -= run.parts.iter().map(Data::len).sum::<usize>();
+        }
+        for (stream_id, ssn) in skipped {
+            self.skip_to(stream_id, ssn);
+        }
+    }
+
+    /// Delivers what waits in a stream up to `ssn`, without what is missing, and then what follows in order.
+    fn skip_to(&mut self, stream_id: u16, ssn: Ssn) {
+        let stream = Self::stream(&mut self.streams, stream_id);
+        if ssn.before(stream.next_ssn) {
+            return;
+        }
+        let from = stream.next_ssn;
+        let mut passed: Vec<Ssn> = stream.waiting.keys().map(|&s| Ssn(s)).collect();
+        passed.retain(|s| s.distance_from(from) <= ssn.distance_from(from));
+        passed.sort_by_key(|s| s.distance_from(from));
+        for waiting in passed {
+            if let Some(message) = stream.waiting.remove(&waiting.0) {
+                self.waiting -= 1;
+                self.ready.push_back(message);
+            }
+        }
+        stream.next_ssn = ssn.next();
+        while let Some(message) = stream.waiting.remove(&stream.next_ssn.0) {
+            stream.next_ssn = stream.next_ssn.next();
+            self.waiting -= 1;
+            self.ready.push_back(message);
+        }
+    }
+
+    fn stream(streams: &mut Vec<InStream>, stream_id: u16) -> &mut InStream {
+        let index = usize::from(stream_id);
+        if streams.len() <= index {
+            streams.resize_with(index + 1, InStream::default);
+        }
+        &mut streams[index]
+    }
+
     fn insert_fragment(&mut self, chunk: DataChunk) {
         let tsn = self.unwrap_tsn(chunk.tsn);
         let mut start = tsn;
@@ -172,11 +217,7 @@ impl Reassembly {
             self.ready.push_back(message);
             return;
         }
-        let index = usize::from(message.stream_id);
-        if self.streams.len() <= index {
-            self.streams.resize_with(index + 1, InStream::default);
-        }
-        let stream = &mut self.streams[index];
+        let stream = Self::stream(&mut self.streams, message.stream_id);
         if ssn != stream.next_ssn {
             // a second message with a waiting SSN replaces it: its peer broke the protocol
             if let Some(replaced) = stream.waiting.insert(ssn.0, message) {
