@@ -87,6 +87,9 @@ impl Association {
             self.events.push_back(Event::SendersDry);
         }
         self.announce_space();
+        if self.stream_requests.is_busy() || self.stream_answers.is_busy() {
+            self.continue_stream_changes(now);
+        }
         self.continue_shutdown(now);
         true
     }

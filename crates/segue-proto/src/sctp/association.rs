@@ -10,6 +10,8 @@ use super::inbound::Received;
 use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
+use super::re_config_answer::StreamAnswers;
+use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
 use super::{
     AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability, SackImmediately, SendError,
@@ -144,6 +146,8 @@ pub struct Association {
 
     // dynamic addresses
     pub(super) peer_extensions: PeerExtensions,
+    pub(super) stream_requests: StreamRequests,
+    pub(super) stream_answers: StreamAnswers,
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
 
@@ -467,6 +471,8 @@ impl Association {
             stale_cookies: 0,
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
+            stream_requests: StreamRequests::new(setup.local_initial_tsn),
+            stream_answers: StreamAnswers::new(Tsn(0)),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -510,6 +516,7 @@ impl Association {
             self.sack_timer,
             self.window_probe_timer,
             self.partial.t3_rtx,
+            self.stream_requests.t_reconfig(),
             self.asconf.t4_rto(),
         ];
         let mut earliest = Instant::MAX;
@@ -558,6 +565,9 @@ impl Association {
         }
         if self.state != State::Closed && due(self.partial.t3_rtx) {
             self.on_forward_tsn_t3(now);
+        }
+        if self.state != State::Closed && due(self.stream_requests.t_reconfig()) {
+            self.on_t_reconfig(now);
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
@@ -609,6 +619,7 @@ impl Association {
         self.state = State::Closed;
         self.outbound.clear();
         self.partial.clear();
+        self.stream_requests.clear();
         for path in &mut self.paths {
             path.clear_flight();
         }

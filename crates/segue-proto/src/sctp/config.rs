@@ -116,6 +116,8 @@ pub struct Config {
     pub sack_immediately: SackImmediately,
     /// Offers partial reliability (RFC 3758): the peer may give messages up, and so may `SendOptions::reliability`.
     pub partial_reliability: bool,
+    /// Offers to reset and add streams (RFC 6525).
+    pub stream_reconfiguration: bool,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -157,6 +159,7 @@ impl Config {
             sack_frequency: 2,
             sack_immediately: SackImmediately::default(),
             partial_reliability: true,
+            stream_reconfiguration: true,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,

@@ -52,6 +52,19 @@ pub enum Event {
         /// Every request with its outcome.
         results: SmallVec<[AsconfResult; 1]>,
     },
+    /// A request for streams of ours was answered, or failed.
+    StreamRequestAnswered {
+        /// What was asked.
+        request: StreamRequest,
+        /// Whether it was done.
+        outcome: Result<(), StreamRefused>,
+    },
+    /// The peer begins again at stream sequence number 0 in these streams; in all, if none is named.
+    IncomingStreamsReset(Vec<u16>),
+    /// The peer has that many more streams to send on.
+    IncomingStreamsAdded(u16),
+    /// The peer had all streams begin again, and the TSNs.
+    AssociationReset,
     /// The association was shut down gracefully (SHUTDOWN COMPLETE).
     Closed,
     /// COMMUNICATION LOST: the peer is unreachable.
@@ -81,6 +94,49 @@ pub enum AddressRequest {
     Delete(Ipv6Addr),
     /// Set Primary IP Address.
     SetPrimary(Ipv6Addr),
+}
+
+/// A change of streams to ask of the peer (RFC 6525 section 4). Streams are named; none stands for all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StreamRequest {
+    /// Outgoing SSN Reset.
+    ResetOutgoing(Vec<u16>),
+    /// Incoming SSN Reset.
+    ResetIncoming(Vec<u16>),
+    /// SSN/TSN Reset.
+    ResetAssociation,
+    /// Add Outgoing Streams: that many.
+    AddOutgoing(u16),
+    /// Add Incoming Streams: that many.
+    AddIncoming(u16),
+}
+
+/// Why a change of streams was not carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StreamRefused {
+    /// The peer does not want it.
+    #[error("denied")]
+    Denied,
+    /// The peer has a request of its own under way.
+    #[error("another request is in progress")]
+    Busy,
+    /// The peer could make nothing of it.
+    #[error("error")]
+    Error,
+}
+
+/// Why a change of streams was not asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StreamError {
+    /// No such stream.
+    #[error("no such stream")]
+    NoSuchStream,
+    /// More streams than can be, or than one request can name.
+    #[error("too many streams")]
+    TooMany,
+    /// The association is not established, or one of the ends does not support RE-CONFIG.
+    #[error("association cannot change streams")]
+    NotPossible,
 }
 
 /// State of a destination (RFC 9260 sections 5.4 and 8.2, RFC 7829 section 3).

@@ -11,6 +11,8 @@ use segue_wire::sctp::Parameter;
 pub(super) struct PeerExtensions {
     /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
     pub asconf: bool,
+    /// RE-CONFIG (RFC 6525 section 5.2).
+    pub re_config: bool,
     /// FORWARD TSN (RFC 3758 section 3.1).
     pub forward_tsn: bool,
 }
@@ -26,6 +28,7 @@ impl PeerExtensions {
         let supports = |types: &[u8]| types.iter().all(|t| chunk_types.contains(t));
         Self {
             asconf: supports(&[ASCONF, ASCONF_ACK]),
+            re_config: supports(&[RE_CONFIG]),
             forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || supports(&[FORWARD_TSN]),
         }
     }
@@ -47,12 +50,16 @@ pub(super) fn offered(config: &Config) -> Vec<Parameter> {
         chunk_types.push(FORWARD_TSN);
         parameters.push(Parameter::ForwardTsnSupported);
     }
+    if config.stream_reconfiguration {
+        chunk_types.push(RE_CONFIG);
+    }
     parameters.push(Parameter::SupportedExtensions(chunk_types.into()));
     parameters
 }
 
 const ASCONF: u8 = 0xc1;
 const ASCONF_ACK: u8 = 0x80;
+const RE_CONFIG: u8 = 0x82;
 const FORWARD_TSN: u8 = 0xc0;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, Stat
 use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
+use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
@@ -182,6 +183,7 @@ impl Association {
         self.received = Received::new(initial_tsn);
         self.reassembly = Reassembly::new(initial_tsn);
         self.asconf_answers.start(initial_tsn);
+        self.stream_answers = StreamAnswers::new(initial_tsn);
         self.peer_rwnd = rwnd;
         self.initial_ssthresh = rwnd;
         for path in &mut self.paths {

@@ -81,9 +81,12 @@ mod invariants;
 mod options;
 mod outbound;
 mod outbound_abandon;
+mod outbound_hold;
 mod partial_reliability;
 mod path;
 mod potentially_failed;
+mod re_config_answer;
+mod re_config_request;
 mod reassembly;
 mod receive;
 mod retransmission;
@@ -97,6 +100,6 @@ pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
-    SendError,
+    SendError, StreamError, StreamRefused, StreamRequest,
 };
 pub use options::{Reliability, SendOptions};

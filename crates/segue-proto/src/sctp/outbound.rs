@@ -2,6 +2,7 @@
 
 use super::SendOptions;
 use super::options::Policy;
+use super::outbound_hold::Held;
 use super::path::PathId;
 use crate::time::Instant;
 use segue_wire::sctp::DataChunk;
@@ -101,7 +102,9 @@ pub(super) struct Outbound {
     pub base: Tsn,
     pub sent: VecDeque<Sent>,
     pub unsent: VecDeque<Unsent>,
-    next_ssn: Vec<Ssn>,
+    /// Messages kept back while streams are reset.
+    pub held: Option<Box<Held>>,
+    pub next_ssn: Vec<Ssn>,
     /// Largest user data of a chunk.
     max_data: usize,
     /// User bytes accepted and not cumulatively acknowledged.
@@ -111,7 +114,7 @@ pub(super) struct Outbound {
     pub outstanding_chunks: u32,
     pub marked: u32,
     /// No marked chunk lies before this TSN.
-    marked_from: Tsn,
+    pub marked_from: Tsn,
     /// Ranges acknowledged by gap ack blocks, ascending, both ends inclusive.
     pub gap_acked: SmallVec<[(Tsn, Tsn); 4]>,
 }
@@ -122,6 +125,7 @@ impl Outbound {
             base: initial_tsn,
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
+            held: None,
             next_ssn: Vec::new(),
             max_data: max_data as usize,
             buffered: 0,
@@ -145,7 +149,7 @@ impl Outbound {
 
     /// Whether everything was sent and cumulatively acknowledged.
     pub(super) fn is_empty(&self) -> bool {
-        self.sent.is_empty() && self.unsent.is_empty()
+        self.sent.is_empty() && self.unsent.is_empty() && !self.holds_messages()
     }
 
     pub(super) fn has_unsent(&self) -> bool {
@@ -154,14 +158,19 @@ impl Outbound {
 
     pub(super) fn push(&mut self, now: Instant, stream_id: u16, data: Data, options: SendOptions) {
         self.buffered += data.len();
-        self.unsent.push_back(Unsent {
+        let message = Unsent {
             data,
             position: 0,
             stream_id,
             ssn: Ssn(0),
             options,
             policy: Policy::new(now, options.reliability),
-        });
+        };
+        if self.held.is_none() {
+            self.unsent.push_back(message);
+        } else {
+            self.queue_or_hold(message);
+        }
     }
 
     /// The stream sequence number of an ordered message that begins to be sent.
@@ -373,6 +382,7 @@ impl Outbound {
         self.base = self.next_tsn();
         self.sent.clear();
         self.unsent.clear();
+        self.held = None;
         self.buffered = 0;
         self.outstanding_bytes = 0;
         self.outstanding_chunks = 0;

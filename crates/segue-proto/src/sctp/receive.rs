@@ -40,6 +40,9 @@ impl Association {
             }
         }
         if data.any && self.state != State::Closed {
+            if self.stream_answers.is_busy() {
+                self.continue_stream_changes(now);
+            }
             self.reply_to = if self.has_peer_address(from) {
                 from
             } else {
@@ -94,6 +97,7 @@ impl Association {
             Chunk::ForwardTsn(forward_tsn) if self.may_forward_tsn() => {
                 self.on_forward_tsn(&forward_tsn, data)
             }
+            Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
             chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_)) => {
                 return self.on_unagreed_chunk(from, &chunk);
             }
