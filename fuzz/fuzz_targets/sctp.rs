@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use segue_wire::checksum::sctp_crc32c;
-use segue_wire::sctp::SctpPacket;
+use segue_wire::sctp::{Chunk, SctpPacket};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut bytes = bytes.to_vec();
@@ -16,6 +16,12 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let _ = packet.bundling_is_valid();
+    for (i, chunk) in packet.chunks.iter().enumerate() {
+        if let Chunk::Auth(auth) = chunk {
+            let covered = auth.authenticated_bytes(&packet.chunks[i + 1..]);
+            assert!(covered.len() >= 8 + auth.hmac.len());
+        }
+    }
     let mut out = Vec::new();
     packet.emit(&mut out);
     assert_eq!(out.len(), packet.buffer_len());

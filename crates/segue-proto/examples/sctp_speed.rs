@@ -10,7 +10,7 @@
 
 use segue_proto::contract::LocalAddress;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, Message};
+use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, Message, SendOptions};
 use segue_proto::{Duration, Instant, InterfaceId, Transmit};
 use segue_wire::{Data, Packet};
 use std::collections::VecDeque;
@@ -38,7 +38,9 @@ fn handle_packet(end: &mut Endpoint, now: Instant, packet: Packet) {
 
 #[inline(never)]
 fn send(association: &mut Association, now: Instant, data: Data) {
-    association.send(now, 0, 0, false, data).expect("send");
+    association
+        .send(now, 0, data, SendOptions::default())
+        .expect("send");
 }
 
 #[inline(never)]

@@ -499,3 +499,25 @@ fn an_answer_to_nothing_aborts() {
         }
     ));
 }
+
+#[test]
+fn a_packet_overtaken_by_the_deletion_of_its_source_is_dropped_and_aborts_nothing() {
+    // RFC 9260 section 8.4 answers what is out of the blue with an ABORT of the reflected tag, and B would take it
+    let mut net = Net::established(Config::default(), [1, 2]);
+    net.rule = Box::new(|d| {
+        if d.packet.ip.source == address(B, 1) {
+            vec![ms(200)]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    net.send(B, 0, synthetic(0, 100));
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
+        .unwrap();
+    net.run_for(ms(3000));
+    assert!(net.association(A).is_established() && net.association(B).is_established());
+    assert_eq!(net.messages[A].len(), 1);
+    assert_eq!(net.ends[A].counters().refused.foreign_address, 1);
+    assert!(net.trace().iter().all(|line| !line.contains("ABORT")));
+}

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use segue_proto::sctp::{Config, Event, Profile, SendError};
+use segue_proto::sctp::{Config, Event, Profile, SendError, SendOptions};
 use segue_wire::Data;
 use segue_wire::sctp::{Chunk, ErrorCause};
 
@@ -198,11 +198,9 @@ fn out_of_the_blue_packets_are_answered_by_rule() {
         ),
     ];
     for (chunks, answer) in cases {
-        let packet = net.forge(B, stranger, chunks);
-        let tag = match &packet.payload {
-            segue_wire::Payload::Sctp(s) => s.verification_tag,
-            _ => 0,
-        };
+        // of no association here: one that is known by its tag is not out of the blue
+        let tag = 0x0bad_0bad;
+        let packet = net.forge_with_tag(B, stranger, tag, chunks);
         net.log.clear();
         net.inject(B, packet);
         match answer {
@@ -286,7 +284,12 @@ fn shutdown_waits_for_outstanding_data_in_both_directions_and_survives_loss() {
         }
         net.command(A, |a, now| a.shutdown(now));
         assert_eq!(
-            net.command(A, |a, now| a.send(now, 0, 0, false, synthetic(0, 1))),
+            net.command(A, |a, now| a.send(
+                now,
+                0,
+                synthetic(0, 1),
+                SendOptions::default()
+            )),
             Err(SendError::Closing)
         );
         net.run_for(segue_proto::Duration::from_secs(900));
@@ -478,7 +481,7 @@ fn small_messages_are_bundled_when_they_wait() {
         net.ends[A]
             .association_mut(id)
             .unwrap()
-            .send(now, 0, 0, false, synthetic(i * 50, 50))
+            .send(now, 0, synthetic(i * 50, 50), SendOptions::default())
             .unwrap();
     }
     net.drain();
@@ -509,7 +512,12 @@ fn data_on_a_stream_that_was_not_negotiated_is_acknowledged_and_reported() {
     let mut net = Net::established(config, [1, 1]);
     assert_eq!(net.association(A).outbound_streams(), 3);
     assert_eq!(
-        net.command(A, |a, now| a.send(now, 3, 0, false, synthetic(0, 1))),
+        net.command(A, |a, now| a.send(
+            now,
+            3,
+            synthetic(0, 1),
+            SendOptions::default()
+        )),
         Err(SendError::NoSuchStream)
     );
     net.send(A, 0, synthetic(0, 4));
@@ -537,11 +545,18 @@ fn a_refused_send_is_followed_by_writable_when_there_is_room() {
     for i in 0..10 {
         net.send(A, 0, synthetic(i * 1000, 1000));
     }
-    let refused = net.command(A, |a, now| a.send(now, 0, 0, false, synthetic(0, 1000)));
+    let refused = net.command(A, |a, now| {
+        a.send(now, 0, synthetic(0, 1000), SendOptions::default())
+    });
     assert_eq!(refused, Err(SendError::BufferFull));
     assert_eq!(net.association(A).send_space(), 0);
     assert_eq!(
-        net.command(A, |a, now| a.send(now, 0, 0, false, synthetic(0, 10_001))),
+        net.command(A, |a, now| a.send(
+            now,
+            0,
+            synthetic(0, 10_001),
+            SendOptions::default()
+        )),
         Err(SendError::TooLong)
     );
     net.run_for(segue_proto::Duration::from_secs(1));
@@ -569,7 +584,7 @@ fn no_more_than_max_burst_packets_leave_at_one_opportunity() {
             net.ends[A]
                 .association_mut(id)
                 .unwrap()
-                .send(now, 0, 0, false, synthetic(i, 1400))
+                .send(now, 0, synthetic(i, 1400), SendOptions::default())
                 .unwrap();
         }
         net.drain();
@@ -729,4 +744,22 @@ fn an_unknown_chunk_stops_or_is_skipped_and_is_reported_by_its_type_bits() {
             .collect();
         assert_eq!(sent, expected, "{chunk_type:#x}");
     }
+}
+
+#[test]
+fn shutdown_complete_goes_to_where_the_shutdown_ack_came_from() {
+    // RFC 9260 section 6.4; the address that data last came from may be gone
+    let mut net = Net::established(Config::default(), [1, 2]);
+    net.send(B, 0, synthetic(0, 100));
+    net.run_for(ms(50));
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.command(A, |a, now| a.shutdown(now));
+    net.run_for(ms(500));
+    let complete = net
+        .log
+        .iter()
+        .find(|d| names(d.sctp()) == ["SHUTDOWN-COMPLETE"])
+        .expect("SHUTDOWN COMPLETE");
+    assert_eq!(complete.packet.ip.destination, address(B, 2));
+    assert!(net.has_event(A, &Event::Closed) && net.has_event(B, &Event::Closed));
 }

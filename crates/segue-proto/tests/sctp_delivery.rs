@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{Config, Event, Profile, SendError};
+use segue_proto::sctp::{Config, Event, Profile, SendError, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::{Data, Payload};
 use std::collections::VecDeque;
@@ -57,7 +57,18 @@ fn plan(random: &mut Stream) -> VecDeque<Planned> {
 fn feed(net: &mut Net, pending: &mut VecDeque<Planned>) {
     while let Some(m) = pending.front().cloned() {
         let data = synthetic(m.offset(), m.len);
-        match net.command(A, |a, now| a.send(now, m.stream, m.index, m.unordered, data)) {
+        match net.command(A, |a, now| {
+            a.send(
+                now,
+                m.stream,
+                data,
+                SendOptions {
+                    unordered: m.unordered,
+                    payload_protocol_id: m.index,
+                    ..SendOptions::default()
+                },
+            )
+        }) {
             Ok(()) => pending.pop_front(),
             Err(SendError::BufferFull) => return,
             Err(e) => panic!("{e}"),

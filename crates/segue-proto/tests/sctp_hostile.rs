@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use core::net::Ipv6Addr;
-use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile};
+use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile, SendOptions};
 use segue_proto::{Duration, InterfaceId};
 use segue_wire::AsconfSerial;
 use segue_wire::sctp::{
@@ -242,8 +242,18 @@ fn data_on_a_stream_that_the_peer_turns_out_not_to_take_ends_the_attempt() {
     for unordered in [false, true] {
         let mut net = Net::new([Config::default(), few.clone()], [1, 1], ms(10), 1);
         net.connect();
-        net.command(A, |a, now| a.send(now, 2, 0, unordered, synthetic(0, 10)))
-            .expect("send");
+        net.command(A, |a, now| {
+            a.send(
+                now,
+                2,
+                synthetic(0, 10),
+                SendOptions {
+                    unordered,
+                    ..SendOptions::default()
+                },
+            )
+        })
+        .expect("send");
         net.run_for(ms(500));
         let aborted = net.events[A]
             .iter()

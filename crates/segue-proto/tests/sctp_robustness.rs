@@ -5,7 +5,7 @@ mod common;
 use bytes::Bytes;
 use common::*;
 use proptest::prelude::*;
-use segue_proto::sctp::{Config, Profile};
+use segue_proto::sctp::{Config, Profile, SendOptions};
 use segue_wire::sctp::*;
 use segue_wire::{AsconfSerial, Data, Ssn, Tsn};
 use std::net::Ipv6Addr;
@@ -222,7 +222,7 @@ proptest! {
                 }
                 Step::Send(len) => {
                     if let Some(b) = net.ends[B].association_mut(id) {
-                        let _ = b.send(now, 0, 0, len % 3 == 0, synthetic(0, len));
+                        let _ = b.send(now, 0, synthetic(0, len), SendOptions { unordered: len % 3 == 0, ..SendOptions::default() });
                     }
                     net.drain();
                 }

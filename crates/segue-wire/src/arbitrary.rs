@@ -11,10 +11,10 @@ use crate::icmpv6::nd::{
 use crate::icmpv6::{Echo, Icmpv6};
 use crate::ipv6::Ipv6Option;
 use crate::sctp::{
-    Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, DataChunk, ErrorCause, GapAckBlock, Init,
-    Parameter, Sack, SctpPacket,
+    Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, GapAckBlock,
+    Init, Parameter, Sack, SctpPacket,
 };
-use crate::udp::UdpDatagram;
+use crate::udp::{SCTP_TUNNELING_PORT, UdpDatagram};
 use crate::{AsconfSerial, Data, ExtensionHeader, Ipv6Header, Packet, Payload, Ssn, Tsn};
 use bytes::Bytes;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -48,6 +48,7 @@ pub fn checked_packet() -> impl Strategy<Value = Packet> {
     let payload = prop_oneof![
         sctp_packet().prop_map(Payload::Sctp),
         icmpv6().prop_map(Payload::Icmpv6),
+        sctp_over_udp(),
         udp().prop_map(Payload::Udp)
     ];
     (ipv6_header(), payload).prop_map(|(ip, payload)| Packet {
@@ -128,20 +129,36 @@ pub fn payload() -> impl Strategy<Value = Payload> {
     prop_oneof![
         4 => sctp_packet().prop_map(Payload::Sctp),
         4 => icmpv6().prop_map(Payload::Icmpv6),
+        2 => sctp_over_udp(),
         2 => udp().prop_map(Payload::Udp),
         1 => Just(Payload::NoNextHeader),
         1 => (unknown, bytes(0..100)).prop_map(|(next_header, bytes)| Payload::Unknown { next_header, bytes }),
     ]
 }
 
-/// UDP datagrams (RFC 768).
-pub fn udp() -> impl Strategy<Value = UdpDatagram> {
-    (any::<u16>(), any::<u16>(), bytes(0..200)).prop_map(|(source_port, destination_port, data)| {
-        UdpDatagram {
+/// SCTP in UDP (RFC 6951), with the IANA port on one side.
+pub fn sctp_over_udp() -> impl Strategy<Value = Payload> {
+    (any::<u16>(), any::<bool>(), sctp_packet()).prop_map(|(port, to_server, packet)| {
+        let (source_port, destination_port) = if to_server {
+            (port, SCTP_TUNNELING_PORT)
+        } else {
+            (SCTP_TUNNELING_PORT, port)
+        };
+        Payload::SctpOverUdp {
             source_port,
             destination_port,
-            data: Data::Bytes(data),
+            packet,
         }
+    })
+}
+
+/// UDP datagrams (RFC 768) that are not SCTP in UDP.
+pub fn udp() -> impl Strategy<Value = UdpDatagram> {
+    let port = || any::<u16>().prop_filter("SCTP in UDP", |port| *port != SCTP_TUNNELING_PORT);
+    (port(), port(), bytes(0..200)).prop_map(|(source_port, destination_port, data)| UdpDatagram {
+        source_port,
+        destination_port,
+        data: Data::Bytes(data),
     })
 }
 
@@ -307,7 +324,7 @@ pub fn sctp_packet() -> impl Strategy<Value = SctpPacket> {
     )
 }
 
-/// Chunks of every type (RFC 9260 section 3.3, RFC 5061 section 4.1).
+/// Chunks of every type (RFC 9260 section 3.3, RFC 4895 section 5, RFC 5061 section 4.1).
 pub fn chunk() -> impl Strategy<Value = Chunk> {
     let control = prop_oneof![
         bytes(0..50).prop_map(Chunk::Heartbeat),
@@ -320,7 +337,7 @@ pub fn chunk() -> impl Strategy<Value = Chunk> {
         tsn().prop_map(Chunk::Cwr),
         any::<bool>().prop_map(|reflected_tag| Chunk::ShutdownComplete { reflected_tag }),
     ];
-    let unknown = any::<u8>().prop_filter("known type", |t| !matches!(t, 0..=14 | 0x80 | 0xc1));
+    let unknown = any::<u8>().prop_filter("known type", |t| !matches!(t, 0..=15 | 0x80 | 0xc1));
     prop_oneof![
         3 => data_chunk().prop_map(Chunk::Data),
         2 => sack().prop_map(Chunk::Sack),
@@ -329,12 +346,19 @@ pub fn chunk() -> impl Strategy<Value = Chunk> {
         1 => (any::<bool>(), error_causes())
             .prop_map(|(reflected_tag, causes)| Chunk::Abort { reflected_tag, causes }),
         1 => error_causes().prop_map(Chunk::Error),
+        2 => auth().prop_map(|auth| Chunk::Auth(Box::new(auth))),
         2 => asconf().prop_map(|asconf| Chunk::Asconf(Box::new(asconf))),
         2 => asconf_ack().prop_map(|ack| Chunk::AsconfAck(Box::new(ack))),
         4 => control,
         1 => (unknown, any::<u8>(), bytes(0..50))
             .prop_map(|(chunk_type, flags, value)| Chunk::Unknown { chunk_type, flags, value }),
     ]
+}
+
+/// AUTH chunks, HMACs of any length among them (RFC 4895 section 5.1).
+pub fn auth() -> impl Strategy<Value = Auth> {
+    (any::<[u16; 2]>(), bytes(0..40))
+        .prop_map(|([shared_key_id, hmac_id], hmac)| Auth::new(shared_key_id, hmac_id, hmac))
 }
 
 /// DATA chunks, empty ones among them (RFC 9260 section 3.3.1).
@@ -405,7 +429,7 @@ pub fn parameter() -> impl Strategy<Value = Parameter> {
     let unknown = any::<u16>().prop_filter("known type", |t| {
         !matches!(
             t,
-            1 | 5..=9 | 11 | 12 | 0x8000 | 0x8008 | 0xc000 | 0xc004 | 0xc006
+            1 | 5..=9 | 11 | 12 | 0x8000 | 0x8002..=0x8004 | 0x8008 | 0xc000 | 0xc004 | 0xc006
         )
     });
     prop_oneof![
@@ -418,6 +442,9 @@ pub fn parameter() -> impl Strategy<Value = Parameter> {
         bytes(0..20).prop_map(Parameter::HostNameAddress),
         vec(any::<u16>(), 0..4).prop_map(Parameter::SupportedAddressTypes),
         Just(Parameter::EcnCapable),
+        bytes(0..40).prop_map(Parameter::Random),
+        bytes(0..6).prop_map(Parameter::Chunks),
+        vec(any::<u16>(), 0..4).prop_map(Parameter::HmacAlgo),
         bytes(0..6).prop_map(Parameter::SupportedExtensions),
         Just(Parameter::ForwardTsnSupported),
         any::<u32>().prop_map(Parameter::AdaptationLayerIndication),
@@ -488,7 +515,10 @@ pub fn asconf_ack() -> impl Strategy<Value = AsconfAck> {
 
 /// Error causes (RFC 9260 section 3.3.10, RFC 5061 section 4.3).
 pub fn error_causes() -> impl Strategy<Value = Vec<ErrorCause>> {
-    let unknown = any::<u16>().prop_filter("known code", |code| !matches!(code, 1..=13 | 0x00a0..=0x00a4));
+    let unknown = any::<u16>().prop_filter(
+        "known code",
+        |code| !matches!(code, 1..=13 | 0x00a0..=0x00a4 | 0x0105),
+    );
     let fixed = prop_oneof![
         any::<u16>().prop_map(ErrorCause::InvalidStreamIdentifier),
         vec(any::<u16>(), 0..4).prop_map(ErrorCause::MissingMandatoryParameter),
@@ -498,6 +528,7 @@ pub fn error_causes() -> impl Strategy<Value = Vec<ErrorCause>> {
         tsn().prop_map(ErrorCause::NoUserData),
         Just(ErrorCause::CookieReceivedWhileShuttingDown),
         Just(ErrorCause::IllegalAsconfAck),
+        any::<u16>().prop_map(ErrorCause::UnsupportedHmacIdentifier),
     ];
     let with_bytes = prop_oneof![
         Just(ErrorCause::UnresolvableAddress as fn(Bytes) -> ErrorCause),

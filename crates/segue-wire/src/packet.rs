@@ -4,6 +4,7 @@ use crate::ParseError;
 use crate::checksum::PseudoHeader;
 use crate::icmpv6::{self, Icmpv6};
 use crate::ipv6::{self, ExtensionHeader, Ipv6Header};
+use crate::payload::Data;
 use crate::reader::Reader;
 use crate::sctp::{self, SctpPacket};
 use crate::udp::{self, UdpDatagram};
@@ -162,6 +163,16 @@ pub enum Payload {
     Sctp(SctpPacket),
     /// ICMPv6 (protocol 58, RFC 4443).
     Icmpv6(Icmpv6),
+    /// SCTP in UDP (RFC 6951). Parsing takes a datagram for one if either of its ports is [`udp::SCTP_TUNNELING_PORT`]; a
+    /// driver that uses another port makes this value itself.
+    SctpOverUdp {
+        /// UDP source port: the sender's encapsulation port.
+        source_port: u16,
+        /// UDP destination port.
+        destination_port: u16,
+        /// What the datagram carries.
+        packet: SctpPacket,
+    },
     /// UDP (protocol 17, RFC 768).
     Udp(UdpDatagram),
     /// No next header (59).
@@ -182,9 +193,18 @@ impl Payload {
         match self {
             Self::Sctp(_) => sctp::NEXT_HEADER,
             Self::Icmpv6(_) => icmpv6::NEXT_HEADER,
-            Self::Udp(_) => udp::NEXT_HEADER,
+            Self::SctpOverUdp { .. } | Self::Udp(_) => udp::NEXT_HEADER,
             Self::NoNextHeader => ipv6::NO_NEXT_HEADER,
             Self::Unknown { next_header, .. } => *next_header,
+        }
+    }
+
+    /// The SCTP packet, in UDP or not.
+    #[must_use]
+    pub const fn sctp(&self) -> Option<&SctpPacket> {
+        match self {
+            Self::Sctp(packet) | Self::SctpOverUdp { packet, .. } => Some(packet),
+            _ => None,
         }
     }
 
@@ -197,10 +217,33 @@ impl Payload {
         Ok(match next_header {
             sctp::NEXT_HEADER => Self::Sctp(SctpPacket::parse(&bytes)?),
             icmpv6::NEXT_HEADER => Self::Icmpv6(Icmpv6::parse(&bytes, pseudo_header)?),
-            udp::NEXT_HEADER => Self::Udp(UdpDatagram::parse(&bytes, pseudo_header)?),
+            udp::NEXT_HEADER => Self::parse_udp(&bytes, pseudo_header)?,
             ipv6::NO_NEXT_HEADER => Self::NoNextHeader,
             _ => Self::Unknown { next_header, bytes },
         })
+    }
+
+    /// A UDP datagram, or the SCTP packet in it (RFC 6951 section 5.4).
+    fn parse_udp(bytes: &Bytes, pseudo_header: &PseudoHeader) -> Result<Self, ParseError> {
+        let datagram = UdpDatagram::parse(bytes, pseudo_header)?;
+        let (source_port, destination_port) = (datagram.source_port, datagram.destination_port);
+        match datagram.data {
+            Data::Bytes(sctp)
+                if source_port == udp::SCTP_TUNNELING_PORT
+                    || destination_port == udp::SCTP_TUNNELING_PORT =>
+            {
+                Ok(Self::SctpOverUdp {
+                    source_port,
+                    destination_port,
+                    packet: SctpPacket::parse(&sctp)?,
+                })
+            }
+            data => Ok(Self::Udp(UdpDatagram {
+                source_port,
+                destination_port,
+                data,
+            })),
+        }
     }
 
     /// Number of bytes that [`emit`](Self::emit) appends.
@@ -209,6 +252,7 @@ impl Payload {
         match self {
             Self::Sctp(packet) => packet.buffer_len(),
             Self::Icmpv6(message) => message.buffer_len(),
+            Self::SctpOverUdp { packet, .. } => udp::HEADER_LEN + packet.buffer_len(),
             Self::Udp(datagram) => datagram.buffer_len(),
             Self::NoNextHeader => 0,
             Self::Unknown { bytes, .. } => bytes.len(),
@@ -220,6 +264,17 @@ impl Payload {
         match self {
             Self::Sctp(packet) => packet.emit(out),
             Self::Icmpv6(message) => message.emit(pseudo_header, out),
+            Self::SctpOverUdp {
+                source_port,
+                destination_port,
+                packet,
+            } => udp::emit(
+                (*source_port, *destination_port),
+                packet.buffer_len(),
+                pseudo_header,
+                out,
+                |out| packet.emit(out),
+            ),
             Self::Udp(datagram) => datagram.emit(pseudo_header, out),
             Self::NoNextHeader => {}
             Self::Unknown { bytes, .. } => out.put_slice(bytes),

@@ -10,8 +10,11 @@ use bytes::{BufMut, Bytes};
 /// Protocol number (RFC 768).
 pub const NEXT_HEADER: u8 = 17;
 
+/// Port of SCTP in UDP (RFC 6951 section 7).
+pub const SCTP_TUNNELING_PORT: u16 = 9899;
+
 /// Length of the header, bytes.
-const HEADER_LEN: usize = 8;
+pub const HEADER_LEN: usize = 8;
 
 /// A UDP datagram.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,16 +62,30 @@ impl UdpDatagram {
 
     /// Appends the datagram with its checksum.
     pub fn emit(&self, pseudo_header: &PseudoHeader, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.put_u16(self.source_port);
-        out.put_u16(self.destination_port);
-        out.put_u16(length_u16(self.buffer_len()));
-        out.put_u16(0);
-        self.data.emit(out);
-        let checksum = match pseudo_header.checksum(NEXT_HEADER, out.get(start..).unwrap_or_default()) {
-            0 => 0xffff,
-            checksum => checksum,
-        };
-        set(out, start + 6, &checksum.to_be_bytes());
+        let ports = (self.source_port, self.destination_port);
+        emit(ports, self.data.len(), pseudo_header, out, |out| {
+            self.data.emit(out)
+        });
     }
+}
+
+/// Appends a datagram from `ports.0` to `ports.1`, whose `data_len` bytes of data `emit_data` appends, with its checksum.
+pub(crate) fn emit(
+    ports: (u16, u16),
+    data_len: usize,
+    pseudo_header: &PseudoHeader,
+    out: &mut Vec<u8>,
+    emit_data: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    out.put_u16(ports.0);
+    out.put_u16(ports.1);
+    out.put_u16(length_u16(HEADER_LEN + data_len));
+    out.put_u16(0);
+    emit_data(out);
+    let checksum = match pseudo_header.checksum(NEXT_HEADER, out.get(start..).unwrap_or_default()) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    set(out, start + 6, &checksum.to_be_bytes());
 }

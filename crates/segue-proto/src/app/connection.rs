@@ -1,6 +1,6 @@
 //! What an application sees of its transport.
 
-use crate::sctp::{Association, SendError};
+use crate::sctp::{Association, SendError, SendOptions};
 use crate::time::Instant;
 use segue_wire::Data;
 use smallvec::SmallVec;
@@ -34,7 +34,7 @@ pub enum SendRefused {
 
 impl Connection for Association {
     fn send(&mut self, now: Instant, data: Data) -> Result<(), SendRefused> {
-        Self::send(self, now, STREAM, PAYLOAD_PROTOCOL_ID, false, data).map_err(|error| match error {
+        Self::send(self, now, STREAM, data, SendOptions::default()).map_err(|error| match error {
             SendError::BufferFull => SendRefused::Full,
             _ => SendRefused::Closed,
         })
@@ -55,5 +55,3 @@ impl Connection for Association {
 
 /// All data of an application goes over one ordered stream.
 const STREAM: u16 = 0;
-/// Unspecified by the upper layer (RFC 9260 section 3.3.1).
-const PAYLOAD_PROTOCOL_ID: u32 = 0;

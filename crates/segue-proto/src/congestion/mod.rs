@@ -39,6 +39,8 @@ pub trait CongestionControl {
     fn on_rto(&mut self);
     /// Nothing was sent for `periods` retransmission timeouts.
     fn on_idle(&mut self, periods: u64);
+    /// The path is used again after it was taken for failed: one segment.
+    fn restart(&mut self);
     /// Opens the window by one segment in slow start, without data acknowledged.
     fn on_credit(&mut self);
 }

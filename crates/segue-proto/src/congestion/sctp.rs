@@ -144,6 +144,12 @@ impl CongestionControl for SctpWindow {
             .max(floor);
     }
 
+    /// Slow start from one segment; ssthresh stays.
+    fn restart(&mut self) {
+        self.cwnd = self.rules.segment;
+        self.partial_bytes_acked = 0;
+    }
+
     fn on_credit(&mut self) {
         if self.cwnd <= self.ssthresh {
             self.cwnd = self.cwnd.saturating_add(self.rules.segment);

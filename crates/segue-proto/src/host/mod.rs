@@ -105,6 +105,8 @@ struct Interface {
 struct Running {
     application: Application,
     connection: Connecting,
+    /// Made for a connection that the listening application accepted.
+    accepted: bool,
 }
 
 /// How far an application's connection is.
@@ -185,6 +187,7 @@ impl Host {
             host.applications.push(Running {
                 application: Application::new(&config.kind),
                 connection,
+                accepted: false,
             });
         }
         host.update_slow_timeout();
@@ -198,7 +201,7 @@ impl Host {
             return;
         }
         match &packet.payload {
-            Payload::Sctp(_) => {
+            Payload::Sctp(_) | Payload::SctpOverUdp { .. } => {
                 if !self.has_address(packet.ip.destination) {
                     self.counters.not_for_us += 1;
                     return;
@@ -313,7 +316,7 @@ impl Host {
     }
 
     /// What application `index` has done so far. The configured applications come first, in their order; further
-    /// connections of the listening one follow.
+    /// connections of the listening one follow, one entry serving one connection after the other.
     #[must_use]
     pub fn application(&self, index: usize) -> Option<&app::Stats> {
         self.applications.get(index).map(|a| a.application.stats())

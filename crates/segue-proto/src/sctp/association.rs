@@ -11,7 +11,10 @@ use super::inbound::Received;
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
-use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendError};
+use super::receive::Replies;
+use super::{
+    AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError, SendOptions,
+};
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -87,6 +90,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// UDP port that the peer's last packet came from: new destinations start with it.
+    pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
     pub(super) primary: usize,
     /// Destination that new data goes to: the primary while it is usable.
@@ -125,6 +130,9 @@ pub struct Association {
     /// Where the last DATA came from, and to.
     pub(super) reply_to: Ipv6Addr,
     pub(super) arrived_at: Ipv6Addr,
+
+    /// Answers to the packet at hand.
+    pub(super) replies: Replies,
 
     // handshake
     /// Given out in cookies; zeros until there was need of them (section 5.2.2).
@@ -185,9 +193,8 @@ impl Association {
         &mut self,
         now: Instant,
         stream_id: u16,
-        payload_protocol_id: u32,
-        unordered: bool,
         data: Data,
+        mut options: SendOptions,
     ) -> Result<(), SendError> {
         let _ = now;
         match self.state {
@@ -210,8 +217,8 @@ impl Association {
         if !self.outbound.has_unsent() {
             self.open_burst();
         }
-        self.outbound
-            .push(stream_id, payload_protocol_id, unordered, data);
+        options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
+        self.outbound.push(stream_id, data, options);
         Ok(())
     }
 
@@ -429,6 +436,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
             current: 0,
@@ -454,6 +462,7 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            replies: Replies::default(),
             tie_tags: (0, 0),
             handshake_sent: None,
             cookie: Bytes::new(),
@@ -484,6 +493,12 @@ impl Association {
             && self.events.is_empty()
             && self.control.is_empty()
             && !self.reassembly.has_ready()
+    }
+
+    /// Drops events and messages that the user does not want.
+    pub(super) fn drop_untold(&mut self) {
+        self.events.clear();
+        while self.reassembly.pop().is_some() {}
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {

@@ -41,6 +41,8 @@ pub struct EndpointRefused {
     pub new_addresses: u64,
     /// INITs and COOKIE ECHOs beyond `Config::max_associations`.
     pub too_many_associations: u64,
+    /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
+    pub foreign_address: u64,
     /// Associations not begun for want of a local address.
     pub no_local_address: u64,
 }
@@ -60,6 +62,7 @@ impl EndpointRefused {
             + self.unexpected_cookies
             + self.new_addresses
             + self.too_many_associations
+            + self.foreign_address
             + self.no_local_address
     }
 }

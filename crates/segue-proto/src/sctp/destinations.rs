@@ -63,6 +63,7 @@ impl Association {
                 PathState::Unconfirmed
             },
             error_count: 0,
+            encapsulation: self.peer_encapsulation,
             path: PathId::NONE,
             heartbeat_due: None,
             heartbeat: None,
@@ -124,14 +125,18 @@ impl Association {
         self.choose_current();
     }
 
-    /// Section 6.4: new data goes to the primary if it is active, else to an active alternate, else (dormant) it
-    /// stays where it was.
+    /// Section 6.4: new data goes to the primary if it is active, else to an active alternate, else to one that has
+    /// only potentially failed (RFC 7829), else (dormant) it stays where it was.
     pub(super) fn choose_current(&mut self) {
         let active = |d: &Destination| d.in_use && d.state == PathState::Active;
         if active(&self.destinations[self.primary]) {
             self.current = self.primary;
         } else if !active(&self.destinations[self.current])
             && let Some(next) = self.usable_destination(Some(self.current))
+        {
+            self.current = next;
+        } else if !active(&self.destinations[self.current])
+            && let Some(next) = self.least_failed()
         {
             self.current = next;
         } else if !self.destinations[self.current].in_use {
@@ -165,17 +170,8 @@ impl Association {
         // section 5.4: heartbeats to unconfirmed addresses do not count against the association, unless the peer has
         // no others: nothing else would ever find out that it is gone
         let counts = self.destinations[index].state != PathState::Unconfirmed || !self.has_confirmed();
-        let d = &mut self.destinations[index];
-        d.error_count += 1;
-        if d.error_count > self.config.path_max_retrans && d.state == PathState::Active {
-            d.state = PathState::Inactive;
-            let address = d.address;
-            self.events.push_back(Event::PathStateChanged {
-                address,
-                state: PathState::Inactive,
-            });
-            self.choose_current();
-        }
+        self.destinations[index].error_count += 1;
+        self.degrade(index);
         if counts {
             self.association_error_count += 1;
             if self.association_error_count > self.config.association_max_retrans {
@@ -191,9 +187,13 @@ impl Association {
         self.association_error_count = 0;
         let d = &mut self.destinations[index];
         d.error_count = 0;
-        if d.state == PathState::Inactive {
+        let former = d.state;
+        if matches!(former, PathState::Inactive | PathState::PotentiallyFailed) {
             d.state = PathState::Active;
             let address = d.address;
+            if former == PathState::PotentiallyFailed {
+                self.restart_windows(index);
+            }
             self.events.push_back(Event::PathStateChanged {
                 address,
                 state: PathState::Active,
@@ -303,9 +303,30 @@ impl Association {
                 self.paths.push(path);
                 PathId((self.paths.len() - 1) as u8)
             }
-            // hundreds of sources at once: share the first path rather than grow without bound
-            None => PathId(0),
+            // hundreds of sources, with something outstanding from each
+            None => self.evict_path(path),
         }
+    }
+
+    /// Puts `path` in the place of one that no destination uses now: the one with the least outstanding, and that goes
+    /// out again elsewhere. There are more slots than destinations, so there is one.
+    fn evict_path(&mut self, path: Path) -> PathId {
+        let current = |i: usize| self.destinations.iter().any(|d| usize::from(d.path.0) == i);
+        let index = (0..self.paths.len())
+            .filter(|&i| !current(i))
+            .min_by_key(|&i| self.paths[i].flightsize)
+            .unwrap_or(0);
+        let id = PathId(index as u8);
+        let marked = self.outbound.mark_where(|sent| sent.path == id);
+        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        self.outbound.forget_paths(|p| p == id);
+        for d in &mut self.destinations {
+            if d.heartbeat.is_some_and(|sent| sent.path == id) {
+                d.heartbeat = None;
+            }
+        }
+        self.paths[index] = path;
+        id
     }
 
     pub(super) fn is_up(&self) -> bool {

@@ -6,6 +6,7 @@ mod handshake;
 use super::address_rules;
 use super::association::{Association, Setup, State};
 use super::cookie::CookieKey;
+use super::encapsulation::UDP_HEADER;
 use super::transmit::transmit;
 use super::{AssociationId, Config, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
@@ -38,6 +39,8 @@ pub struct Endpoint {
     /// Associations touched since they were last drained.
     to_transmit: VecDeque<AssociationId>,
     to_notify: VecDeque<AssociationId>,
+    /// Some association may have nothing left to tell.
+    has_ended: bool,
     /// The earliest timer of all, as `Slot::deadline`.
     deadline: Option<Option<Instant>>,
     counters: EndpointCounters,
@@ -69,6 +72,8 @@ struct Arrived {
     to: Ipv6Addr,
     from_port: u16,
     tag: u32,
+    /// UDP source port, if it came in UDP.
+    encapsulation: Option<u16>,
 }
 
 impl Arrived {
@@ -81,7 +86,11 @@ impl Arrived {
 impl Endpoint {
     /// An endpoint on the local `port`; `secrets` supplies tags, initial TSNs, nonces and the cookie key.
     #[must_use]
-    pub fn new(config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
+    pub fn new(mut config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
+        if config.udp_encapsulation.is_some() {
+            // from here on the MTU is that of what UDP carries
+            config.mtu = config.mtu.saturating_sub(UDP_HEADER);
+        }
         let mut cookie_key = [0; 32];
         secrets.fill(&mut cookie_key);
         Self {
@@ -97,6 +106,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             to_transmit: VecDeque::new(),
             to_notify: VecDeque::new(),
+            has_ended: false,
             deadline: None,
             counters: EndpointCounters::default(),
         }
@@ -157,6 +167,18 @@ impl Endpoint {
         Some(&mut self.slots[index].association)
     }
 
+    /// Lets go of an association that has ended, with whatever it still has to tell. Returns false if it has not ended.
+    pub fn forget(&mut self, id: AssociationId) -> bool {
+        match self.slot_of(id) {
+            Some(index) if self.slots[index].association.is_closed() => {
+                self.slots[index].association.drop_untold();
+                self.touch(index);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// All associations.
     pub fn associations(&self) -> impl Iterator<Item = (AssociationId, &Association)> {
         self.slots.iter().map(|s| (s.id, &*s.association))
@@ -164,10 +186,24 @@ impl Endpoint {
 
     /// Takes a packet that arrived over `interface`; anything but SCTP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.reap();
         let (from, to) = (packet.ip.source, packet.ip.destination);
         // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
-        let Payload::Sctp(sctp) = &mut packet.payload else {
-            return;
+        let (sctp, encapsulation) = match &mut packet.payload {
+            Payload::Sctp(sctp) => (sctp, None),
+            Payload::SctpOverUdp {
+                source_port,
+                destination_port,
+                packet,
+            } => {
+                let own = self.config.udp_encapsulation.map(|udp| udp.local_port);
+                if own != Some(*destination_port) || *source_port == 0 {
+                    self.counters.refused.wrong_port += 1;
+                    return;
+                }
+                (packet, Some(*source_port))
+            }
+            _ => return,
         };
         if sctp.destination_port != self.port {
             self.counters.refused.wrong_port += 1;
@@ -184,6 +220,7 @@ impl Endpoint {
             to,
             from_port: sctp.source_port,
             tag: sctp.verification_tag,
+            encapsulation,
         };
         if !arrived.is_unicast() {
             self.counters.refused.not_unicast += 1;
@@ -231,6 +268,7 @@ impl Endpoint {
                     return Some(transmit);
                 }
                 self.slots[index].queued_transmit = false;
+                self.has_ended |= self.slots[index].association.is_done();
             }
             self.to_transmit.pop_front();
         }
@@ -254,6 +292,7 @@ impl Endpoint {
                     return Some((id, event));
                 }
                 self.slots[index].queued_notify = false;
+                self.has_ended |= self.slots[index].association.is_done();
             }
             self.to_notify.pop_front();
         }
@@ -268,6 +307,11 @@ impl Endpoint {
 }
 
 impl Endpoint {
+    /// Whether nothing is queued that a poll has not brought out.
+    pub(super) fn is_drained(&self) -> bool {
+        self.answers.is_empty() && self.to_transmit.is_empty() && self.to_notify.is_empty()
+    }
+
     fn slot_of(&self, id: AssociationId) -> Option<usize> {
         match self.slots.as_slice() {
             [only] if only.id == id => Some(0),
@@ -306,7 +350,7 @@ impl Endpoint {
 
     /// Forgets associations that ended and have nothing left to tell.
     fn reap(&mut self) {
-        if self.slots.iter().any(|s| s.association.is_done()) {
+        if core::mem::take(&mut self.has_ended) {
             self.slots.retain(|s| !s.association.is_done());
             self.deadline = None;
             self.last_slot = 0;
@@ -314,9 +358,11 @@ impl Endpoint {
     }
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
-        self.slots[index]
-            .association
-            .handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        let association = &mut self.slots[index].association;
+        if association.accepts_tag(sctp) {
+            association.note_encapsulation(arrived.from, arrived.encapsulation);
+        }
+        association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
         self.touch(index);
     }
 
@@ -357,8 +403,24 @@ impl Endpoint {
         Some(self.last_slot)
     }
 
-    /// Section 8.4.
+    /// Whether a packet carries the tag of an association with its port: it comes from an address that its peer has
+    /// deleted, overtaken by the ASCONF that did so (RFC 5061 section 5.3), or is about to add.
+    fn is_from_foreign_address(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
+        self.slots.iter().map(|s| &s.association).any(|a| {
+            a.state != State::Closed
+                && a.peer_port == arrived.from_port
+                && !a.has_peer_address(arrived.from)
+                && a.accepts_tag(sctp)
+        })
+    }
+
+    /// Section 8.4. A packet whose association is known all the same, by its tag, is dropped: the ABORT that answers
+    /// what is out of the blue reflects the tag and would end the association at the peer, wherever it arrives from.
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
+        if self.is_from_foreign_address(arrived, sctp) {
+            self.counters.refused.foreign_address += 1;
+            return;
+        }
         self.counters.out_of_the_blue += 1;
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
@@ -379,6 +441,11 @@ impl Endpoint {
         self.answer(arrived, arrived.tag, answer);
     }
 
+    /// UDP ports of an answer to a packet: back the way it came.
+    fn udp_ports_to(&self, arrived: &Arrived) -> Option<(u16, u16)> {
+        Some((self.config.udp_encapsulation?.local_port, arrived.encapsulation?))
+    }
+
     /// Sends a chunk back to where a packet came from.
     fn answer(&mut self, arrived: &Arrived, verification_tag: u32, chunk: Chunk) {
         let source = self
@@ -394,6 +461,7 @@ impl Endpoint {
             source,
             arrived.from,
             (self.port, arrived.from_port),
+            self.udp_ports_to(arrived),
             verification_tag,
             SmallVec::from_buf([chunk]),
         ));

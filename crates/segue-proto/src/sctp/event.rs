@@ -89,13 +89,15 @@ pub enum AddressRequest {
     SetPrimary(Ipv6Addr),
 }
 
-/// State of a destination (RFC 9260 section 5.4 and 8.2; potentially failed comes with RFC 7829).
+/// State of a destination (RFC 9260 sections 5.4 and 8.2, RFC 7829 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
     /// Not yet confirmed by a heartbeat: no data may be sent there.
     Unconfirmed,
     /// Usable.
     Active,
+    /// Error count passed PFMR (RFC 7829), but not yet Path.Max.Retrans: used only where none is active.
+    PotentiallyFailed,
     /// Error count passed Path.Max.Retrans.
     Inactive,
 }

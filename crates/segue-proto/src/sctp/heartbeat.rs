@@ -40,7 +40,9 @@ impl Association {
             // section 5.4: an unconfirmed address is probed every RTO, until Path.Max.Retrans is passed; after that at
             // the normal interval, unless the peer can be reached nowhere else
             let few = self.destinations[index].error_count <= self.config.path_max_retrans;
-            if unconfirmed && (few || !self.has_confirmed()) {
+            // RFC 7829 section 3.2: so is one that has potentially failed
+            let failing = self.destinations[index].state == PathState::PotentiallyFailed;
+            if failing || (unconfirmed && (few || !self.has_confirmed())) {
                 self.send_heartbeat(now, index);
                 return;
             }
@@ -50,7 +52,8 @@ impl Association {
         }
         if self.destinations[index].heartbeat_due.is_some_and(|at| at <= now) {
             // one at a time: the one that is out is to be answered, or counted
-            if self.destinations[index].heartbeat.is_none() && self.is_idle(now, index) {
+            let failing = self.destinations[index].state == PathState::PotentiallyFailed;
+            if self.destinations[index].heartbeat.is_none() && (failing || self.is_idle(now, index)) {
                 self.send_heartbeat(now, index);
             } else {
                 self.schedule_heartbeat(now, index);

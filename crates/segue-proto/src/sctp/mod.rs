@@ -16,6 +16,11 @@
 //! - RFC 2960 predates path verification, which came with RFC 4460: under [`Profile::Rfc2960`] every address is usable at
 //!   once.
 //!
+//! # SCTP in UDP (RFC 6951)
+//! With [`Config::udp_encapsulation`] an association begins in UDP, takes packets in UDP and without, and answers each
+//! address of the peer the way its last packet with the right verification tag came. An INIT proves nothing: its answer
+//! goes back the way it came, and the association is left as it is.
+//!
 //! # What is left out
 //! Restart of an association (RFC 9260 section 5.2.4, rows A and C: such a COOKIE ECHO is dropped and counted), ECN, path
 //! MTU discovery, partial delivery (a message longer than the receive buffer aborts the association), and the addition of
@@ -26,7 +31,7 @@
 //! ```
 //! use segue_proto::contract::LocalAddress;
 //! use segue_proto::random::Stream;
-//! use segue_proto::sctp::{Config, Endpoint, Event};
+//! use segue_proto::sctp::{Config, Endpoint, Event, SendOptions};
 //! use segue_proto::{Instant, InterfaceId};
 //! use segue_wire::Data;
 //!
@@ -38,7 +43,7 @@
 //! ends[1].listen();
 //! let now = Instant::ZERO;
 //! let id = ends[0].connect(now, &[addresses[1]], 5000).unwrap();
-//! ends[0].association_mut(id).unwrap().send(now, 0, 0, false, Data::Bytes("hello".into())).unwrap();
+//! ends[0].association_mut(id).unwrap().send(now, 0, Data::Bytes("hello".into()), SendOptions::default()).unwrap();
 //!
 //! let mut received = None;
 //! for _ in 0..10 {
@@ -65,14 +70,18 @@ pub mod config;
 mod cookie;
 mod counters;
 mod destinations;
+pub mod encapsulation;
 mod endpoint;
 pub mod event;
 mod extensions;
 mod handshake;
 mod heartbeat;
 mod inbound;
+mod invariants;
+mod options;
 mod outbound;
 mod path;
+mod potentially_failed;
 mod reassembly;
 mod receive;
 mod restart;
@@ -81,10 +90,12 @@ mod shutdown;
 mod transmit;
 
 pub use association::Association;
-pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackRoute};
+pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
     Restarted, SendError,
 };
+pub use options::SendOptions;

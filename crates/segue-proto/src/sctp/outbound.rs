@@ -1,7 +1,7 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
-use super::Message;
 use super::path::PathId;
+use super::{Message, SendOptions};
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
 use smallvec::SmallVec;
@@ -31,6 +31,8 @@ pub(super) struct Sent {
     pub unordered: bool,
     pub beginning: bool,
     pub ending: bool,
+    /// Sent with the I bit whenever it is sent (RFC 7053).
+    pub immediate: bool,
     pub state: ChunkState,
     /// Path it was last sent on.
     pub path: PathId,
@@ -54,7 +56,7 @@ impl Sent {
         self.data.len() as u32
     }
 
-    pub(super) fn chunk(&self, tsn: Tsn, immediate: bool) -> DataChunk {
+    pub(super) fn chunk(&self, tsn: Tsn) -> DataChunk {
         DataChunk {
             tsn,
             stream_id: self.stream_id,
@@ -63,7 +65,7 @@ impl Sent {
             unordered: self.unordered,
             beginning: self.beginning,
             ending: self.ending,
-            immediate,
+            immediate: self.immediate,
             data: self.data.clone(),
         }
     }
@@ -80,10 +82,10 @@ struct Unsent {
     data: Data,
     /// Bytes of it already sent.
     position: usize,
-    payload_protocol_id: u32,
     stream_id: u16,
+    /// Assigned when its first chunk is sent.
     ssn: Ssn,
-    unordered: bool,
+    options: SendOptions,
 }
 
 /// The send queue. Chunk `i` of `sent` has TSN `base + i`, so every look-up is an index.
@@ -143,27 +145,26 @@ impl Outbound {
         !self.unsent.is_empty()
     }
 
-    pub(super) fn push(&mut self, stream_id: u16, payload_protocol_id: u32, unordered: bool, data: Data) {
+    pub(super) fn push(&mut self, stream_id: u16, data: Data, options: SendOptions) {
         self.buffered += data.len();
-        let ssn = if unordered {
-            Ssn(0)
-        } else {
-            let index = usize::from(stream_id);
-            if self.next_ssn.len() <= index {
-                self.next_ssn.resize(index + 1, Ssn(0));
-            }
-            let ssn = self.next_ssn[index];
-            self.next_ssn[index] = ssn.next();
-            ssn
-        };
         self.unsent.push_back(Unsent {
             data,
             position: 0,
-            payload_protocol_id,
             stream_id,
-            ssn,
-            unordered,
+            ssn: Ssn(0),
+            options,
         });
+    }
+
+    /// The stream sequence number of an ordered message that begins to be sent.
+    fn assign_ssn(next_ssn: &mut Vec<Ssn>, stream_id: u16) -> Ssn {
+        let index = usize::from(stream_id);
+        if next_ssn.len() <= index {
+            next_ssn.resize(index + 1, Ssn(0));
+        }
+        let ssn = next_ssn[index];
+        next_ssn[index] = ssn.next();
+        ssn
     }
 
     /// Streams that the messages not yet sent need: one more than the highest identifier among them.
@@ -190,18 +191,17 @@ impl Outbound {
                 .is_some_and(|m| m.data.len() - m.position == len as usize)
     }
 
-    /// Cuts the next new chunk off the queue, as sent on `path`.
-    pub(super) fn send_next(&mut self, path: PathId) -> Option<(Tsn, &Sent)> {
+    /// Cuts the next new chunk off the queue, as sent on `path`; `immediate`: with the I bit, whoever asks for it.
+    pub(super) fn send_next(&mut self, path: PathId, immediate: bool) -> Option<(Tsn, &Sent)> {
         let message = self.unsent.front_mut()?;
         let len = message.data.len();
         let start = message.position;
         let beginning = start == 0;
-        let (payload_protocol_id, stream_id, ssn, unordered) = (
-            message.payload_protocol_id,
-            message.stream_id,
-            message.ssn,
-            message.unordered,
-        );
+        let (stream_id, options) = (message.stream_id, message.options);
+        if beginning && !options.unordered {
+            message.ssn = Self::assign_ssn(&mut self.next_ssn, stream_id);
+        }
+        let ssn = message.ssn;
         let (data, ending) = if len - start <= self.max_data {
             let message = self.unsent.pop_front()?;
             let data = if beginning {
@@ -219,12 +219,13 @@ impl Outbound {
         let tsn = self.next_tsn();
         self.sent.push_back(Sent {
             data,
-            payload_protocol_id,
+            payload_protocol_id: options.payload_protocol_id,
             stream_id,
             ssn,
-            unordered,
+            unordered: options.unordered,
             beginning,
             ending,
+            immediate: immediate || (ending && options.sack_immediately),
             state: ChunkState::Outstanding,
             path,
             missing_reports: 0,
@@ -233,6 +234,15 @@ impl Outbound {
             fast_marked: false,
         });
         self.sent.back().map(|sent| (tsn, sent))
+    }
+
+    /// Every chunk that was sent and is not cumulatively acknowledged, with its TSN.
+    pub(super) fn all_sent(&self) -> impl Iterator<Item = (Tsn, &Sent)> {
+        let base = self.base;
+        self.sent
+            .iter()
+            .enumerate()
+            .map(move |(i, sent)| (base.add(i as u32), sent))
     }
 
     pub(super) fn get(&self, tsn: Tsn) -> Option<&Sent> {
@@ -394,8 +404,8 @@ impl Outbound {
             }
             let message = Message {
                 stream_id: rest.stream_id,
-                payload_protocol_id: rest.payload_protocol_id,
-                unordered: rest.unordered,
+                payload_protocol_id: rest.options.payload_protocol_id,
+                unordered: rest.options.unordered,
                 parts: SmallVec::from_buf([data]),
             };
             if rest.position > 0 {

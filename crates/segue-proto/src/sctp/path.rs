@@ -30,6 +30,8 @@ pub(super) struct Destination {
     pub address: Ipv6Addr,
     pub state: PathState,
     pub error_count: u32,
+    /// UDP port it is reached at; `None` without UDP (RFC 6951 section 5.1).
+    pub encapsulation: Option<u16>,
     /// The path from the current source address.
     pub path: PathId,
     /// When the next heartbeat is due.

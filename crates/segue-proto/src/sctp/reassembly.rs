@@ -63,6 +63,17 @@ impl Reassembly {
         !self.ready.is_empty()
     }
 
+    /// User bytes held, counted anew: `buffered` says the same.
+    pub(super) fn held(&self) -> usize {
+        let whole = self
+            .ready
+            .iter()
+            .chain(self.streams.iter().flat_map(|s| s.waiting.values()));
+        let whole: usize = whole.flat_map(|m| &m.parts).map(Data::len).sum();
+        let parts: usize = self.runs.values().flat_map(|r| &r.parts).map(Data::len).sum();
+        whole + parts
+    }
+
     /// Takes a chunk whose TSN is new.
     pub(super) fn insert(&mut self, chunk: DataChunk) {
         self.buffered += chunk.data.len();

@@ -4,6 +4,7 @@ use super::Event;
 use super::association::{Association, ControlPacket, State};
 use crate::time::Instant;
 use bytes::Bytes;
+use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, ErrorCause};
 use smallvec::SmallVec;
@@ -93,10 +94,10 @@ impl Association {
         }
     }
 
-    pub(super) fn on_shutdown_ack(&mut self) {
+    /// The answer goes to where the SHUTDOWN ACK came from (section 6.4): where data last came from may be gone.
+    pub(super) fn on_shutdown_ack(&mut self, from: Ipv6Addr) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
-            let destination = self.reply_to;
-            self.queue_control(destination, Chunk::ShutdownComplete { reflected_tag: false });
+            self.queue_control(from, Chunk::ShutdownComplete { reflected_tag: false });
             self.close(Event::Closed);
         } else {
             self.counters.refused.unexpected += 1;

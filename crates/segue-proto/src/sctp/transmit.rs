@@ -3,7 +3,8 @@
 use super::association::{Association, LocalState, PACKET_HEADERS, State};
 use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
-use super::{PathState, Profile, RetransmitTo, SackRoute};
+use super::{PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
+use crate::congestion::CongestionControl;
 use crate::contract::{LocalAddress, Transmit};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -135,7 +136,10 @@ impl Association {
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
             room -= size;
-            chunks.push(Chunk::Data(sent.chunk(tsn, false)));
+            let mut chunk = sent.chunk(tsn);
+            chunk.immediate |= self.window_probe.tsn == Some(tsn)
+                && self.config.sack_immediately == SackImmediately::WhenBlocked;
+            chunks.push(Chunk::Data(chunk));
             state.on_sent(now, tsn, size, false);
             // section 7.2.4 rule 4
             if fast && state.earliest == tsn {
@@ -163,12 +167,21 @@ impl Association {
                 self.window_probe.answered = false;
             }
             first = false;
-            // RFC 7053 section 5.1: the last chunk before a shutdown asks for its SACK at once
-            let ends = closing && self.outbound.is_last(len);
-            let Some((tsn, sent)) = self.outbound.send_next(path) else {
+            // RFC 7053 section 4: who asks for the SACK at once
+            let immediate = match self.config.sack_immediately {
+                SackImmediately::Never => false,
+                SackImmediately::OnRequest => closing && self.outbound.is_last(len),
+                SackImmediately::WhenBlocked => {
+                    let probes = len > self.peer_rwnd;
+                    let blocks = len >= self.peer_rwnd || state.flightsize + size >= state.window.cwnd();
+                    let last = self.outbound.is_last(len);
+                    probes || (blocks && !last) || (closing && last)
+                }
+            };
+            let Some((tsn, sent)) = self.outbound.send_next(path, immediate) else {
                 break;
             };
-            chunks.push(Chunk::Data(sent.chunk(tsn, ends)));
+            chunks.push(Chunk::Data(sent.chunk(tsn)));
             state.on_sent(now, tsn, size, true);
             self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
             self.counters.data_chunks_sent += 1;
@@ -186,10 +199,13 @@ impl Association {
         let last = usize::from(path.destination.0);
         let stay = self.config.retransmit_to == RetransmitTo::SamePath
             || (sent.fast_marked && self.config.profile != Profile::Rfc2960);
-        let target = if stay && self.destinations[last].state == PathState::Active {
+        let active = self.destinations[last].state == PathState::Active;
+        let target = if stay && active {
             last
         } else {
-            self.usable_destination(Some(last)).unwrap_or(last)
+            let alternate = self.usable_destination(Some(last));
+            let least_failed = || if active { None } else { self.least_failed() };
+            alternate.or_else(least_failed).unwrap_or(last)
         };
         Some(self.destinations[target].path)
     }
@@ -250,21 +266,29 @@ impl Association {
             source,
             destination,
             (self.local_port, self.peer_port),
+            self.udp_ports(destination),
             verification_tag,
             chunks,
         )
     }
 }
 
-/// A packet from `ports.0` to `ports.1`.
+/// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
 #[inline]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,
     ports: (u16, u16),
+    udp_ports: Option<(u16, u16)>,
     verification_tag: u32,
     chunks: SmallVec<[Chunk; 1]>,
 ) -> Transmit {
+    let packet = SctpPacket {
+        source_port: ports.0,
+        destination_port: ports.1,
+        verification_tag,
+        chunks,
+    };
     Transmit {
         interface: source.interface,
         packet: Packet {
@@ -276,12 +300,14 @@ pub(super) fn transmit(
                 flow_label: 0,
             },
             extensions: Vec::new(),
-            payload: Payload::Sctp(SctpPacket {
-                source_port: ports.0,
-                destination_port: ports.1,
-                verification_tag,
-                chunks,
-            }),
+            payload: match udp_ports {
+                None => Payload::Sctp(packet),
+                Some((source_port, destination_port)) => Payload::SctpOverUdp {
+                    source_port,
+                    destination_port,
+                    packet,
+                },
+            },
         },
     }
 }

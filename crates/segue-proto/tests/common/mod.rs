@@ -4,7 +4,7 @@
 use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, Message};
+use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, Message, SendOptions};
 use segue_proto::{Duration, Instant, InterfaceId, Transmit};
 use segue_wire::sctp::{Chunk, DataChunk, SctpPacket};
 use segue_wire::{Data, Packet, Payload};
@@ -158,7 +158,7 @@ impl Net {
     }
 
     pub fn send(&mut self, host: usize, stream: u16, data: Data) {
-        self.command(host, |a, now| a.send(now, stream, 0, false, data))
+        self.command(host, |a, now| a.send(now, stream, data, SendOptions::default()))
             .expect("send");
     }
 
@@ -301,6 +301,7 @@ pub fn names(packet: &SctpPacket) -> Vec<&'static str> {
             Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
             Chunk::Asconf(_) => "ASCONF",
             Chunk::AsconfAck(_) => "ASCONF-ACK",
+            Chunk::Auth(_) => "AUTH",
             _ => "OTHER",
         })
         .collect()
@@ -356,7 +357,7 @@ impl Net {
         self.ends[other]
             .association_mut(id)
             .expect("association")
-            .send(now, 0, 0, false, synthetic(0, 4))
+            .send(now, 0, synthetic(0, 4), SendOptions::default())
             .expect("send");
         self.drain();
         seen(self).expect("nothing seen")

@@ -26,6 +26,8 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.rto_min = set.rto_min.unwrap_or(c.rto_min);
     c.rto_max = set.rto_max.unwrap_or(c.rto_max);
     c.path_max_retrans = set.path_max_retrans.unwrap_or(c.path_max_retrans);
+    c.pf_max_retrans = set.pf_max_retrans;
+    c.primary_switchover_max_retrans = set.primary_switchover_max_retrans;
     c.association_max_retrans = set.association_max_retrans.unwrap_or(c.association_max_retrans);
     c.hb_interval = set
         .hb_interval
@@ -33,9 +35,11 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.sack_delay = set.sack_delay.unwrap_or(c.sack_delay);
     c.sack_frequency = set.sack_frequency.unwrap_or(c.sack_frequency);
     c.max_burst = set.max_burst.map_or(c.max_burst, |b| (b > 0).then_some(b));
+    c.udp_encapsulation = set.udp_encapsulation.then(sctp::UdpEncapsulation::default);
     c.cwnd_credit = set.cwnd_credit;
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;
+    c.sack_immediately = set.sack_immediately;
     c
 }
 

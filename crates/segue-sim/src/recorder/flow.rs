@@ -4,7 +4,7 @@ use crate::output::Spread;
 use segue_capture::handover::{Handover, HandoverMeter, LossCause};
 use segue_proto::Instant;
 use segue_wire::sctp::Chunk;
-use segue_wire::{Packet, Payload, Tsn};
+use segue_wire::{Packet, Tsn};
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
@@ -186,9 +186,7 @@ impl Flows {
 
 /// Verification tag and DATA chunks of a packet that carries data.
 fn data_of(packet: &Packet) -> Option<(u32, impl Iterator<Item = &segue_wire::sctp::DataChunk>)> {
-    let Payload::Sctp(sctp) = &packet.payload else {
-        return None;
-    };
+    let sctp = packet.payload.sctp()?;
     if !sctp.chunks.iter().any(|c| matches!(c, Chunk::Data(_))) {
         return None;
     }

@@ -64,7 +64,7 @@ impl Tables {
             t.retransmission.push(retransmission && kind == "DATA");
         };
         match &packet.payload {
-            Payload::Sctp(sctp) => {
+            Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
                 for chunk in &sctp.chunks {
                     let (kind, tsn) = chunk_name(chunk);
                     row(kind, tsn);
@@ -229,6 +229,7 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::Ecne(_) => "ECNE",
         Chunk::Cwr(_) => "CWR",
         Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
+        Chunk::Auth(_) => "AUTH",
         Chunk::AsconfAck(_) => "ASCONF-ACK",
         Chunk::Unknown { .. } => "UNKNOWN",
     };

@@ -4,7 +4,7 @@ use crate::link::Service;
 use crate::loss::LossModel;
 use segue_proto::Duration;
 use segue_proto::l2::{Latency, LossDetection};
-use segue_proto::sctp::{CwndCredit, Profile, RetransmitTo, SackRoute};
+use segue_proto::sctp::{CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 use segue_proto::units::{BitRate, Bytes, Coordinate, Metres, QueueLimit, Speed};
 use serde::{Deserialize, Serialize};
 
@@ -268,6 +268,12 @@ pub struct SctpSection {
     /// Path.Max.Retrans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_max_retrans: Option<u32>,
+    /// PFMR (RFC 7829): errors after which a destination has potentially failed; not set, none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pf_max_retrans: Option<u32>,
+    /// PSMR (RFC 7829): errors after which another destination becomes the primary path for good; not set, none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_switchover_max_retrans: Option<u32>,
     /// Association.Max.Retrans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub association_max_retrans: Option<u32>,
@@ -283,12 +289,17 @@ pub struct SctpSection {
     /// Max.Burst, packets; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<u32>,
+    /// Whether every host sends its packets in UDP (RFC 6951).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub udp_encapsulation: bool,
     /// Which path an acknowledgement credits.
     pub cwnd_credit: CwndCredit,
     /// Where acknowledgements are sent from.
     pub sack_route: SackRoute,
     /// Where retransmissions go.
     pub retransmit_to: RetransmitTo,
+    /// Which DATA asks for its SACK at once.
+    pub sack_immediately: SackImmediately,
 }
 
 /// `[[host]]`

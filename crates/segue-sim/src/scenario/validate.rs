@@ -424,12 +424,13 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
         return problem("sctp.send_buffer", "expected 1500 B to 1 GiB");
     }
     let mtu = s.sctp.mtu.map_or(1500, |m| m.bytes());
+    let headers = if s.sctp.udp_encapsulation { 76 } else { 68 };
     if let Some(size) = s.sctp.chunk_data
-        && !(1..=mtu - 68).contains(&size.bytes())
+        && !(1..=mtu - headers).contains(&size.bytes())
     {
         return problem(
             "sctp.chunk_data",
-            format!("expected 1 B to {} B: the MTU less headers", mtu - 68),
+            format!("expected 1 B to {} B: the MTU less headers", mtu - headers),
         );
     }
     if s.sctp.sack_frequency == Some(0) {
@@ -445,6 +446,14 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
         }
     }
     let config = crate::build::sctp_config(s);
+    if let (Some(pfmr), Some(psmr)) = (config.pf_max_retrans, config.primary_switchover_max_retrans)
+        && psmr < pfmr
+    {
+        return problem(
+            "sctp.primary_switchover_max_retrans",
+            "expected at least pf_max_retrans (RFC 7829 section 5)",
+        );
+    }
     if config.rto_min > config.rto_max || config.rto_initial > config.rto_max {
         return problem("sctp.rto_max", "expected at least rto_min and rto_initial");
     }

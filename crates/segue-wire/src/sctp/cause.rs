@@ -1,4 +1,4 @@
-//! Error causes (RFC 9260 section 3.3.10, RFC 5061 section 4.3).
+//! Error causes (RFC 9260 section 3.3.10, RFC 4895 section 4, RFC 5061 section 4.3).
 
 use crate::reader::Reader;
 use crate::sctp::tlv::{TLV_HEADER_LEN, emit_tlv, parse_tlv, tlv};
@@ -44,6 +44,8 @@ pub enum ErrorCause {
     IllegalAsconfAck,
     /// Request refused, no authorization (0x00A4): the parameter, whole.
     RequestRefusedNoAuthorization(Bytes),
+    /// Unsupported HMAC identifier (0x0105, RFC 4895 section 4.1).
+    UnsupportedHmacIdentifier(u16),
     /// Any other cause, and those above with a length they cannot have: causes only explain, and a malformed
     /// explanation does not undo an ABORT.
     Unknown {
@@ -77,6 +79,7 @@ impl ErrorCause {
             Self::DeleteSourceAddress(_) => 0x00a2,
             Self::IllegalAsconfAck => 0x00a3,
             Self::RequestRefusedNoAuthorization(_) => 0x00a4,
+            Self::UnsupportedHmacIdentifier(_) => 0x0105,
             Self::Unknown { code, .. } => *code,
         }
     }
@@ -102,6 +105,7 @@ impl ErrorCause {
         TLV_HEADER_LEN
             + match self {
                 Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,
+                Self::UnsupportedHmacIdentifier(_) => 2,
                 Self::MissingMandatoryParameter(types) => 4 + 2 * types.len(),
                 Self::OutOfResource
                 | Self::InvalidMandatoryParameter
@@ -134,6 +138,7 @@ impl ErrorCause {
                     .iter()
                     .for_each(|parameter_type| out.put_u16(*parameter_type));
             }
+            Self::UnsupportedHmacIdentifier(hmac_id) => out.put_u16(*hmac_id),
             Self::StaleCookie(staleness) => out.put_u32(*staleness),
             Self::NoUserData(tsn) => out.put_u32(tsn.0),
             Self::OutOfResource
@@ -186,6 +191,7 @@ impl ErrorCause {
             0x00a2 => Self::DeleteSourceAddress(value.rest()),
             0x00a3 => Self::IllegalAsconfAck,
             0x00a4 => Self::RequestRefusedNoAuthorization(value.rest()),
+            0x0105 => Self::UnsupportedHmacIdentifier(value.u16().ok()?),
             _ => return None,
         };
         value.is_empty().then_some(cause)

@@ -1,7 +1,8 @@
-//! SCTP packets (RFC 9260), one file per chunk group; ASCONF by RFC 5061.
+//! SCTP packets (RFC 9260), one file per chunk group; ASCONF by RFC 5061, AUTH by RFC 4895.
 
 pub mod action;
 pub mod asconf;
+pub mod auth;
 pub mod cause;
 pub mod data;
 pub mod init;
@@ -11,6 +12,7 @@ mod tlv;
 
 pub use action::UnrecognizedAction;
 pub use asconf::{Asconf, AsconfAck, AsconfParameter, AsconfResponse};
+pub use auth::Auth;
 pub use cause::ErrorCause;
 pub use data::DataChunk;
 pub use init::Init;
@@ -101,7 +103,8 @@ impl SctpPacket {
     }
 
     /// Whether no chunk shares the packet that must not: INIT, INIT ACK and SHUTDOWN COMPLETE are never bundled (RFC
-    /// 9260 section 6.10). A receiver discards the packet otherwise.
+    /// 9260 section 6.10), and there is no more than one AUTH (RFC 4895 section 5.1). A receiver discards the packet
+    /// otherwise.
     #[must_use]
     pub fn bundling_is_valid(&self) -> bool {
         let alone = |chunk: &Chunk| {
@@ -110,7 +113,8 @@ impl SctpPacket {
                 Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. }
             )
         };
-        self.chunks.len() <= 1 || !self.chunks.iter().any(alone)
+        let auths = || self.chunks.iter().filter(|c| matches!(c, Chunk::Auth(_)));
+        self.chunks.len() <= 1 || !(self.chunks.iter().any(alone) || auths().nth(1).is_some())
     }
 }
 
@@ -158,6 +162,8 @@ pub enum Chunk {
         /// T bit: the verification tag is reflected.
         reflected_tag: bool,
     },
+    /// AUTH (15, RFC 4895 section 5.1).
+    Auth(Box<Auth>),
     /// ASCONF (0xC1, RFC 5061 section 4.1.1).
     Asconf(Box<Asconf>),
     /// ASCONF-ACK (0x80, RFC 5061 section 4.1.2).
@@ -193,6 +199,7 @@ impl Chunk {
             Self::Ecne(_) => ECNE,
             Self::Cwr(_) => CWR,
             Self::ShutdownComplete { .. } => SHUTDOWN_COMPLETE,
+            Self::Auth(_) => AUTH,
             Self::AsconfAck(_) => ASCONF_ACK,
             Self::Asconf(_) => ASCONF,
             Self::Unknown { chunk_type, .. } => *chunk_type,
@@ -229,6 +236,7 @@ impl Chunk {
     /// # Errors
     /// If it is truncated, or it or something in it has a length it cannot have.
     pub fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let whole = *reader;
         let [chunk_type, flags] = reader.array()?;
         let length = usize::from(reader.u16()?);
         let value_len = length
@@ -258,6 +266,7 @@ impl Chunk {
             ECNE => Self::Ecne(parse_tsn(value)?),
             CWR => Self::Cwr(parse_tsn(value)?),
             SHUTDOWN_COMPLETE => empty(value, Self::ShutdownComplete { reflected_tag })?,
+            AUTH => Self::Auth(Box::new(Auth::parse(value, whole)?)),
             ASCONF_ACK => Self::AsconfAck(Box::new(AsconfAck::parse(value)?)),
             ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
             _ => Self::Unknown {
@@ -294,6 +303,7 @@ impl Chunk {
             | Self::Cwr(tsn) => out.put_u32(tsn.0),
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => {}
             Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
+            Self::Auth(auth) => auth.emit(out),
             Self::AsconfAck(ack) => ack.emit(out),
             Self::Asconf(asconf) => asconf.emit(out),
         }
@@ -311,6 +321,7 @@ impl Chunk {
             Self::Shutdown { .. } | Self::Ecne(_) | Self::Cwr(_) => 4,
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,
             Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => bytes.len(),
+            Self::Auth(auth) => auth.buffer_len(),
             Self::AsconfAck(ack) => ack.buffer_len(),
             Self::Asconf(asconf) => asconf.buffer_len(),
         }
@@ -320,7 +331,7 @@ impl Chunk {
 /// T bit of ABORT and SHUTDOWN COMPLETE (RFC 9260 sections 3.3.7 and 3.3.13).
 const REFLECTED_TAG: u8 = 1;
 
-// Chunk types of RFC 9260 section 3.2 and RFC 5061 section 4.1.
+// Chunk types of RFC 9260 section 3.2, RFC 4895 section 5 and RFC 5061 section 4.1.
 const DATA: u8 = 0;
 const INIT: u8 = 1;
 const INIT_ACK: u8 = 2;
@@ -336,6 +347,7 @@ const COOKIE_ACK: u8 = 11;
 const ECNE: u8 = 12;
 const CWR: u8 = 13;
 const SHUTDOWN_COMPLETE: u8 = 14;
+const AUTH: u8 = 15;
 const ASCONF_ACK: u8 = 0x80;
 const ASCONF: u8 = 0xc1;
 
@@ -357,6 +369,7 @@ const fn name(chunk_type: u8) -> &'static str {
         ECNE => "ECNE",
         CWR => "CWR",
         SHUTDOWN_COMPLETE => "SHUTDOWN COMPLETE",
+        AUTH => "AUTH",
         ASCONF_ACK => "ASCONF-ACK",
         ASCONF => "ASCONF",
         _ => "SCTP chunk",

@@ -1,4 +1,5 @@
-//! Variable-length parameters of INIT and INIT ACK (RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 5061 section 4.2).
+//! Variable-length parameters of INIT and INIT ACK (RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 4895 section 3,
+//! RFC 5061 section 4.2).
 
 use crate::ParseError;
 use crate::reader::Reader;
@@ -29,6 +30,12 @@ pub enum Parameter {
     SupportedAddressTypes(Vec<u16>),
     /// ECN capable (0x8000).
     EcnCapable,
+    /// RANDOM (0x8002, RFC 4895 section 3.1): a random number, of 32 bytes if it is right.
+    Random(Bytes),
+    /// CHUNKS (0x8003, RFC 4895 section 3.2): chunk types that the peer must authenticate.
+    Chunks(Bytes),
+    /// HMAC-ALGO (0x8004, RFC 4895 section 3.3): HMAC identifiers that the peer may use, by preference.
+    HmacAlgo(Vec<u16>),
     /// Supported extensions (0x8008, RFC 5061 section 4.2.7): chunk types.
     SupportedExtensions(Bytes),
     /// Forward TSN supported (0xC000, RFC 3758).
@@ -78,6 +85,9 @@ impl Parameter {
             Self::HostNameAddress(_) => HOST_NAME_ADDRESS,
             Self::SupportedAddressTypes(_) => SUPPORTED_ADDRESS_TYPES,
             Self::EcnCapable => ECN_CAPABLE,
+            Self::Random(_) => RANDOM,
+            Self::Chunks(_) => CHUNKS,
+            Self::HmacAlgo(_) => HMAC_ALGO,
             Self::SupportedExtensions(_) => SUPPORTED_EXTENSIONS,
             Self::ForwardTsnSupported => FORWARD_TSN_SUPPORTED,
             Self::AdaptationLayerIndication(_) => ADAPTATION_LAYER_INDICATION,
@@ -109,14 +119,11 @@ impl Parameter {
             UNRECOGNIZED_PARAMETER => Self::UnrecognizedParameter(value.rest()),
             COOKIE_PRESERVATIVE => Self::CookiePreservative(value.u32()?),
             HOST_NAME_ADDRESS => Self::HostNameAddress(value.rest()),
-            SUPPORTED_ADDRESS_TYPES => {
-                let mut types = Vec::with_capacity(value.remaining() / 2);
-                while !value.is_empty() {
-                    types.push(value.u16()?);
-                }
-                Self::SupportedAddressTypes(types)
-            }
+            SUPPORTED_ADDRESS_TYPES => Self::SupportedAddressTypes(parse_u16s(&mut value)?),
             ECN_CAPABLE => Self::EcnCapable,
+            RANDOM => Self::Random(value.rest()),
+            CHUNKS => Self::Chunks(value.rest()),
+            HMAC_ALGO => Self::HmacAlgo(parse_u16s(&mut value)?),
             SUPPORTED_EXTENSIONS => Self::SupportedExtensions(value.rest()),
             FORWARD_TSN_SUPPORTED => Self::ForwardTsnSupported,
             ADAPTATION_LAYER_INDICATION => Self::AdaptationLayerIndication(value.u32()?),
@@ -152,11 +159,13 @@ impl Parameter {
                 | Self::StateCookie(bytes)
                 | Self::UnrecognizedParameter(bytes)
                 | Self::HostNameAddress(bytes)
+                | Self::Random(bytes)
+                | Self::Chunks(bytes)
                 | Self::SupportedExtensions(bytes)
                 | Self::Unknown { value: bytes, .. } => bytes.len(),
                 Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::AdaptationLayerIndication(_) => 4,
                 Self::Ipv6Address(_) => 16,
-                Self::SupportedAddressTypes(types) => 2 * types.len(),
+                Self::SupportedAddressTypes(list) | Self::HmacAlgo(list) => 2 * list.len(),
                 Self::EcnCapable | Self::ForwardTsnSupported => 0,
                 Self::SetPrimaryAddress { .. } => 4 + ADDRESS_TLV_LEN,
             }
@@ -169,13 +178,15 @@ impl Parameter {
             | Self::StateCookie(bytes)
             | Self::UnrecognizedParameter(bytes)
             | Self::HostNameAddress(bytes)
+            | Self::Random(bytes)
+            | Self::Chunks(bytes)
             | Self::SupportedExtensions(bytes)
             | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
             Self::Ipv4Address(address) => out.put_slice(&address.octets()),
             Self::Ipv6Address(address) => out.put_slice(&address.octets()),
             Self::CookiePreservative(value) | Self::AdaptationLayerIndication(value) => out.put_u32(*value),
-            Self::SupportedAddressTypes(types) => {
-                types.iter().for_each(|address_type| out.put_u16(*address_type))
+            Self::SupportedAddressTypes(list) | Self::HmacAlgo(list) => {
+                list.iter().for_each(|number| out.put_u16(*number));
             }
             Self::EcnCapable | Self::ForwardTsnSupported => {}
             Self::SetPrimaryAddress {
@@ -191,7 +202,8 @@ impl Parameter {
 
 tlv!(Parameter);
 
-// Parameter types of RFC 9260 sections 3.3.2.1, 3.3.3.1 and 3.3.5, RFC 3758 section 3.1 and RFC 5061 section 4.2.
+// Parameter types of RFC 9260 sections 3.3.2.1, 3.3.3.1 and 3.3.5, RFC 3758 section 3.1, RFC 4895 section 3 and RFC 5061
+// section 4.2.
 pub(super) const HEARTBEAT_INFO: u16 = 1;
 pub(super) const IPV4_ADDRESS: u16 = 5;
 pub(super) const IPV6_ADDRESS: u16 = 6;
@@ -201,10 +213,22 @@ const COOKIE_PRESERVATIVE: u16 = 9;
 const HOST_NAME_ADDRESS: u16 = 11;
 const SUPPORTED_ADDRESS_TYPES: u16 = 12;
 const ECN_CAPABLE: u16 = 0x8000;
+const RANDOM: u16 = 0x8002;
+const CHUNKS: u16 = 0x8003;
+const HMAC_ALGO: u16 = 0x8004;
 const SUPPORTED_EXTENSIONS: u16 = 0x8008;
 const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 pub(super) const SET_PRIMARY_ADDRESS: u16 = 0xc004;
 const ADAPTATION_LAYER_INDICATION: u16 = 0xc006;
+
+/// Reads the 16-bit numbers that fill `value`.
+fn parse_u16s(value: &mut Reader<'_>) -> Result<Vec<u16>, ParseError> {
+    let mut list = Vec::with_capacity(value.remaining() / 2);
+    while !value.is_empty() {
+        list.push(value.u16()?);
+    }
+    Ok(list)
+}
 
 /// What errors call a parameter.
 const fn name(parameter_type: u16) -> &'static str {
@@ -213,6 +237,7 @@ const fn name(parameter_type: u16) -> &'static str {
         IPV6_ADDRESS => "IPv6 address parameter",
         COOKIE_PRESERVATIVE => "cookie preservative parameter",
         SUPPORTED_ADDRESS_TYPES => "supported address types parameter",
+        HMAC_ALGO => "HMAC-ALGO parameter",
         ECN_CAPABLE => "ECN capable parameter",
         FORWARD_TSN_SUPPORTED => "forward TSN supported parameter",
         ADAPTATION_LAYER_INDICATION => "adaptation layer indication parameter",

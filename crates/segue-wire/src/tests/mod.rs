@@ -1,5 +1,6 @@
 //! Tests over more than one layer.
 
+mod auth_vectors;
 mod icmpv6_vectors;
 mod ipv6_vectors;
 mod robustness;

@@ -363,12 +363,13 @@ fn error_with_every_cause() {
             C::DeleteSourceAddress(one()),
             C::IllegalAsconfAck,
             C::RequestRefusedNoAuthorization(one()),
+            C::UnsupportedHmacIdentifier(2),
             C::Unknown {
                 code: 0x7777,
                 value: one(),
             },
         ]),
-        "09 00 0091
+        "09 00 0099
          0001 0008 0009 0000
          0002 000e 00000003 0007 0006 0005 0000
          0003 0008 000003e8
@@ -387,6 +388,7 @@ fn error_with_every_cause() {
          00a2 0005 aa 000000
          00a3 0004
          00a4 0005 aa 000000
+         0105 0006 0002 0000
          7777 0005 aa 000000",
     );
 }

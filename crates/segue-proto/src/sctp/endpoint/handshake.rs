@@ -201,7 +201,9 @@ impl Endpoint {
                 }
             }
         };
-        self.slots[index].association.queue_cookie_ack(arrived.from);
+        let association = &mut self.slots[index].association;
+        association.note_encapsulation(arrived.from, arrived.encapsulation);
+        association.queue_cookie_ack(arrived.from);
         if sctp.chunks.is_empty() {
             self.touch(index);
         } else {
@@ -210,7 +212,9 @@ impl Endpoint {
     }
 
     fn accept(&mut self, arrived: &Arrived, cookie: &Cookie, local: &[LocalAddress]) -> Option<usize> {
-        let Some(route) = address_rules::first_source(local, arrived.from) else {
+        // the address that the peer has reached is the one that surely reaches the peer
+        let reached = local.iter().copied().find(|l| l.address == cookie.local_address);
+        let Some(route) = reached.or_else(|| address_rules::first_source(local, arrived.from)) else {
             self.counters.refused.no_local_address += 1;
             return None;
         };
@@ -223,7 +227,11 @@ impl Endpoint {
             &mut *self.secrets,
         );
         let id: AssociationId = self.insert(association);
-        self.slot_of(id)
+        let index = self.slot_of(id)?;
+        self.slots[index]
+            .association
+            .start_encapsulation(arrived.encapsulation);
+        Some(index)
     }
 
     /// Section 5.2.4, action A: the peer has restarted; what was is over, and the association begins anew in its
@@ -248,6 +256,7 @@ impl Endpoint {
         );
         let former = core::mem::replace(&mut **association, fresh);
         association.replaces(former);
+        association.start_encapsulation(arrived.encapsulation);
         self.counters.restarts += 1;
         true
     }

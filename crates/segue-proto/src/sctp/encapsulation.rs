@@ -1,0 +1,58 @@
+//! SCTP in UDP (RFC 6951): which UDP port each destination of the peer is reached at.
+
+use super::association::Association;
+use core::net::Ipv6Addr;
+use segue_wire::udp;
+use serde::{Deserialize, Serialize};
+
+/// UDP header, bytes: what encapsulation takes from the MTU (RFC 6951 section 5.6).
+pub(super) const UDP_HEADER: u32 = 8;
+
+/// UDP ports of an endpoint that encapsulates (RFC 6951 section 5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UdpEncapsulation {
+    /// Port that encapsulated packets are sent from and received on.
+    pub local_port: u16,
+    /// Port that a peer is first sent to; its packets then tell the one that it uses.
+    pub remote_port: u16,
+}
+
+impl Default for UdpEncapsulation {
+    /// The IANA port on both sides.
+    fn default() -> Self {
+        Self {
+            local_port: udp::SCTP_TUNNELING_PORT,
+            remote_port: udp::SCTP_TUNNELING_PORT,
+        }
+    }
+}
+
+impl Association {
+    /// A packet with the right verification tag came from `from`, out of the UDP port `remote_port` or not in UDP: what
+    /// goes there goes the same way (RFC 6951 section 5.4), and so do addresses that the peer adds.
+    pub(super) fn note_encapsulation(&mut self, from: Ipv6Addr, remote_port: Option<u16>) {
+        self.peer_encapsulation = remote_port;
+        if let Some(index) = self.destination_index(from) {
+            self.destinations[index].encapsulation = remote_port;
+        }
+    }
+
+    /// The peer of a new association came out of `remote_port`: all its addresses are taken to be reached there until they
+    /// say otherwise.
+    pub(super) fn start_encapsulation(&mut self, remote_port: Option<u16>) {
+        self.peer_encapsulation = remote_port;
+        for destination in &mut self.destinations {
+            destination.encapsulation = remote_port;
+        }
+    }
+
+    /// UDP ports of a packet to `destination`, ours first; `None` if it goes without UDP.
+    pub(super) fn udp_ports(&self, destination: Ipv6Addr) -> Option<(u16, u16)> {
+        let own = self.config.udp_encapsulation?;
+        let remote_port = match self.destination_index(destination) {
+            Some(index) => self.destinations[index].encapsulation,
+            None => self.peer_encapsulation,
+        };
+        Some((own.local_port, remote_port?))
+    }
+}

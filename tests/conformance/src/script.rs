@@ -1,0 +1,1 @@
+//! One endpoint against a scripted peer.
