@@ -1,19 +1,22 @@
 //! One association: its state, its user's interface, and its timers.
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
-//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `asconf_request`, `asconf_answer`, `shutdown`.
+//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
+//! `deactivation`, `shutdown`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
 use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
+use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
 use super::receive::Replies;
 use super::{
-    AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError, SendOptions,
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
+    SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -42,23 +45,6 @@ pub(super) enum State {
     ShutdownReceived,
     ShutdownAckSent,
     Closed,
-}
-
-/// Whether an address of ours may be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LocalState {
-    InUse,
-    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
-    Adding,
-    /// Deletion asked for: no longer a source.
-    Deleting,
-}
-
-/// An address of ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Local {
-    pub address: LocalAddress,
-    pub state: LocalState,
 }
 
 /// A packet of control chunks waiting to be sent.
@@ -250,7 +236,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        self.request_add(now, address)
+        self.change_addresses(now, &[AddressChange::Add(address)])
     }
 
     /// Asks the peer to delete an address of ours. It is no source from now on.
@@ -258,7 +244,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_delete(now, address)
+        self.change_addresses(now, &[AddressChange::Delete(address)])
     }
 
     /// Asks the peer to make an address of ours its primary path.
@@ -266,7 +252,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_primary(now, address)
+        self.change_addresses(now, &[AddressChange::SetPrimary(address)])
     }
 
     /// Whether an ASCONF waits for its answer, or requests wait for their turn.
@@ -281,17 +267,17 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = now;
         let local = self
             .local
             .iter()
             .find(|l| l.address.address == address)
             .ok_or(AddressError::BadAddress)?;
-        if local.state == LocalState::Deleting {
+        if !local.present || matches!(local.state, LocalState::Deleting | LocalState::Spare) {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
         self.update_source();
+        self.asconf_route_changed(now);
         Ok(())
     }
 
@@ -304,11 +290,12 @@ impl Association {
     /// Makes `destination` the primary path.
     ///
     /// # Errors
-    /// [`AddressError::BadAddress`] if the peer has no such address.
+    /// [`AddressError::BadAddress`] if the peer has no such address, or has deactivated it.
     pub fn set_primary_path(&mut self, now: Instant, destination: Ipv6Addr) -> Result<(), AddressError> {
         let _ = now;
         let index = self
             .destination_index(destination)
+            .filter(|&index| !self.destinations[index].deactivated)
             .ok_or(AddressError::BadAddress)?;
         self.make_primary(index);
         Ok(())
@@ -346,9 +333,12 @@ impl Association {
         self.counters
     }
 
-    /// Addresses of ours.
+    /// Addresses of ours that are part of the association, or on their way in or out.
     pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        self.local.iter().map(|l| l.address)
+        self.local
+            .iter()
+            .filter(|l| l.state != LocalState::Spare)
+            .map(|l| l.address)
     }
 
     /// Port of the peer.
@@ -429,10 +419,7 @@ impl Association {
             local: setup
                 .local
                 .iter()
-                .map(|&address| Local {
-                    address,
-                    state: LocalState::InUse,
-                })
+                .map(|&address| Local::new(address, LocalState::InUse))
                 .collect(),
             route: setup.route,
             source: setup.route,
@@ -529,7 +516,7 @@ impl Association {
         for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
             earliest = earliest.min(timer);
         }
-        for destination in self.destinations.iter().filter(|d| d.in_use) {
+        for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }
@@ -579,6 +566,12 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if self.is_stranded() {
+            // ASCONF names its source: the only thing that may leave from an address that the peer does not know
+            let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            let control = self.control.remove(asconf)?;
+            return Some(self.control_transmit(control));
+        }
         if let Some(control) = self.control.pop_front() {
             return Some(self.control_transmit(control));
         }

@@ -130,6 +130,13 @@ pub struct Config {
     pub sack_route: SackRoute,
     /// Path of retransmissions.
     pub retransmit_to: RetransmitTo,
+    /// When every address of ours is gone, take the next one that an interface has instead, by an ASCONF that adds it,
+    /// makes it primary and deletes the others (RFC 5061 section 5.3.2). Off where something else decides, as SIGMA
+    /// does.
+    pub auto_asconf: bool,
+    /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
+    /// `Association::deactivate_address`).
+    pub address_deactivation: bool,
 }
 
 impl Config {
@@ -164,6 +171,8 @@ impl Config {
             cwnd_credit: CwndCredit::default(),
             sack_route: SackRoute::default(),
             retransmit_to: RetransmitTo::default(),
+            auto_asconf: true,
+            address_deactivation: false,
         }
     }
 }

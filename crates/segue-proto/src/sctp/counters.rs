@@ -82,6 +82,14 @@ pub struct Counters {
     pub data_chunks_received: u64,
     /// DATA chunks received more than once.
     pub duplicate_data_chunks: u64,
+    /// ASCONFs sent, retransmissions included.
+    pub asconfs_sent: u64,
+    /// ASCONF-ACKs sent.
+    pub asconf_acks_sent: u64,
+    /// Times that the peer deactivated an address of its own.
+    pub deactivations: u64,
+    /// Times that the peer activated one again.
+    pub activations: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
     /// SACKs received.

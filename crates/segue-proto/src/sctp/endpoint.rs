@@ -124,6 +124,27 @@ impl Endpoint {
         self.local.retain(|l| l.address != address);
     }
 
+    /// An interface has `address` now: new associations offer it, and those that there are may go on with it, see
+    /// [`Association::local_address_added`].
+    pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
+        self.remove_local_address(address.address);
+        self.add_local_address(address);
+        for index in 0..self.slots.len() {
+            self.slots[index].association.local_address_added(now, address);
+            self.touch(index);
+        }
+    }
+
+    /// An interface no longer has `address`: new associations do not offer it, and those that there are do without it,
+    /// see [`Association::local_address_removed`].
+    pub fn local_address_removed(&mut self, now: Instant, address: Ipv6Addr) {
+        self.remove_local_address(address);
+        for index in 0..self.slots.len() {
+            self.slots[index].association.local_address_removed(now, address);
+            self.touch(index);
+        }
+    }
+
     /// Accepts INITs from now on.
     pub fn listen(&mut self) {
         self.listening = true;
@@ -367,22 +388,34 @@ impl Endpoint {
     }
 
     /// The association of a packet: by the peer's address and port; an ASCONF from an address that nobody knows yet, by
-    /// the address it names (RFC 5061 section 4.1.1). A peer may claim another's address, in an INIT or by ASCONF: of
-    /// the associations that have the address, the one whose tag the packet carries.
+    /// the address it names (RFC 5061 sections 5.2, D1 and D2, and 5.3.2). A peer may claim another's address, in an INIT
+    /// or by ASCONF: of the associations that have the address, the one whose tag the packet carries.
+    ///
+    /// An ASCONF is found by its tag too. It may name an address that this end has deleted on its behalf: when the answer
+    /// was lost with the address it went to, the same chunk comes again from yet another one.
     fn find(&mut self, arrived: &Arrived, sctp: &SctpPacket) -> Option<usize> {
         let port = arrived.from_port;
-        if let Some(index) = self
-            .find_by(arrived.from, port, |a| a.accepts_tag(sctp))
-            .or_else(|| self.find_by(arrived.from, port, |_| true))
-        {
+        if let Some(index) = self.find_by(arrived.from, port, |a| a.accepts_tag(sctp)) {
             return Some(index);
         }
         let named = sctp.chunks.iter().find_map(|c| match c {
             Chunk::Asconf(asconf) => Some(asconf.address),
             _ => None,
-        })?;
-        self.find_by(named, port, |a| a.accepts_tag(sctp))
-            .or_else(|| self.find_by(named, port, |_| true))
+        });
+        if let Some(named) = named {
+            let by_tag = |s: &Slot| {
+                let a = &s.association;
+                a.peer_port == port && a.state != State::Closed && a.accepts_tag(sctp)
+            };
+            if let Some(index) = self
+                .find_by(named, port, |a| a.accepts_tag(sctp))
+                .or_else(|| self.slots.iter().position(by_tag))
+            {
+                return Some(index);
+            }
+        }
+        self.find_by(arrived.from, port, |_| true)
+            .or_else(|| self.find_by(named?, port, |_| true))
     }
 
     /// An association with a peer at `address` and `port` that `which` holds for.

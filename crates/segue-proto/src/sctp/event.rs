@@ -1,5 +1,6 @@
 //! What an association tells its user, and what it shows of itself.
 
+use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::ErrorCause;
@@ -27,6 +28,14 @@ pub enum Event {
     PeerAddressConfirmed(Ipv6Addr),
     /// The peer deleted one of its addresses.
     PeerAddressDeleted(Ipv6Addr),
+    /// The peer wants nothing at this address until it activates it again.
+    PeerAddressDeactivated(Ipv6Addr),
+    /// The peer wants data at this address again.
+    PeerAddressActivated(Ipv6Addr),
+    /// No address of ours may be the source of a packet: the association stands still.
+    Stranded,
+    /// There is an address again: the association goes on.
+    Resumed,
     /// The primary path changed, by the peer's Set Primary Address or by command.
     PrimaryChanged(Ipv6Addr),
     /// A path changed its state (NETWORK STATUS CHANGE).
@@ -74,7 +83,8 @@ pub struct Restarted {
 pub struct AsconfResult {
     /// What was asked.
     pub request: AddressRequest,
-    /// `Ok`, or the causes for which the peer refused.
+    /// `Ok`, or the causes for which the peer refused; none if it gave none, or was not asked because the address went
+    /// away before.
     pub outcome: Result<(), Vec<ErrorCause>>,
 }
 
@@ -87,6 +97,25 @@ pub enum AddressRequest {
     Delete(Ipv6Addr),
     /// Set Primary IP Address.
     SetPrimary(Ipv6Addr),
+    /// Deactivate Address, of the private extension.
+    Deactivate(Ipv6Addr),
+    /// Activate Address, of the private extension.
+    Activate(Ipv6Addr),
+}
+
+/// A change of addresses of ours, for [`Association::change_addresses`](super::Association::change_addresses).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressChange {
+    /// Add this one.
+    Add(LocalAddress),
+    /// Delete this one.
+    Delete(Ipv6Addr),
+    /// Make this one the peer's primary path.
+    SetPrimary(Ipv6Addr),
+    /// Have nothing sent to this one for now.
+    Deactivate(Ipv6Addr),
+    /// Have data sent to this one again.
+    Activate(Ipv6Addr),
 }
 
 /// State of a destination (RFC 9260 sections 5.4 and 8.2, RFC 7829 section 3).

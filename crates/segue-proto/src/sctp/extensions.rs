@@ -12,6 +12,8 @@ use segue_wire::sctp::Parameter;
 pub(super) struct PeerExtensions {
     /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
     pub asconf: bool,
+    /// Deactivation of addresses, a private extension: understood by both ends.
+    pub deactivation: bool,
 }
 
 impl PeerExtensions {
@@ -25,19 +27,27 @@ impl PeerExtensions {
         let supports = |types: &[u8]| types.iter().all(|t| chunk_types.contains(t));
         Self {
             asconf: supports(&[ASCONF, ASCONF_ACK]),
+            deactivation: parameters.contains(&Parameter::AddressDeactivationSupported),
         }
     }
 
     /// Whether [`read`](Self::read) takes notice of `parameter`: a cookie keeps those that it does.
     pub(super) fn concerns(parameter: &Parameter) -> bool {
-        matches!(parameter, Parameter::SupportedExtensions(_))
+        matches!(
+            parameter,
+            Parameter::SupportedExtensions(_) | Parameter::AddressDeactivationSupported
+        )
     }
 }
 
 /// Parameters of an INIT or INIT ACK of ours that offer extensions.
-pub(super) fn offered(_config: &Config) -> Vec<Parameter> {
+pub(super) fn offered(config: &Config) -> Vec<Parameter> {
     let chunk_types = Bytes::from_static(&[ASCONF, ASCONF_ACK]);
-    vec![Parameter::SupportedExtensions(chunk_types)]
+    let mut parameters = vec![Parameter::SupportedExtensions(chunk_types)];
+    if config.address_deactivation {
+        parameters.push(Parameter::AddressDeactivationSupported);
+    }
+    parameters
 }
 
 const ASCONF: u8 = 0xc1;

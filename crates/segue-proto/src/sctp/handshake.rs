@@ -214,7 +214,7 @@ impl Association {
     }
 
     fn send_init(&mut self, now: Instant) {
-        let local: SmallVec<[LocalAddress; 2]> = self.local.iter().map(|l| l.address).collect();
+        let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
         let mut parameters = own_parameters(&self.config, &local);
         if let Some(increment) = self.cookie_preservative {
             parameters.push(Parameter::CookiePreservative(increment));
@@ -228,6 +228,15 @@ impl Association {
             parameters,
         };
         self.send_handshake(now, 0, SmallVec::from_buf([Chunk::Init(Box::new(init))]));
+    }
+
+    /// INIT or COOKIE ECHO again, of a handshake that had stood still.
+    pub(super) fn resend_handshake(&mut self, now: Instant) {
+        match self.state {
+            State::CookieWait => self.send_init(now),
+            State::CookieEchoed => self.send_cookie_echo(now),
+            _ => {}
+        }
     }
 
     fn send_cookie_echo(&mut self, now: Instant) {

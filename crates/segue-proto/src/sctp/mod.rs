@@ -69,6 +69,7 @@ mod association;
 pub mod config;
 mod cookie;
 mod counters;
+mod deactivation;
 mod destinations;
 pub mod encapsulation;
 mod endpoint;
@@ -78,6 +79,7 @@ mod handshake;
 mod heartbeat;
 mod inbound;
 mod invariants;
+mod local_addresses;
 mod options;
 mod outbound;
 mod path;
@@ -97,5 +99,7 @@ pub use endpoint::Endpoint;
 pub use event::{
     AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
     Restarted, SendError,
+    AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
+    PathState, SendError,
 };
 pub use options::SendOptions;

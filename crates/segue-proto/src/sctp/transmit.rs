@@ -1,6 +1,7 @@
 //! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
 
-use super::association::{Association, LocalState, PACKET_HEADERS, State};
+use super::association::{Association, PACKET_HEADERS, State};
+use super::local_addresses::LocalState;
 use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
 use super::{PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
@@ -226,7 +227,7 @@ impl Association {
             && let Some(local) = self
                 .local
                 .iter()
-                .find(|l| l.address.address == self.arrived_at && l.state == LocalState::InUse)
+                .find(|l| l.address.address == self.arrived_at && l.state == LocalState::InUse && l.present)
         {
             return local.address;
         }
