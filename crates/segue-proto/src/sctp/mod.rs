@@ -97,9 +97,7 @@ pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
-    Restarted, SendError,
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
-    PathState, SendError,
+    PathState, Restarted, SendError,
 };
 pub use options::SendOptions;

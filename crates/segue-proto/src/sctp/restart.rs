@@ -1,10 +1,11 @@
 //! INIT and COOKIE ECHO where an association exists: collisions and restarts (RFC 9260 sections 5.2.1 to 5.2.4).
 
 use super::Event;
-use super::association::{Association, ControlPacket, LocalState, State};
+use super::association::{Association, ControlPacket, State};
 use super::cookie::{Cookie, TieTags};
 use super::event::{Message, Restarted};
 use super::inbound::Received;
+use super::local_addresses::LocalState;
 use super::reassembly::Reassembly;
 use crate::contract::LocalAddress;
 use crate::time::Instant;
@@ -134,7 +135,7 @@ impl Association {
     pub(super) fn usable_local(&self) -> SmallVec<[LocalAddress; 4]> {
         self.local
             .iter()
-            .filter(|l| l.state == LocalState::InUse)
+            .filter(|l| l.state == LocalState::InUse && l.present)
             .map(|l| l.address)
             .collect()
     }
