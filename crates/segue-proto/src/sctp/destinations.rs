@@ -67,6 +67,7 @@ impl Association {
             path: PathId::NONE,
             heartbeat_due: None,
             heartbeat: None,
+            unreachable_at: None,
             deactivated: false,
         };
         match free {

@@ -2,6 +2,7 @@
 //! none (RFC 9260 section 8.4). INIT and COOKIE ECHO, which make associations, are dealt with in `handshake`.
 
 mod handshake;
+mod icmp;
 
 use super::address_rules;
 use super::association::{Association, Setup, State};

@@ -77,12 +77,14 @@ pub mod event;
 mod extensions;
 mod handshake;
 mod heartbeat;
+mod icmp;
 mod inbound;
 mod invariants;
 mod local_addresses;
 mod options;
 mod outbound;
 mod path;
+mod pmtu;
 mod potentially_failed;
 mod reassembly;
 mod receive;
@@ -93,11 +95,12 @@ mod transmit;
 
 pub use association::Association;
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
-pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use counters::{Counters, EndpointCounters, EndpointRefused, IcmpCounters, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
     PathState, Restarted, SendError,
 };
+pub use icmp::Unreachable;
 pub use options::SendOptions;
