@@ -14,6 +14,7 @@ use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
 use super::receive::Replies;
+use super::window_probe::WindowProbe;
 use super::{
     AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
     SendOptions,
@@ -145,17 +146,6 @@ pub struct Association {
     pub(super) t5_shutdown_guard: Option<Instant>,
     pub(super) sack_timer: Option<Instant>,
     pub(super) window_probe_timer: Option<Instant>,
-}
-
-/// Probing of a closed peer window (RFC 9260 section 6.1 rule A).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct WindowProbe {
-    /// A probe may be sent now.
-    pub allowed: bool,
-    /// The probe that is out.
-    pub tsn: Option<Tsn>,
-    /// A SACK arrived while it was out: the peer is alive.
-    pub answered: bool,
 }
 
 impl Association {

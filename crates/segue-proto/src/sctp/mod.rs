@@ -92,6 +92,7 @@ mod restart;
 mod retransmission;
 mod shutdown;
 mod transmit;
+mod window_probe;
 
 pub use association::Association;
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
