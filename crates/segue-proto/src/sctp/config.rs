@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -112,10 +113,10 @@ pub struct Config {
     pub sack_delay: Duration,
     /// Packets with DATA that are acknowledged by one SACK: 2 by section 6.2, 1 for a SACK per packet.
     pub sack_frequency: u32,
-    /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
-    pub max_associations: usize,
     /// Use of the I bit.
     pub sack_immediately: SackImmediately,
+    /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
+    pub max_associations: usize,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -137,6 +138,10 @@ pub struct Config {
     /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
     /// `Association::deactivate_address`).
     pub address_deactivation: bool,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
+    /// Chunk authentication.
+    pub auth: AuthConfig,
 }
 
 impl Config {
@@ -162,8 +167,8 @@ impl Config {
             max_burst: Some(4),
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
-            max_associations: 65_536,
             sack_immediately: SackImmediately::default(),
+            max_associations: 65_536,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,
@@ -173,6 +178,8 @@ impl Config {
             retransmit_to: RetransmitTo::default(),
             auto_asconf: true,
             address_deactivation: false,
+            asconf_auth: AsconfAuth::default(),
+            auth: AuthConfig::default(),
         }
     }
 }
