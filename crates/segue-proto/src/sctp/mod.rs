@@ -80,6 +80,7 @@ mod extensions;
 mod forward_tsn;
 mod handshake;
 mod heartbeat;
+mod icmp;
 mod inbound;
 mod invariants;
 mod local_addresses;
@@ -89,6 +90,7 @@ mod outbound_abandon;
 mod outbound_hold;
 mod partial_reliability;
 mod path;
+mod pmtu;
 mod potentially_failed;
 mod re_config_answer;
 mod re_config_request;
@@ -99,16 +101,18 @@ mod retransmission;
 mod shutdown;
 mod sources;
 mod transmit;
+mod window_probe;
 
 pub use association::Association;
 pub use auth::{AsconfAuth, AuthConfig, AuthError};
 pub use auth_keys::{HmacIdentifier, SharedKey};
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
-pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use counters::{Counters, EndpointCounters, EndpointRefused, IcmpCounters, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
     PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
+pub use icmp::Unreachable;
 pub use options::{Reliability, SendOptions};
