@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -137,6 +138,10 @@ pub struct Config {
     /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
     /// `Association::deactivate_address`).
     pub address_deactivation: bool,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
+    /// Chunk authentication.
+    pub auth: AuthConfig,
 }
 
 impl Config {
@@ -173,6 +178,8 @@ impl Config {
             retransmit_to: RetransmitTo::default(),
             auto_asconf: true,
             address_deactivation: false,
+            asconf_auth: AsconfAuth::default(),
+            auth: AuthConfig::default(),
         }
     }
 }

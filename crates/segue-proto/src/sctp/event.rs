@@ -45,6 +45,11 @@ pub enum Event {
         /// New state.
         state: PathState,
     },
+    /// The peer authenticates with another shared key than before (RFC 6458 section 6.1.8, SCTP_AUTH_NEW_KEY): its shared
+    /// key identifier.
+    PeerKeyChanged(u16),
+    /// This end offered authentication, and the peer does not support it (SCTP_AUTH_NO_AUTH).
+    AuthenticationNotSupported,
     /// Our ASCONF was answered.
     AsconfAnswered {
         /// Its serial number.

@@ -1,4 +1,4 @@
-//! SCTP (RFC 9260) with dynamic address reconfiguration (RFC 5061).
+//! SCTP (RFC 9260) with dynamic address reconfiguration (RFC 5061) and chunk authentication (RFC 4895).
 //!
 //! An [`Endpoint`] holds all associations of one port. A [`Profile`] selects the constants and rules of RFC 2960, 4960 or
 //! 9260 where they differ: RTO.Initial, initial cwnd and its floors, missing reports before a fast retransmit, fast
@@ -66,6 +66,8 @@ mod address_rules;
 mod asconf_answer;
 mod asconf_request;
 mod association;
+pub mod auth;
+mod auth_keys;
 pub mod config;
 mod cookie;
 mod counters;
@@ -93,6 +95,8 @@ mod sources;
 mod transmit;
 
 pub use association::Association;
+pub use auth::{AsconfAuth, AuthConfig, AuthError};
+pub use auth_keys::{HmacIdentifier, SharedKey};
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use encapsulation::UdpEncapsulation;

@@ -127,6 +127,11 @@ impl Outbound {
         }
     }
 
+    /// Chunks not yet cut have at most this much user data.
+    pub(super) fn set_max_data(&mut self, max_data: u32) {
+        self.max_data = max_data as usize;
+    }
+
     /// The peer's cumulative TSN ack as known here.
     pub(super) fn cumulative_tsn_ack(&self) -> Tsn {
         self.base.previous()
