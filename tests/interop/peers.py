@@ -80,9 +80,17 @@ def segue(end: End, settings: Settings, *extra: str) -> Process:
     command += [f"--association-max-retrans={settings.association_retrans}"]
     command += [f"--send-buffer={settings.buffer} B", f"--receive-buffer={settings.buffer} B"]
     if settings.key is not None:
-        command.append(f"--auth-key={settings.key}")
+        command.append(f"--auth-key={key_file(settings.key)}")
     command += [f"--auth-chunk={chunk}" for chunk in settings.auth_chunks]
     return Process(end.host.command(*command, *extra), "segue-sctp")
+
+
+def key_file(key: str) -> str:
+    """A key as peer.c takes it, ID:HEX, as segue-sctp does: ID:FILE."""
+    number, _, digits = key.partition(":")
+    path = build.TARGET / f"key-{digits}"
+    path.write_bytes(bytes.fromhex(digits))
+    return f"{number}:{path}"
 
 
 def arguments(end: End, settings: Settings) -> list[str]:

@@ -81,11 +81,13 @@ def test_an_abort_ends_both_ends(judge: Judge, *, ours_connects: bool, by_ours: 
 
 @BOTH_ROLES
 def test_a_link_that_fails_stops_neither_direction(judge: Judge, *, ours_connects: bool) -> None:
-    own, other = judge.connect(Settings(log=True), *STREAM, "--duration=4 s", ours_connects=ours_connects)
+    own, other = judge.connect(Settings(log=True), *STREAM, ours_connects=ours_connects)
     other.tell("send 700 1000 5000")
     time.sleep(1)
     down = judge.network.command("down 0") / 1e9
-    own.wait_for("closed", timeout=3 * SOON)
+    other.wait_for("sent", timeout=3 * SOON)
+    other.tell("shutdown")
+    own.wait_for("closed", timeout=SOON)
     check_totals(own, other, sent_by_other=700)
     after = [packet for packet in judge.packets() if packet.at > down + 1.5 and packet.has("DATA")]
     for host in judge.network.hosts:
