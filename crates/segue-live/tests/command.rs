@@ -37,7 +37,7 @@ fn connect(port: u16, more: &[&str]) -> Running {
 fn a_file_arrives_as_it_was_and_the_capture_holds_every_packet() {
     let folder = directory("file");
     let port = free_udp_port();
-    let content: Vec<u8> = (0..700_001_u32).map(|i| (i * 31 >> 3) as u8).collect();
+    let content: Vec<u8> = (0..700_001_u32).map(|i| ((i * 31) >> 3) as u8).collect();
     let [from, to, pcap, log] = ["from", "to", "pcapng", "csv"].map(|n| folder.join(n));
     std::fs::write(&from, &content).unwrap();
     let listening = listen(
