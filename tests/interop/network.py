@@ -137,6 +137,9 @@ class Network:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # A test that failed wants its capture too.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.stop()
         self._undo.close()
 
     def _port(self, side: int, link: int) -> str:
@@ -160,7 +163,7 @@ class Network:
 
     def command(self, line: str) -> int:
         """Tell the relay something; returns when it was done, ns of CLOCK_MONOTONIC."""
-        return self.relay.ask(line, line.split()[0])
+        return self.relay.ask(line, line.split(maxsplit=1)[0])
 
     def stop(self) -> Path:
         """Ends the relay: the capture is whole then."""

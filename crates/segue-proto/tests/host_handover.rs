@@ -338,6 +338,8 @@ fn fixed() -> Method {
     Method::Fixed {
         latency: ms(500),
         solicit: false,
+        lifetime: None,
+        retain: false,
     }
 }
 

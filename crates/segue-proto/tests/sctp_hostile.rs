@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use core::net::Ipv6Addr;
-use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile, SendOptions};
+use segue_proto::sctp::{AddressRequest, AsconfAuth, Config, Event, PathState, Profile, SendOptions};
 use segue_proto::{Duration, InterfaceId};
 use segue_wire::AsconfSerial;
 use segue_wire::sctp::{
@@ -118,6 +118,8 @@ fn a_peer_with_only_unconfirmed_addresses_that_falls_silent_is_lost() {
     for hb_interval in [Some(Duration::from_secs(30)), None] {
         let config = Config {
             hb_interval,
+            // the ASCONF is forged
+            asconf_auth: AsconfAuth::None,
             ..Config::default()
         };
         let mut net = Net::established(config, [1, 1]);

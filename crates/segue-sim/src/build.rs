@@ -320,6 +320,7 @@ fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> 
     let a = &s.address;
     let interface = InterfaceId::default();
     let link_layer = link_layer(router, 0);
+    let standard = AdvertisedPrefix::new(cell_prefix(cell));
     let discovery = RouterConfig {
         min_rtr_adv_interval: a.ra_interval_min,
         max_rtr_adv_interval: a.ra_interval_max,
@@ -329,16 +330,21 @@ fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> 
         managed: a.method == AddressMethod::Dhcpv6,
         prefixes: vec![AdvertisedPrefix {
             autonomous: a.method != AddressMethod::Dhcpv6,
-            ..AdvertisedPrefix::new(cell_prefix(cell))
+            valid_lifetime: a.valid_lifetime.or(standard.valid_lifetime),
+            preferred_lifetime: a.valid_lifetime.or(standard.preferred_lifetime),
+            ..standard
         }],
         ..RouterConfig::default()
     };
     let random = stream(&format!("cell {cell}/router advertisements"));
+    let dhcp = ServerConfig::default();
     let server = ServerConfig {
         reply_delay: a.server_delay,
         rapid_commit: a.rapid_commit,
         preference: Some(255),
-        ..ServerConfig::default()
+        valid_lifetime: a.valid_lifetime.unwrap_or(dhcp.valid_lifetime),
+        preferred_lifetime: a.valid_lifetime.unwrap_or(dhcp.preferred_lifetime),
+        ..dhcp
     };
     Access {
         cell: cell as u32,

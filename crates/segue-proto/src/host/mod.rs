@@ -22,7 +22,7 @@ use crate::app::{self, Application};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::location::{ClientEvent, LookupId, Name};
 use crate::random::{SecretRng, Stream};
-use crate::sctp::{AssociationId, Endpoint, Event};
+use crate::sctp::{self, AssociationId, Endpoint, Event};
 use crate::sigma::{Sigma, SigmaEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -152,7 +152,15 @@ impl Host {
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
-            endpoint: Endpoint::new(config.sctp, config.port, secrets),
+            endpoint: Endpoint::new(
+                sctp::Config {
+                    // SIGMA decides what becomes of addresses
+                    auto_asconf: config.sctp.auto_asconf && config.sigma.is_none(),
+                    ..config.sctp
+                },
+                config.port,
+                secrets,
+            ),
             applications: Vec::new(),
             listener: None,
             sigma: None,

@@ -2,20 +2,25 @@
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
 //! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
-//! `deactivation`, `shutdown`.
+//! `auth`, `deactivation`, `shutdown`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
+use super::auth::{Authentication, Random};
 use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
+use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
+use super::re_config_answer::StreamAnswers;
+use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
+use super::sources::Sources;
 use super::{
-    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
-    SendOptions,
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
+    SackImmediately, SendError, SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -25,7 +30,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use segue_wire::sctp::{Chunk, ErrorCause};
+use segue_wire::sctp::{Chunk, ErrorCause, Parameter};
 use segue_wire::{Data, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -49,7 +54,7 @@ pub(super) enum State {
 /// A packet of control chunks waiting to be sent.
 #[derive(Debug)]
 pub(super) struct ControlPacket {
-    /// Source; the route's address if none.
+    /// Source; where the destination is sent to from if none.
     pub source: Option<LocalAddress>,
     pub destination: Ipv6Addr,
     pub verification_tag: u32,
@@ -75,6 +80,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// Sources that differ from it by destination.
+    pub(super) sources: Sources,
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
@@ -99,6 +106,7 @@ pub struct Association {
     pub(super) forced_retransmissions: u32,
     pub(super) fast_recovery_exit: Option<Tsn>,
     pub(super) window_probe: WindowProbe,
+    pub(super) partial: PartialReliability,
     /// Bytes that a refused `send` waits for.
     pub(super) wanted_space: Option<usize>,
 
@@ -130,8 +138,14 @@ pub struct Association {
     /// Which destination the INIT goes to.
     pub(super) handshake_destination: usize,
 
-    // dynamic addresses
     pub(super) peer_extensions: PeerExtensions,
+    pub(super) auth: Authentication,
+
+    // streams
+    pub(super) stream_requests: StreamRequests,
+    pub(super) stream_answers: StreamAnswers,
+
+    // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
 
@@ -178,7 +192,6 @@ impl Association {
         data: Data,
         mut options: SendOptions,
     ) -> Result<(), SendError> {
-        let _ = now;
         match self.state {
             State::CookieWait | State::CookieEchoed | State::Established => {}
             _ => return Err(SendError::Closing),
@@ -193,6 +206,9 @@ impl Association {
             return Err(SendError::TooLong);
         }
         if data.len() > self.send_space() {
+            self.make_room(now, data.len(), options.reliability);
+        }
+        if data.len() > self.send_space() {
             self.wanted_space = Some(data.len());
             return Err(SendError::BufferFull);
         }
@@ -200,7 +216,8 @@ impl Association {
             self.open_burst();
         }
         options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
-        self.outbound.push(stream_id, data, options);
+        self.partial.in_use |= options.reliability != Reliability::Full;
+        self.outbound.push(now, stream_id, data, options);
         Ok(())
     }
 
@@ -272,6 +289,7 @@ impl Association {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
+        self.sources.pin();
         self.update_source();
         self.asconf_route_changed(now);
         Ok(())
@@ -311,7 +329,7 @@ impl Association {
             PathSnapshot {
                 source: p.source.address,
                 destination: d.address,
-                primary: index == self.primary && p.source == self.source,
+                primary: index == self.primary && p.source == self.source_towards(d.address),
                 state: d.state,
                 cwnd: p.window.cwnd(),
                 ssthresh: p.window.ssthresh(),
@@ -384,6 +402,8 @@ pub(super) struct Setup<'a> {
     pub peer_port: u16,
     pub local_tag: u32,
     pub local_initial_tsn: Tsn,
+    /// RANDOM of our INIT or INIT ACK, if it offers authentication.
+    pub local_random: Option<Random>,
     pub local: &'a [LocalAddress],
     pub route: LocalAddress,
     pub peer_addresses: &'a [Ipv6Addr],
@@ -396,12 +416,8 @@ impl Association {
         let config = setup.config.clone();
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
-        let room = config.mtu.saturating_sub(PACKET_HEADERS);
-        let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
-        let max_data = config
-            .max_chunk_data
-            .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
-        let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+        let auth = Authentication::new(&config, setup.local_random);
+        let (max_data, rules) = chunk_sizes(&config, 0);
         let mut association = Self {
             state: setup.state,
             local_port: setup.local_port,
@@ -419,6 +435,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            sources: Sources::default(),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
@@ -435,6 +452,7 @@ impl Association {
             forced_retransmissions: 0,
             fast_recovery_exit: None,
             window_probe: WindowProbe::default(),
+            partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
             reassembly: Reassembly::new(Tsn(0)),
@@ -454,6 +472,9 @@ impl Association {
             stale_cookies: 0,
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
+            auth,
+            stream_requests: StreamRequests::new(setup.local_initial_tsn),
+            stream_answers: StreamAnswers::new(Tsn(0)),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -467,6 +488,20 @@ impl Association {
             association.add_destination(now, address, i < setup.confirmed);
         }
         association
+    }
+
+    /// What the peer's INIT or INIT ACK said of extensions comes into force.
+    pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
+        self.peer_extensions = PeerExtensions::read(parameters);
+        self.auth.negotiate(parameters);
+        self.peer_extensions.asconf &= self.auth.allows_asconf();
+        (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
+        self.outbound.set_max_data(self.max_data);
+    }
+
+    /// Bytes that an AUTH chunk takes from a packet with data.
+    pub(super) fn data_overhead(&self) -> u32 {
+        self.auth.overhead(&[DATA, SACK])
     }
 
     /// Whether nothing of a closed association is left to be told or taken.
@@ -496,6 +531,8 @@ impl Association {
             self.t5_shutdown_guard,
             self.sack_timer,
             self.window_probe_timer,
+            self.partial.t3_rtx,
+            self.stream_requests.t_reconfig(),
             self.asconf.t4_rto(),
         ];
         let mut earliest = Instant::MAX;
@@ -542,6 +579,12 @@ impl Association {
                 self.on_t3(now, i);
             }
         }
+        if self.state != State::Closed && due(self.partial.t3_rtx) {
+            self.on_forward_tsn_t3(now);
+        }
+        if self.state != State::Closed && due(self.stream_requests.t_reconfig()) {
+            self.on_t_reconfig(now);
+        }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
         }
@@ -571,7 +614,9 @@ impl Association {
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
-        let source = control.source.unwrap_or(self.source);
+        let source = control
+            .source
+            .unwrap_or_else(|| self.source_towards(control.destination));
         self.transmit(
             source,
             control.destination,
@@ -597,6 +642,8 @@ impl Association {
         }
         self.state = State::Closed;
         self.outbound.clear();
+        self.partial.clear();
+        self.stream_requests.clear();
         for path in &mut self.paths {
             path.clear_flight();
         }
@@ -619,3 +666,17 @@ impl Association {
         self.burst = self.config.max_burst.unwrap_or(u32::MAX);
     }
 }
+
+/// Largest user data of a DATA chunk, and the rules of the window, in packets that give `overhead` bytes to other chunks.
+fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
+    let room = config.mtu.saturating_sub(PACKET_HEADERS + overhead);
+    let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
+    let max_data = config
+        .max_chunk_data
+        .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
+    let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+    (max_data, rules)
+}
+
+const DATA: u8 = 0;
+const SACK: u8 = 3;

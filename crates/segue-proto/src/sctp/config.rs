@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,10 @@ pub struct Config {
     pub sack_immediately: SackImmediately,
     /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
     pub max_associations: usize,
+    /// Offers partial reliability (RFC 3758): the peer may give messages up, and so may `SendOptions::reliability`.
+    pub partial_reliability: bool,
+    /// Offers to reset and add streams (RFC 6525).
+    pub stream_reconfiguration: bool,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -137,6 +142,10 @@ pub struct Config {
     /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
     /// `Association::deactivate_address`).
     pub address_deactivation: bool,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
+    /// Chunk authentication.
+    pub auth: AuthConfig,
 }
 
 impl Config {
@@ -164,6 +173,8 @@ impl Config {
             sack_frequency: 2,
             sack_immediately: SackImmediately::default(),
             max_associations: 65_536,
+            partial_reliability: true,
+            stream_reconfiguration: true,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,
@@ -173,6 +184,8 @@ impl Config {
             retransmit_to: RetransmitTo::default(),
             auto_asconf: true,
             address_deactivation: false,
+            asconf_auth: AsconfAuth::default(),
+            auth: AuthConfig::default(),
         }
     }
 }

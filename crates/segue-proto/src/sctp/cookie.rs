@@ -1,6 +1,7 @@
 //! The state cookie (RFC 9260 section 5.1.3): everything needed to build an association, signed, so that a listening
 //! endpoint keeps nothing between INIT and COOKIE ECHO.
 
+use super::auth::Random;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -31,6 +32,8 @@ pub(super) struct Cookie {
     pub peer_port: u16,
     /// Of the association that exists already, if one does (section 5.2.2).
     pub tie_tags: TieTags,
+    /// RANDOM of the INIT ACK, if it offered authentication: known to whoever saw that, so no secret of the cookie's.
+    pub local_random: Option<Random>,
     /// The parameters of the peer's INIT that negotiate extensions (`PeerExtensions::concerns`).
     pub peer_parameters: Vec<Parameter>,
     /// The address of ours that the INIT came to.
@@ -83,6 +86,8 @@ impl Cookie {
         for address in &self.peer_addresses {
             out.extend(address.octets());
         }
+        out.push(u8::from(self.local_random.is_some()));
+        out.extend(self.local_random.iter().flatten());
         Parameter::emit_list(&self.peer_parameters, &mut out);
         let mac = sign(key, &out);
         out.extend(mac);
@@ -129,6 +134,10 @@ impl Cookie {
         let peer_addresses = (0..count)
             .map(|_| take::<16>(b).map(Ipv6Addr::from))
             .collect::<Option<_>>()?;
+        let local_random = match take::<1>(b)?[0] {
+            0 => None,
+            _ => Some(take(b)?),
+        };
         let peer_parameters = Parameter::parse_list(&Bytes::copy_from_slice(b)).ok()?;
         Some(Self {
             created,
@@ -143,6 +152,7 @@ impl Cookie {
             inbound_streams,
             local_port,
             peer_port,
+            local_random,
             peer_parameters,
             local_address,
             peer_addresses,
@@ -179,6 +189,7 @@ mod tests {
             inbound_streams: 7,
             local_port: 8,
             peer_port: 9,
+            local_random: Some([12; 32]),
             peer_parameters: vec![Parameter::SupportedExtensions(Bytes::from_static(&[
                 0x80, 0xc1, 1,
             ]))],

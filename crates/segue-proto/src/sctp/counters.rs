@@ -37,6 +37,10 @@ pub struct EndpointRefused {
     pub mismatched_cookies: u64,
     /// COOKIE ECHOs that neither begin nor repeat an association (section 5.2.4).
     pub unexpected_cookies: u64,
+    /// COOKIE ECHOs that must be authenticated and are not (RFC 4895 section 6.3).
+    pub unauthenticated: u64,
+    /// COOKIE ECHOs whose AUTH chunk does not verify (RFC 4895 section 6.3).
+    pub bad_auth: u64,
     /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
     pub foreign_address: u64,
     /// INITs that would have added addresses to an association that exists (section 5.2.2).
@@ -60,6 +64,8 @@ impl EndpointRefused {
             + self.stale_cookies
             + self.mismatched_cookies
             + self.unexpected_cookies
+            + self.unauthenticated
+            + self.bad_auth
             + self.foreign_address
             + self.new_addresses
             + self.too_many_associations
@@ -96,6 +102,14 @@ pub struct Counters {
     pub sacks_received: u64,
     /// Addresses that the INIT ACK named and that cannot be the peer's (section 5.1.2).
     pub addresses_ignored: u64,
+    /// Messages abandoned before any of them was sent (RFC 7496 section 4.3).
+    pub messages_abandoned_unsent: u64,
+    /// Messages abandoned of which some was sent.
+    pub messages_abandoned_sent: u64,
+    /// FORWARD TSNs sent.
+    pub forward_tsns_sent: u64,
+    /// FORWARD TSNs received.
+    pub forward_tsns_received: u64,
     /// Packets and chunks not acted on, by reason.
     pub refused: Refused,
 }

@@ -5,6 +5,7 @@ mod handshake;
 
 use super::address_rules;
 use super::association::{Association, Setup, State};
+use super::auth::{self, Random};
 use super::cookie::CookieKey;
 use super::encapsulation::UDP_HEADER;
 use super::transmit::transmit;
@@ -142,6 +143,15 @@ impl Endpoint {
         }
     }
 
+    /// `address` is no longer this host's, on whatever link: the associations that have it delete it too.
+    pub fn local_address_expired(&mut self, now: Instant, address: Ipv6Addr) {
+        self.local_address_removed(now, address);
+        for slot in &mut self.slots {
+            // the last one stays until there is another
+            let _ = slot.association.delete_address(now, address);
+        }
+    }
+
     /// Accepts INITs from now on.
     pub fn listen(&mut self) {
         self.listening = true;
@@ -154,6 +164,7 @@ impl Endpoint {
         let local = address_rules::offered(self.local.iter().copied(), first);
         let route = address_rules::first_source(&local, first)?;
         let (local_tag, local_initial_tsn) = self.new_tag_and_tsn();
+        let local_random = self.new_random();
         let setup = Setup {
             config: &self.config,
             state: State::CookieWait,
@@ -161,6 +172,7 @@ impl Endpoint {
             peer_port,
             local_tag,
             local_initial_tsn,
+            local_random,
             local: &local,
             route,
             peer_addresses: peer,
@@ -231,13 +243,15 @@ impl Endpoint {
             self.counters.refused.not_unicast += 1;
             return;
         }
-        match &sctp.chunks[0] {
-            Chunk::Init(init) => self.on_init(&arrived, init),
-            Chunk::CookieEcho(_) => self.on_cookie_echo(&arrived, sctp),
-            first => match self.find(&arrived, sctp) {
+        match sctp.chunks.as_slice() {
+            [Chunk::Init(init), ..] => self.on_init(&arrived, init),
+            [Chunk::CookieEcho(_), ..] | [Chunk::Auth(_), Chunk::CookieEcho(_), ..] => {
+                self.on_cookie_echo(&arrived, sctp);
+            }
+            _ => match self.find(&arrived, sctp) {
                 // section 8.5.1: it is for an association that this end has left behind
                 Some(index)
-                    if matches!(first, Chunk::ShutdownAck)
+                    if matches!(auth::first_chunk(sctp), Some(Chunk::ShutdownAck))
                         && self.slots[index].association.is_in_handshake() =>
                 {
                     self.on_out_of_the_blue(&arrived, sctp);
@@ -418,6 +432,15 @@ impl Endpoint {
         Some(self.last_slot)
     }
 
+    /// RANDOM of an INIT or INIT ACK that offers authentication (RFC 4895 section 6.1).
+    fn new_random(&mut self) -> Option<Random> {
+        auth::is_offered(&self.config).then(|| {
+            let mut random = [0; 32];
+            self.secrets.fill(&mut random);
+            random
+        })
+    }
+
     /// Whether a packet carries the tag of an association with its port: it comes from an address that its peer has
     /// deleted, overtaken by the ASCONF that did so (RFC 5061 section 5.3), or is about to add.
     fn is_from_foreign_address(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
@@ -437,6 +460,10 @@ impl Endpoint {
             return;
         }
         self.counters.out_of_the_blue += 1;
+        // RFC 4895 section 6.3: as if an AUTH chunk were not there
+        let Some(first) = auth::first_chunk(sctp) else {
+            return;
+        };
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
             Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),
@@ -445,7 +472,7 @@ impl Endpoint {
         if silent {
             return;
         }
-        let answer = if matches!(sctp.chunks[0], Chunk::ShutdownAck) {
+        let answer = if matches!(first, Chunk::ShutdownAck) {
             Chunk::ShutdownComplete { reflected_tag: true }
         } else {
             Chunk::Abort {

@@ -2,10 +2,12 @@
 
 use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
+use super::auth::{self, Random};
 use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
 use super::path::MAX_DESTINATIONS;
+use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
@@ -75,14 +77,14 @@ fn whole(parameter: &Parameter) -> Bytes {
 }
 
 /// Parameters that every INIT and INIT ACK of ours carries.
-fn own_parameters(config: &Config, local: &[LocalAddress]) -> Vec<Parameter> {
+fn own_parameters(config: &Config, local: &[LocalAddress], random: Option<&Random>) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     // a single address is that of the packet
     if local.len() > 1 {
         parameters.extend(local.iter().map(|l| Parameter::Ipv6Address(l.address)));
     }
     parameters.push(Parameter::SupportedAddressTypes(vec![IPV6_ADDRESS]));
-    parameters.extend(extensions::offered(config));
+    parameters.extend(extensions::offered(config, random));
     parameters
 }
 
@@ -107,7 +109,7 @@ pub(super) fn init_ack(
     unrecognized: Vec<Bytes>,
 ) -> Init {
     let mut parameters = vec![Parameter::StateCookie(sealed)];
-    parameters.extend(own_parameters(config, local));
+    parameters.extend(own_parameters(config, local, cookie.local_random.as_ref()));
     let mut init_ack = Init {
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
@@ -152,6 +154,7 @@ impl Association {
             peer_port: cookie.peer_port,
             local_tag: cookie.local_tag,
             local_initial_tsn: cookie.local_initial_tsn,
+            local_random: cookie.local_random,
             local,
             route,
             peer_addresses: &cookie.peer_addresses,
@@ -168,7 +171,8 @@ impl Association {
         self.peer_tag = cookie.peer_tag;
         self.outbound_streams = cookie.outbound_streams;
         self.inbound_streams = cookie.inbound_streams;
-        self.peer_extensions = PeerExtensions::read(&cookie.peer_parameters);
+        self.auth.adopt_random(&self.config, cookie.local_random);
+        self.negotiate(&cookie.peer_parameters);
         self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
         for &address in &cookie.peer_addresses {
             self.add_destination(now, address, false);
@@ -185,6 +189,7 @@ impl Association {
         self.received = Received::new(initial_tsn);
         self.reassembly = Reassembly::new(initial_tsn);
         self.asconf_answers.start(initial_tsn);
+        self.stream_answers = StreamAnswers::new(initial_tsn);
         self.peer_rwnd = rwnd;
         self.initial_ssthresh = rwnd;
         for path in &mut self.paths {
@@ -206,6 +211,9 @@ impl Association {
         self.association_error_count = 0;
         self.open_burst();
         self.events.push_back(Event::Connected);
+        if self.auth.random.is_some() && !self.is_authentication_negotiated() {
+            self.events.push_back(Event::AuthenticationNotSupported);
+        }
         for index in 0..self.destinations.len() {
             if self.destinations[index].in_use {
                 self.start_heartbeats(now, index);
@@ -215,7 +223,7 @@ impl Association {
 
     fn send_init(&mut self, now: Instant) {
         let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
-        let mut parameters = own_parameters(&self.config, &local);
+        let mut parameters = own_parameters(&self.config, &local, self.auth.random.as_ref());
         if let Some(increment) = self.cookie_preservative {
             parameters.push(Parameter::CookiePreservative(increment));
         }
@@ -301,7 +309,7 @@ impl Association {
         } else if peer.cookie.is_none() {
             Some(ErrorCause::MissingMandatoryParameter(vec![STATE_COOKIE]))
         } else {
-            None
+            auth::refusal(&self.config, &peer.extensions)
         };
         if let Some(cause) = cause {
             self.control.push_back(ControlPacket {
@@ -320,7 +328,7 @@ impl Association {
         self.peer_tag = init_ack.initiate_tag;
         self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
-        self.peer_extensions = PeerExtensions::read(&peer.extensions);
+        self.negotiate(&peer.extensions);
         self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
         self.reply_to = from;
         // section 5.4: the address that the INIT ACK came from has proven itself by the tag

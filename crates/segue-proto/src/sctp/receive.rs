@@ -2,6 +2,7 @@
 
 use super::Event;
 use super::association::{Association, State};
+use super::auth;
 use super::inbound::Arrival;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -9,10 +10,10 @@ use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket, UnrecognizedAct
 
 /// What the DATA chunks of one packet mean for the SACK.
 #[derive(Default)]
-struct DataSeen {
-    any: bool,
+pub(super) struct DataSeen {
+    pub any: bool,
     /// Acknowledge without delay.
-    immediate: bool,
+    pub immediate: bool,
 }
 
 impl Association {
@@ -32,6 +33,25 @@ impl Association {
             self.counters.refused.bad_tag += 1;
             return;
         }
+        let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
+        let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
+        self.authenticate(from, packet);
+        // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
+        // was good for the ABORT alone
+        if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
+            return;
+        }
+        self.handle_chunks(now, from, to, packet);
+    }
+
+    /// Works off the chunks of a packet that may be acted on.
+    pub(super) fn handle_chunks(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        packet: &mut SctpPacket,
+    ) {
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
         for chunk in packet.chunks.drain(..) {
@@ -40,6 +60,9 @@ impl Association {
             }
         }
         if data.any && self.state != State::Closed {
+            if self.stream_answers.is_busy() {
+                self.continue_stream_changes(now);
+            }
             self.reply_to = if self.has_peer_address(from) {
                 from
             } else {
@@ -53,7 +76,7 @@ impl Association {
     /// Section 8.5 and its exceptions 8.5.1.
     pub(super) fn accepts_tag(&self, packet: &SctpPacket) -> bool {
         let tag = packet.verification_tag;
-        match packet.chunks.first() {
+        match auth::first_chunk(packet) {
             Some(Chunk::Abort { reflected_tag, .. } | Chunk::ShutdownComplete { reflected_tag }) => {
                 if *reflected_tag {
                     tag == self.peer_tag && self.peer_tag != 0
@@ -91,10 +114,19 @@ impl Association {
             Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),
+            Chunk::ForwardTsn(forward_tsn) if self.may_forward_tsn() => {
+                self.on_forward_tsn(&forward_tsn, data)
+            }
+            Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
+            chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_)) => {
+                return self.on_unagreed_chunk(from, &chunk);
+            }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
+            // AUTH has done its work
+            Chunk::Auth(_) => {}
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
-            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Auth(_) => {
+            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
                 self.counters.refused.unexpected += 1;
             }
             Chunk::Unknown {
@@ -109,7 +141,13 @@ impl Association {
     }
 
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
-    fn on_unknown_chunk(&mut self, from: Ipv6Addr, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
+    pub(super) fn on_unknown_chunk(
+        &mut self,
+        from: Ipv6Addr,
+        chunk_type: u8,
+        flags: u8,
+        value: &[u8],
+    ) -> bool {
         self.counters.refused.unknown += 1;
         let action = UnrecognizedAction::of_chunk_type(chunk_type);
         if action.reports() && self.is_up() {
@@ -190,10 +228,7 @@ impl Association {
             return true;
         }
         self.reassembly.insert(chunk);
-        if !self.readable_announced && self.reassembly.has_ready() {
-            self.readable_announced = true;
-            self.events.push_back(Event::Readable);
-        }
+        self.announce_readable();
         true
     }
 
@@ -269,5 +304,7 @@ fn needs_association(chunk: &Chunk) -> bool {
             | Chunk::HeartbeatAck(_)
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
+            | Chunk::ForwardTsn(_)
+            | Chunk::ReConfig(_)
     )
 }

@@ -2,10 +2,12 @@
 
 use super::Event;
 use super::association::{Association, ControlPacket, State};
+use super::auth::Random;
 use super::cookie::{Cookie, TieTags};
 use super::event::{Message, Restarted};
 use super::inbound::Received;
 use super::local_addresses::LocalState;
+use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use crate::contract::LocalAddress;
 use crate::time::Instant;
@@ -19,6 +21,7 @@ use smallvec::SmallVec;
 pub(super) struct Answer {
     pub local_tag: u32,
     pub local_initial_tsn: Tsn,
+    pub local_random: Option<Random>,
     pub tie_tags: TieTags,
     pub local: SmallVec<[LocalAddress; 4]>,
 }
@@ -94,15 +97,16 @@ impl Association {
                 self.tie_tags = (self.rng.next_u32(), self.rng.next_u32());
             }
         }
-        let (local_tag, local_initial_tsn) = if self.is_in_handshake() {
+        let (local_tag, local_initial_tsn, local_random) = if self.is_in_handshake() {
             // both ends sent INIT: the answer repeats what our own INIT said
-            (self.local_tag, self.outbound.next_tsn())
+            (self.local_tag, self.outbound.next_tsn(), self.auth.random)
         } else {
-            (fresh.local_tag, fresh.local_initial_tsn)
+            (fresh.local_tag, fresh.local_initial_tsn, fresh.local_random)
         };
         Ok(Answer {
             local_tag,
             local_initial_tsn,
+            local_random,
             tie_tags: self.tie_tags,
             local: self.usable_local(),
         })
@@ -112,8 +116,11 @@ impl Association {
     /// those of its later INIT.
     pub(super) fn adopt_peer_tag(&mut self, cookie: &Cookie) {
         self.peer_tag = cookie.peer_tag;
+        self.auth.adopt_random(&self.config, cookie.local_random);
+        self.negotiate(&cookie.peer_parameters);
         self.received = Received::new(cookie.peer_initial_tsn);
         self.reassembly = Reassembly::new(cookie.peer_initial_tsn);
+        self.stream_answers = StreamAnswers::new(cookie.peer_initial_tsn);
         self.asconf_answers.start(cookie.peer_initial_tsn);
     }
 

@@ -51,10 +51,7 @@ pub struct Departure {
 
 impl Departure {
     pub fn sctp(&self) -> &SctpPacket {
-        match &self.packet.payload {
-            Payload::Sctp(sctp) => sctp,
-            _ => panic!("not SCTP"),
-        }
+        self.packet.payload.sctp().expect("not SCTP")
     }
     pub fn data(&self) -> impl Iterator<Item = &DataChunk> {
         self.sctp().chunks.iter().filter_map(|c| match c {
@@ -302,6 +299,8 @@ pub fn names(packet: &SctpPacket) -> Vec<&'static str> {
             Chunk::Asconf(_) => "ASCONF",
             Chunk::AsconfAck(_) => "ASCONF-ACK",
             Chunk::Auth(_) => "AUTH",
+            Chunk::ReConfig(_) => "RE-CONFIG",
+            Chunk::ForwardTsn(_) => "FORWARD-TSN",
             _ => "OTHER",
         })
         .collect()

@@ -5,7 +5,7 @@ use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, H
 use segue_proto::address::{ClientConfig, Method};
 use segue_proto::host::{Addressing, HostConfig, InterfaceConfig, ShimConfig};
 use segue_proto::units::Bytes;
-use segue_proto::{Duration, app, sctp};
+use segue_proto::{Duration, app, sctp, sigma};
 
 /// SCTP port of every host.
 const PORT: u16 = 9;
@@ -39,8 +39,15 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.cwnd_credit = set.cwnd_credit;
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;
+    c.asconf_auth = set.asconf_auth;
+    c.address_deactivation = set.address_deactivation.unwrap_or(deactivates(s));
     c.sack_immediately = set.sack_immediately;
     c
+}
+
+/// Whether the mobile host deactivates addresses instead of deleting them.
+fn deactivates(s: &ScenarioFile) -> bool {
+    s.handover.delete == sigma::Delete::Deactivate
 }
 
 pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed: u64) -> HostConfig {
@@ -72,16 +79,20 @@ pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
 
 fn acquisition(s: &ScenarioFile) -> Method {
     let a = &s.address;
+    let retain = a.retain.unwrap_or(deactivates(s));
     let nd = segue_proto::nd::HostConfig {
         max_rtr_solicitation_delay: Duration::ZERO,
         dup_addr_detect_transmits: a.dad_transmits,
         retrans_timer: a.retrans_timer,
+        retain,
         ..segue_proto::nd::HostConfig::default()
     };
     match a.method {
         AddressMethod::Fixed => Method::Fixed {
             latency: a.resolution,
             solicit: true,
+            lifetime: a.valid_lifetime,
+            retain,
         },
         AddressMethod::Slaac => Method::Slaac { nd },
         AddressMethod::Dhcpv6 => {

@@ -177,6 +177,10 @@ impl Tables {
                     SctpEvent::PrimaryChanged(a) => ("sctp-primary-changed", a.to_string()),
                     SctpEvent::PeerAddressAdded(a) => ("sctp-peer-address-added", a.to_string()),
                     SctpEvent::PeerAddressDeleted(a) => ("sctp-peer-address-deleted", a.to_string()),
+                    SctpEvent::PeerAddressDeactivated(a) => ("sctp-peer-address-deactivated", a.to_string()),
+                    SctpEvent::PeerAddressActivated(a) => ("sctp-peer-address-activated", a.to_string()),
+                    SctpEvent::Stranded => ("sctp-stranded", String::new()),
+                    SctpEvent::Resumed => ("sctp-resumed", String::new()),
                     SctpEvent::PathStateChanged { address, state } => {
                         ("sctp-path-state", format!("{address} {state:?}"))
                     }
@@ -250,6 +254,8 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
             Some(AsconfParameter::AddIpAddress { .. }) => "ASCONF-ADD",
             Some(AsconfParameter::DeleteIpAddress { .. }) => "ASCONF-DELETE",
             Some(AsconfParameter::SetPrimaryAddress { .. }) => "ASCONF-SET-PRIMARY",
+            Some(AsconfParameter::DeactivateAddress { .. }) => "ASCONF-DEACTIVATE",
+            Some(AsconfParameter::ActivateAddress { .. }) => "ASCONF-ACTIVATE",
             _ => "ASCONF",
         },
         Chunk::Init(_) => "INIT",
@@ -267,6 +273,8 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
         Chunk::Auth(_) => "AUTH",
         Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::ReConfig(_) => "RE-CONFIG",
+        Chunk::ForwardTsn(_) => "FORWARD-TSN",
         Chunk::Unknown { .. } => "UNKNOWN",
     };
     (name, None)

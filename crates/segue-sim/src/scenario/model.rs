@@ -4,7 +4,7 @@ use crate::link::Service;
 use crate::loss::LossModel;
 use segue_proto::Duration;
 use segue_proto::l2::{Latency, LossDetection};
-use segue_proto::sctp::{CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
+use segue_proto::sctp::{AsconfAuth, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 use segue_proto::units::{BitRate, Bytes, Coordinate, Metres, QueueLimit, Speed};
 use serde::{Deserialize, Serialize};
 
@@ -170,6 +170,13 @@ pub struct AddressSection {
     pub ra_interval_min: Duration,
     /// Greatest time between unsolicited router advertisements.
     pub ra_interval_max: Duration,
+    /// Keep an address when its link is lost, and use it again without resolution or duplicate address detection on
+    /// coming back while it is valid. Left out: what `handover.delete = "deactivate"` needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retain: Option<bool>,
+    /// Valid lifetime of addresses. Left out: for ever with method `fixed`, 30 days as the RFCs have it otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_lifetime: Option<Duration>,
 }
 
 impl Default for AddressSection {
@@ -184,6 +191,8 @@ impl Default for AddressSection {
             ra_delay: Duration::ZERO,
             ra_interval_min: Duration::from_secs(200),
             ra_interval_max: Duration::from_secs(600),
+            retain: None,
+            valid_lifetime: None,
         }
     }
 }
@@ -332,12 +341,17 @@ pub struct SctpSection {
     /// Whether every host sends its packets in UDP (RFC 6951).
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub udp_encapsulation: bool,
+    /// Offer the deactivation of addresses. Left out: where `handover.delete = "deactivate"` needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_deactivation: Option<bool>,
     /// Which path an acknowledgement credits.
     pub cwnd_credit: CwndCredit,
     /// Where acknowledgements are sent from.
     pub sack_route: SackRoute,
     /// Where retransmissions go.
     pub retransmit_to: RetransmitTo,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
     /// Which DATA asks for its SACK at once.
     pub sack_immediately: SackImmediately,
 }

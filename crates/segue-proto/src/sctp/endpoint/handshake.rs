@@ -5,6 +5,7 @@ use crate::contract::LocalAddress;
 use crate::sctp::AssociationId;
 use crate::sctp::address_rules::{self, may_be_of_peer};
 use crate::sctp::association::{Association, State};
+use crate::sctp::auth;
 use crate::sctp::cookie::{Cookie, CookieError};
 use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable};
 use crate::sctp::path::MAX_DESTINATIONS;
@@ -57,8 +58,10 @@ impl Endpoint {
         }
         let cause = if !is_acceptable(init) {
             Some(ErrorCause::InvalidMandatoryParameter)
+        } else if let Some(name) = peer.host_name {
+            Some(ErrorCause::UnresolvableAddress(name))
         } else {
-            peer.host_name.map(ErrorCause::UnresolvableAddress)
+            auth::refusal(&self.config, &peer.extensions)
         };
         if let Some(cause) = cause {
             self.counters.refused.bad_init += 1;
@@ -76,6 +79,7 @@ impl Endpoint {
         let mut answer = Answer {
             local_tag: tag,
             local_initial_tsn: tsn,
+            local_random: self.new_random(),
             tie_tags: (0, 0),
             local: address_rules::offered(self.local.iter().copied(), arrived.from),
         };
@@ -113,6 +117,7 @@ impl Endpoint {
             inbound_streams: self.config.max_inbound_streams.min(init.outbound_streams),
             local_port: self.port,
             peer_port: arrived.from_port,
+            local_random: answer.local_random,
             peer_parameters: peer.extensions,
             local_address: arrived.to,
             peer_addresses,
@@ -125,7 +130,8 @@ impl Endpoint {
 
     /// Section 5.1, D and 5.2.4: the cookie comes back.
     pub(super) fn on_cookie_echo(&mut self, arrived: &Arrived, sctp: &mut SctpPacket) {
-        let Chunk::CookieEcho(bytes) = sctp.chunks.remove(0) else {
+        let authenticated = matches!(sctp.chunks[0], Chunk::Auth(_));
+        let Some(Chunk::CookieEcho(bytes)) = sctp.chunks.get(usize::from(authenticated)).cloned() else {
             return;
         };
         let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
@@ -151,7 +157,24 @@ impl Endpoint {
             self.counters.refused.mismatched_cookies += 1;
             return;
         }
-        let index = match self.find_for_cookie(arrived, &cookie) {
+        let existing = self.find_for_cookie(arrived, &cookie);
+        // a peer that has restarted knows nothing of the former association's keys
+        let settled = existing.map(|index| &*self.slots[index].association).filter(|a| {
+            !a.is_in_handshake() && a.local_tag == cookie.local_tag && a.peer_tag == cookie.peer_tag
+        });
+        match auth::verify_cookie_echo(&self.config, settled, &cookie, &sctp.chunks) {
+            Ok(()) => {}
+            Err(Some(_)) => {
+                self.counters.refused.bad_auth += 1;
+                return;
+            }
+            Err(None) => {
+                self.counters.refused.unauthenticated += 1;
+                return;
+            }
+        }
+        sctp.chunks.drain(..=usize::from(authenticated));
+        let index = match existing {
             Some(index) => {
                 let association = &mut self.slots[index].association;
                 match action(association, &cookie) {
@@ -205,6 +228,12 @@ impl Endpoint {
         association.note_encapsulation(arrived.from, arrived.encapsulation);
         association.queue_cookie_ack(arrived.from);
         if sctp.chunks.is_empty() {
+            self.touch(index);
+        } else if authenticated {
+            let (from, to) = (arrived.from, arrived.to);
+            self.slots[index]
+                .association
+                .handle_chunks(arrived.now, from, to, sctp);
             self.touch(index);
         } else {
             self.deliver(arrived, index, sctp);
