@@ -76,7 +76,7 @@ fn asconf_from_the_new_address_takes_the_place_of_the_old_and_data_follows_its_a
     net.run_for(ms(100));
     let asconf = net.log.iter().find(|d| d.from == B && d.at >= start).unwrap();
     assert_eq!(asconf.packet.ip.source, address(B, 2));
-    let Chunk::Asconf(chunk) = &asconf.sctp().chunks[0] else {
+    let [Chunk::Auth(_), Chunk::Asconf(chunk)] = asconf.sctp().chunks.as_slice() else {
         panic!("{:?}", names(asconf.sctp()));
     };
     assert_eq!(chunk.address, address(B, 1), "an address that the peer knows");
@@ -213,8 +213,8 @@ fn an_unanswered_asconf_goes_out_again_from_the_new_address_at_once_and_unchange
     let asconfs: Vec<_> = net
         .log
         .iter()
-        .filter_map(|d| match &d.sctp().chunks[0] {
-            Chunk::Asconf(a) => Some((d.at, d.packet.ip.source, a.clone())),
+        .filter_map(|d| match d.sctp().chunks.as_slice() {
+            [Chunk::Auth(_), Chunk::Asconf(a)] => Some((d.at, d.packet.ip.source, a.clone())),
             _ => None,
         })
         .collect();

@@ -112,7 +112,10 @@ fn an_activated_address_is_used_at_once_and_as_it_was() {
     net.send(A, 0, synthetic(0, 1000));
     net.run_for(ms(100));
     // no Add, no path verification: ASCONF, answer, data
-    assert_eq!(&net.trace()[..3], ["B ASCONF", "A ASCONF-ACK", "A DATA"]);
+    assert_eq!(
+        &net.trace()[..3],
+        ["B AUTH ASCONF", "A AUTH ASCONF-ACK", "A DATA"]
+    );
     assert_eq!(
         (net.log[2].at, net.log[2].packet.ip.destination),
         (start + ms(10), address(B, 1))

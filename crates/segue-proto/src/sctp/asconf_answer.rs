@@ -1,6 +1,7 @@
 //! The peer's address changes: ASCONF received and answered (RFC 5061 sections 4.2, 4.3 and 5.2).
 
 use super::Event;
+use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket};
 use super::deactivation::Refusal;
 use super::path::MAX_DESTINATIONS;
@@ -117,7 +118,8 @@ impl Association {
                 if self.has_peer_address(wanted) {
                     return Ok(());
                 }
-                if wanted.is_multicast() || wanted.is_loopback() {
+                let own = |address| self.local.iter().any(|l| l.address.address == address);
+                if !may_be_of_peer(wanted, from, own) {
                     return refuse(
                         correlation_id,
                         ErrorCause::RequestRefusedNoAuthorization(whole(parameter)),

@@ -324,13 +324,23 @@ impl Association {
         let path = self.paths.get(usize::from(d.path.0)).filter(|_| !stranded);
         let rto = path.map_or(self.config.rto_initial, |p| p.rto());
         outstanding.t4_rto = Some(now + rto);
-        outstanding.source = Some(source);
+        let (destination, chunk) = (d.address, outstanding.chunk.clone());
+        let is_source = |l: &Local| l.address == source && l.is_source();
+        // among addresses that serve as well, the one that the routing table has for the destination
+        let source = if self.local.iter().any(is_source) {
+            self.source_towards(destination)
+        } else {
+            source
+        };
+        if let Some(outstanding) = &mut self.asconf.outstanding {
+            outstanding.source = Some(source);
+        }
         self.counters.asconfs_sent += 1;
         self.control.push_back(ControlPacket {
             source: Some(source),
-            destination: d.address,
+            destination,
             verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([Chunk::Asconf(Box::new(outstanding.chunk.clone()))]),
+            chunks: SmallVec::from_buf([Chunk::Asconf(Box::new(chunk))]),
         });
     }
 

@@ -2,16 +2,19 @@
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
 //! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
-//! `deactivation`, `shutdown`.
+//! `auth`, `deactivation`, `shutdown`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
+use super::auth::{Authentication, Random};
+use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::path::{Destination, Path};
 use super::reassembly::Reassembly;
+use super::sources::Sources;
 use super::{
     AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
     SendOptions,
@@ -24,7 +27,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use segue_wire::sctp::{Chunk, ErrorCause};
+use segue_wire::sctp::{Chunk, ErrorCause, Parameter};
 use segue_wire::{Data, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -48,7 +51,7 @@ pub(super) enum State {
 /// A packet of control chunks waiting to be sent.
 #[derive(Debug)]
 pub(super) struct ControlPacket {
-    /// Source; the route's address if none.
+    /// Source; where the destination is sent to from if none.
     pub source: Option<LocalAddress>,
     pub destination: Ipv6Addr,
     pub verification_tag: u32,
@@ -74,6 +77,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// Sources that differ from it by destination.
+    pub(super) sources: Sources,
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
@@ -116,6 +121,10 @@ pub struct Association {
     pub(super) arrived_at: Ipv6Addr,
 
     // handshake
+    /// Given out in cookies; zeros until there was need of them (section 5.2.2).
+    pub(super) tie_tags: TieTags,
+    /// When the INIT or COOKIE ECHO last went out.
+    pub(super) handshake_sent: Option<Instant>,
     pub(super) cookie: Bytes,
     pub(super) init_errors: Vec<ErrorCause>,
     pub(super) cookie_preservative: Option<u32>,
@@ -125,8 +134,10 @@ pub struct Association {
     /// Which destination the INIT goes to.
     pub(super) handshake_destination: usize,
 
-    // dynamic addresses
     pub(super) peer_extensions: PeerExtensions,
+    pub(super) auth: Authentication,
+
+    // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
 
@@ -267,6 +278,7 @@ impl Association {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
+        self.sources.pin();
         self.update_source();
         self.asconf_route_changed(now);
         Ok(())
@@ -306,7 +318,7 @@ impl Association {
             PathSnapshot {
                 source: p.source.address,
                 destination: d.address,
-                primary: index == self.primary && p.source == self.source,
+                primary: index == self.primary && p.source == self.source_towards(d.address),
                 state: d.state,
                 cwnd: p.window.cwnd(),
                 ssthresh: p.window.ssthresh(),
@@ -379,6 +391,8 @@ pub(super) struct Setup<'a> {
     pub peer_port: u16,
     pub local_tag: u32,
     pub local_initial_tsn: Tsn,
+    /// RANDOM of our INIT or INIT ACK, if it offers authentication.
+    pub local_random: Option<Random>,
     pub local: &'a [LocalAddress],
     pub route: LocalAddress,
     pub peer_addresses: &'a [Ipv6Addr],
@@ -391,12 +405,8 @@ impl Association {
         let config = setup.config.clone();
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
-        let room = config.mtu.saturating_sub(PACKET_HEADERS);
-        let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
-        let max_data = config
-            .max_chunk_data
-            .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
-        let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+        let auth = Authentication::new(&config, setup.local_random);
+        let (max_data, rules) = chunk_sizes(&config, 0);
         let mut association = Self {
             state: setup.state,
             local_port: setup.local_port,
@@ -414,6 +424,7 @@ impl Association {
                 .collect(),
             route: setup.route,
             source: setup.route,
+            sources: Sources::default(),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
@@ -440,6 +451,8 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            tie_tags: (0, 0),
+            handshake_sent: None,
             cookie: Bytes::new(),
             init_errors: Vec::new(),
             cookie_preservative: None,
@@ -447,6 +460,7 @@ impl Association {
             stale_cookies: 0,
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
+            auth,
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -460,6 +474,20 @@ impl Association {
             association.add_destination(now, address, i < setup.confirmed);
         }
         association
+    }
+
+    /// What the peer's INIT or INIT ACK said of extensions comes into force.
+    pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
+        self.peer_extensions = PeerExtensions::read(parameters);
+        self.auth.negotiate(parameters);
+        self.peer_extensions.asconf &= self.auth.allows_asconf();
+        (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
+        self.outbound.set_max_data(self.max_data);
+    }
+
+    /// Bytes that an AUTH chunk takes from a packet with data.
+    pub(super) fn data_overhead(&self) -> u32 {
+        self.auth.overhead(&[DATA, SACK])
     }
 
     /// Whether nothing of a closed association is left to be told or taken.
@@ -564,7 +592,9 @@ impl Association {
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
-        let source = control.source.unwrap_or(self.source);
+        let source = control
+            .source
+            .unwrap_or_else(|| self.source_towards(control.destination));
         self.transmit(
             source,
             control.destination,
@@ -612,3 +642,17 @@ impl Association {
         self.burst = self.config.max_burst.unwrap_or(u32::MAX);
     }
 }
+
+/// Largest user data of a DATA chunk, and the rules of the window, in packets that give `overhead` bytes to other chunks.
+fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
+    let room = config.mtu.saturating_sub(PACKET_HEADERS + overhead);
+    let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
+    let max_data = config
+        .max_chunk_data
+        .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
+    let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+    (max_data, rules)
+}
+
+const DATA: u8 = 0;
+const SACK: u8 = 3;

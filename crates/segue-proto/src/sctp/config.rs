@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,8 @@ pub struct Config {
     pub sack_frequency: u32,
     /// Use of the I bit.
     pub sack_immediately: SackImmediately,
+    /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
+    pub max_associations: usize,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -135,6 +138,10 @@ pub struct Config {
     /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
     /// `Association::deactivate_address`).
     pub address_deactivation: bool,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
+    /// Chunk authentication.
+    pub auth: AuthConfig,
 }
 
 impl Config {
@@ -161,6 +168,7 @@ impl Config {
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
             sack_immediately: SackImmediately::default(),
+            max_associations: 65_536,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,
@@ -170,6 +178,8 @@ impl Config {
             retransmit_to: RetransmitTo::default(),
             auto_asconf: true,
             address_deactivation: false,
+            asconf_auth: AsconfAuth::default(),
+            auth: AuthConfig::default(),
         }
     }
 }

@@ -94,6 +94,7 @@ impl Association {
             path.in_use = false;
         }
         self.destinations[index].in_use = false;
+        self.sources.forget(self.destinations[index].address);
         self.destinations[index].heartbeat = None;
         self.destinations[index].heartbeat_due = None;
         self.leave_primary(index);
@@ -276,10 +277,10 @@ impl Association {
         }
     }
 
-    /// The path from the current source to a destination.
+    /// The path from the current source of packets for a destination to it.
     pub(super) fn find_or_make_path(&mut self, index: usize) -> PathId {
         let destination = DestinationId(index as u8);
-        let source = self.source;
+        let source = self.source_towards(self.destinations[index].address);
         if let Some(i) = self
             .paths
             .iter()

@@ -45,6 +45,11 @@ pub enum Event {
         /// New state.
         state: PathState,
     },
+    /// The peer authenticates with another shared key than before (RFC 6458 section 6.1.8, SCTP_AUTH_NEW_KEY): its shared
+    /// key identifier.
+    PeerKeyChanged(u16),
+    /// This end offered authentication, and the peer does not support it (SCTP_AUTH_NO_AUTH).
+    AuthenticationNotSupported,
     /// Our ASCONF was answered.
     AsconfAnswered {
         /// Its serial number.
@@ -52,6 +57,9 @@ pub enum Event {
         /// Every request with its outcome.
         results: SmallVec<[AsconfResult; 1]>,
     },
+    /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
+    /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
+    Restarted(Box<Restarted>),
     /// The association was shut down gracefully (SHUTDOWN COMPLETE).
     Closed,
     /// COMMUNICATION LOST: the peer is unreachable.
@@ -61,6 +69,18 @@ pub enum Event {
         /// Causes that the ABORT carried.
         causes: Vec<ErrorCause>,
     },
+}
+
+/// What became of the user's data when the peer restarted (SEND FAILURE, RFC 9260 section 11.2.2).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Restarted {
+    /// Messages given to `send` of which nothing was sent.
+    pub unsent: Vec<Message>,
+    /// Messages sent in part or in whole and not acknowledged in whole: of each what is not known to have arrived in
+    /// order.
+    pub unacknowledged: Vec<Message>,
+    /// Messages that arrived in whole before the restart and were not taken by `recv`.
+    pub unread: Vec<Message>,
 }
 
 /// A request of an ASCONF of ours with its outcome.

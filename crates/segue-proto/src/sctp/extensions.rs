@@ -4,7 +4,7 @@
 //! travel in the cookie, as they came.
 
 use super::Config;
-use bytes::Bytes;
+use super::auth::{self, Random};
 use segue_wire::sctp::Parameter;
 
 /// What the peer's parameters say of extensions.
@@ -36,26 +36,34 @@ impl PeerExtensions {
         matches!(
             parameter,
             Parameter::SupportedExtensions(_) | Parameter::AddressDeactivationSupported
-        )
+        ) || auth::concerns(parameter)
     }
 }
 
-/// Parameters of an INIT or INIT ACK of ours that offer extensions.
-pub(super) fn offered(config: &Config) -> Vec<Parameter> {
-    let chunk_types = Bytes::from_static(&[ASCONF, ASCONF_ACK]);
-    let mut parameters = vec![Parameter::SupportedExtensions(chunk_types)];
+/// Parameters of an INIT or INIT ACK of ours that offer extensions; `random` if authentication is among them.
+pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter> {
+    let mut chunk_types = vec![ASCONF, ASCONF_ACK];
+    if random.is_some() {
+        chunk_types.push(AUTH);
+    }
+    let mut parameters = vec![Parameter::SupportedExtensions(chunk_types.into())];
+    if let Some(random) = random {
+        parameters.extend(auth::own_parameters(config, random));
+    }
     if config.address_deactivation {
         parameters.push(Parameter::AddressDeactivationSupported);
     }
     parameters
 }
 
+const AUTH: u8 = 15;
 const ASCONF: u8 = 0xc1;
 const ASCONF_ACK: u8 = 0x80;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
 
     #[test]
     fn asconf_needs_both_chunk_types() {

@@ -65,7 +65,7 @@ impl Local {
     }
 
     /// Whether it may be the source of any packet.
-    fn is_source(&self) -> bool {
+    pub(super) fn is_source(&self) -> bool {
         self.state == LocalState::InUse && self.present
     }
 }
@@ -365,9 +365,6 @@ impl Association {
                 None => self.source,
             }
         };
-        if source == self.source {
-            return;
-        }
         self.source = source;
         for index in 0..self.destinations.len() {
             if self.destinations[index].in_use {

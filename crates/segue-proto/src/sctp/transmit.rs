@@ -16,6 +16,9 @@ use smallvec::SmallVec;
 /// Hop limit of everything sent.
 const HOP_LIMIT: u8 = 64;
 
+const SACK: u8 = 3;
+const SHUTDOWN: u8 = 7;
+
 /// What a packet of data is to begin with.
 enum Plan {
     Retransmit { tsn: Tsn, path: PathId, forced: bool },
@@ -33,7 +36,10 @@ impl Association {
             Plan::New { path, len } => (path, chunk_size(len)),
         };
         let mut chunks = SmallVec::new();
-        let mut room = self.config.mtu.saturating_sub(PACKET_HEADERS);
+        let mut room = self
+            .config
+            .mtu
+            .saturating_sub(PACKET_HEADERS + self.data_overhead());
         // section 6.1: a SACK that is owed goes with the data if it fits
         if self.unacknowledged_packets > 0 || self.sack_now {
             let sack_size = self.received.sack_size();
@@ -231,7 +237,7 @@ impl Association {
         {
             return local.address;
         }
-        self.source
+        self.source_towards(self.reply_to)
     }
 
     /// The SACK owed; with it nothing is owed any more.
@@ -251,7 +257,7 @@ impl Association {
         (self
             .config
             .mtu
-            .saturating_sub(PACKET_HEADERS + sack_header + shutdown)
+            .saturating_sub(PACKET_HEADERS + self.auth.overhead(&[SACK, SHUTDOWN]) + sack_header + shutdown)
             / 4) as usize
     }
 
@@ -269,7 +275,7 @@ impl Association {
             (self.local_port, self.peer_port),
             self.udp_ports(destination),
             verification_tag,
-            chunks,
+            self.auth.protect(chunks),
         )
     }
 }

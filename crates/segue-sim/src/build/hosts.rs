@@ -40,6 +40,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;
     c.address_deactivation = set.address_deactivation.unwrap_or(deactivates(s));
+    c.asconf_auth = set.asconf_auth;
     c.sack_immediately = set.sack_immediately;
     c
 }
