@@ -21,6 +21,13 @@
 //! address of the peer the way its last packet with the right verification tag came. An INIT proves nothing: its answer
 //! goes back the way it came, and the association is left as it is.
 //!
+//! # Addresses of ours
+//! The host decides which it has ([`Association::local_address_added`], [`Association::local_address_removed`]), and its
+//! user which of them the peer is told of ([`Association::change_addresses`]). An association whose last address is gone
+//! stands still, without counting errors, until there is one again: with [`Config::auto_asconf`] it then takes that one in
+//! place of the others by itself (RFC 5061 section 5.3.2). An address may be deactivated instead of deleted, if both ends
+//! are configured to ([`Config::address_deactivation`], [`Association::deactivate_address`]).
+//!
 //! # What is left out
 //! Restart of an association (RFC 9260 section 5.2.4, rows A and C: such a COOKIE ECHO is dropped and counted), ECN, path
 //! MTU discovery, partial delivery (a message longer than the receive buffer aborts the association), and the addition of
