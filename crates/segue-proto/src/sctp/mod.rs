@@ -77,6 +77,7 @@ pub mod encapsulation;
 mod endpoint;
 pub mod event;
 mod extensions;
+mod forward_tsn;
 mod handshake;
 mod heartbeat;
 mod inbound;
@@ -84,8 +85,13 @@ mod invariants;
 mod local_addresses;
 mod options;
 mod outbound;
+mod outbound_abandon;
+mod outbound_hold;
+mod partial_reliability;
 mod path;
 mod potentially_failed;
+mod re_config_answer;
+mod re_config_request;
 mod reassembly;
 mod receive;
 mod restart;
@@ -103,6 +109,6 @@ pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
-    PathState, Restarted, SendError,
+    PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
-pub use options::SendOptions;
+pub use options::{Reliability, SendOptions};
