@@ -230,7 +230,9 @@ pub(super) fn first_chunk(packet: &SctpPacket) -> Option<&Chunk> {
 }
 
 /// Whether the COOKIE ECHO that begins `chunks`, alone or behind an AUTH, may be acted on (section 6.3). It is verified by
-/// `existing`, an association past its handshake; if there is none, by what the cookie itself says.
+/// the association that exists, so that nobody restarts it who does not know its key, not even the peer if it forgot it;
+/// where none exists, or the cookie is of the same handshake and may name another RANDOM of the peer's, by what the cookie
+/// itself says.
 ///
 /// # Errors
 /// Why not; `None` if it must be authenticated and is not.
@@ -242,7 +244,8 @@ pub(super) fn verify_cookie_echo(
 ) -> Result<(), Option<AuthFailure>> {
     match chunks {
         [Chunk::Auth(auth), following @ ..] => {
-            let verdict = match existing {
+            let restarted = |a: &&Association| !a.is_in_handshake() && a.local_tag != cookie.local_tag;
+            let verdict = match existing.filter(restarted) {
                 Some(association) => association.auth.verify(auth, following),
                 None => {
                     let mut keys = Authentication::new(config, cookie.local_random);
@@ -388,6 +391,7 @@ impl Authentication {
     /// The peer's INIT or INIT ACK said this.
     pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
         self.peer = PeerAuth::read(parameters).filter(|_| self.random.is_some());
+        self.make_keys();
         self.demanded = ChunkTypes::default();
         let Some(peer) = &self.peer else {
             return;
@@ -400,9 +404,15 @@ impl Authentication {
                 *all |= asconf;
             }
         }
+    }
+
+    /// Association shared keys of all endpoint pair shared keys, if both key vectors are known.
+    fn make_keys(&mut self) {
         for key in &mut self.keys {
-            let bytes = association_shared_key(&key.shared.key, [&self.own_vector, &peer.vector]);
-            key.association = Some(AssociationKey::new(&bytes));
+            key.association = self.peer.as_ref().map(|peer| {
+                let bytes = association_shared_key(&key.shared.key, [&self.own_vector, &peer.vector]);
+                AssociationKey::new(&bytes)
+            });
         }
     }
 
@@ -469,6 +479,14 @@ impl Authentication {
         Ok(auth.shared_key_id)
     }
 
+    /// The association has restarted: the endpoint pair shared keys are as they were set.
+    pub(super) fn inherit_keys(&mut self, former: Self) {
+        self.active_key = former.active_key;
+        self.peer_key = former.peer_key;
+        self.keys = former.keys;
+        self.make_keys();
+    }
+
     fn key(&self, id: u16) -> Option<&Key> {
         self.keys.iter().find(|k| k.shared.id == id)
     }
@@ -477,14 +495,12 @@ impl Authentication {
         if self.random.is_none() {
             return Err(AuthError::NotOffered);
         }
-        let association = self.peer.as_ref().map(|peer| {
-            AssociationKey::new(&association_shared_key(
-                &shared.key,
-                [&self.own_vector, &peer.vector],
-            ))
-        });
         self.keys.retain(|k| k.shared.id != shared.id);
-        self.keys.push(Key { shared, association });
+        self.keys.push(Key {
+            shared,
+            association: None,
+        });
+        self.make_keys();
         Ok(())
     }
 }

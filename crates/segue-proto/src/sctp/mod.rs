@@ -16,6 +16,13 @@
 //! - RFC 2960 predates path verification, which came with RFC 4460: under [`Profile::Rfc2960`] every address is usable at
 //!   once.
 //!
+//! # Authentication (RFC 4895)
+//! Offered by default, because ASCONF is not acted on without it (RFC 5061 section 4.1.1); [`AsconfAuth::None`] brings
+//! back the time before. With [`AuthConfig`] more chunk types are taken only authenticated, and endpoint pair shared keys
+//! keep out whoever saw the handshake. Keys change while an association lives ([`Association::set_shared_key`],
+//! [`Association::set_active_key`], [`Association::delete_shared_key`]). A chunk type that must be authenticated and is not
+//! is dropped alone; an AUTH chunk that is wrong takes the rest of its packet with it; both are counted ([`Refused`]).
+//!
 //! # SCTP in UDP (RFC 6951)
 //! With [`Config::udp_encapsulation`] an association begins in UDP, takes packets in UDP and without, and answers each
 //! address of the peer the way its last packet with the right verification tag came. An INIT proves nothing: its answer
