@@ -126,7 +126,11 @@ struct Ordeal {
 impl Ordeal {
     fn new(seed: u64, trials: Trials) -> Self {
         let mut random = Stream::new(seed, "ordeal");
-        let configs = [config(&mut random), config(&mut random)];
+        let mut configs = [config(&mut random), config(&mut random)];
+        if random.chance(0.95) {
+            // addresses change only where both ends agree about authentication
+            configs[B].asconf_auth = configs[A].asconf_auth;
+        }
         let addresses = [1 + random.below(3) as u16, 1 + random.below(3) as u16];
         let chaos_until = Instant::ZERO + Duration::from_millis(2000 + random.below(60_000));
         let network = Adverse {
