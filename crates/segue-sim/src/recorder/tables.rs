@@ -273,6 +273,8 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
         Chunk::Auth(_) => "AUTH",
         Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::ReConfig(_) => "RE-CONFIG",
+        Chunk::ForwardTsn(_) => "FORWARD-TSN",
         Chunk::Unknown { .. } => "UNKNOWN",
     };
     (name, None)
