@@ -340,6 +340,8 @@ pub(super) struct Authentication {
     active_key: u16,
     /// Shared key identifier of the last AUTH chunk that was right.
     peer_key: u16,
+    /// Whether the peer takes ASCONF only authenticated.
+    refuses_bare_asconf: bool,
     peer: Option<PeerAuth>,
 }
 
@@ -376,6 +378,7 @@ impl Authentication {
                 .collect(),
             active_key,
             peer_key: active_key,
+            refuses_bare_asconf: false,
             peer: None,
         }
     }
@@ -390,7 +393,9 @@ impl Authentication {
 
     /// The peer's INIT or INIT ACK said this.
     pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
-        self.peer = PeerAuth::read(parameters).filter(|_| self.random.is_some());
+        let peer = PeerAuth::read(parameters);
+        self.refuses_bare_asconf = peer.as_ref().is_some_and(|p| p.demanded.contains(ASCONF));
+        self.peer = peer.filter(|_| self.random.is_some());
         self.make_keys();
         self.demanded = ChunkTypes::default();
         let Some(peer) = &self.peer else {
@@ -416,9 +421,10 @@ impl Authentication {
         }
     }
 
-    /// Whether ASCONF may be used with this peer.
+    /// Whether ASCONF may be used with this peer: it would drop one that is not authenticated if it listed the chunk
+    /// type, and the association would end for want of an answer.
     pub(super) fn allows_asconf(&self) -> bool {
-        self.asconf == AsconfAuth::None || self.peer.is_some()
+        self.peer.is_some() || (self.asconf == AsconfAuth::None && !self.refuses_bare_asconf)
     }
 
     /// Whether `chunk_type` is accepted only authenticated.
