@@ -39,9 +39,10 @@ demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA
 
 test: system-packages $(STAMP)/dev check-format check-rust check-python test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
 
-bench:  ## Measure Segue and, where it is installed, ns-2 on the same scenario
-	cargo build --release --locked --package segue-bench
+bench:  ## Measure the simulator beside ns-2 and SCTP beside usrsctp, where they are installed
+	cargo build --release --locked --package segue-bench --package segue-live
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
+	$(PYTHON) benches/sctp_throughput.py $(TARGET)/release/segue-sctp
 
 docs: build  ## Make the figures that the documents show
 	$(BIN)/segue reproduce sigma --out report
@@ -54,7 +55,7 @@ fmt: $(STAMP)/dev  ## Format Rust and Python
 	$(BIN)/ruff format $(PYTHON_SOURCES)
 	$(BIN)/ruff check --fix-only $(PYTHON_SOURCES)
 
-build: $(STAMP)/release  ## Build the extension in release and install it into .venv
+build: $(STAMP)/release  ## Build the extension and segue-sctp in release and install them into .venv
 
 clean:  ## Remove everything that was built
 	cargo clean
@@ -98,14 +99,19 @@ $(STAMP)/dev: $(STAMP)/venv
 	$(BIN)/pip install --quiet --requirement $(VENV)/requirements-dev.txt
 	touch $@
 
-# One extension is installed at a time: installing one takes the other's stamp away. Python sources are used in place.
+# One extension and one segue-sctp are installed at a time: installing one takes the other's stamp away. Python sources
+# are used in place.
 
 $(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/checked
 	$(BIN)/maturin develop --release --locked
+	cargo build --release --locked --package segue-live
+	install -m 755 $(TARGET)/release/segue-sctp $(BIN)/segue-sctp
 	touch $@
 
 $(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/release
 	$(BIN)/maturin develop --profile checked --locked
+	cargo build --profile checked --locked --package segue-live
+	install -m 755 $(TARGET)/checked/segue-sctp $(BIN)/segue-sctp
 	touch $@

@@ -34,7 +34,9 @@ def missing_header(header: str, package: str) -> str | None:
     """Why a program that includes `header` cannot be compiled; None if it can."""
     if COMPILER is None:
         return missing_compiler()
-    test = subprocess.run([COMPILER, "-E", "-xc", "-"], input=f"#include <{header}>", capture_output=True, text=True)
+    test = subprocess.run(
+        [COMPILER, "-E", "-xc", "-"], check=False, input=f"#include <{header}>", capture_output=True, text=True
+    )
     return None if test.returncode == 0 else f"{header} is missing (Debian package {package})"
 
 

@@ -76,7 +76,7 @@ class Guest(Process):
 
     def do(self, line: str) -> None:
         """One of init's commands."""
-        verb = line.split()[0]
+        verb = line.split(maxsplit=1)[0]
         start = len(self.events)
         self.tell(f"!{line}")
         self.wait_for("init", timeout=10, start=start, did=verb)

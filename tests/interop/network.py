@@ -160,7 +160,7 @@ class Network:
 
     def command(self, line: str) -> int:
         """Tell the relay something; returns when it was done, ns of CLOCK_MONOTONIC."""
-        return self.relay.ask(line, line.split()[0])
+        return self.relay.ask(line, line.split(maxsplit=1)[0])
 
     def stop(self) -> Path:
         """Ends the relay: the capture is whole then."""

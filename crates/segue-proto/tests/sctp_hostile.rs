@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use core::net::Ipv6Addr;
-use segue_proto::sctp::{AddressRequest, Config, Event, PathState, Profile, SendOptions};
+use segue_proto::sctp::{AddressRequest, AsconfAuth, Config, Event, PathState, Profile, SendOptions};
 use segue_proto::{Duration, InterfaceId};
 use segue_wire::AsconfSerial;
 use segue_wire::sctp::{
@@ -63,9 +63,13 @@ fn handshake_of_a_stranger(net: &mut Net, claimed: Ipv6Addr) -> u32 {
 
 #[test]
 fn an_address_that_a_stranger_claims_still_serves_its_owner() {
-    let mut net = Net::established(Config::default(), [1, 1]);
-    let (owner, tag_of_owner) = (net.ids[B], net.tag_of(B));
+    let mut net = Net::symmetric(Config::default(), [1, 1], 1);
     let tag = handshake_of_a_stranger(&mut net, address(A, 1));
+    net.drain();
+    net.ids[B] = None;
+    net.connect();
+    net.run_for(ms(100));
+    let (owner, tag_of_owner) = (net.ids[B], net.tag_of(B));
     assert_ne!(tag, tag_of_owner);
     net.drain();
     // the stranger's association is now the one last heard of
@@ -114,6 +118,8 @@ fn a_peer_with_only_unconfirmed_addresses_that_falls_silent_is_lost() {
     for hb_interval in [Some(Duration::from_secs(30)), None] {
         let config = Config {
             hb_interval,
+            // the ASCONF is forged
+            asconf_auth: AsconfAuth::None,
             ..Config::default()
         };
         let mut net = Net::established(config, [1, 1]);

@@ -257,3 +257,67 @@ fn ack_path_credit_opens_the_path_that_sacks_arrive_over_by_one_mtu_each() {
         0
     );
 }
+
+#[test]
+fn links_that_are_networks_of_their_own_fail_one_by_one() {
+    // Address n of A and address n of B are on link n, and nothing else is: a packet between other pairs goes nowhere.
+    let link = |d: &Departure| {
+        let (from, to) = (
+            d.packet.ip.source.segments()[3],
+            d.packet.ip.destination.segments()[3],
+        );
+        (from == to).then_some(from)
+    };
+    let config = Config {
+        rto_min: ms(100),
+        sack_delay: ms(20),
+        path_max_retrans: 1,
+        ..Config::default()
+    };
+    let mut net = Net::symmetric(config, [2, 2], 1);
+    net.rule = Box::new(move |d| link(d).map_or(vec![], |_| vec![ms(10)]));
+    net.connect();
+    net.run_until(at(0.03));
+    for (host, peer) in [(A, B), (B, A)] {
+        net.command(host, |association, _| {
+            association.set_source(address(peer, 1), Some(address(host, 1)));
+            association.set_source(address(peer, 2), Some(address(host, 2)));
+        });
+    }
+    // the address verification that went out over the wrong link is repeated
+    net.run_until(at(10.0));
+    for (host, peer) in [(A, B), (B, A)] {
+        assert_eq!(path_to(&net, host, address(peer, 2)).state, PathState::Active);
+    }
+    net.rule = Box::new(move |d| link(d).filter(|&n| n == 2).map_or(vec![], |_| vec![ms(10)]));
+    for i in 0..20 {
+        net.send(A, 0, synthetic(i * 1000, 1000));
+        net.send(B, 0, synthetic(i * 1000, 1000));
+    }
+    net.run_for(Duration::from_secs(5));
+    for host in [A, B] {
+        assert!(net.association(host).is_sender_dry(), "host {host} is stuck");
+    }
+
+    // a route chosen for everything wins over the table
+    net.command(A, |association, now| {
+        association.set_route(now, address(A, 2)).unwrap()
+    });
+    net.command(A, |association, _| {
+        association.set_source(address(B, 1), Some(address(A, 1)))
+    });
+    assert!(
+        net.association(A)
+            .paths()
+            .any(|p| p.source == address(A, 2) && p.destination == address(B, 1))
+    );
+    net.log.clear();
+    net.send(A, 0, synthetic(20_000, 1000));
+    net.run_for(Duration::from_secs(2));
+    assert!(
+        net.log
+            .iter()
+            .filter(|d| d.from == A)
+            .all(|d| d.packet.ip.source == address(A, 2))
+    );
+}

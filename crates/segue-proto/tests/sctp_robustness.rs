@@ -5,7 +5,7 @@ mod common;
 use bytes::Bytes;
 use common::*;
 use proptest::prelude::*;
-use segue_proto::sctp::{Config, Profile, SendOptions};
+use segue_proto::sctp::{AsconfAuth, Config, Profile, SendOptions};
 use segue_wire::sctp::*;
 use segue_wire::{AsconfSerial, Data, Ssn, Tsn};
 use std::net::Ipv6Addr;
@@ -161,6 +161,8 @@ fn chunk(peer_tsn: u32, own_tsn: u32) -> impl Strategy<Value = Chunk> {
             4 => Chunk::Error(vec![ErrorCause::StaleCookie(u32::MAX), ErrorCause::UnrecognizedChunkType(Bytes::from_static(&[0xc1, 0, 0, 4]))]),
             _ => Chunk::Cwr(Tsn(0)),
         }),
+        1 => (0u16..3, 0u16..5, some_bytes())
+            .prop_map(|(key, hmac_id, hmac)| Chunk::Auth(Box::new(Auth::new(key, hmac_id, hmac)))),
         1 => (any::<u8>(), some_bytes()).prop_map(|(chunk_type, value)| Chunk::Unknown { chunk_type, flags: 0, value }),
     ]
 }
@@ -187,11 +189,12 @@ proptest! {
 
     /// B is attacked by packets that bear its tag and numbers near those in use, while it sends and changes addresses.
     #[test]
-    fn arbitrary_chunks_never_panic(steps in proptest::collection::vec(step(), 1..200), profile in 0usize..3) {
+    fn arbitrary_chunks_never_panic(steps in proptest::collection::vec(step(), 1..200), profile in 0usize..3, authenticated: bool) {
         use proptest::strategy::ValueTree;
         use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
         let profile = [Profile::Rfc2960, Profile::Rfc4960, Profile::Rfc9260][profile];
-        let config = Config { receive_buffer: 8000, ..Config::new(profile) };
+        let asconf_auth = if authenticated { AsconfAuth::Required } else { AsconfAuth::None };
+        let config = Config { receive_buffer: 8000, asconf_auth, ..Config::new(profile) };
         let mut net = Net::established(config, [2, 2]);
         net.send(A, 0, synthetic(0, 4));
         net.send(B, 0, synthetic(0, 4));

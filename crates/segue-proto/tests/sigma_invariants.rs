@@ -234,7 +234,7 @@ impl World {
             AddressRequest::Add(a) => drop(self.members.remove(&a)),
             AddressRequest::Delete(a) if granted => drop(self.members.remove(&a)),
             AddressRequest::Delete(a) => self.members.get_mut(&a).unwrap().1 = false,
-            AddressRequest::SetPrimary(_) => {}
+            AddressRequest::SetPrimary(_) | AddressRequest::Deactivate(_) | AddressRequest::Activate(_) => {}
         }
         self.sigma.handle_answer(self.now, request, granted);
     }

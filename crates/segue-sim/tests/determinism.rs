@@ -73,6 +73,20 @@ corrupt = 0.02"#;
 }
 
 #[test]
+fn sctp_in_udp_costs_eight_bytes_a_packet_and_is_the_same_with_exact_bytes() {
+    let text = common::one_link("10 Mbit/s", "10 ms", "", "", "");
+    let plain = metrics(&text, &[("duration", "20 s")], 3);
+    let udp = [("duration", "20 s"), ("sctp.udp_encapsulation", "true")];
+    let typed = metrics(&text, &udp, 3);
+    let exact = metrics(&text, &[udp[0], udp[1], ("wire", "exact")], 3);
+    assert_eq!(typed, exact);
+    assert_eq!(exact.corrupt_messages, 0);
+    // full packets of 1500 bytes carry 1448 bytes of chunks without UDP, 1440 with it
+    let ratio = typed.bytes_delivered as f64 / plain.bytes_delivered as f64;
+    assert!((0.985..0.999).contains(&ratio), "{ratio}");
+}
+
+#[test]
 fn another_seed_gives_another_run() {
     let text = common::one_link(
         "10 Mbit/s",

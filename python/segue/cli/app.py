@@ -92,6 +92,16 @@ def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: in
     reproduce_paper(paper, out, quick=quick, seeds=seeds, threads=threads)
 
 
+@app.command(name="sctp", add_help_option=False,
+             context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def sctp(arguments: tuple[str, ...]) -> None:
+    """SCTP over real sockets: listen, connect, ping (Linux; see segue sctp --help)."""
+    from segue.cli.sctp import hand_over
+
+    hand_over(arguments)
+
+
 @app.group(name="scenarios")
 def scenarios_group() -> None:
     """The scenarios that come with segue."""

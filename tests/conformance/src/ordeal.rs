@@ -7,15 +7,20 @@ use crate::ledger::Ledger;
 use crate::world::{A, B, Network, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{AddressRequest, Config, CwndCredit, Event, Profile, RetransmitTo, SackRoute};
+use segue_proto::sctp::{
+    AddressRequest, Config, CwndCredit, Event, Profile, RetransmitTo, SackImmediately, SackRoute, SendOptions,
+};
 use segue_proto::{Duration, Instant};
 use segue_wire::Packet;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Streams that messages are sent on.
 const STREAMS: u64 = 5;
 /// Virtual time after which a calm network must have delivered everything: ten times the longest RTO.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long a path must have been alive for it to be a fault that an end gives up.
+const ALIVE: Duration = Duration::from_secs(10);
 
 /// What may befall the two hosts of an ordeal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +31,13 @@ pub struct Trials {
     pub moves: bool,
     /// An address that is being deleted is gone at once, not only when the peer has agreed.
     pub breaks_first: bool,
+}
+
+impl Trials {
+    /// Whether there may be times without a live path, so that an end may report failure.
+    fn may_fail(self) -> bool {
+        self.flaps || (self.moves && self.breaks_first)
+    }
 }
 
 /// How an ordeal went.
@@ -73,7 +85,7 @@ pub fn run(seed: u64) -> Result<Report, String> {
     ordeal.calm()?;
     if !ordeal.report.failed {
         ordeal.shutdown()?;
-    } else if !trials.flaps && !trials.breaks_first {
+    } else if !trials.may_fail() {
         return Err("failure was reported though live paths existed all the time".into());
     }
     let mut report = ordeal.report;
@@ -104,6 +116,7 @@ struct Ordeal {
     /// Last address number of each host.
     last_number: [u16; 2],
     over: [Option<Event>; 2],
+    alive_since: Option<Instant>,
     /// A COOKIE ECHO came, with a cookie still good, after its association was lost: there is a new one.
     begun_again: bool,
     report: Report,
@@ -122,7 +135,7 @@ impl Ordeal {
             delay: Duration::from_millis(1 + random.below(100)),
             jitter_ms: random.below(80),
             random: Stream::new(seed, "network"),
-            down: BTreeSet::new(),
+            down: BTreeMap::new(),
             outages: 0,
             calm: false,
         };
@@ -137,6 +150,7 @@ impl Ordeal {
             next_act: Instant::ZERO + Duration::from_millis(200),
             last_number: addresses,
             over: [None, None],
+            alive_since: None,
             begun_again: false,
             report: Report::default(),
         }
@@ -221,6 +235,11 @@ impl Ordeal {
             self.look()?;
         }
         if self.over.iter().any(|o| o != &Some(Event::Closed)) {
+            // an outage may have used up all but one of the errors that an association forgives
+            if self.trials.may_fail() && self.over.contains(&Some(Event::Lost)) {
+                self.report.failed = true;
+                return Ok(());
+            }
             return Err(format!("the shutdown ends badly: {:?}", self.over));
         }
         Ok(())
@@ -252,9 +271,14 @@ impl Ordeal {
                 }
                 let (stream_id, unordered, len) = (next.stream_id, next.unordered, next.len);
                 let (index, data) = self.ledgers[host].next(stream_id, unordered, len);
+                let options = SendOptions {
+                    unordered,
+                    payload_protocol_id: index,
+                    ..SendOptions::default()
+                };
                 let sent = self
                     .world
-                    .command(host, |a, now| a.send(now, stream_id, index, unordered, data));
+                    .command(host, |a, now| a.send(now, stream_id, data, options));
                 match sent {
                     Some(Ok(())) => {
                         self.ledgers[host].sent(stream_id, unordered, len);
@@ -274,8 +298,26 @@ impl Ordeal {
         Ok(())
     }
 
+    /// Notes since when the two ends are up and can reach each other: the address that each sends from has a link, and so has one
+    /// of the other's addresses that it knows.
+    fn watch_paths(&mut self) {
+        let (now, network, owned) = (self.world.now, &self.world.network, &self.world.owned);
+        let reaches = |host: usize| {
+            self.world.association(host).is_some_and(|association| {
+                let live = |host: usize, a: Ipv6Addr| owned[host].contains(&a) && network.is_up(now, &a);
+                association.is_established()
+                    && live(host, association.route().address)
+                    && association.paths().any(|p| live(1 - host, p.destination))
+            })
+        };
+        let alive = reaches(A) && reaches(B);
+        self.alive_since = alive.then(|| self.alive_since.unwrap_or(now));
+    }
+
     /// Looks at what the two ends have told and delivered.
     fn look(&mut self) -> Result<(), String> {
+        let alive_since = self.alive_since;
+        self.watch_paths();
         for host in [A, B] {
             while let Some(message) = self.world.messages[host].pop_front() {
                 self.ledgers[1 - host]
@@ -284,7 +326,18 @@ impl Ordeal {
             }
             while let Some(event) = self.world.events[host].pop_front() {
                 match &event {
-                    Event::Closed | Event::Lost => self.over[host] = Some(event),
+                    Event::Closed => self.over[host] = Some(event),
+                    Event::Lost => {
+                        if let Some(since) = alive_since
+                            && self.world.now.since(since) > ALIVE
+                        {
+                            return Err(format!(
+                                "host {host} gives up at {:?}, though a path has been alive since {since:?}",
+                                self.world.now
+                            ));
+                        }
+                        self.over[host] = Some(event);
+                    }
                     Event::Aborted { causes } => {
                         // the answer to what is out of the blue, after the other end was lost, names no cause
                         if !causes.is_empty() {
@@ -352,11 +405,9 @@ impl Ordeal {
     fn flap(&mut self, host: usize) {
         let owned = self.world.owned[host].clone();
         if let Some(link) = self.pick(&owned) {
-            let network = &mut self.world.network;
-            if !network.down.remove(&link) {
-                network.down.insert(link);
-                network.outages += 1;
-            }
+            let until = self.world.now + Duration::from_millis(100 + self.random.below(15_000));
+            self.world.network.down.insert(link, until);
+            self.world.network.outages += 1;
         }
     }
 
@@ -412,17 +463,24 @@ struct Adverse {
     delay: Duration,
     jitter_ms: u64,
     random: Stream,
-    down: BTreeSet<Ipv6Addr>,
+    /// Links that are down, by address, and until when.
+    down: BTreeMap<Ipv6Addr, Instant>,
     outages: u64,
     calm: bool,
 }
 
+impl Adverse {
+    fn is_up(&self, now: Instant, address: &Ipv6Addr) -> bool {
+        self.down.get(address).is_none_or(|&until| now >= until)
+    }
+}
+
 impl Network for Adverse {
-    fn carry(&mut self, _now: Instant, _from: usize, packet: &Packet) -> Vec<(Duration, Vec<u8>)> {
+    fn carry(&mut self, now: Instant, _from: usize, packet: &Packet) -> Vec<(Duration, Vec<u8>)> {
         if self.calm {
             return vec![(self.delay, packet.to_vec())];
         }
-        if self.down.contains(&packet.ip.source) || self.down.contains(&packet.ip.destination) {
+        if !self.is_up(now, &packet.ip.source) || !self.is_up(now, &packet.ip.destination) {
             return Vec::new();
         }
         let mut copies = Vec::new();
@@ -474,6 +532,16 @@ fn config(random: &mut Stream) -> Config {
         cwnd_credit: one_of(random, &[CwndCredit::DataPath, CwndCredit::AckPath]),
         sack_route: one_of(random, &[SackRoute::RoutingTable, SackRoute::Arrival]),
         retransmit_to: one_of(random, &[RetransmitTo::AlternatePath, RetransmitTo::SamePath]),
+        pf_max_retrans: one_of(random, &[None, Some(0), Some(1)]),
+        primary_switchover_max_retrans: one_of(random, &[None, Some(2)]),
+        sack_immediately: one_of(
+            random,
+            &[
+                SackImmediately::Never,
+                SackImmediately::OnRequest,
+                SackImmediately::WhenBlocked,
+            ],
+        ),
         ..defaults
     }
 }

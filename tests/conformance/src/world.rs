@@ -240,8 +240,8 @@ impl<N: Network> World<N> {
             && let Some(id) = self.ids[host]
             && let Some(association) = self.ends[host].association_mut(id)
         {
+            quiet = false;
             while let Some(message) = association.recv() {
-                quiet = false;
                 self.messages[host].push_back(message);
             }
         }

@@ -13,13 +13,23 @@ use std::collections::VecDeque;
 /// on the connection it is given then.
 #[derive(Debug)]
 pub struct Application {
+    kind: Kind,
     machine: Machine,
     outgoing: Outgoing,
     stats: Stats,
+    position: Position,
     connected: bool,
     /// Everything was sent, and answered where there are answers.
     finished: bool,
     events: VecDeque<AppEvent>,
+}
+
+/// How far the connection at hand is: what `Stats` counts of all of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    sent: u64,
+    received: u64,
+    responses: u64,
 }
 
 #[derive(Debug)]
@@ -64,6 +74,20 @@ impl Application {
     /// An application that is not connected yet.
     #[must_use]
     pub fn new(kind: &Kind) -> Self {
+        let (machine, outgoing) = Self::beginning(kind);
+        Self {
+            kind: kind.clone(),
+            machine,
+            outgoing,
+            stats: Stats::default(),
+            position: Position::default(),
+            connected: false,
+            finished: false,
+            events: VecDeque::new(),
+        }
+    }
+
+    fn beginning(kind: &Kind) -> (Machine, Outgoing) {
         let bytes = |b: &crate::units::Bytes| b.bytes();
         let mut outgoing = Outgoing {
             left: Some(0),
@@ -102,20 +126,23 @@ impl Application {
                 response: response.bytes(),
             },
         };
-        Self {
-            machine,
-            outgoing,
-            stats: Stats::default(),
-            connected: false,
-            finished: false,
-            events: VecDeque::new(),
-        }
+        (machine, outgoing)
     }
 
     /// What it has done so far.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// The peer restarted: that connection is over, and the one that takes its place begins with nothing sent or
+    /// received.
+    pub fn on_restarted(&mut self, now: Instant, connection: &mut impl Connection) {
+        self.on_closed(now);
+        (self.machine, self.outgoing) = Self::beginning(&self.kind);
+        self.position = Position::default();
+        self.finished = false;
+        self.on_connected(now, connection);
     }
 
     /// The connection is established.
@@ -128,7 +155,7 @@ impl Application {
             _ => {}
         }
         self.on_timeout(now, connection);
-        self.outgoing.flush(now, connection, &mut self.stats);
+        self.flush(now, connection);
     }
 
     /// Messages can be received: takes all there are.
@@ -142,37 +169,38 @@ impl Application {
             self.stats.messages_received += 1;
             let mut intact = true;
             for part in &parts {
-                intact &= part.is_synthetic_at(self.stats.bytes_received);
+                intact &= part.is_synthetic_at(self.position.received);
+                self.position.received += part.len() as u64;
                 self.stats.bytes_received += part.len() as u64;
             }
             self.stats.messages_corrupt += u64::from(!intact);
             match &mut self.machine {
                 Machine::Client(client) => {
-                    let latency = client.on_received(now, &mut self.stats);
+                    let latency = client.on_received(now, &mut self.position, &mut self.stats);
                     self.events
                         .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
                 }
                 Machine::Server { request, response } => {
-                    let asked = self.stats.bytes_received / *request;
-                    let answered = self.stats.responses;
-                    self.stats.responses = asked;
+                    let asked = self.position.received / *request;
+                    let answered = core::mem::replace(&mut self.position.responses, asked);
+                    self.stats.responses += asked - answered;
                     self.outgoing.left = self.outgoing.left.map(|l| l + (asked - answered) * *response);
                 }
                 _ => {}
             }
         }
         self.on_timeout(now, connection);
-        self.outgoing.flush(now, connection, &mut self.stats);
+        self.flush(now, connection);
     }
 
     /// There is room in the send buffer again.
     pub fn on_writable(&mut self, now: Instant, connection: &mut impl Connection) {
-        self.outgoing.flush(now, connection, &mut self.stats);
+        self.flush(now, connection);
     }
 
     /// Everything sent so far has arrived.
     pub fn on_dry(&mut self, now: Instant, connection: &mut impl Connection) {
-        self.outgoing.flush(now, connection, &mut self.stats);
+        self.flush(now, connection);
         if self.outgoing.left != Some(0) {
             return;
         }
@@ -208,9 +236,9 @@ impl Application {
                 next,
             } => {
                 while let Some(at) = next.filter(|at| *at <= now) {
-                    let left = total.map_or(*message, |t| t - self.stats.bytes_sent);
+                    let left = total.map_or(*message, |t| t - self.position.sent);
                     let len = left.min(*message);
-                    match send(now, connection, len, &mut self.stats) {
+                    match send(now, connection, len, &mut self.position, &mut self.stats) {
                         Ok(()) => {}
                         Err(SendRefused::Full) => self.stats.messages_skipped += 1,
                         Err(SendRefused::Closed) => {
@@ -218,7 +246,7 @@ impl Application {
                             return;
                         }
                     }
-                    let finished = total.is_some_and(|t| t == self.stats.bytes_sent);
+                    let finished = total.is_some_and(|t| t == self.position.sent);
                     *next = (!finished).then_some(at + *interval);
                 }
             }
@@ -227,7 +255,8 @@ impl Application {
                     client.asked = Some(now);
                     client.left = client.left.map(|l| l.saturating_sub(1));
                     self.outgoing.left = self.outgoing.left.map(|l| l + client.request);
-                    self.outgoing.flush(now, connection, &mut self.stats);
+                    self.outgoing
+                        .flush(now, connection, &mut self.position, &mut self.stats);
                 } else if client.is_finished() {
                     self.finish(now, connection);
                 }
@@ -251,10 +280,15 @@ impl Application {
         self.events.pop_front()
     }
 
+    fn flush(&mut self, now: Instant, connection: &mut impl Connection) {
+        self.outgoing
+            .flush(now, connection, &mut self.position, &mut self.stats);
+    }
+
     fn finish(&mut self, now: Instant, connection: &mut impl Connection) {
         if !core::mem::replace(&mut self.finished, true) {
             self.events.push_back(AppEvent::TransferComplete {
-                bytes: self.stats.bytes_sent,
+                bytes: self.position.sent,
             });
             connection.close(now);
         }
@@ -263,11 +297,12 @@ impl Application {
 
 impl Client {
     /// Counts the response if it is complete, and returns its latency.
-    fn on_received(&mut self, now: Instant, stats: &mut Stats) -> Option<Duration> {
-        if stats.bytes_received < (stats.responses + 1) * self.response {
+    fn on_received(&mut self, now: Instant, position: &mut Position, stats: &mut Stats) -> Option<Duration> {
+        if position.received < (position.responses + 1) * self.response {
             return None;
         }
         let latency = now - self.asked.take()?;
+        position.responses += 1;
         stats.responses += 1;
         stats.response_time += latency;
         if self.left != Some(0) {
@@ -283,13 +318,19 @@ impl Client {
 
 impl Outgoing {
     /// Sends as much as there is room for.
-    fn flush(&mut self, now: Instant, connection: &mut impl Connection, stats: &mut Stats) {
+    fn flush(
+        &mut self,
+        now: Instant,
+        connection: &mut impl Connection,
+        position: &mut Position,
+        stats: &mut Stats,
+    ) {
         let size = self
             .message
             .unwrap_or_else(|| u64::from(connection.max_message()));
         while self.left != Some(0) {
             let len = self.left.map_or(size, |left| left.min(size));
-            match send(now, connection, len, stats) {
+            match send(now, connection, len, position, stats) {
                 Ok(()) => self.left = self.left.map(|left| left - len),
                 Err(_) => return,
             }
@@ -302,16 +343,18 @@ fn send(
     now: Instant,
     connection: &mut impl Connection,
     len: u64,
+    position: &mut Position,
     stats: &mut Stats,
 ) -> Result<(), SendRefused> {
     let len = u32::try_from(len).map_err(|_| SendRefused::Closed)?;
     connection.send(
         now,
         Data::Synthetic {
-            offset: stats.bytes_sent,
+            offset: position.sent,
             len,
         },
     )?;
+    position.sent += u64::from(len);
     stats.bytes_sent += u64::from(len);
     stats.messages_sent += 1;
     Ok(())

@@ -242,3 +242,47 @@ fn kinds_are_read_from_tables_and_checked() {
     };
     assert_eq!(config.check().unwrap_err(), "rate: expected more than zero");
 }
+
+#[test]
+fn a_restart_of_the_peer_begins_everything_anew() {
+    let mut pipe = Pipe {
+        room: 2,
+        ..Pipe::default()
+    };
+    let mut app = Application::new(&Kind::Bulk {
+        total: Some(Bytes::new(2500)),
+        message: None,
+    });
+    app.on_connected(at(0), &mut pipe);
+    pipe.room = 9;
+    pipe.sent.clear();
+    app.on_restarted(at(5), &mut pipe);
+    let offsets: Vec<_> = pipe.sent.iter().map(|s| s.1.clone()).collect();
+    assert_eq!(
+        offsets,
+        [synthetic(0, 1000), synthetic(1000, 1000), synthetic(2000, 500)]
+    );
+    app.on_dry(at(6), &mut pipe);
+    assert_eq!(
+        events(&mut app),
+        [
+            AppEvent::Connected,
+            AppEvent::Disconnected,
+            AppEvent::Connected,
+            AppEvent::TransferComplete { bytes: 2500 }
+        ]
+    );
+    assert_eq!(app.stats().bytes_sent, 4500);
+
+    let mut sink = Application::new(&Kind::Sink);
+    sink.on_connected(at(0), &mut pipe);
+    for instance in 0..2 {
+        pipe.arrived.push_back(synthetic(0, 100));
+        sink.on_readable(at(instance), &mut pipe);
+        sink.on_restarted(at(instance), &mut pipe);
+    }
+    assert_eq!(
+        (sink.stats().bytes_received, sink.stats().messages_corrupt),
+        (200, 0)
+    );
+}

@@ -154,6 +154,7 @@ impl Host {
                     }
                 }
             }
+            Event::Restarted(_) => self.on_restarted(now, id),
             Event::Closed | Event::Lost | Event::Aborted { .. } => self.on_gone(now, id),
             _ => {}
         }
@@ -178,6 +179,21 @@ impl Host {
                 self.with_application(index, |app, association| app.on_connected(now, association));
             }
             None => self.counters.without_application += 1,
+        }
+    }
+
+    /// The peer restarted: the application and SIGMA begin anew.
+    fn on_restarted(&mut self, now: Instant, id: AssociationId) {
+        if self.sigma_association == Some(id)
+            && let (Some(sigma), Some(association)) = (&mut self.sigma, self.endpoint.association(id))
+        {
+            self.dirty = true;
+            sigma.handle_closed(now);
+            let route = association.route().address;
+            sigma.handle_established(now, association.local_addresses(), route);
+        }
+        if let Some(index) = self.application_of(id) {
+            self.with_application(index, |app, association| app.on_restarted(now, association));
         }
     }
 

@@ -1,7 +1,9 @@
 //! The peer's address changes: ASCONF received and answered (RFC 5061 sections 4.2, 4.3 and 5.2).
 
 use super::Event;
+use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket};
+use super::deactivation::Refusal;
 use super::path::MAX_DESTINATIONS;
 use crate::time::Instant;
 use bytes::Bytes;
@@ -32,6 +34,7 @@ impl Association {
         let serial = asconf.serial_number;
         if serial == self.asconf_answers.last_serial {
             if let Some(answer) = self.asconf_answers.last_answer.clone() {
+                self.counters.asconf_acks_sent += 1;
                 self.queue_control(from, Chunk::AsconfAck(Box::new(answer)));
             }
             return;
@@ -45,7 +48,7 @@ impl Association {
         for parameter in &asconf.parameters {
             match self.apply_asconf(now, from, parameter) {
                 Ok(()) => {}
-                // on an error the rest is not processed, as the sender takes it (section 5.1, D4)
+                // on an error the rest is not processed, as the sender takes it (section 5.1, A7)
                 Err(response) => {
                     responses.push(response);
                     break;
@@ -71,6 +74,7 @@ impl Association {
             verification_tag: self.peer_tag,
             chunks: SmallVec::from_buf([Chunk::AsconfAck(Box::new(answer))]),
         };
+        self.counters.asconf_acks_sent += 1;
         self.control.insert(answer_goes_before, answer);
     }
 
@@ -114,7 +118,8 @@ impl Association {
                 if self.has_peer_address(wanted) {
                     return Ok(());
                 }
-                if wanted.is_multicast() || wanted.is_loopback() {
+                let own = |address| self.local.iter().any(|l| l.address.address == address);
+                if !may_be_of_peer(wanted, from, own) {
                     return refuse(
                         correlation_id,
                         ErrorCause::RequestRefusedNoAuthorization(whole(parameter)),
@@ -127,7 +132,7 @@ impl Association {
                     );
                 }
                 // section 5.3, F1: the address may be used once path verification has confirmed it: a heartbeat
-                // goes there at once
+                // goes there at once, behind the answer
                 self.add_destination(now, wanted, false);
                 self.events.push_back(Event::PeerAddressAdded(wanted));
                 Ok(())
@@ -162,13 +167,33 @@ impl Association {
                 let wanted = if address.is_unspecified() { from } else { address };
                 match self.destination_index(wanted) {
                     Some(index) => {
+                        if self.destinations[index].deactivated {
+                            // the primary path is where data is wanted
+                            let cause = |r| deactivation_cause(r, parameter);
+                            self.activate_destination(now, wanted, cause)
+                                .or_else(|cause| refuse(correlation_id, cause))?;
+                        }
                         self.make_primary(index);
                         Ok(())
                     }
                     None => refuse(correlation_id, ErrorCause::UnresolvableAddress(whole(parameter))),
                 }
             }
-            AsconfParameter::Unknown { correlation_id, .. } => refuse(
+            AsconfParameter::DeactivateAddress {
+                correlation_id,
+                address,
+            } if self.can_deactivate() => self
+                .deactivate_destination(from, address, |r| deactivation_cause(r, parameter))
+                .or_else(|cause| refuse(correlation_id, cause)),
+            AsconfParameter::ActivateAddress {
+                correlation_id,
+                address,
+            } if self.can_deactivate() => self
+                .activate_destination(now, address, |r| deactivation_cause(r, parameter))
+                .or_else(|cause| refuse(correlation_id, cause)),
+            AsconfParameter::DeactivateAddress { correlation_id, .. }
+            | AsconfParameter::ActivateAddress { correlation_id, .. }
+            | AsconfParameter::Unknown { correlation_id, .. } => refuse(
                 correlation_id,
                 ErrorCause::UnrecognizedParameters(whole(parameter)),
             ),
@@ -196,6 +221,15 @@ impl Association {
         self.events.push_back(Event::PeerAddressDeleted(address));
         self.remove_destination(index);
         self.open_burst();
+    }
+}
+
+fn deactivation_cause(refusal: Refusal, parameter: &AsconfParameter) -> ErrorCause {
+    let whole = whole(parameter);
+    match refusal {
+        Refusal::Unknown => ErrorCause::UnresolvableAddress(whole),
+        Refusal::Source => ErrorCause::DeleteSourceAddress(whole),
+        Refusal::Last => ErrorCause::DeleteLastRemainingAddress(whole),
     }
 }
 

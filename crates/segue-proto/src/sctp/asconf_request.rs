@@ -1,7 +1,8 @@
 //! Our own address changes: ASCONF sent, retransmitted, answered (RFC 5061 sections 5.1 and 5.3).
 
-use super::association::{Association, ControlPacket, Local, LocalState};
-use super::{AddressError, AddressRequest, AsconfResult, Event, PathState};
+use super::association::{Association, ControlPacket};
+use super::local_addresses::{Local, LocalState};
+use super::{AddressChange, AddressError, AddressRequest, AsconfResult, Event, PathState};
 use crate::contract::LocalAddress;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -17,6 +18,10 @@ pub(super) struct AsconfRequests {
     outstanding: Option<Outstanding>,
     next_serial: AsconfSerial,
     next_correlation_id: u32,
+    /// The peer does not understand Add and Delete IP Address (F3).
+    no_add_delete: bool,
+    /// The peer does not understand Set Primary IP Address (F3).
+    no_set_primary: bool,
 }
 
 #[derive(Debug)]
@@ -25,7 +30,10 @@ struct Outstanding {
     requests: SmallVec<[(u32, AddressRequest); 1]>,
     /// Destination it was last sent to.
     destination: usize,
-    t4_rto: Instant,
+    /// Address it was last sent from; none if it could not be sent yet.
+    source: Option<LocalAddress>,
+    /// T4-RTO; none while no address of ours can send it.
+    t4_rto: Option<Instant>,
 }
 
 impl AsconfRequests {
@@ -36,6 +44,8 @@ impl AsconfRequests {
             outstanding: None,
             next_serial: AsconfSerial(initial_tsn.0),
             next_correlation_id: 1,
+            no_add_delete: false,
+            no_set_primary: false,
         }
     }
 
@@ -44,7 +54,14 @@ impl AsconfRequests {
     }
 
     pub(super) fn t4_rto(&self) -> Option<Instant> {
-        self.outstanding.as_ref().map(|o| o.t4_rto)
+        self.outstanding.as_ref().and_then(|o| o.t4_rto)
+    }
+
+    /// T4-RTO stops: nothing can be sent.
+    pub(super) fn suspend(&mut self) {
+        if let Some(outstanding) = &mut self.outstanding {
+            outstanding.t4_rto = None;
+        }
     }
 
     pub(super) fn clear(&mut self) {
@@ -53,51 +70,150 @@ impl AsconfRequests {
     }
 }
 
+/// Bytes of a packet that an ASCONF cannot have for itself: IPv6 and SCTP headers, chunk header, serial number and
+/// address parameter, and an AUTH chunk before it (RFC 4895 section 4.1, with 32 bytes of HMAC).
+const BESIDE_REQUESTS: usize = 40 + 12 + 4 + 4 + 20 + 40;
+/// Bytes of a request about an IPv6 address.
+const REQUEST: usize = 28;
+
 impl Association {
-    pub(super) fn request_add(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        self.can_change_addresses()?;
-        if self.local.iter().any(|l| l.address.address == address.address) {
-            return Err(AddressError::BadAddress);
+    /// Asks the peer for several changes at once: they go into one ASCONF, which the peer works off in their order.
+    /// What section 5.3 forbids is refused here: deleting the last address without adding one before it (F5).
+    ///
+    /// # Errors
+    /// See [`AddressError`]. Nothing has been asked for then.
+    pub fn change_addresses(&mut self, now: Instant, changes: &[AddressChange]) -> Result<(), AddressError> {
+        let requests: SmallVec<[AddressRequest; 4]> = changes.iter().map(AddressChange::request).collect();
+        self.check_requests(&requests)?;
+        for change in changes {
+            if let AddressChange::Add(address) = *change {
+                match self
+                    .local
+                    .iter_mut()
+                    .find(|l| l.address.address == address.address)
+                {
+                    Some(spare) => spare.address = address,
+                    None => self.local.push(Local::new(address, LocalState::Spare)),
+                }
+            }
         }
-        self.local.push(Local {
-            address,
-            state: LocalState::Adding,
-        });
-        self.request(now, AddressRequest::Add(address.address));
+        self.take_requests(now, &requests);
         Ok(())
     }
 
-    pub(super) fn request_delete(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
+    /// The same, of addresses that are known already.
+    pub(super) fn request_changes(
+        &mut self,
+        now: Instant,
+        requests: &[AddressRequest],
+    ) -> Result<(), AddressError> {
+        self.check_requests(requests)?;
+        self.take_requests(now, requests);
+        Ok(())
+    }
+
+    fn check_requests(&self, requests: &[AddressRequest]) -> Result<(), AddressError> {
         self.can_change_addresses()?;
-        let index = self
-            .local_index(address, LocalState::InUse)
-            .ok_or(AddressError::BadAddress)?;
-        if self.local.iter().filter(|l| l.state == LocalState::InUse).count() < 2 {
-            return Err(AddressError::LastAddress);
+        let state = |address: Ipv6Addr| {
+            let local = self.local.iter().find(|l| l.address.address == address);
+            local.map(|l| l.state)
+        };
+        let mut remaining = self.local.iter().filter(|l| l.state == LocalState::InUse).count();
+        for (i, request) in requests.iter().enumerate() {
+            let added = |address| requests[..i].contains(&AddressRequest::Add(address));
+            let twice = requests[..i].contains(request);
+            match *request {
+                AddressRequest::Add(_) | AddressRequest::Delete(_) if self.asconf.no_add_delete => {
+                    return Err(AddressError::NotPossible);
+                }
+                AddressRequest::SetPrimary(_) if self.asconf.no_set_primary => {
+                    return Err(AddressError::NotPossible);
+                }
+                AddressRequest::Deactivate(_) | AddressRequest::Activate(_)
+                    if !self.peer_extensions.deactivation =>
+                {
+                    return Err(AddressError::NotPossible);
+                }
+                AddressRequest::Add(address) => {
+                    let new = matches!(state(address), None | Some(LocalState::Spare));
+                    if !new || twice {
+                        return Err(AddressError::BadAddress);
+                    }
+                    remaining += 1;
+                }
+                AddressRequest::Delete(address) => {
+                    if state(address) != Some(LocalState::InUse) || twice {
+                        return Err(AddressError::BadAddress);
+                    }
+                    if remaining < 2 {
+                        return Err(AddressError::LastAddress);
+                    }
+                    remaining -= 1;
+                }
+                AddressRequest::SetPrimary(address) => {
+                    let member = matches!(state(address), Some(LocalState::InUse | LocalState::Adding));
+                    let deleted = requests[..i].contains(&AddressRequest::Delete(address));
+                    if !(member || added(address)) || deleted {
+                        return Err(AddressError::BadAddress);
+                    }
+                }
+                AddressRequest::Deactivate(address) => {
+                    if state(address) != Some(LocalState::InUse) || twice {
+                        return Err(AddressError::BadAddress);
+                    }
+                    let others = self
+                        .local
+                        .iter()
+                        .any(|l| l.address.address != address && l.is_active_member());
+                    if !others {
+                        return Err(AddressError::LastAddress);
+                    }
+                }
+                AddressRequest::Activate(address) => {
+                    if state(address) != Some(LocalState::InUse) || twice {
+                        return Err(AddressError::BadAddress);
+                    }
+                }
+            }
         }
-        self.local[index].state = LocalState::Deleting;
+        Ok(())
+    }
+
+    fn take_requests(&mut self, now: Instant, requests: &[AddressRequest]) {
+        let stranded = self.is_stranded();
+        for &request in requests {
+            self.asconf.waiting.push_back(request);
+            let (AddressRequest::Add(address)
+            | AddressRequest::Delete(address)
+            | AddressRequest::Deactivate(address)
+            | AddressRequest::Activate(address)) = request
+            else {
+                continue;
+            };
+            let Some(local) = self.local.iter_mut().find(|l| l.address.address == address) else {
+                continue;
+            };
+            match request {
+                AddressRequest::Add(_) => {
+                    local.state = LocalState::Adding;
+                    if stranded {
+                        self.route = local.address;
+                    }
+                }
+                AddressRequest::Delete(_) => local.state = LocalState::Deleting,
+                AddressRequest::Deactivate(_) => local.deactivated = true,
+                _ => {}
+            }
+        }
         self.update_source();
-        if self.route.address == address {
+        let route = self.route.address;
+        if requests.contains(&AddressRequest::Delete(route)) {
             self.route = self.source;
         }
-        self.request(now, AddressRequest::Delete(address));
-        Ok(())
+        self.send_waiting_asconf(now);
     }
 
-    pub(super) fn request_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.can_change_addresses()?;
-        if !self
-            .local
-            .iter()
-            .any(|l| l.address.address == address && l.state != LocalState::Deleting)
-        {
-            return Err(AddressError::BadAddress);
-        }
-        self.request(now, AddressRequest::SetPrimary(address));
-        Ok(())
-    }
-
-    fn can_change_addresses(&self) -> Result<(), AddressError> {
+    pub(super) fn can_change_addresses(&self) -> Result<(), AddressError> {
         let possible = self.is_established() && self.peer_extensions.asconf;
         if possible {
             Ok(())
@@ -112,40 +228,49 @@ impl Association {
             .position(|l| l.address.address == address && l.state == state)
     }
 
-    fn request(&mut self, now: Instant, request: AddressRequest) {
-        self.asconf.waiting.push_back(request);
-        self.send_waiting_asconf(now);
+    /// Takes back an Add IP Address that was not sent yet, and what else was to be asked about that address: it failed
+    /// without having been asked.
+    pub(super) fn withdraw_add(&mut self, address: Ipv6Addr) -> bool {
+        if !self.asconf.waiting.contains(&AddressRequest::Add(address)) {
+            return false;
+        }
+        let about = |r: &AddressRequest| r.address() == address;
+        let results: SmallVec<[AsconfResult; 1]> = self
+            .asconf
+            .waiting
+            .iter()
+            .filter(|r| about(r))
+            .map(|&request| AsconfResult {
+                request,
+                outcome: Err(Vec::new()),
+            })
+            .collect();
+        self.asconf.waiting.retain(|r| !about(r));
+        let serial = self.asconf.next_serial;
+        self.events.push_back(Event::AsconfAnswered { serial, results });
+        true
     }
 
-    /// Section 5.1.1, C1: one ASCONF at a time. All requests that wait go into the next one.
-    fn send_waiting_asconf(&mut self, now: Instant) {
+    /// Section 5.1.1: one ASCONF is outstanding at a time. All requests that wait go into the next one, as far as they
+    /// fit a packet.
+    pub(super) fn send_waiting_asconf(&mut self, now: Instant) {
         if self.asconf.outstanding.is_some() || self.asconf.waiting.is_empty() {
             return;
         }
+        let most = ((self.config.mtu as usize).saturating_sub(BESIDE_REQUESTS) / REQUEST).max(1);
         let mut requests = SmallVec::new();
         let mut parameters = Vec::new();
-        while let Some(request) = self.asconf.waiting.pop_front() {
+        while parameters.len() < most
+            && let Some(request) = self.asconf.waiting.pop_front()
+        {
             let correlation_id = self.asconf.next_correlation_id;
             self.asconf.next_correlation_id = correlation_id.wrapping_add(1);
             requests.push((correlation_id, request));
-            parameters.push(match request {
-                AddressRequest::Add(address) => AsconfParameter::AddIpAddress {
-                    correlation_id,
-                    address,
-                },
-                AddressRequest::Delete(address) => AsconfParameter::DeleteIpAddress {
-                    correlation_id,
-                    address,
-                },
-                AddressRequest::SetPrimary(address) => AsconfParameter::SetPrimaryAddress {
-                    correlation_id,
-                    address,
-                },
-            });
+            parameters.push(request.parameter(correlation_id));
         }
         let chunk = Asconf {
             serial_number: self.asconf.next_serial,
-            // an address that the peer knows already: it finds the association by it (section 4.1.1)
+            // an address that the peer knows already: it finds the association by it (sections 5.2, D2, and 5.3.2)
             address: self.source.address,
             parameters,
         };
@@ -155,36 +280,80 @@ impl Association {
             chunk,
             requests,
             destination,
-            t4_rto: now,
+            source: None,
+            t4_rto: None,
         });
         self.transmit_asconf(now);
     }
 
-    /// Sends the outstanding ASCONF from the route: that may be the very address being added (section 5.3, F1).
+    /// Where an ASCONF may leave from, best first: the route, though it be the very address being added (F1); any
+    /// address in use; one being added; one that the peer does not know. An address that is being deleted must not be
+    /// the source (F6): it is, only if nothing else is left, for the answer, be it a refusal, then settles whether the
+    /// peer still knows it.
+    fn asconf_source(&self) -> Option<LocalAddress> {
+        let rank = |l: &Local| match l.state {
+            _ if !l.present => None,
+            LocalState::InUse | LocalState::Adding if l.address == self.route => Some(0),
+            LocalState::InUse if l.address == self.source => Some(1),
+            LocalState::InUse => Some(2),
+            LocalState::Adding => Some(3),
+            LocalState::Spare => Some(4),
+            LocalState::Deleting => Some(5),
+        };
+        let ranked = self.local.iter().filter_map(|l| rank(l).map(|r| (r, l.address)));
+        ranked.min_by_key(|r| r.0).map(|r| r.1)
+    }
+
+    /// Sends the outstanding ASCONF, if there is an address that can.
     fn transmit_asconf(&mut self, now: Instant) {
+        let (source, stranded) = (self.asconf_source(), self.is_stranded());
         let Some(outstanding) = &mut self.asconf.outstanding else {
             return;
         };
-        let deleting = outstanding
-            .requests
-            .iter()
-            .any(|r| r.1 == AddressRequest::Delete(self.route.address));
-        let source = if deleting { self.source } else { self.route };
-        if !self.destinations[outstanding.destination].in_use {
+        let Some(source) = source else {
+            outstanding.t4_rto = None;
+            return;
+        };
+        let d = &self.destinations[outstanding.destination];
+        if !d.in_use || d.deactivated {
             outstanding.destination = self.current;
         }
         let d = &self.destinations[outstanding.destination];
-        let rto = self
-            .paths
-            .get(usize::from(d.path.0))
-            .map_or(self.config.rto_initial, |p| p.rto());
-        outstanding.t4_rto = now + rto;
+        // A4: the RTO of the destination, which is that of the path it takes
+        let path = self.paths.get(usize::from(d.path.0)).filter(|_| !stranded);
+        let rto = path.map_or(self.config.rto_initial, |p| p.rto());
+        outstanding.t4_rto = Some(now + rto);
+        let (destination, chunk) = (d.address, outstanding.chunk.clone());
+        let is_source = |l: &Local| l.address == source && l.is_source();
+        // among addresses that serve as well, the one that the routing table has for the destination
+        let source = if self.local.iter().any(is_source) {
+            self.source_towards(destination)
+        } else {
+            source
+        };
+        if let Some(outstanding) = &mut self.asconf.outstanding {
+            outstanding.source = Some(source);
+        }
+        self.counters.asconfs_sent += 1;
         self.control.push_back(ControlPacket {
             source: Some(source),
-            destination: d.address,
+            destination,
             verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([Chunk::Asconf(Box::new(outstanding.chunk.clone()))]),
+            chunks: SmallVec::from_buf([Chunk::Asconf(Box::new(chunk))]),
         });
+    }
+
+    /// Our addresses changed: an ASCONF that left from one that is gone, or could not leave, goes out again at once,
+    /// without waiting for T4-RTO. The path it took is not to blame.
+    pub(super) fn asconf_route_changed(&mut self, now: Instant) {
+        let Some(outstanding) = &self.asconf.outstanding else {
+            return;
+        };
+        let former = outstanding.source;
+        let lost = former.is_none_or(|s| !self.local.iter().any(|l| l.address == s && l.present));
+        if lost || outstanding.t4_rto.is_none() {
+            self.transmit_asconf(now);
+        }
     }
 
     /// T4-RTO expired (section 5.1, B1 to B5): errors are counted, the RTO doubles, the same ASCONF goes out again, to
@@ -214,7 +383,7 @@ impl Association {
 
     pub(super) fn on_asconf_ack(&mut self, now: Instant, ack: &AsconfAck) {
         let Some(outstanding) = &self.asconf.outstanding else {
-            // section 5.1, D0: an answer to something never asked
+            // section 5.3, F0: an answer to something never asked
             self.counters.refused.bad_asconf_serial += 1;
             if !ack.serial_number.before(self.asconf.next_serial) {
                 self.abort_with(ErrorCause::IllegalAsconfAck);
@@ -232,25 +401,48 @@ impl Association {
         let Some(outstanding) = self.asconf.outstanding.take() else {
             return;
         };
+        // A5
         if self.destinations[outstanding.destination].in_use
             && self.destinations[outstanding.destination].state != PathState::Unconfirmed
         {
             self.clear_errors(outstanding.destination);
         }
+        let was_stranded = self.is_stranded();
         let mut results: SmallVec<[AsconfResult; 1]> = SmallVec::new();
         let mut failed = false;
         for (correlation_id, request) in outstanding.requests {
             let outcome = outcome_of(correlation_id, &ack.responses, failed);
             failed |= outcome.is_err();
+            if let Err(causes) = &outcome {
+                self.note_not_understood(request, causes);
+            }
             self.apply_outcome(request, outcome.is_ok());
             results.push(AsconfResult { request, outcome });
         }
-        self.update_source();
         self.events.push_back(Event::AsconfAnswered { serial, results });
+        self.after_address_change(now, was_stranded);
         self.send_waiting_asconf(now);
+        self.find_a_way(now);
     }
 
-    /// The peer does not know ASCONF (RFC 5061 section 4.1.1): all that was asked, or was to be, fails.
+    /// F3: a request that the peer does not understand is not made again.
+    fn note_not_understood(&mut self, request: AddressRequest, causes: &[ErrorCause]) {
+        if !causes
+            .iter()
+            .any(|c| matches!(c, ErrorCause::UnrecognizedParameters(_)))
+        {
+            return;
+        }
+        match request {
+            AddressRequest::Add(_) | AddressRequest::Delete(_) => self.asconf.no_add_delete = true,
+            AddressRequest::SetPrimary(_) => self.asconf.no_set_primary = true,
+            AddressRequest::Deactivate(_) | AddressRequest::Activate(_) => {
+                self.peer_extensions.deactivation = false;
+            }
+        }
+    }
+
+    /// The peer does not know ASCONF (section 5.1, A9): all that was asked, or was to be, fails.
     pub(super) fn fail_requests(&mut self, cause: &ErrorCause) {
         let Some(outstanding) = self.asconf.outstanding.take() else {
             return;
@@ -283,6 +475,7 @@ impl Association {
                 if granted {
                     self.local[index].state = LocalState::InUse;
                 } else {
+                    // F10, and every other refusal: no part of the association
                     self.local.remove(index);
                     if self.route.address == address {
                         self.route = self.source;
@@ -293,20 +486,82 @@ impl Association {
                 let Some(index) = self.local_index(address, LocalState::Deleting) else {
                     return;
                 };
-                if granted {
-                    self.local.remove(index);
-                    self.retire_paths_from(address);
-                } else {
+                if !granted {
                     self.local[index].state = LocalState::InUse;
+                    return;
                 }
+                if self.local[index].returned {
+                    self.local[index] = Local::new(self.local[index].address, LocalState::Spare);
+                } else {
+                    self.local.remove(index);
+                }
+                self.retire_paths_from(address);
+            }
+            AddressRequest::Deactivate(address) | AddressRequest::Activate(address) => {
+                let Some(index) = self.local_index(address, LocalState::InUse) else {
+                    return;
+                };
+                let deactivates = matches!(request, AddressRequest::Deactivate(_));
+                self.local[index].deactivated = deactivates == granted;
             }
             AddressRequest::SetPrimary(_) => {}
         }
     }
 }
 
-/// Section 5.1, D3 and D4: a request named succeeded or failed as it says; one not named succeeded, unless one
-/// before it failed, since the peer stops there.
+impl AddressRequest {
+    /// The address that it is about.
+    #[must_use]
+    pub const fn address(&self) -> Ipv6Addr {
+        match *self {
+            Self::Add(address)
+            | Self::Delete(address)
+            | Self::SetPrimary(address)
+            | Self::Deactivate(address)
+            | Self::Activate(address) => address,
+        }
+    }
+
+    fn parameter(self, correlation_id: u32) -> AsconfParameter {
+        match self {
+            Self::Add(address) => AsconfParameter::AddIpAddress {
+                correlation_id,
+                address,
+            },
+            Self::Delete(address) => AsconfParameter::DeleteIpAddress {
+                correlation_id,
+                address,
+            },
+            Self::SetPrimary(address) => AsconfParameter::SetPrimaryAddress {
+                correlation_id,
+                address,
+            },
+            Self::Deactivate(address) => AsconfParameter::DeactivateAddress {
+                correlation_id,
+                address,
+            },
+            Self::Activate(address) => AsconfParameter::ActivateAddress {
+                correlation_id,
+                address,
+            },
+        }
+    }
+}
+
+impl AddressChange {
+    fn request(&self) -> AddressRequest {
+        match *self {
+            Self::Add(local) => AddressRequest::Add(local.address),
+            Self::Delete(address) => AddressRequest::Delete(address),
+            Self::SetPrimary(address) => AddressRequest::SetPrimary(address),
+            Self::Deactivate(address) => AddressRequest::Deactivate(address),
+            Self::Activate(address) => AddressRequest::Activate(address),
+        }
+    }
+}
+
+/// Section 5.1, A7 and A8: a request named succeeded or failed as it says; one not named succeeded, unless one
+/// before it failed.
 fn outcome_of(
     correlation_id: u32,
     responses: &[AsconfResponse],

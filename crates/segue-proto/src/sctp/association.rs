@@ -1,21 +1,26 @@
 //! One association: its state, its user's interface, and its timers.
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
-//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `asconf_request`, `asconf_answer`, `shutdown`.
+//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
+//! `auth`, `deactivation`, `shutdown`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
+use super::auth::{Authentication, Random};
+use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
+use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
 use super::re_config_answer::StreamAnswers;
 use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
+use super::sources::Sources;
 use super::{
-    AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability, SackImmediately, SendError,
-    SendOptions,
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
+    SackImmediately, SendError, SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -25,7 +30,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use segue_wire::sctp::{Chunk, ErrorCause};
+use segue_wire::sctp::{Chunk, ErrorCause, Parameter};
 use segue_wire::{Data, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -46,27 +51,10 @@ pub(super) enum State {
     Closed,
 }
 
-/// Whether an address of ours may be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LocalState {
-    InUse,
-    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
-    Adding,
-    /// Deletion asked for: no longer a source.
-    Deleting,
-}
-
-/// An address of ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Local {
-    pub address: LocalAddress,
-    pub state: LocalState,
-}
-
 /// A packet of control chunks waiting to be sent.
 #[derive(Debug)]
 pub(super) struct ControlPacket {
-    /// Source; the route's address if none.
+    /// Source; where the destination is sent to from if none.
     pub source: Option<LocalAddress>,
     pub destination: Ipv6Addr,
     pub verification_tag: u32,
@@ -92,6 +80,8 @@ pub struct Association {
     pub(super) route: LocalAddress,
     /// The source of everything but ASCONF: `route`, unless that is still being added.
     pub(super) source: LocalAddress,
+    /// Sources that differ from it by destination.
+    pub(super) sources: Sources,
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
@@ -135,6 +125,10 @@ pub struct Association {
     pub(super) arrived_at: Ipv6Addr,
 
     // handshake
+    /// Given out in cookies; zeros until there was need of them (section 5.2.2).
+    pub(super) tie_tags: TieTags,
+    /// When the INIT or COOKIE ECHO last went out.
+    pub(super) handshake_sent: Option<Instant>,
     pub(super) cookie: Bytes,
     pub(super) init_errors: Vec<ErrorCause>,
     pub(super) cookie_preservative: Option<u32>,
@@ -144,10 +138,12 @@ pub struct Association {
     /// Which destination the INIT goes to.
     pub(super) handshake_destination: usize,
 
-    // dynamic addresses
     pub(super) peer_extensions: PeerExtensions,
     pub(super) stream_requests: StreamRequests,
     pub(super) stream_answers: StreamAnswers,
+    pub(super) auth: Authentication,
+
+    // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
 
@@ -251,7 +247,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        self.request_add(now, address)
+        self.change_addresses(now, &[AddressChange::Add(address)])
     }
 
     /// Asks the peer to delete an address of ours. It is no source from now on.
@@ -259,7 +255,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_delete(now, address)
+        self.change_addresses(now, &[AddressChange::Delete(address)])
     }
 
     /// Asks the peer to make an address of ours its primary path.
@@ -267,7 +263,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.request_primary(now, address)
+        self.change_addresses(now, &[AddressChange::SetPrimary(address)])
     }
 
     /// Whether an ASCONF waits for its answer, or requests wait for their turn.
@@ -282,17 +278,18 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let _ = now;
         let local = self
             .local
             .iter()
             .find(|l| l.address.address == address)
             .ok_or(AddressError::BadAddress)?;
-        if local.state == LocalState::Deleting {
+        if !local.present || matches!(local.state, LocalState::Deleting | LocalState::Spare) {
             return Err(AddressError::BadAddress);
         }
         self.route = local.address;
+        self.sources.pin();
         self.update_source();
+        self.asconf_route_changed(now);
         Ok(())
     }
 
@@ -305,11 +302,12 @@ impl Association {
     /// Makes `destination` the primary path.
     ///
     /// # Errors
-    /// [`AddressError::BadAddress`] if the peer has no such address.
+    /// [`AddressError::BadAddress`] if the peer has no such address, or has deactivated it.
     pub fn set_primary_path(&mut self, now: Instant, destination: Ipv6Addr) -> Result<(), AddressError> {
         let _ = now;
         let index = self
             .destination_index(destination)
+            .filter(|&index| !self.destinations[index].deactivated)
             .ok_or(AddressError::BadAddress)?;
         self.make_primary(index);
         Ok(())
@@ -329,7 +327,7 @@ impl Association {
             PathSnapshot {
                 source: p.source.address,
                 destination: d.address,
-                primary: index == self.primary && p.source == self.source,
+                primary: index == self.primary && p.source == self.source_towards(d.address),
                 state: d.state,
                 cwnd: p.window.cwnd(),
                 ssthresh: p.window.ssthresh(),
@@ -347,9 +345,12 @@ impl Association {
         self.counters
     }
 
-    /// Addresses of ours.
+    /// Addresses of ours that are part of the association, or on their way in or out.
     pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        self.local.iter().map(|l| l.address)
+        self.local
+            .iter()
+            .filter(|l| l.state != LocalState::Spare)
+            .map(|l| l.address)
     }
 
     /// Port of the peer.
@@ -399,6 +400,8 @@ pub(super) struct Setup<'a> {
     pub peer_port: u16,
     pub local_tag: u32,
     pub local_initial_tsn: Tsn,
+    /// RANDOM of our INIT or INIT ACK, if it offers authentication.
+    pub local_random: Option<Random>,
     pub local: &'a [LocalAddress],
     pub route: LocalAddress,
     pub peer_addresses: &'a [Ipv6Addr],
@@ -411,12 +414,8 @@ impl Association {
         let config = setup.config.clone();
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
-        let room = config.mtu.saturating_sub(PACKET_HEADERS);
-        let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
-        let max_data = config
-            .max_chunk_data
-            .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
-        let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+        let auth = Authentication::new(&config, setup.local_random);
+        let (max_data, rules) = chunk_sizes(&config, 0);
         let mut association = Self {
             state: setup.state,
             local_port: setup.local_port,
@@ -430,13 +429,11 @@ impl Association {
             local: setup
                 .local
                 .iter()
-                .map(|&address| Local {
-                    address,
-                    state: LocalState::InUse,
-                })
+                .map(|&address| Local::new(address, LocalState::InUse))
                 .collect(),
             route: setup.route,
             source: setup.route,
+            sources: Sources::default(),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             primary: 0,
@@ -464,6 +461,8 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            tie_tags: (0, 0),
+            handshake_sent: None,
             cookie: Bytes::new(),
             init_errors: Vec::new(),
             cookie_preservative: None,
@@ -473,6 +472,7 @@ impl Association {
             peer_extensions: PeerExtensions::default(),
             stream_requests: StreamRequests::new(setup.local_initial_tsn),
             stream_answers: StreamAnswers::new(Tsn(0)),
+            auth,
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -486,6 +486,20 @@ impl Association {
             association.add_destination(now, address, i < setup.confirmed);
         }
         association
+    }
+
+    /// What the peer's INIT or INIT ACK said of extensions comes into force.
+    pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
+        self.peer_extensions = PeerExtensions::read(parameters);
+        self.auth.negotiate(parameters);
+        self.peer_extensions.asconf &= self.auth.allows_asconf();
+        (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
+        self.outbound.set_max_data(self.max_data);
+    }
+
+    /// Bytes that an AUTH chunk takes from a packet with data.
+    pub(super) fn data_overhead(&self) -> u32 {
+        self.auth.overhead(&[DATA, SACK, FORWARD_TSN])
     }
 
     /// Whether nothing of a closed association is left to be told or taken.
@@ -526,7 +540,7 @@ impl Association {
         for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
             earliest = earliest.min(timer);
         }
-        for destination in self.destinations.iter().filter(|d| d.in_use) {
+        for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }
@@ -582,6 +596,12 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if self.is_stranded() {
+            // ASCONF names its source: the only thing that may leave from an address that the peer does not know
+            let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            let control = self.control.remove(asconf)?;
+            return Some(self.control_transmit(control));
+        }
         if let Some(control) = self.control.pop_front() {
             return Some(self.control_transmit(control));
         }
@@ -592,7 +612,9 @@ impl Association {
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
-        let source = control.source.unwrap_or(self.source);
+        let source = control
+            .source
+            .unwrap_or_else(|| self.source_towards(control.destination));
         self.transmit(
             source,
             control.destination,
@@ -642,3 +664,18 @@ impl Association {
         self.burst = self.config.max_burst.unwrap_or(u32::MAX);
     }
 }
+
+/// Largest user data of a DATA chunk, and the rules of the window, in packets that give `overhead` bytes to other chunks.
+fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
+    let room = config.mtu.saturating_sub(PACKET_HEADERS + overhead);
+    let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
+    let max_data = config
+        .max_chunk_data
+        .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
+    let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+    (max_data, rules)
+}
+
+const DATA: u8 = 0;
+const SACK: u8 = 3;
+const FORWARD_TSN: u8 = 0xc0;

@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,8 @@ pub struct Config {
     pub partial_reliability: bool,
     /// Offers to reset and add streams (RFC 6525).
     pub stream_reconfiguration: bool,
+    /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
+    pub max_associations: usize,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -132,6 +135,17 @@ pub struct Config {
     pub sack_route: SackRoute,
     /// Path of retransmissions.
     pub retransmit_to: RetransmitTo,
+    /// When every address of ours is gone, take the next one that an interface has instead, by an ASCONF that adds it,
+    /// makes it primary and deletes the others (RFC 5061 section 5.3.2). Off where something else decides, as SIGMA
+    /// does.
+    pub auto_asconf: bool,
+    /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
+    /// `Association::deactivate_address`).
+    pub address_deactivation: bool,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
+    /// Chunk authentication.
+    pub auth: AuthConfig,
 }
 
 impl Config {
@@ -160,6 +174,7 @@ impl Config {
             sack_immediately: SackImmediately::default(),
             partial_reliability: true,
             stream_reconfiguration: true,
+            max_associations: 65_536,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,
@@ -167,6 +182,10 @@ impl Config {
             cwnd_credit: CwndCredit::default(),
             sack_route: SackRoute::default(),
             retransmit_to: RetransmitTo::default(),
+            auto_asconf: true,
+            address_deactivation: false,
+            asconf_auth: AsconfAuth::default(),
+            auth: AuthConfig::default(),
         }
     }
 }

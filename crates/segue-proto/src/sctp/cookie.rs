@@ -1,6 +1,7 @@
 //! The state cookie (RFC 9260 section 5.1.3): everything needed to build an association, signed, so that a listening
 //! endpoint keeps nothing between INIT and COOKIE ECHO.
 
+use super::auth::Random;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -29,6 +30,10 @@ pub(super) struct Cookie {
     pub inbound_streams: u16,
     pub local_port: u16,
     pub peer_port: u16,
+    /// Of the association that exists already, if one does (section 5.2.2).
+    pub tie_tags: TieTags,
+    /// RANDOM of the INIT ACK, if it offered authentication: known to whoever saw that, so no secret of the cookie's.
+    pub local_random: Option<Random>,
     /// The parameters of the peer's INIT that negotiate extensions (`PeerExtensions::concerns`).
     pub peer_parameters: Vec<Parameter>,
     /// The address of ours that the INIT came to.
@@ -36,6 +41,11 @@ pub(super) struct Cookie {
     /// Peer addresses; the first is the one that the INIT came from and the INIT ACK went to.
     pub peer_addresses: Vec<Ipv6Addr>,
 }
+
+/// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag), both
+/// zero if there was none. They are random numbers and not the tags themselves, which a cookie must not reveal (section
+/// 2.3, "Tie-Tags").
+pub(super) type TieTags = (u32, u32);
 
 /// Why a cookie was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +68,8 @@ impl Cookie {
             self.local_initial_tsn.0,
             self.peer_initial_tsn.0,
             self.peer_rwnd,
+            self.tie_tags.0,
+            self.tie_tags.1,
         ] {
             out.extend(word.to_be_bytes());
         }
@@ -74,6 +86,8 @@ impl Cookie {
         for address in &self.peer_addresses {
             out.extend(address.octets());
         }
+        out.push(u8::from(self.local_random.is_some()));
+        out.extend(self.local_random.iter().flatten());
         Parameter::emit_list(&self.peer_parameters, &mut out);
         let mac = sign(key, &out);
         out.extend(mac);
@@ -110,6 +124,7 @@ impl Cookie {
         let local_initial_tsn = Tsn(u32::from_be_bytes(take(b)?));
         let peer_initial_tsn = Tsn(u32::from_be_bytes(take(b)?));
         let peer_rwnd = u32::from_be_bytes(take(b)?);
+        let tie_tags = (u32::from_be_bytes(take(b)?), u32::from_be_bytes(take(b)?));
         let outbound_streams = u16::from_be_bytes(take(b)?);
         let inbound_streams = u16::from_be_bytes(take(b)?);
         let local_port = u16::from_be_bytes(take(b)?);
@@ -119,6 +134,10 @@ impl Cookie {
         let peer_addresses = (0..count)
             .map(|_| take::<16>(b).map(Ipv6Addr::from))
             .collect::<Option<_>>()?;
+        let local_random = match take::<1>(b)?[0] {
+            0 => None,
+            _ => Some(take(b)?),
+        };
         let peer_parameters = Parameter::parse_list(&Bytes::copy_from_slice(b)).ok()?;
         Some(Self {
             created,
@@ -128,10 +147,12 @@ impl Cookie {
             local_initial_tsn,
             peer_initial_tsn,
             peer_rwnd,
+            tie_tags,
             outbound_streams,
             inbound_streams,
             local_port,
             peer_port,
+            local_random,
             peer_parameters,
             local_address,
             peer_addresses,
@@ -163,10 +184,12 @@ mod tests {
             local_initial_tsn: Tsn(3),
             peer_initial_tsn: Tsn(4),
             peer_rwnd: 5,
+            tie_tags: (10, 11),
             outbound_streams: 6,
             inbound_streams: 7,
             local_port: 8,
             peer_port: 9,
+            local_random: Some([12; 32]),
             peer_parameters: vec![Parameter::SupportedExtensions(Bytes::from_static(&[
                 0x80, 0xc1, 1,
             ]))],

@@ -8,6 +8,10 @@ pub struct EndpointCounters {
     pub out_of_the_blue: u64,
     /// INITs answered with a cookie; nothing was kept of them.
     pub inits_answered: u64,
+    /// Peers that restarted (section 5.2.4, action A).
+    pub restarts: u64,
+    /// Addresses that an INIT named and that cannot be its sender's (section 5.1.2).
+    pub addresses_ignored: u64,
     /// Packets refused, by reason.
     pub refused: EndpointRefused,
 }
@@ -33,8 +37,16 @@ pub struct EndpointRefused {
     pub mismatched_cookies: u64,
     /// COOKIE ECHOs that neither begin nor repeat an association (section 5.2.4).
     pub unexpected_cookies: u64,
+    /// COOKIE ECHOs that must be authenticated and are not (RFC 4895 section 6.3).
+    pub unauthenticated: u64,
+    /// COOKIE ECHOs whose AUTH chunk does not verify (RFC 4895 section 6.3).
+    pub bad_auth: u64,
     /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
     pub foreign_address: u64,
+    /// INITs that would have added addresses to an association that exists (section 5.2.2).
+    pub new_addresses: u64,
+    /// INITs and COOKIE ECHOs beyond `Config::max_associations`.
+    pub too_many_associations: u64,
     /// Associations not begun for want of a local address.
     pub no_local_address: u64,
 }
@@ -52,7 +64,11 @@ impl EndpointRefused {
             + self.stale_cookies
             + self.mismatched_cookies
             + self.unexpected_cookies
+            + self.unauthenticated
+            + self.bad_auth
             + self.foreign_address
+            + self.new_addresses
+            + self.too_many_associations
             + self.no_local_address
     }
 }
@@ -72,6 +88,14 @@ pub struct Counters {
     pub data_chunks_received: u64,
     /// DATA chunks received more than once.
     pub duplicate_data_chunks: u64,
+    /// ASCONFs sent, retransmissions included.
+    pub asconfs_sent: u64,
+    /// ASCONF-ACKs sent.
+    pub asconf_acks_sent: u64,
+    /// Times that the peer deactivated an address of its own.
+    pub deactivations: u64,
+    /// Times that the peer activated one again.
+    pub activations: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
     /// SACKs received.
@@ -84,6 +108,8 @@ pub struct Counters {
     pub forward_tsns_sent: u64,
     /// FORWARD TSNs received.
     pub forward_tsns_received: u64,
+    /// Addresses that the INIT ACK named and that cannot be the peer's (section 5.1.2).
+    pub addresses_ignored: u64,
     /// Packets and chunks not acted on, by reason.
     pub refused: Refused,
 }

@@ -1,6 +1,6 @@
 //! The peer's addresses: their states, error counts, and which of them is used (RFC 9260 sections 5.4, 6.4, 8.1, 8.2).
 
-use super::association::{Association, LocalState, State};
+use super::association::{Association, State};
 use super::path::{Destination, DestinationId, MAX_DESTINATIONS, Path, PathId};
 use super::{Event, PathState, Profile};
 use crate::congestion::{RttEstimator, SctpWindow};
@@ -67,6 +67,7 @@ impl Association {
             path: PathId::NONE,
             heartbeat_due: None,
             heartbeat: None,
+            deactivated: false,
         };
         match free {
             Some(i) => self.destinations[i] = destination,
@@ -82,36 +83,61 @@ impl Association {
     /// Removes a destination: what is outstanding there is to be retransmitted elsewhere at once, with no penalty to
     /// another path's window (RFC 5061 section 5.3).
     pub(super) fn remove_destination(&mut self, index: usize) {
+        self.move_outstanding_from(index);
         let paths = &mut self.paths;
-        let gone = |p: PathId, paths: &[Path]| {
+        self.outbound.forget_paths(|p| {
             paths
                 .get(usize::from(p.0))
                 .is_some_and(|p| usize::from(p.destination.0) == index)
-        };
-        let marked = self.outbound.mark_where(|sent| gone(sent.path, paths));
-        self.outbound.forget_paths(|p| gone(p, paths));
-        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        });
         for path in paths.iter_mut().filter(|p| usize::from(p.destination.0) == index) {
-            path.clear_flight();
             path.in_use = false;
         }
         self.destinations[index].in_use = false;
+        self.sources.forget(self.destinations[index].address);
         self.destinations[index].heartbeat = None;
         self.destinations[index].heartbeat_due = None;
-        if self.primary == index {
-            let next = self
-                .usable_destination(None)
-                .or_else(|| self.destinations.iter().position(|d| d.in_use));
-            if let Some(next) = next {
-                self.primary = next;
-                self.events
-                    .push_back(Event::PrimaryChanged(self.destinations[next].address));
-            }
-        }
+        self.leave_primary(index);
         if !self.has_peer_address(self.reply_to) {
             self.reply_to = self.destinations[self.primary].address;
         }
         self.choose_current();
+    }
+
+    /// What is outstanding at a destination is to be sent again elsewhere.
+    pub(super) fn move_outstanding_from(&mut self, index: usize) {
+        let paths = &mut self.paths;
+        let marked = self.outbound.mark_where(|sent| {
+            paths
+                .get(usize::from(sent.path.0))
+                .is_some_and(|p| usize::from(p.destination.0) == index)
+        });
+        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        for path in paths.iter_mut().filter(|p| usize::from(p.destination.0) == index) {
+            path.clear_flight();
+        }
+    }
+
+    /// The destination can no longer be the primary: another one is.
+    pub(super) fn leave_primary(&mut self, index: usize) {
+        if self.primary != index {
+            return;
+        }
+        let next = self
+            .usable_destination(Some(index))
+            .or_else(|| self.destinations.iter().position(|d| d.in_use && !d.deactivated))
+            .or_else(|| self.destinations.iter().position(|d| d.in_use));
+        if let Some(next) = next {
+            if core::mem::take(&mut self.destinations[next].deactivated) {
+                // there is no other any more
+                let address = self.destinations[next].address;
+                self.counters.activations += 1;
+                self.events.push_back(Event::PeerAddressActivated(address));
+            }
+            self.primary = next;
+            self.events
+                .push_back(Event::PrimaryChanged(self.destinations[next].address));
+        }
     }
 
     /// Makes a destination the primary. While it is Unconfirmed no data goes there (section 5.4): it stays where it
@@ -128,7 +154,7 @@ impl Association {
     /// Section 6.4: new data goes to the primary if it is active, else to an active alternate, else to one that has
     /// only potentially failed (RFC 7829), else (dormant) it stays where it was.
     pub(super) fn choose_current(&mut self) {
-        let active = |d: &Destination| d.in_use && d.state == PathState::Active;
+        let active = |d: &Destination| d.in_use && !d.deactivated && d.state == PathState::Active;
         if active(&self.destinations[self.primary]) {
             self.current = self.primary;
         } else if !active(&self.destinations[self.current])
@@ -139,7 +165,7 @@ impl Association {
             && let Some(next) = self.least_failed()
         {
             self.current = next;
-        } else if !self.destinations[self.current].in_use {
+        } else if !self.destinations[self.current].in_use || self.destinations[self.current].deactivated {
             self.current = self.primary;
         }
     }
@@ -148,7 +174,7 @@ impl Association {
     pub(super) fn usable_destination(&self, other_than: Option<usize>) -> Option<usize> {
         let usable = |i: usize| {
             let d = &self.destinations[i];
-            d.in_use && d.state == PathState::Active && Some(i) != other_than
+            d.in_use && !d.deactivated && d.state == PathState::Active && Some(i) != other_than
         };
         if usable(self.primary) {
             return Some(self.primary);
@@ -161,7 +187,7 @@ impl Association {
     /// The path of new data; `None` while it may go nowhere.
     pub(super) fn current_path(&self) -> Option<PathId> {
         let d = &self.destinations[self.current];
-        (d.in_use && d.state != PathState::Unconfirmed).then_some(d.path)
+        (d.in_use && !d.deactivated && d.state != PathState::Unconfirmed).then_some(d.path)
     }
 
     /// Something sent to `index` was not answered in time (section 8.1, 8.2). Returns false if the association was
@@ -216,34 +242,8 @@ impl Association {
             state: PathState::Active,
         });
         self.choose_current();
-    }
-
-    /// Follows the route as soon as it may be a source; keeps away from addresses that may no longer be one.
-    pub(super) fn update_source(&mut self) {
-        let may_send = |address: Ipv6Addr, local: &[super::association::Local]| {
-            local
-                .iter()
-                .any(|l| l.address.address == address && l.state == LocalState::InUse)
-        };
-        let source = if may_send(self.route.address, &self.local) {
-            self.route
-        } else if may_send(self.source.address, &self.local) {
-            self.source
-        } else {
-            match self.local.iter().find(|l| l.state == LocalState::InUse) {
-                Some(l) => l.address,
-                None => self.route,
-            }
-        };
-        if source == self.source {
-            return;
-        }
-        self.source = source;
-        for index in 0..self.destinations.len() {
-            if self.destinations[index].in_use {
-                self.destinations[index].path = self.find_or_make_path(index);
-            }
-        }
+        // it may be the only one: what waits goes out at once
+        self.open_burst();
     }
 
     /// Paths from an address that is no longer ours are kept only while something is outstanding on them.
@@ -277,10 +277,10 @@ impl Association {
         }
     }
 
-    /// The path from the current source to a destination.
-    fn find_or_make_path(&mut self, index: usize) -> PathId {
+    /// The path from the current source of packets for a destination to it.
+    pub(super) fn find_or_make_path(&mut self, index: usize) -> PathId {
         let destination = DestinationId(index as u8);
-        let source = self.source;
+        let source = self.source_towards(self.destinations[index].address);
         if let Some(i) = self
             .paths
             .iter()

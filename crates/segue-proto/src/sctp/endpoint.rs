@@ -1,18 +1,21 @@
 //! All associations of a host on one local port: which of them a packet is for, and what to do with one that is for
-//! none (RFC 9260 sections 5.1, 5.2, 8.4).
+//! none (RFC 9260 section 8.4). INIT and COOKIE ECHO, which make associations, are dealt with in `handshake`.
 
+mod handshake;
+
+use super::address_rules;
 use super::association::{Association, Setup, State};
-use super::cookie::{Cookie, CookieError, CookieKey};
+use super::auth::{self, Random};
+use super::cookie::CookieKey;
 use super::encapsulation::UDP_HEADER;
-use super::handshake::{PeerParameters, init_ack, is_acceptable};
 use super::transmit::transmit;
 use super::{AssociationId, Config, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::sctp::{Chunk, ErrorCause, Init, SctpPacket};
-use segue_wire::{Packet, Payload, Tsn};
+use segue_wire::sctp::{Chunk, ErrorCause, SctpPacket};
+use segue_wire::{Packet, Payload};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -119,6 +122,27 @@ impl Endpoint {
         self.local.retain(|l| l.address != address);
     }
 
+    /// An interface has `address` now: new associations offer it, and those that there are may go on with it, see
+    /// [`Association::local_address_added`].
+    pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
+        self.remove_local_address(address.address);
+        self.add_local_address(address);
+        for index in 0..self.slots.len() {
+            self.slots[index].association.local_address_added(now, address);
+            self.touch(index);
+        }
+    }
+
+    /// An interface no longer has `address`: new associations do not offer it, and those that there are do without it,
+    /// see [`Association::local_address_removed`].
+    pub fn local_address_removed(&mut self, now: Instant, address: Ipv6Addr) {
+        self.remove_local_address(address);
+        for index in 0..self.slots.len() {
+            self.slots[index].association.local_address_removed(now, address);
+            self.touch(index);
+        }
+    }
+
     /// Accepts INITs from now on.
     pub fn listen(&mut self) {
         self.listening = true;
@@ -127,11 +151,11 @@ impl Endpoint {
     /// Starts an association with a peer, whose first address is the primary path; `None` if there is no local or no
     /// peer address.
     pub fn connect(&mut self, now: Instant, peer: &[Ipv6Addr], peer_port: u16) -> Option<AssociationId> {
-        let route = *self.local.first()?;
-        if peer.is_empty() {
-            return None;
-        }
+        let first = *peer.first()?;
+        let local = address_rules::offered(self.local.iter().copied(), first);
+        let route = address_rules::first_source(&local, first)?;
         let (local_tag, local_initial_tsn) = self.new_tag_and_tsn();
+        let local_random = self.new_random();
         let setup = Setup {
             config: &self.config,
             state: State::CookieWait,
@@ -139,7 +163,8 @@ impl Endpoint {
             peer_port,
             local_tag,
             local_initial_tsn,
-            local: &self.local,
+            local_random,
+            local: &local,
             route,
             peer_addresses: peer,
             // section 5.4: addresses that the upper layer gives are confirmed
@@ -209,13 +234,15 @@ impl Endpoint {
             self.counters.refused.not_unicast += 1;
             return;
         }
-        match &sctp.chunks[0] {
-            Chunk::Init(init) => self.on_init(&arrived, init),
-            Chunk::CookieEcho(_) => self.on_cookie_echo(&arrived, sctp),
-            first => match self.find(&arrived, sctp) {
+        match sctp.chunks.as_slice() {
+            [Chunk::Init(init), ..] => self.on_init(&arrived, init),
+            [Chunk::CookieEcho(_), ..] | [Chunk::Auth(_), Chunk::CookieEcho(_), ..] => {
+                self.on_cookie_echo(&arrived, sctp);
+            }
+            _ => match self.find(&arrived, sctp) {
                 // section 8.5.1: it is for an association that this end has left behind
                 Some(index)
-                    if matches!(first, Chunk::ShutdownAck)
+                    if matches!(auth::first_chunk(sctp), Some(Chunk::ShutdownAck))
                         && self.slots[index].association.is_in_handshake() =>
                 {
                     self.on_out_of_the_blue(&arrived, sctp);
@@ -348,22 +375,34 @@ impl Endpoint {
     }
 
     /// The association of a packet: by the peer's address and port; an ASCONF from an address that nobody knows yet, by
-    /// the address it names (RFC 5061 section 4.1.1). A peer may claim another's address, in an INIT or by ASCONF: of
-    /// the associations that have the address, the one whose tag the packet carries.
+    /// the address it names (RFC 5061 sections 5.2, D1 and D2, and 5.3.2). A peer may claim another's address, in an INIT
+    /// or by ASCONF: of the associations that have the address, the one whose tag the packet carries.
+    ///
+    /// An ASCONF is found by its tag too. It may name an address that this end has deleted on its behalf: when the answer
+    /// was lost with the address it went to, the same chunk comes again from yet another one.
     fn find(&mut self, arrived: &Arrived, sctp: &SctpPacket) -> Option<usize> {
         let port = arrived.from_port;
-        if let Some(index) = self
-            .find_by(arrived.from, port, |a| a.accepts_tag(sctp))
-            .or_else(|| self.find_by(arrived.from, port, |_| true))
-        {
+        if let Some(index) = self.find_by(arrived.from, port, |a| a.accepts_tag(sctp)) {
             return Some(index);
         }
         let named = sctp.chunks.iter().find_map(|c| match c {
             Chunk::Asconf(asconf) => Some(asconf.address),
             _ => None,
-        })?;
-        self.find_by(named, port, |a| a.accepts_tag(sctp))
-            .or_else(|| self.find_by(named, port, |_| true))
+        });
+        if let Some(named) = named {
+            let by_tag = |s: &Slot| {
+                let a = &s.association;
+                a.peer_port == port && a.state != State::Closed && a.accepts_tag(sctp)
+            };
+            if let Some(index) = self
+                .find_by(named, port, |a| a.accepts_tag(sctp))
+                .or_else(|| self.slots.iter().position(by_tag))
+            {
+                return Some(index);
+            }
+        }
+        self.find_by(arrived.from, port, |_| true)
+            .or_else(|| self.find_by(named?, port, |_| true))
     }
 
     /// An association with a peer at `address` and `port` that `which` holds for.
@@ -384,195 +423,12 @@ impl Endpoint {
         Some(self.last_slot)
     }
 
-    fn new_tag_and_tsn(&mut self) -> (u32, Tsn) {
-        let tag = loop {
-            let tag = self.secrets.secret_u32();
-            if tag != 0 {
-                break tag;
-            }
-        };
-        (tag, Tsn(self.secrets.secret_u32()))
-    }
-
-    /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
-    fn on_init(&mut self, arrived: &Arrived, init: &Init) {
-        // section 3.3.2: an Initiate Tag of 0 is not even answered
-        if arrived.tag != 0 {
-            self.counters.refused.bad_init_tag += 1;
-            return;
-        }
-        if init.initiate_tag == 0 {
-            self.counters.refused.bad_init += 1;
-            return;
-        }
-        let (from, port) = (arrived.from, arrived.from_port);
-        // section 9.2: our SHUTDOWN ACK, or the answer to it, was lost
-        if let Some(index) = self.find_by(from, port, |a| a.state == State::ShutdownAckSent) {
-            self.slots[index].association.send_shutdown_ack(arrived.now);
-            self.touch(index);
-            return;
-        }
-        if !self.listening && self.find_by(from, port, |_| true).is_none() {
-            self.counters.out_of_the_blue += 1;
-            self.answer(
-                arrived,
-                init.initiate_tag,
-                Chunk::Abort {
-                    reflected_tag: false,
-                    causes: Vec::new(),
-                },
-            );
-            return;
-        }
-        let peer = PeerParameters::read(&init.parameters);
-        let cause = if !is_acceptable(init) {
-            Some(ErrorCause::InvalidMandatoryParameter)
-        } else {
-            peer.host_name.map(ErrorCause::UnresolvableAddress)
-        };
-        if let Some(cause) = cause {
-            self.counters.refused.bad_init += 1;
-            self.answer(
-                arrived,
-                init.initiate_tag,
-                Chunk::Abort {
-                    reflected_tag: false,
-                    causes: vec![cause],
-                },
-            );
-            return;
-        }
-        let in_handshake = self
-            .find_by(from, port, Association::is_in_handshake)
-            .map(|i| &self.slots[i].association);
-        let (local_tag, local_initial_tsn) = match in_handshake {
-            // section 5.2.1: both ends sent INIT; the answer repeats what our own INIT said
-            Some(association) => (association.local_tag, association.outbound.next_tsn()),
-            None => self.new_tag_and_tsn(),
-        };
-        let mut peer_addresses = vec![arrived.from];
-        for address in peer.addresses {
-            if address != arrived.from && peer_addresses.len() < super::path::MAX_DESTINATIONS {
-                peer_addresses.push(address);
-            }
-        }
-        let cookie = Cookie {
-            created: arrived.now,
-            // section 3.3.2.4: the increment asked for is granted, up to the configured life once more
-            life: self.config.valid_cookie_life
-                + Duration::from_millis(u64::from(peer.preservative_ms))
-                    .clamp(Duration::ZERO, self.config.valid_cookie_life),
-            local_tag,
-            peer_tag: init.initiate_tag,
-            local_initial_tsn,
-            peer_initial_tsn: init.initial_tsn,
-            peer_rwnd: init.a_rwnd,
-            outbound_streams: self.config.outbound_streams.min(init.inbound_streams),
-            inbound_streams: self.config.max_inbound_streams.min(init.outbound_streams),
-            local_port: self.port,
-            peer_port: arrived.from_port,
-            peer_parameters: peer.extensions,
-            local_address: arrived.to,
-            peer_addresses,
-        };
-        let sealed = cookie.seal(&self.cookie_key);
-        let ack = init_ack(&self.config, &self.local, &cookie, sealed, peer.unrecognized);
-        self.counters.inits_answered += 1;
-        self.answer(arrived, init.initiate_tag, Chunk::InitAck(Box::new(ack)));
-    }
-
-    /// Section 5.1, D and 5.2.4: the cookie comes back.
-    fn on_cookie_echo(&mut self, arrived: &Arrived, sctp: &mut SctpPacket) {
-        let Chunk::CookieEcho(bytes) = sctp.chunks.remove(0) else {
-            return;
-        };
-        let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
-            Ok(cookie) => cookie,
-            Err(CookieError::Forged) => {
-                self.counters.refused.forged_cookies += 1;
-                return;
-            }
-            // section 5.2.4, step 3: a cookie of the association that exists is good however old
-            Err(CookieError::Stale(cookie, _)) if self.is_of_existing(&cookie) => *cookie,
-            Err(CookieError::Stale(cookie, excess)) => {
-                self.counters.refused.stale_cookies += 1;
-                let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
-                let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
-                self.answer(arrived, cookie.peer_tag, error);
-                return;
-            }
-        };
-        if cookie.local_tag != arrived.tag
-            || cookie.peer_port != arrived.from_port
-            || cookie.local_port != self.port
-        {
-            self.counters.refused.mismatched_cookies += 1;
-            return;
-        }
-        // an address that another peer claims and has not confirmed is not yet its own
-        let (from, port) = (arrived.from, arrived.from_port);
-        let existing = self
-            .find_tags(&cookie)
-            .or_else(|| self.find_by(from, port, |a| a.has_confirmed_address(from)));
-        let index = match existing {
-            Some(index) => {
-                let association = &mut self.slots[index].association;
-                let same_local = association.local_tag == cookie.local_tag;
-                if same_local && association.is_in_handshake() {
-                    // rows B and D: both ends opened at once, or the COOKIE ECHOs crossed
-                    association.adopt_cookie(arrived.now, &cookie);
-                } else if !(same_local && association.peer_tag == cookie.peer_tag) {
-                    // rows A and C: a restart is not supported yet, a late cookie is dropped
-                    self.counters.refused.unexpected_cookies += 1;
-                    return;
-                }
-                index
-            }
-            None if self.listening => {
-                // the address that the peer has reached is the one that surely reaches the peer
-                let reached = |l: &&LocalAddress| l.address == cookie.local_address;
-                let Some(&route) = self.local.iter().find(reached).or(self.local.first()) else {
-                    self.counters.refused.no_local_address += 1;
-                    return;
-                };
-                let association = Association::from_cookie(
-                    arrived.now,
-                    &self.config,
-                    &cookie,
-                    &self.local,
-                    route,
-                    &mut *self.secrets,
-                );
-                let id = self.insert(association);
-                let Some(index) = self.slot_of(id) else { return };
-                let association = &mut self.slots[index].association;
-                association.start_encapsulation(arrived.encapsulation);
-                index
-            }
-            None => {
-                self.counters.out_of_the_blue += 1;
-                return;
-            }
-        };
-        let association = &mut self.slots[index].association;
-        association.note_encapsulation(arrived.from, arrived.encapsulation);
-        association.queue_cookie_ack(arrived.from);
-        if sctp.chunks.is_empty() {
-            self.touch(index);
-        } else {
-            self.deliver(arrived, index, sctp);
-        }
-    }
-
-    fn is_of_existing(&self, cookie: &Cookie) -> bool {
-        self.find_tags(cookie)
-            .is_some_and(|index| self.slots[index].association.peer_tag == cookie.peer_tag)
-    }
-
-    /// The association that a cookie has made, or completes: by our tag, from whatever address it comes.
-    fn find_tags(&self, cookie: &Cookie) -> Option<usize> {
-        self.slots.iter().map(|s| &s.association).position(|a| {
-            a.state != State::Closed && a.local_tag == cookie.local_tag && a.peer_port == cookie.peer_port
+    /// RANDOM of an INIT or INIT ACK that offers authentication (RFC 4895 section 6.1).
+    fn new_random(&mut self) -> Option<Random> {
+        auth::is_offered(&self.config).then(|| {
+            let mut random = [0; 32];
+            self.secrets.fill(&mut random);
+            random
         })
     }
 
@@ -595,6 +451,10 @@ impl Endpoint {
             return;
         }
         self.counters.out_of_the_blue += 1;
+        // RFC 4895 section 6.3: as if an AUTH chunk were not there
+        let Some(first) = auth::first_chunk(sctp) else {
+            return;
+        };
         let silent = sctp.chunks.iter().any(|c| match c {
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
             Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),
@@ -603,7 +463,7 @@ impl Endpoint {
         if silent {
             return;
         }
-        let answer = if matches!(sctp.chunks[0], Chunk::ShutdownAck) {
+        let answer = if matches!(first, Chunk::ShutdownAck) {
             Chunk::ShutdownComplete { reflected_tag: true }
         } else {
             Chunk::Abort {

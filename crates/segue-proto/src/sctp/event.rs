@@ -1,5 +1,6 @@
 //! What an association tells its user, and what it shows of itself.
 
+use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::ErrorCause;
@@ -36,6 +37,14 @@ pub enum Event {
     PeerAddressConfirmed(Ipv6Addr),
     /// The peer deleted one of its addresses.
     PeerAddressDeleted(Ipv6Addr),
+    /// The peer wants nothing at this address until it activates it again.
+    PeerAddressDeactivated(Ipv6Addr),
+    /// The peer wants data at this address again.
+    PeerAddressActivated(Ipv6Addr),
+    /// No address of ours may be the source of a packet: the association stands still.
+    Stranded,
+    /// There is an address again: the association goes on.
+    Resumed,
     /// The primary path changed, by the peer's Set Primary Address or by command.
     PrimaryChanged(Ipv6Addr),
     /// A path changed its state (NETWORK STATUS CHANGE).
@@ -45,6 +54,11 @@ pub enum Event {
         /// New state.
         state: PathState,
     },
+    /// The peer authenticates with another shared key than before (RFC 6458 section 6.1.8, SCTP_AUTH_NEW_KEY): its shared
+    /// key identifier.
+    PeerKeyChanged(u16),
+    /// This end offered authentication, and the peer does not support it (SCTP_AUTH_NO_AUTH).
+    AuthenticationNotSupported,
     /// Our ASCONF was answered.
     AsconfAnswered {
         /// Its serial number.
@@ -65,6 +79,9 @@ pub enum Event {
     IncomingStreamsAdded(u16),
     /// The peer had all streams begin again, and the TSNs.
     AssociationReset,
+    /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
+    /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
+    Restarted(Box<Restarted>),
     /// The association was shut down gracefully (SHUTDOWN COMPLETE).
     Closed,
     /// COMMUNICATION LOST: the peer is unreachable.
@@ -76,12 +93,25 @@ pub enum Event {
     },
 }
 
+/// What became of the user's data when the peer restarted (SEND FAILURE, RFC 9260 section 11.2.2).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Restarted {
+    /// Messages given to `send` of which nothing was sent.
+    pub unsent: Vec<Message>,
+    /// Messages sent in part or in whole and not acknowledged in whole: of each what is not known to have arrived in
+    /// order.
+    pub unacknowledged: Vec<Message>,
+    /// Messages that arrived in whole before the restart and were not taken by `recv`.
+    pub unread: Vec<Message>,
+}
+
 /// A request of an ASCONF of ours with its outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsconfResult {
     /// What was asked.
     pub request: AddressRequest,
-    /// `Ok`, or the causes for which the peer refused.
+    /// `Ok`, or the causes for which the peer refused; none if it gave none, or was not asked because the address went
+    /// away before.
     pub outcome: Result<(), Vec<ErrorCause>>,
 }
 
@@ -94,6 +124,25 @@ pub enum AddressRequest {
     Delete(Ipv6Addr),
     /// Set Primary IP Address.
     SetPrimary(Ipv6Addr),
+    /// Deactivate Address, of the private extension.
+    Deactivate(Ipv6Addr),
+    /// Activate Address, of the private extension.
+    Activate(Ipv6Addr),
+}
+
+/// A change of addresses of ours, for [`Association::change_addresses`](super::Association::change_addresses).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressChange {
+    /// Add this one.
+    Add(LocalAddress),
+    /// Delete this one.
+    Delete(Ipv6Addr),
+    /// Make this one the peer's primary path.
+    SetPrimary(Ipv6Addr),
+    /// Have nothing sent to this one for now.
+    Deactivate(Ipv6Addr),
+    /// Have data sent to this one again.
+    Activate(Ipv6Addr),
 }
 
 /// A change of streams to ask of the peer (RFC 6525 section 4). Streams are named; none stands for all.

@@ -4,6 +4,7 @@
 //! travel in the cookie, as they came.
 
 use super::Config;
+use super::auth::{self, Random};
 use segue_wire::sctp::Parameter;
 
 /// What the peer's parameters say of extensions.
@@ -15,6 +16,8 @@ pub(super) struct PeerExtensions {
     pub re_config: bool,
     /// FORWARD TSN (RFC 3758 section 3.1).
     pub forward_tsn: bool,
+    /// Deactivation of addresses, a private extension: understood by both ends.
+    pub deactivation: bool,
 }
 
 impl PeerExtensions {
@@ -30,6 +33,7 @@ impl PeerExtensions {
             asconf: supports(&[ASCONF, ASCONF_ACK]),
             re_config: supports(&[RE_CONFIG]),
             forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || supports(&[FORWARD_TSN]),
+            deactivation: parameters.contains(&Parameter::AddressDeactivationSupported),
         }
     }
 
@@ -37,15 +41,20 @@ impl PeerExtensions {
     pub(super) fn concerns(parameter: &Parameter) -> bool {
         matches!(
             parameter,
-            Parameter::SupportedExtensions(_) | Parameter::ForwardTsnSupported
-        )
+            Parameter::SupportedExtensions(_)
+                | Parameter::ForwardTsnSupported
+                | Parameter::AddressDeactivationSupported
+        ) || auth::concerns(parameter)
     }
 }
 
-/// Parameters of an INIT or INIT ACK of ours that offer extensions.
-pub(super) fn offered(config: &Config) -> Vec<Parameter> {
+/// Parameters of an INIT or INIT ACK of ours that offer extensions; `random` if authentication is among them.
+pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter> {
     let mut chunk_types = vec![ASCONF, ASCONF_ACK];
     let mut parameters = Vec::new();
+    if random.is_some() {
+        chunk_types.push(AUTH);
+    }
     if config.partial_reliability {
         chunk_types.push(FORWARD_TSN);
         parameters.push(Parameter::ForwardTsnSupported);
@@ -54,9 +63,16 @@ pub(super) fn offered(config: &Config) -> Vec<Parameter> {
         chunk_types.push(RE_CONFIG);
     }
     parameters.push(Parameter::SupportedExtensions(chunk_types.into()));
+    if let Some(random) = random {
+        parameters.extend(auth::own_parameters(config, random));
+    }
+    if config.address_deactivation {
+        parameters.push(Parameter::AddressDeactivationSupported);
+    }
     parameters
 }
 
+const AUTH: u8 = 15;
 const ASCONF: u8 = 0xc1;
 const ASCONF_ACK: u8 = 0x80;
 const RE_CONFIG: u8 = 0x82;
@@ -90,7 +106,7 @@ mod tests {
             partial_reliability: false,
             ..Config::default()
         };
-        assert!(read(&offered(&Config::default())));
-        assert!(!read(&offered(&off)));
+        assert!(read(&offered(&Config::default(), None)));
+        assert!(!read(&offered(&off, None)));
     }
 }

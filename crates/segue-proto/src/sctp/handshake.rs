@@ -1,16 +1,19 @@
 //! The four-way handshake, from either side (RFC 9260 section 5).
 
+use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
+use super::auth::{self, Random};
 use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
+use super::path::MAX_DESTINATIONS;
 use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
 use crate::contract::LocalAddress;
 use crate::random::SecretRng;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -41,7 +44,8 @@ impl PeerParameters {
             match parameter {
                 Parameter::Ipv6Address(address) => {
                     let usable = !address.is_multicast() && !address.is_unspecified();
-                    if usable && !out.addresses.contains(address) {
+                    let room = out.addresses.len() < MAX_DESTINATIONS;
+                    if room && usable && !out.addresses.contains(address) {
                         out.addresses.push(*address);
                     }
                 }
@@ -73,14 +77,14 @@ fn whole(parameter: &Parameter) -> Bytes {
 }
 
 /// Parameters that every INIT and INIT ACK of ours carries.
-fn own_parameters(config: &Config, local: &[LocalAddress]) -> Vec<Parameter> {
+fn own_parameters(config: &Config, local: &[LocalAddress], random: Option<&Random>) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     // a single address is that of the packet
     if local.len() > 1 {
         parameters.extend(local.iter().map(|l| Parameter::Ipv6Address(l.address)));
     }
     parameters.push(Parameter::SupportedAddressTypes(vec![IPV6_ADDRESS]));
-    parameters.extend(extensions::offered(config));
+    parameters.extend(extensions::offered(config, random));
     parameters
 }
 
@@ -105,7 +109,7 @@ pub(super) fn init_ack(
     unrecognized: Vec<Bytes>,
 ) -> Init {
     let mut parameters = vec![Parameter::StateCookie(sealed)];
-    parameters.extend(own_parameters(config, local));
+    parameters.extend(own_parameters(config, local, cookie.local_random.as_ref()));
     let mut init_ack = Init {
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
@@ -150,6 +154,7 @@ impl Association {
             peer_port: cookie.peer_port,
             local_tag: cookie.local_tag,
             local_initial_tsn: cookie.local_initial_tsn,
+            local_random: cookie.local_random,
             local,
             route,
             peer_addresses: &cookie.peer_addresses,
@@ -166,7 +171,8 @@ impl Association {
         self.peer_tag = cookie.peer_tag;
         self.outbound_streams = cookie.outbound_streams;
         self.inbound_streams = cookie.inbound_streams;
-        self.peer_extensions = PeerExtensions::read(&cookie.peer_parameters);
+        self.auth.adopt_random(&self.config, cookie.local_random);
+        self.negotiate(&cookie.peer_parameters);
         self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
         for &address in &cookie.peer_addresses {
             self.add_destination(now, address, false);
@@ -205,6 +211,9 @@ impl Association {
         self.association_error_count = 0;
         self.open_burst();
         self.events.push_back(Event::Connected);
+        if self.auth.random.is_some() && !self.is_authentication_negotiated() {
+            self.events.push_back(Event::AuthenticationNotSupported);
+        }
         for index in 0..self.destinations.len() {
             if self.destinations[index].in_use {
                 self.start_heartbeats(now, index);
@@ -213,8 +222,8 @@ impl Association {
     }
 
     fn send_init(&mut self, now: Instant) {
-        let local: SmallVec<[LocalAddress; 2]> = self.local.iter().map(|l| l.address).collect();
-        let mut parameters = own_parameters(&self.config, &local);
+        let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
+        let mut parameters = own_parameters(&self.config, &local, self.auth.random.as_ref());
         if let Some(increment) = self.cookie_preservative {
             parameters.push(Parameter::CookiePreservative(increment));
         }
@@ -227,6 +236,15 @@ impl Association {
             parameters,
         };
         self.send_handshake(now, 0, SmallVec::from_buf([Chunk::Init(Box::new(init))]));
+    }
+
+    /// INIT or COOKIE ECHO again, of a handshake that had stood still.
+    pub(super) fn resend_handshake(&mut self, now: Instant) {
+        match self.state {
+            State::CookieWait => self.send_init(now),
+            State::CookieEchoed => self.send_cookie_echo(now),
+            _ => {}
+        }
     }
 
     fn send_cookie_echo(&mut self, now: Instant) {
@@ -249,6 +267,7 @@ impl Association {
             verification_tag,
             chunks,
         });
+        self.handshake_sent = Some(now);
         self.t1 = Some(now + rto);
     }
 
@@ -277,7 +296,12 @@ impl Association {
             self.counters.refused.unexpected += 1; // section 5.2.3
             return;
         }
-        let peer = PeerParameters::read(&init_ack.parameters);
+        let mut peer = PeerParameters::read(&init_ack.parameters);
+        let named = peer.addresses.len();
+        let own = |address| self.local.iter().any(|l| l.address.address == address);
+        peer.addresses
+            .retain(|&address| may_be_of_peer(address, from, own));
+        self.counters.addresses_ignored += (named - peer.addresses.len()) as u64;
         let cause = if !is_acceptable(init_ack) {
             Some(ErrorCause::InvalidMandatoryParameter)
         } else if let Some(name) = peer.host_name {
@@ -285,7 +309,7 @@ impl Association {
         } else if peer.cookie.is_none() {
             Some(ErrorCause::MissingMandatoryParameter(vec![STATE_COOKIE]))
         } else {
-            None
+            auth::refusal(&self.config, &peer.extensions)
         };
         if let Some(cause) = cause {
             self.control.push_back(ControlPacket {
@@ -304,7 +328,7 @@ impl Association {
         self.peer_tag = init_ack.initiate_tag;
         self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
-        self.peer_extensions = PeerExtensions::read(&peer.extensions);
+        self.negotiate(&peer.extensions);
         self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
         self.reply_to = from;
         // section 5.4: the address that the INIT ACK came from has proven itself by the tag
@@ -344,8 +368,12 @@ impl Association {
             self.close(Event::Lost);
             return;
         }
-        // a little more than what was missing: a round trip passes before the cookie is back
-        self.cookie_preservative = Some((staleness_us / 1000).saturating_add(1).saturating_mul(2));
+        // the round trip of COOKIE ECHO and ERROR, and of what was missing no more than a second: a long life is an
+        // invitation to replay the cookie
+        let round_trip = self.handshake_sent.map_or(Duration::ZERO, |at| now.since(at));
+        let missing = Duration::from_micros(u64::from(staleness_us)) + Duration::from_millis(1);
+        let increment = round_trip + missing.min(Duration::from_secs(1));
+        self.cookie_preservative = Some(u32::try_from(increment.as_nanos() / 1_000_000).unwrap_or(u32::MAX));
         self.state = State::CookieWait;
         self.send_init(now);
     }

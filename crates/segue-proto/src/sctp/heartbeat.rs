@@ -21,7 +21,7 @@ impl Association {
 
     pub(super) fn on_heartbeat_timers(&mut self, now: Instant, index: usize) {
         let d = &mut self.destinations[index];
-        if !d.in_use || !self.is_up() {
+        if !d.in_use || d.deactivated || !self.is_up() {
             return;
         }
         let d = &mut self.destinations[index];
@@ -83,7 +83,7 @@ impl Association {
         (sent.nonce == nonce).then_some((index, sent))
     }
 
-    fn send_heartbeat(&mut self, now: Instant, index: usize) {
+    pub(super) fn send_heartbeat(&mut self, now: Instant, index: usize) {
         let nonce = self.secret_u64();
         let d = &self.destinations[index];
         let (address, path) = (d.address, d.path);

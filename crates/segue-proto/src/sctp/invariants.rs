@@ -48,13 +48,15 @@ impl Association {
             self.destination_count() <= MAX_DESTINATIONS, "{} destinations", self.destination_count();
             self.destinations[self.primary].in_use, "the primary path's destination is gone";
             self.destinations[self.current].in_use, "the current destination is gone";
-            self.control.is_empty(), "{} control packets are left after draining", self.control.len();
+            self.control.is_empty() || self.is_stranded(), "{} control packets are left after draining", self.control.len();
         }
         if self.state == State::Closed {
             hold! {
                 self.poll_timeout().is_none(), "a closed association has timers";
                 self.outbound.is_empty(), "a closed association has data";
             }
+        } else if self.is_stranded() {
+            // nothing can be done until there is an address again
         } else if self.is_in_handshake() || !self.outbound.is_empty() || self.asconf_outstanding() {
             hold! {
                 self.poll_timeout().is_some(), "something waits and no timer runs, state {:?}", self.state;

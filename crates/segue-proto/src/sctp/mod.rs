@@ -1,4 +1,4 @@
-//! SCTP (RFC 9260) with dynamic address reconfiguration (RFC 5061).
+//! SCTP (RFC 9260) with dynamic address reconfiguration (RFC 5061) and chunk authentication (RFC 4895).
 //!
 //! An [`Endpoint`] holds all associations of one port. A [`Profile`] selects the constants and rules of RFC 2960, 4960 or
 //! 9260 where they differ: RTO.Initial, initial cwnd and its floors, missing reports before a fast retransmit, fast
@@ -62,12 +62,16 @@
 //! ```
 
 mod ack;
+mod address_rules;
 mod asconf_answer;
 mod asconf_request;
 mod association;
+pub mod auth;
+mod auth_keys;
 pub mod config;
 mod cookie;
 mod counters;
+mod deactivation;
 mod destinations;
 pub mod encapsulation;
 mod endpoint;
@@ -78,6 +82,7 @@ mod handshake;
 mod heartbeat;
 mod inbound;
 mod invariants;
+mod local_addresses;
 mod options;
 mod outbound;
 mod outbound_abandon;
@@ -89,17 +94,21 @@ mod re_config_answer;
 mod re_config_request;
 mod reassembly;
 mod receive;
+mod restart;
 mod retransmission;
 mod shutdown;
+mod sources;
 mod transmit;
 
 pub use association::Association;
+pub use auth::{AsconfAuth, AuthConfig, AuthError};
+pub use auth_keys::{HmacIdentifier, SharedKey};
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
-    AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot, PathState,
-    SendError, StreamError, StreamRefused, StreamRequest,
+    AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
+    PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
 pub use options::{Reliability, SendOptions};

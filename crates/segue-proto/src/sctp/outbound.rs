@@ -1,5 +1,6 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
+use super::Message;
 use super::SendOptions;
 use super::options::Policy;
 use super::outbound_hold::Held;
@@ -135,6 +136,11 @@ impl Outbound {
             marked_from: initial_tsn,
             gap_acked: SmallVec::new(),
         }
+    }
+
+    /// Chunks not yet cut have at most this much user data.
+    pub(super) fn set_max_data(&mut self, max_data: u32) {
+        self.max_data = max_data as usize;
     }
 
     /// The peer's cumulative TSN ack as known here.
@@ -389,6 +395,59 @@ impl Outbound {
         self.marked = 0;
         self.marked_from = self.base;
         self.gap_acked.clear();
+    }
+
+    /// Takes out every message that was not acknowledged in whole: first those of which something was sent, then the
+    /// others.
+    pub(super) fn take_messages(&mut self) -> (Vec<Message>, Vec<Message>) {
+        self.release();
+        let (mut begun, mut unsent) = (Vec::new(), Vec::new());
+        let mut open: Option<(Message, bool)> = None;
+        for sent in core::mem::take(&mut self.sent) {
+            // what was abandoned is so in all its chunks, and the user knows
+            let arrived = matches!(sent.state, ChunkState::GapAcked | ChunkState::Abandoned);
+            let (message, all_arrived) = open.get_or_insert_with(|| {
+                let message = Message {
+                    stream_id: sent.stream_id,
+                    payload_protocol_id: sent.payload_protocol_id,
+                    unordered: sent.unordered,
+                    parts: SmallVec::new(),
+                };
+                (message, true)
+            });
+            message.parts.push(sent.data);
+            *all_arrived &= arrived;
+            if sent.ending
+                && let Some((message, all_arrived)) = open.take()
+                && !all_arrived
+            {
+                begun.push(message);
+            }
+        }
+        for rest in core::mem::take(&mut self.unsent) {
+            let data = rest.data.slice(rest.position, rest.data.len() - rest.position);
+            if rest.position > 0
+                && let Some((mut message, _)) = open.take()
+            {
+                message.parts.push(data);
+                begun.push(message);
+                continue;
+            }
+            let message = Message {
+                stream_id: rest.stream_id,
+                payload_protocol_id: rest.options.payload_protocol_id,
+                unordered: rest.options.unordered,
+                parts: SmallVec::from_buf([data]),
+            };
+            if rest.position > 0 {
+                &mut begun
+            } else {
+                &mut unsent
+            }
+            .push(message);
+        }
+        self.clear();
+        (begun, unsent)
     }
 
     fn leave(&mut self, state: ChunkState, len: u32) {

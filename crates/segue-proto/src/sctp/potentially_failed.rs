@@ -49,7 +49,7 @@ impl Association {
     pub(super) fn least_failed(&self) -> Option<usize> {
         let candidates = self.destinations.iter().enumerate();
         candidates
-            .filter(|(_, d)| d.in_use && d.state == PathState::PotentiallyFailed)
+            .filter(|(_, d)| d.in_use && !d.deactivated && d.state == PathState::PotentiallyFailed)
             .min_by_key(|&(i, d)| (d.error_count, i != self.current, i != self.primary))
             .map(|(i, _)| i)
     }

@@ -2,6 +2,7 @@
 
 use super::Event;
 use super::association::{Association, State};
+use super::auth;
 use super::inbound::Arrival;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -32,6 +33,25 @@ impl Association {
             self.counters.refused.bad_tag += 1;
             return;
         }
+        let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
+        let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
+        self.authenticate(from, packet);
+        // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
+        // was good for the ABORT alone
+        if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
+            return;
+        }
+        self.handle_chunks(now, from, to, packet);
+    }
+
+    /// Works off the chunks of a packet that may be acted on.
+    pub(super) fn handle_chunks(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        packet: &mut SctpPacket,
+    ) {
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
         for chunk in packet.chunks.drain(..) {
@@ -56,7 +76,7 @@ impl Association {
     /// Section 8.5 and its exceptions 8.5.1.
     pub(super) fn accepts_tag(&self, packet: &SctpPacket) -> bool {
         let tag = packet.verification_tag;
-        match packet.chunks.first() {
+        match auth::first_chunk(packet) {
             Some(Chunk::Abort { reflected_tag, .. } | Chunk::ShutdownComplete { reflected_tag }) => {
                 if *reflected_tag {
                     tag == self.peer_tag && self.peer_tag != 0
@@ -103,8 +123,10 @@ impl Association {
             }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
+            // AUTH has done its work
+            Chunk::Auth(_) => {}
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
-            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Auth(_) => {
+            Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
                 self.counters.refused.unexpected += 1;
             }
             Chunk::Unknown {

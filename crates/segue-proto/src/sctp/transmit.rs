@@ -1,6 +1,7 @@
 //! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
 
-use super::association::{Association, LocalState, PACKET_HEADERS, State};
+use super::association::{Association, PACKET_HEADERS, State};
+use super::local_addresses::LocalState;
 use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
 use super::{PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
@@ -17,6 +18,8 @@ const HOP_LIMIT: u8 = 64;
 
 /// Room in a packet below which a FORWARD TSN travels alone, bytes.
 const FORWARD_TSN_ROOM: u32 = 64;
+const SACK: u8 = 3;
+const SHUTDOWN: u8 = 7;
 
 /// What a packet of data is to begin with.
 enum Plan {
@@ -42,7 +45,10 @@ impl Association {
             Plan::New { path, len } => (path, chunk_size(len)),
         };
         let mut chunks = SmallVec::new();
-        let mut room = self.config.mtu.saturating_sub(PACKET_HEADERS);
+        let mut room = self
+            .config
+            .mtu
+            .saturating_sub(PACKET_HEADERS + self.data_overhead());
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
         if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
             return self.forward_tsn_packet(now);
@@ -256,11 +262,11 @@ impl Association {
             && let Some(local) = self
                 .local
                 .iter()
-                .find(|l| l.address.address == self.arrived_at && l.state == LocalState::InUse)
+                .find(|l| l.address.address == self.arrived_at && l.state == LocalState::InUse && l.present)
         {
             return local.address;
         }
-        self.source
+        self.source_towards(self.reply_to)
     }
 
     /// The SACK owed; with it nothing is owed any more.
@@ -280,7 +286,7 @@ impl Association {
         (self
             .config
             .mtu
-            .saturating_sub(PACKET_HEADERS + sack_header + shutdown)
+            .saturating_sub(PACKET_HEADERS + self.auth.overhead(&[SACK, SHUTDOWN]) + sack_header + shutdown)
             / 4) as usize
     }
 
@@ -298,7 +304,7 @@ impl Association {
             (self.local_port, self.peer_port),
             self.udp_ports(destination),
             verification_tag,
-            chunks,
+            self.auth.protect(chunks),
         )
     }
 }

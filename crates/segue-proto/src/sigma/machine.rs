@@ -214,6 +214,7 @@ impl Sigma {
             AddressRequest::Add(address) => self.on_add_answered(now, address, granted),
             AddressRequest::SetPrimary(address) => self.on_primary_answered(now, address, granted),
             AddressRequest::Delete(address) => self.on_delete_answered(now, address, granted),
+            AddressRequest::Deactivate(_) | AddressRequest::Activate(_) => {}
         }
     }
 

@@ -51,10 +51,7 @@ pub struct Departure {
 
 impl Departure {
     pub fn sctp(&self) -> &SctpPacket {
-        match &self.packet.payload {
-            Payload::Sctp(sctp) => sctp,
-            _ => panic!("not SCTP"),
-        }
+        self.packet.payload.sctp().expect("not SCTP")
     }
     pub fn data(&self) -> impl Iterator<Item = &DataChunk> {
         self.sctp().chunks.iter().filter_map(|c| match c {

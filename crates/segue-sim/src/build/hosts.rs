@@ -39,6 +39,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.cwnd_credit = set.cwnd_credit;
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;
+    c.asconf_auth = set.asconf_auth;
     c.sack_immediately = set.sack_immediately;
     c
 }

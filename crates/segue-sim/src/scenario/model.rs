@@ -4,7 +4,7 @@ use crate::link::Service;
 use crate::loss::LossModel;
 use segue_proto::Duration;
 use segue_proto::l2::{Latency, LossDetection};
-use segue_proto::sctp::{CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
+use segue_proto::sctp::{AsconfAuth, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 use segue_proto::units::{BitRate, Bytes, Coordinate, Metres, QueueLimit, Speed};
 use serde::{Deserialize, Serialize};
 
@@ -298,6 +298,8 @@ pub struct SctpSection {
     pub sack_route: SackRoute,
     /// Where retransmissions go.
     pub retransmit_to: RetransmitTo,
+    /// Whether changes of addresses must be authenticated.
+    pub asconf_auth: AsconfAuth,
     /// Which DATA asks for its SACK at once.
     pub sack_immediately: SackImmediately,
 }

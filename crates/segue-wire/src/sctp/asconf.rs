@@ -145,6 +145,20 @@ pub enum AsconfParameter {
         /// Address; unspecified stands for the packet's source.
         address: Ipv6Addr,
     },
+    /// Deactivate address (0xFF01), private.
+    DeactivateAddress {
+        /// ASCONF-request correlation id.
+        correlation_id: u32,
+        /// Address.
+        address: Ipv6Addr,
+    },
+    /// Activate address (0xFF02), private.
+    ActivateAddress {
+        /// ASCONF-request correlation id.
+        correlation_id: u32,
+        /// Address.
+        address: Ipv6Addr,
+    },
     /// Any other request, and those above with another address type than IPv6, so that they can be answered with an
     /// error.
     Unknown {
@@ -165,6 +179,8 @@ impl AsconfParameter {
             Self::AddIpAddress { .. } => ADD_IP_ADDRESS,
             Self::DeleteIpAddress { .. } => DELETE_IP_ADDRESS,
             Self::SetPrimaryAddress { .. } => SET_PRIMARY_ADDRESS,
+            Self::DeactivateAddress { .. } => DEACTIVATE_ADDRESS,
+            Self::ActivateAddress { .. } => ACTIVATE_ADDRESS,
             Self::Unknown { parameter_type, .. } => *parameter_type,
         }
     }
@@ -176,6 +192,8 @@ impl AsconfParameter {
             Self::AddIpAddress { correlation_id, .. }
             | Self::DeleteIpAddress { correlation_id, .. }
             | Self::SetPrimaryAddress { correlation_id, .. }
+            | Self::DeactivateAddress { correlation_id, .. }
+            | Self::ActivateAddress { correlation_id, .. }
             | Self::Unknown { correlation_id, .. } => *correlation_id,
         }
     }
@@ -196,6 +214,8 @@ impl AsconfParameter {
         let mut whole = value;
         let address = match parameter_type {
             ADD_IP_ADDRESS | DELETE_IP_ADDRESS | SET_PRIMARY_ADDRESS => parse_ipv6_address(&mut value)?,
+            // private types: whoever else uses them may mean something else
+            DEACTIVATE_ADDRESS | ACTIVATE_ADDRESS => parse_ipv6_address(&mut value).unwrap_or(None),
             _ => None,
         };
         Ok(match (parameter_type, address) {
@@ -208,6 +228,14 @@ impl AsconfParameter {
                 address,
             },
             (SET_PRIMARY_ADDRESS, Some(address)) => Self::SetPrimaryAddress {
+                correlation_id,
+                address,
+            },
+            (DEACTIVATE_ADDRESS, Some(address)) => Self::DeactivateAddress {
+                correlation_id,
+                address,
+            },
+            (ACTIVATE_ADDRESS, Some(address)) => Self::ActivateAddress {
                 correlation_id,
                 address,
             },
@@ -237,7 +265,9 @@ impl AsconfParameter {
             match self {
                 Self::AddIpAddress { address, .. }
                 | Self::DeleteIpAddress { address, .. }
-                | Self::SetPrimaryAddress { address, .. } => emit_address(*address, out),
+                | Self::SetPrimaryAddress { address, .. }
+                | Self::DeactivateAddress { address, .. }
+                | Self::ActivateAddress { address, .. } => emit_address(*address, out),
                 Self::Unknown { value, .. } => out.put_slice(value),
             }
         });
@@ -328,6 +358,10 @@ const ADD_IP_ADDRESS: u16 = 0xc001;
 const DELETE_IP_ADDRESS: u16 = 0xc002;
 const ERROR_CAUSE_INDICATION: u16 = 0xc003;
 const SUCCESS_INDICATION: u16 = 0xc005;
+
+// Private parameter types: not assigned by IANA. Who does not know them skips and reports them (RFC 9260 section 3.2.1).
+const DEACTIVATE_ADDRESS: u16 = 0xff01;
+const ACTIVATE_ADDRESS: u16 = 0xff02;
 
 /// Length of an IPv6 address parameter, bytes.
 pub(super) const ADDRESS_TLV_LEN: usize = TLV_HEADER_LEN + 16;

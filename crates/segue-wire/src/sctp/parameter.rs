@@ -49,6 +49,8 @@ pub enum Parameter {
         /// Address to be made primary.
         address: Ipv6Addr,
     },
+    /// Address deactivation supported (0xBF01), private.
+    AddressDeactivationSupported,
     /// Any other parameter; what to do with it lies in its two highest bits (RFC 9260 section 3.2.1).
     Unknown {
         /// Parameter type.
@@ -92,6 +94,7 @@ impl Parameter {
             Self::ForwardTsnSupported => FORWARD_TSN_SUPPORTED,
             Self::AdaptationLayerIndication(_) => ADAPTATION_LAYER_INDICATION,
             Self::SetPrimaryAddress { .. } => SET_PRIMARY_ADDRESS,
+            Self::AddressDeactivationSupported => ADDRESS_DEACTIVATION_SUPPORTED,
             Self::Unknown { parameter_type, .. } => *parameter_type,
         }
     }
@@ -141,6 +144,17 @@ impl Parameter {
                     },
                 }
             }
+            ADDRESS_DEACTIVATION_SUPPORTED => {
+                let mut whole = value;
+                if value.rest() == ADDRESS_DEACTIVATION_VERSION[..] {
+                    Self::AddressDeactivationSupported
+                } else {
+                    Self::Unknown {
+                        parameter_type,
+                        value: whole.rest(),
+                    }
+                }
+            }
             _ => Self::Unknown {
                 parameter_type,
                 value: value.rest(),
@@ -167,6 +181,7 @@ impl Parameter {
                 Self::Ipv6Address(_) => 16,
                 Self::SupportedAddressTypes(list) | Self::HmacAlgo(list) => 2 * list.len(),
                 Self::EcnCapable | Self::ForwardTsnSupported => 0,
+                Self::AddressDeactivationSupported => ADDRESS_DEACTIVATION_VERSION.len(),
                 Self::SetPrimaryAddress { .. } => 4 + ADDRESS_TLV_LEN,
             }
     }
@@ -189,6 +204,7 @@ impl Parameter {
                 list.iter().for_each(|number| out.put_u16(*number));
             }
             Self::EcnCapable | Self::ForwardTsnSupported => {}
+            Self::AddressDeactivationSupported => out.put_slice(&ADDRESS_DEACTIVATION_VERSION),
             Self::SetPrimaryAddress {
                 correlation_id,
                 address,
@@ -220,6 +236,11 @@ const SUPPORTED_EXTENSIONS: u16 = 0x8008;
 const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 pub(super) const SET_PRIMARY_ADDRESS: u16 = 0xc004;
 const ADAPTATION_LAYER_INDICATION: u16 = 0xc006;
+
+// Private: not assigned by IANA, skipped without a report by who does not know it (RFC 9260 section 3.2.1). The value
+// tells it from what somebody else may use the number for.
+const ADDRESS_DEACTIVATION_SUPPORTED: u16 = 0xbf01;
+const ADDRESS_DEACTIVATION_VERSION: [u8; 4] = *b"Seg\x01";
 
 /// Reads the 16-bit numbers that fill `value`.
 fn parse_u16s(value: &mut Reader<'_>) -> Result<Vec<u16>, ParseError> {

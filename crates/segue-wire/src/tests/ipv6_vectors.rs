@@ -3,6 +3,7 @@
 use super::{address, hex, hex_bytes, pseudo_header};
 use crate::dhcpv6::{Dhcpv6Message, Dhcpv6Option, IaAddress, IaNa, MessageType};
 use crate::ipv6::{Ipv6Option, OptionAction};
+use crate::sctp::{Chunk, SctpPacket};
 use crate::udp::UdpDatagram;
 use crate::{Data, ExtensionHeader, Ipv6Header, Packet, ParseError, Payload};
 use bytes::Bytes;
@@ -227,6 +228,44 @@ fn udp_datagram() {
         UdpDatagram::parse(&hex_bytes("0222 0223 0009 3f20 61 ffff"), &pseudo_header()),
         Ok(datagram)
     );
+}
+
+/// RFC 6951 section 5.3: what is SCTP without UDP is the datagram's data, and its CRC32c is that of the SCTP packet.
+#[test]
+fn sctp_in_udp_is_told_by_the_iana_port_on_either_side() {
+    let sctp = SctpPacket {
+        source_port: 5000,
+        destination_port: 5001,
+        verification_tag: 7,
+        chunks: SmallVec::from_buf([Chunk::CookieAck]),
+    };
+    let mut plain = Vec::new();
+    sctp.emit(&mut plain);
+    for (source_port, destination_port, is_sctp) in [
+        (9899, 40_000, true),
+        (40_000, 9899, true),
+        (40_000, 40_001, false),
+    ] {
+        let payload = Payload::SctpOverUdp {
+            source_port,
+            destination_port,
+            packet: sctp.clone(),
+        };
+        let mut bytes = Vec::new();
+        payload.emit(&pseudo_header(), &mut bytes);
+        assert_eq!(payload.buffer_len(), bytes.len());
+        assert_eq!(bytes[8..], plain);
+        assert_eq!(pseudo_header().checksum(17, &bytes), 0);
+        let parsed = Payload::parse(17, Bytes::from(bytes.clone()), &pseudo_header()).unwrap();
+        if is_sctp {
+            assert_eq!(parsed, payload);
+            assert_eq!(parsed.sctp(), Some(&sctp));
+            bytes[20] ^= 1;
+            assert!(Payload::parse(17, Bytes::from(bytes), &pseudo_header()).is_err());
+        } else {
+            assert!(matches!(parsed, Payload::Udp(_)) && parsed.sctp().is_none());
+        }
+    }
 }
 
 #[test]

@@ -1,1 +1,45 @@
-//! The bodies of the fuzz targets.
+//! The bodies of the fuzz targets: each takes any bytes, and panics if something is wrong. The targets themselves, in
+//! `fuzz/`, need a nightly compiler; `tests/fuzz_seeds.rs` replays what they found with the bodies alone.
+
+mod association;
+mod forge;
+mod wire;
+
+pub use association::association;
+pub use wire::{dhcpv6, icmpv6, ipv6_headers, packet, sctp};
+
+/// A fuzz target.
+pub struct Target {
+    /// Its name: that of the file in `fuzz/fuzz_targets` and of the folder in `fuzz/seeds`.
+    pub name: &'static str,
+    /// Its body.
+    pub body: fn(&[u8]),
+}
+
+/// Every fuzz target there is.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "association",
+        body: association,
+    },
+    Target {
+        name: "dhcpv6",
+        body: dhcpv6,
+    },
+    Target {
+        name: "icmpv6",
+        body: icmpv6,
+    },
+    Target {
+        name: "ipv6_headers",
+        body: ipv6_headers,
+    },
+    Target {
+        name: "packet",
+        body: packet,
+    },
+    Target {
+        name: "sctp",
+        body: sctp,
+    },
+];

@@ -1,0 +1,503 @@
+//! `listen` and `connect`: associations that carry data one way or both.
+
+use crate::options::{Common, Connect, Listen, ReceivedOptions, SentOptions};
+use crate::receiver::{Receiver, Sink};
+use crate::report::Report;
+use crate::script::{Action, Script};
+use crate::sender::Sender;
+use crate::setup::{self, Ending};
+use anyhow::{Result, bail};
+use bytes::Bytes;
+use nix::sys::signalfd::SignalFd;
+use segue_live::{Driver, DriverEvent};
+use segue_proto::sctp::{AddressRequest, AssociationId, Counters, Event};
+use segue_proto::{Duration, Instant};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::net::Ipv6Addr;
+use std::os::fd::AsFd as _;
+
+/// `segue-sctp listen`.
+pub(crate) fn listen(options: Listen) -> Result<u8> {
+    let mut exchange = Exchange::new(
+        setup::driver(&options.common, options.port, true)?,
+        options.common,
+        options.received,
+        options.sent,
+    )?;
+    exchange.once = options.once;
+    exchange.driver.listen();
+    let now = exchange.driver.now();
+    let over = exchange
+        .driver
+        .udp_port()
+        .map_or("IPv6".to_owned(), |port| format!("UDP port {port}"));
+    exchange.report.say(
+        now,
+        "listening",
+        json!({"port": options.port, "udp_port": exchange.driver.udp_port()}),
+        &format!("listening on port {} over {over}", options.port),
+    )?;
+    exchange.run()
+}
+
+/// `segue-sctp connect`.
+pub(crate) fn connect(options: Connect) -> Result<u8> {
+    let mut exchange = Exchange::new(
+        setup::driver(&options.common, options.local_port, false)?,
+        options.common,
+        options.received,
+        options.sent,
+    )?;
+    exchange.once = true;
+    let id = exchange.driver.connect(&options.peer, options.port)?;
+    exchange.open(id)?;
+    exchange.run()
+}
+
+/// All associations of one program.
+struct Exchange {
+    driver: Driver,
+    common: Common,
+    received: ReceivedOptions,
+    sent: SentOptions,
+    report: Report,
+    log: Option<BufWriter<File>>,
+    signals: SignalFd,
+    sessions: Vec<Session>,
+    /// Ends with the first association.
+    once: bool,
+    /// How the first association ended.
+    outcome: Option<u8>,
+    ending: Option<Ending>,
+}
+
+/// An association and what is done with it.
+struct Session {
+    id: AssociationId,
+    sender: Sender,
+    receiver: Receiver,
+    script: Script,
+    next_step: usize,
+    connected: Option<Instant>,
+    closing: bool,
+    counters: Counters,
+}
+
+impl Exchange {
+    fn new(driver: Driver, common: Common, received: ReceivedOptions, sent: SentOptions) -> Result<Self> {
+        if !(1..=1 << 20).contains(&sent.size.bytes()) || sent.size > common.send_buffer {
+            bail!("--size: expected 1 B to 1 MiB, and no more than --send-buffer");
+        }
+        if sent.rate.is_some_and(|rate| rate.bits_per_second() == 0) {
+            bail!("--rate: expected more than 0 bit/s");
+        }
+        // what cannot be read is better known before the peer is bothered
+        if let Some(path) = &sent.send {
+            setup::open(path)?;
+        }
+        Ok(Self {
+            report: Report::new(common.json, driver.now()),
+            log: setup::log(&common)?,
+            signals: setup::signals()?,
+            driver,
+            common,
+            received,
+            sent,
+            sessions: Vec::new(),
+            once: false,
+            outcome: None,
+            ending: None,
+        })
+    }
+
+    /// Begins to care for an association.
+    fn open(&mut self, id: AssociationId) -> Result<()> {
+        let (sent, streams) = (&self.sent, self.common.streams);
+        let sender = if let Some(path) = &sent.send {
+            Sender::file(setup::open(path)?, sent.size)
+        } else if let Some(bytes) = sent.bytes {
+            Sender::bytes(bytes, sent.size, streams)
+        } else if let Some(rate) = sent.rate {
+            Sender::paced(rate, sent.size, streams)
+        } else {
+            Sender::nothing()
+        };
+        let sink = match &self.received {
+            ReceivedOptions { echo: true, .. } => Sink::Echo,
+            ReceivedOptions { verify: true, .. } => Sink::Verify,
+            ReceivedOptions { save: Some(path), .. } => Sink::Save(BufWriter::new(setup::create(path)?)),
+            _ => Sink::Discard,
+        };
+        self.sessions.push(Session {
+            id,
+            sender,
+            receiver: Receiver::new(sink),
+            script: self.common.script.clone().unwrap_or_default(),
+            next_step: 0,
+            connected: None,
+            closing: false,
+            counters: Counters::default(),
+        });
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<u8> {
+        let status = self.turns();
+        self.driver.send_now();
+        if let Some(capture) = self.driver.take_capture() {
+            capture.finish()?;
+        } else if self.common.pcap.is_some() {
+            bail!(
+                "the capture is not whole: {}",
+                self.driver
+                    .last_failure()
+                    .map_or_else(String::new, ToString::to_string)
+            );
+        }
+        if let Some(log) = &mut self.log {
+            log.flush()?;
+        }
+        status
+    }
+
+    fn turns(&mut self) -> Result<u8> {
+        loop {
+            let until = self.sessions.iter().filter_map(|s| self.next_at(s)).min();
+            self.driver.turn(until, &[self.signals.as_fd()])?;
+            if let Some(ending) = setup::pending(&self.signals) {
+                if self.ending.is_some() {
+                    self.abort_all();
+                    return Ok(ending.status());
+                }
+                self.ending = Some(ending);
+                self.shut_down_all();
+            }
+            while let Some(event) = self.driver.poll_event() {
+                self.on_event(event)?;
+            }
+            for index in 0..self.sessions.len() {
+                self.serve(index)?;
+            }
+            if self.sessions.is_empty() {
+                match (self.ending, self.outcome) {
+                    (Some(ending), _) => return Ok(ending.status()),
+                    (None, Some(status)) if self.once => return Ok(status),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// When a session has something to do of its own accord.
+    fn next_at(&self, session: &Session) -> Option<Instant> {
+        let connected = session.connected?;
+        if session.closing {
+            return None;
+        }
+        let step = session.script.steps.get(session.next_step);
+        // a step that waits for its address is taken up when that appears
+        let step = step
+            .map(|s| connected + s.at)
+            .filter(|at| *at > self.driver.now());
+        let end = self.sent.duration.map(|d| connected + d);
+        [session.sender.next_at(), step, end].into_iter().flatten().min()
+    }
+
+    fn on_event(&mut self, event: DriverEvent) -> Result<()> {
+        let now = self.driver.now();
+        match event {
+            DriverEvent::AddressAppeared(local) => self.report.say(
+                now,
+                "address_appeared",
+                json!({"address": local.address, "interface": self.driver.interface_name(local.interface)}),
+                &format!("address {} appeared", local.address),
+            )?,
+            DriverEvent::AddressVanished(local) => self.report.say(
+                now,
+                "address_vanished",
+                json!({"address": local.address, "interface": self.driver.interface_name(local.interface)}),
+                &format!("address {} vanished", local.address),
+            )?,
+            DriverEvent::Association(id, event) => self.on_association(now, id, event)?,
+        }
+        Ok(())
+    }
+
+    fn on_association(&mut self, now: Instant, id: AssociationId, event: Event) -> Result<()> {
+        if !self.sessions.iter().any(|s| s.id == id) {
+            if event != Event::Connected {
+                return Ok(());
+            }
+            self.open(id)?;
+        }
+        let Some(index) = self.sessions.iter().position(|s| s.id == id) else {
+            return Ok(());
+        };
+        let say = |name: &str, mut fields: Value, text: &str| {
+            if let Value::Object(fields) = &mut fields {
+                fields.insert("association".to_owned(), id.0.into());
+            }
+            self.report.say(now, name, fields, text)
+        };
+        let status = match event {
+            Event::Connected => {
+                self.sessions[index].connected = Some(now);
+                let path = self
+                    .driver
+                    .association(id)
+                    .map(|a| (a.route().address, a.primary_path()));
+                let (local, peer) = path.unzip();
+                say(
+                    "connected",
+                    json!({"local": local, "peer": peer}),
+                    &format!("association {} is up: {} to {}", id.0, shown(local), shown(peer)),
+                )?;
+                None
+            }
+            Event::Readable | Event::Writable | Event::SendersDry => None,
+            Event::PeerAddressAdded(address) => {
+                say(
+                    "peer_address_added",
+                    json!({"address": address}),
+                    &format!("peer added {address}"),
+                )?;
+                None
+            }
+            Event::PeerAddressConfirmed(address) => {
+                say(
+                    "peer_address_confirmed",
+                    json!({"address": address}),
+                    &format!("peer has {address}"),
+                )?;
+                None
+            }
+            Event::PeerAddressDeleted(address) => {
+                say(
+                    "peer_address_deleted",
+                    json!({"address": address}),
+                    &format!("peer deleted {address}"),
+                )?;
+                None
+            }
+            Event::PrimaryChanged(address) => {
+                say(
+                    "primary_changed",
+                    json!({"address": address}),
+                    &format!("primary path is {address}"),
+                )?;
+                None
+            }
+            Event::PathStateChanged { address, state } => {
+                say(
+                    "path_state",
+                    json!({"address": address, "state": format!("{state:?}")}),
+                    &format!("path to {address} is {state:?}"),
+                )?;
+                None
+            }
+            Event::AsconfAnswered { serial, results } => {
+                for result in &results {
+                    let (request, address) = request(result.request);
+                    let granted = result.outcome.is_ok();
+                    say(
+                        "asconf_answered",
+                        json!({"serial": serial.0, "request": request, "address": address, "granted": granted}),
+                        &format!(
+                            "{request} {address}: {}",
+                            if granted { "granted" } else { "refused" }
+                        ),
+                    )?;
+                }
+                None
+            }
+            Event::Closed => Some((0, "closed", "association was shut down".to_owned())),
+            Event::Lost => Some((1, "lost", "association lost: the peer does not answer".to_owned())),
+            Event::Aborted { causes } => Some((1, "aborted", format!("association aborted: {causes:?}"))),
+            // what later extensions have to tell is for programs that use them
+            #[allow(unreachable_patterns)]
+            _ => None,
+        };
+        if let Some((status, name, text)) = status {
+            say(name, json!({}), &text)?;
+            self.close(now, index)?;
+            self.outcome.get_or_insert(status);
+        }
+        Ok(())
+    }
+
+    /// Has a session send, receive and follow its script.
+    fn serve(&mut self, index: usize) -> Result<()> {
+        let now = self.driver.now();
+        let session = &mut self.sessions[index];
+        let Some(connected) = session.connected else {
+            return Ok(());
+        };
+        let Some(association) = self.driver.association_mut(session.id) else {
+            return Ok(());
+        };
+        session.receiver.take(now, association, self.log.as_mut())?;
+        session.counters = association.counters();
+        if session.closing {
+            return Ok(());
+        }
+        session.sender.send(now, association)?;
+        let finished = session.sender.has_source() && session.sender.is_done() && association.is_sender_dry();
+        let over = self.sent.duration.is_some_and(|d| now >= connected + d);
+        // a listener leaves the end to the one who connected
+        if over || (finished && self.sent.duration.is_none()) {
+            association.shutdown(now);
+            session.closing = true;
+            return Ok(());
+        }
+        self.follow_script(now, index)
+    }
+
+    fn follow_script(&mut self, now: Instant, index: usize) -> Result<()> {
+        loop {
+            let session = &self.sessions[index];
+            let Some(step) = session.script.steps.get(session.next_step).copied() else {
+                return Ok(());
+            };
+            if session
+                .connected
+                .is_none_or(|connected| now < connected + step.at)
+            {
+                return Ok(());
+            }
+            let id = session.id;
+            let new = match step.action {
+                Action::Add(address) => match self.driver.local_address(address) {
+                    Some(local) => Some(local),
+                    // the host does not have it yet
+                    None => return Ok(()),
+                },
+                _ => None,
+            };
+            let Some(association) = self.driver.association_mut(id) else {
+                return Ok(());
+            };
+            let done = match (step.action, new) {
+                (Action::Add(_), Some(local)) => association.add_address(now, local),
+                (Action::Add(_), None) => Ok(()),
+                (Action::Delete(address), _) => association.delete_address(now, address),
+                (Action::Primary(address), _) => association.request_set_primary(now, address),
+                (Action::Route(address), _) => association.set_route(now, address),
+                (Action::Peer(address), _) => association.set_primary_path(now, address),
+                (Action::Deactivate(address), _) => association.deactivate_address(now, address),
+                (Action::Activate(address), _) => association.activate_address(now, address),
+                (Action::Shutdown, _) => {
+                    association.shutdown(now);
+                    Ok(())
+                }
+                (Action::Abort, _) => {
+                    association.abort(now, Bytes::from_static(b"script"));
+                    Ok(())
+                }
+            };
+            self.sessions[index].closing |= step.action == Action::Shutdown;
+            self.sessions[index].next_step += 1;
+            let error = done.err().map(|e| e.to_string());
+            let text = match &error {
+                None => format!("script: {:?}", step.action),
+                Some(error) => format!("script: {:?} failed: {error}", step.action),
+            };
+            self.report.say(
+                now,
+                "script",
+                json!({"association": id.0, "action": format!("{:?}", step.action), "error": error}),
+                &text,
+            )?;
+        }
+    }
+
+    /// An association has ended: what is left is read, and the sum is drawn.
+    fn close(&mut self, now: Instant, index: usize) -> Result<()> {
+        let mut session = self.sessions.remove(index);
+        if let Some(association) = self.driver.association_mut(session.id) {
+            session.receiver.take(now, association, self.log.as_mut())?;
+            session.counters = association.counters();
+        }
+        session.receiver.finish()?;
+        let elapsed = session.connected.map_or(Duration::ZERO, |at| now.since(at));
+        let (sent, received) = (session.sender.sent_bytes(), session.receiver.bytes());
+        let rate = |bytes: u64, time: Option<Duration>| {
+            let seconds = time.map_or(0.0, Duration::as_secs_f64);
+            if seconds > 0.0 {
+                8.0 * bytes as f64 / seconds
+            } else {
+                0.0
+            }
+        };
+        let received_bps = rate(received, session.receiver.duration());
+        let sent_bps = rate(sent, Some(elapsed));
+        let (c, d) = (session.counters, self.driver.counters());
+        let mut fields = json!({
+            "association": session.id.0,
+            "duration_ns": elapsed.as_nanos(),
+            "sent_bytes": sent,
+            "sent_messages": session.sender.sent_messages(),
+            "sent_bps": sent_bps,
+            "received_bps": received_bps,
+            "data_chunks_sent": c.data_chunks_sent,
+            "data_chunks_retransmitted": c.data_chunks_retransmitted,
+            "fast_retransmits": c.fast_retransmits,
+            "t3_expiries": c.t3_expiries,
+            "duplicate_data_chunks": c.duplicate_data_chunks,
+            "refused": format!("{:?}", c.refused),
+            "packets_sent": d.packets_sent,
+            "packets_received": d.packets_received,
+            "malformed": d.malformed,
+            "send_failures": d.send_failures,
+            "socket_errors": d.socket_errors,
+        });
+        if let (Value::Object(fields), Value::Object(received)) = (&mut fields, session.receiver.summary()) {
+            fields.extend(received);
+        }
+        let text = format!(
+            "sent {sent} B ({:.1} Mbit/s, {} chunks sent again), received {received} B ({:.1} Mbit/s)",
+            sent_bps / 1e6,
+            c.data_chunks_retransmitted,
+            received_bps / 1e6,
+        );
+        self.report.say(now, "summary", fields, &text)?;
+        if let Some(log) = &mut self.log {
+            log.flush()?;
+        }
+        Ok(())
+    }
+
+    fn shut_down_all(&mut self) {
+        let now = self.driver.now();
+        for session in &mut self.sessions {
+            session.closing = true;
+            if let Some(association) = self.driver.association_mut(session.id) {
+                association.shutdown(now);
+            }
+        }
+    }
+
+    fn abort_all(&mut self) {
+        let now = self.driver.now();
+        for session in &self.sessions {
+            if let Some(association) = self.driver.association_mut(session.id) {
+                association.abort(now, Bytes::from_static(b"interrupted"));
+            }
+        }
+    }
+}
+
+fn shown(address: Option<Ipv6Addr>) -> String {
+    address.map_or_else(|| "?".to_owned(), |a| a.to_string())
+}
+
+fn request(request: AddressRequest) -> (&'static str, Ipv6Addr) {
+    match request {
+        AddressRequest::Add(address) => ("add", address),
+        AddressRequest::Delete(address) => ("delete", address),
+        AddressRequest::SetPrimary(address) => ("set primary", address),
+        AddressRequest::Deactivate(address) => ("deactivate", address),
+        AddressRequest::Activate(address) => ("activate", address),
+    }
+}

@@ -1,0 +1,197 @@
+//! The command line.
+
+use crate::script::Script;
+use clap::{Args, Parser, Subcommand};
+use segue_proto::Duration;
+use segue_proto::units::{BitRate, Bytes};
+use std::net::Ipv6Addr;
+use std::path::PathBuf;
+
+/// SCTP from the command line, in UDP (RFC 6951) or as IPv6 protocol 132.
+#[derive(Parser, Debug)]
+#[command(name = "segue-sctp", version, max_term_width = 110)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Wait for associations; throw away, save or return what arrives
+    Listen(Listen),
+    /// Start an association and send a file or made-up data
+    Connect(Connect),
+    /// Measure round-trip times over an association with a `listen --echo`
+    Ping(Ping),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Listen {
+    /// SCTP port
+    #[arg(long, default_value_t = 5001)]
+    pub port: u16,
+    /// Exit when the first association has ended
+    #[arg(long)]
+    pub once: bool,
+    #[command(flatten)]
+    pub received: ReceivedOptions,
+    #[command(flatten)]
+    pub sent: SentOptions,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Connect {
+    /// Addresses of the peer, separated by commas; the first is the primary path
+    #[arg(value_delimiter = ',', required = true, value_name = "PEER")]
+    pub peer: Vec<Ipv6Addr>,
+    /// SCTP port of the peer
+    pub port: u16,
+    /// SCTP port of this end
+    #[arg(long, default_value_t = 5001, value_name = "PORT")]
+    pub local_port: u16,
+    #[command(flatten)]
+    pub received: ReceivedOptions,
+    #[command(flatten)]
+    pub sent: SentOptions,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Ping {
+    /// Addresses of the peer, separated by commas; the first is the primary path
+    #[arg(value_delimiter = ',', required = true, value_name = "PEER")]
+    pub peer: Vec<Ipv6Addr>,
+    /// SCTP port of the peer
+    pub port: u16,
+    /// SCTP port of this end
+    #[arg(long, default_value_t = 5001, value_name = "PORT")]
+    pub local_port: u16,
+    /// Number of messages; without it, until Ctrl-C
+    #[arg(long, short)]
+    pub count: Option<u64>,
+    /// Time between messages
+    #[arg(long, short, default_value = "1 s")]
+    pub interval: Duration,
+    /// Size of a message
+    #[arg(long, default_value = "64 B")]
+    pub size: Bytes,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What becomes of data that arrives.
+#[derive(Args, Debug, Clone)]
+#[group(multiple = false)]
+pub(crate) struct ReceivedOptions {
+    /// Return every message to its sender
+    #[arg(long)]
+    pub echo: bool,
+    /// Count what arrives and throw it away: the default
+    #[arg(long)]
+    pub discard: bool,
+    /// As --discard, and fail unless it is the data that --bytes and --rate make, in order (one stream)
+    #[arg(long)]
+    pub verify: bool,
+    /// Write what arrives to a file
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+}
+
+/// What is sent.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct SentOptions {
+    /// Send a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["bytes", "rate"])]
+    pub send: Option<PathBuf>,
+    /// Send this much made-up data as fast as it goes, such as "100 MB"
+    #[arg(long, value_name = "SIZE", conflicts_with = "rate")]
+    pub bytes: Option<Bytes>,
+    /// Send messages of made-up data at this rate, such as "2 Mbit/s"
+    #[arg(long)]
+    pub rate: Option<BitRate>,
+    /// Size of a message
+    #[arg(long, default_value = "1200 B", value_name = "SIZE")]
+    pub size: Bytes,
+    /// End the association after this time
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Duration>,
+}
+
+/// What all commands share.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Common {
+    /// Address of this host to use, the first as the route; may be given again. All if left out
+    #[arg(long = "address", value_name = "ADDR")]
+    pub addresses: Vec<Ipv6Addr>,
+    /// IPv6 protocol 132 instead of UDP; needs root
+    #[arg(long, conflicts_with_all = ["udp_port", "remote_udp_port"])]
+    pub raw: bool,
+    /// UDP port of this end; 9899 for listen, otherwise any that is free
+    #[arg(long, value_name = "PORT")]
+    pub udp_port: Option<u16>,
+    /// UDP port that the peer is first sent to
+    #[arg(long, value_name = "PORT", default_value_t = 9899)]
+    pub remote_udp_port: u16,
+    /// Change addresses at given times after the association is up, as in
+    /// "2s add 2001:db8::2; 2.1s route 2001:db8::2; 2.1s primary 2001:db8::2; 3s delete 2001:db8::1". `primary` asks the
+    /// peer to send there, `peer ADDR` sends to another address of the peer, `deactivate` and `activate` need --deactivation, `shutdown` and `abort` end the association
+    #[arg(long)]
+    pub script: Option<Script>,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// Write a line for every message received: time, stream, number in its stream, offset, bytes
+    #[arg(long, value_name = "FILE.csv")]
+    pub log: Option<PathBuf>,
+    /// Write packets sent and received to a pcapng file
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// RTO.Initial
+    #[arg(long, value_name = "TIME")]
+    pub rto_initial: Option<Duration>,
+    /// RTO.Min
+    #[arg(long, value_name = "TIME")]
+    pub rto_min: Option<Duration>,
+    /// RTO.Max
+    #[arg(long, value_name = "TIME")]
+    pub rto_max: Option<Duration>,
+    /// Path.Max.Retrans
+    #[arg(long, value_name = "N")]
+    pub path_max_retrans: Option<u32>,
+    /// Potentially.Failed.Max.Retrans (RFC 7829): errors after which another path is used; 0 for the first timeout
+    #[arg(long, value_name = "N")]
+    pub pf_max_retrans: Option<u32>,
+    /// Association.Max.Retrans
+    #[arg(long, value_name = "N")]
+    pub association_max_retrans: Option<u32>,
+    /// HB.interval; 0 s sends no heartbeats but those that confirm an address
+    #[arg(long, value_name = "TIME")]
+    pub hb_interval: Option<Duration>,
+    /// Delay of a SACK
+    #[arg(long, value_name = "TIME")]
+    pub sack_delay: Option<Duration>,
+    /// Packets per SACK
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sack_frequency: Option<u32>,
+    /// Offer to deactivate addresses; without it, or with a peer that cannot, `deactivate` deletes
+    #[arg(long)]
+    pub deactivation: bool,
+    /// Outbound streams; data is spread over them in turn
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub streams: u16,
+    /// Path MTU, the IPv6 header and a UDP header included
+    #[arg(long, value_name = "SIZE", default_value = "1500 B")]
+    pub mtu: Bytes,
+    /// Receive buffer: the window offered
+    #[arg(long, value_name = "SIZE", default_value = "1 MB")]
+    pub receive_buffer: Bytes,
+    /// Send buffer
+    #[arg(long, value_name = "SIZE", default_value = "1 MB")]
+    pub send_buffer: Bytes,
+    /// Max.Burst, packets; 0 for no limit
+    #[arg(long, value_name = "N")]
+    pub max_burst: Option<u32>,
+}

@@ -1,0 +1,144 @@
+//! From options to a driver, and the signals that end a program.
+
+use crate::options::Common;
+use anyhow::{Context as _, Result, bail};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use segue_live::{Capture, Clock, Driver, DriverConfig, Transport};
+use segue_proto::Duration;
+use segue_proto::sctp::Config;
+use segue_wire::udp::SCTP_TUNNELING_PORT;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+/// A driver for what the options say. `listening` has the IANA port by default.
+pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driver> {
+    let mtu = common.mtu.bytes();
+    if !(1280..=65_535).contains(&mtu) {
+        bail!("--mtu: expected 1280 B to 65535 B (RFC 8200 section 5)");
+    }
+    for (name, buffer) in [("receive", common.receive_buffer), ("send", common.send_buffer)] {
+        if !(4096..=1 << 30).contains(&buffer.bytes()) {
+            bail!("--{name}-buffer: expected 4096 B to 1 GiB");
+        }
+    }
+    let mut sctp = Config {
+        mtu: mtu as u32,
+        receive_buffer: common.receive_buffer.bytes() as u32,
+        send_buffer: common.send_buffer.bytes() as u32,
+        outbound_streams: common.streams,
+        address_deactivation: common.deactivation,
+        ..Config::default()
+    };
+    sctp.rto_initial = common.rto_initial.unwrap_or(sctp.rto_initial);
+    sctp.rto_min = common.rto_min.unwrap_or(sctp.rto_min);
+    sctp.rto_max = common.rto_max.unwrap_or(sctp.rto_max);
+    if sctp.rto_min.is_zero() || sctp.rto_min > sctp.rto_max || sctp.rto_initial > sctp.rto_max {
+        bail!("--rto-min and --rto-initial: expected more than 0 s and at most --rto-max");
+    }
+    sctp.path_max_retrans = common.path_max_retrans.unwrap_or(sctp.path_max_retrans);
+    sctp.pf_max_retrans = common.pf_max_retrans.or(sctp.pf_max_retrans);
+    sctp.sack_frequency = common.sack_frequency.unwrap_or(sctp.sack_frequency);
+    sctp.sack_delay = common.sack_delay.unwrap_or(sctp.sack_delay);
+    if sctp.sack_delay > Duration::from_millis(500) {
+        bail!("--sack-delay: expected at most 500 ms (RFC 9260 section 6.2)");
+    }
+    sctp.association_max_retrans = common
+        .association_max_retrans
+        .unwrap_or(sctp.association_max_retrans);
+    if let Some(interval) = common.hb_interval {
+        sctp.hb_interval = (!interval.is_zero()).then_some(interval);
+    }
+    if let Some(burst) = common.max_burst {
+        sctp.max_burst = (burst > 0).then_some(burst);
+    }
+    let transport = if common.raw {
+        Transport::Raw
+    } else {
+        let default = if listening { SCTP_TUNNELING_PORT } else { 0 };
+        Transport::Udp {
+            local_port: common.udp_port.unwrap_or(default),
+            remote_port: common.remote_udp_port,
+        }
+    };
+    let mut driver = Driver::new(DriverConfig {
+        sctp,
+        port,
+        transport,
+        addresses: common.addresses.clone(),
+        ..DriverConfig::default()
+    })?;
+    if let Some(path) = &common.pcap {
+        let out = BufWriter::new(create(path)?);
+        let capture = Capture::new(Box::new(out), Clock::new())
+            .with_context(|| format!("writing {}", path.display()))?;
+        driver.set_capture(capture);
+    }
+    Ok(driver)
+}
+
+/// The log of received messages, with its header.
+pub(crate) fn log(common: &Common) -> Result<Option<BufWriter<File>>> {
+    use std::io::Write as _;
+    let Some(path) = &common.log else {
+        return Ok(None);
+    };
+    let mut log = BufWriter::new(create(path)?);
+    writeln!(log, "time_ns,stream,message,offset,bytes")
+        .with_context(|| format!("writing {}", path.display()))?;
+    Ok(Some(log))
+}
+
+/// Creates a file that the user named.
+#[expect(clippy::disallowed_methods, reason = "this program's purpose is I/O")]
+pub(crate) fn create(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Opens a file that the user named.
+#[expect(clippy::disallowed_methods, reason = "this program's purpose is I/O")]
+pub(crate) fn open(path: &Path) -> Result<File> {
+    if path.is_dir() {
+        bail!("{} is a directory, expected a file", path.display());
+    }
+    File::open(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// SIGTERM.
+    Terminated,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Ending {
+    /// Exit status.
+    pub(crate) const fn status(self) -> u8 {
+        match self {
+            Self::Terminated => 0,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// SIGINT and SIGTERM as something to wait for.
+pub(crate) fn signals() -> Result<SignalFd> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGINT);
+    set.add(Signal::SIGTERM);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None).context("signals")?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).context("signals")
+}
+
+/// The signal that has arrived, if one has.
+pub(crate) fn pending(signals: &SignalFd) -> Option<Ending> {
+    let info = signals.read_signal().ok()??;
+    if info.ssi_signo == Signal::SIGTERM as u32 {
+        Some(Ending::Terminated)
+    } else {
+        Some(Ending::Interrupted)
+    }
+}

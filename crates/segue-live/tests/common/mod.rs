@@ -1,0 +1,126 @@
+//! Programs that run beside a test.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv6Addr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How long a program may take for what takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A `segue-sctp` with its output.
+pub struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    seen: std::cell::RefCell<String>,
+}
+
+impl Running {
+    pub fn start(arguments: &[&str]) -> Self {
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_segue-sctp")).args(arguments))
+    }
+
+    pub fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            child,
+            lines,
+            seen: String::new().into(),
+        }
+    }
+
+    /// Waits until the program has told of `event`.
+    pub fn wait_for(&self, event: &str) {
+        while events(&self.seen.borrow(), event).is_empty() {
+            assert!(self.read(), "no {event}: {}", self.seen.borrow());
+        }
+    }
+
+    pub fn interrupt(&self) {
+        self.signal("INT");
+    }
+
+    pub fn terminate(&self) {
+        self.signal("TERM");
+    }
+
+    /// All output and the exit status.
+    pub fn finish(mut self) -> (String, i32) {
+        while self.read() {}
+        let status = self.child.wait().unwrap();
+        (self.seen.take(), status.code().unwrap_or(-1))
+    }
+
+    fn read(&self) -> bool {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                let mut seen = self.seen.borrow_mut();
+                seen.push_str(&line);
+                seen.push('\n');
+                true
+            }
+            Err(RecvTimeoutError::Disconnected) => false,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("the program hangs after: {}", self.seen.borrow())
+            }
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All events of a name in a program's output.
+pub fn events(output: &str, name: &str) -> Vec<Value> {
+    output
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .filter(|event| event["event"] == name)
+        .collect()
+}
+
+pub fn summary(output: &str) -> Value {
+    events(output, "summary")
+        .pop()
+        .unwrap_or_else(|| panic!("no summary: {output}"))
+}
+
+/// A port that was free a moment ago.
+#[allow(clippy::disallowed_methods, reason = "a test of sockets")]
+pub fn free_udp_port() -> u16 {
+    let socket = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+    socket.local_addr().unwrap().port()
+}
+
+/// An empty directory of a test's own.
+pub fn directory(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}

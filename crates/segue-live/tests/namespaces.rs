@@ -1,0 +1,167 @@
+//! Raw sockets and changes of addresses, between two network namespaces joined by two links. Needs root and `ip`.
+
+mod common;
+
+use common::{Running, events, summary};
+use std::process::Command;
+
+/// Two namespaces, joined by two links with a prefix each; gone when dropped.
+struct Hosts {
+    names: [String; 2],
+}
+
+impl Hosts {
+    /// `None`, with the reason printed, where this cannot be done.
+    fn new(test: &str) -> Option<Self> {
+        let names = ["a", "b"].map(|end| format!("sg-{test}-{}-{end}", std::process::id()));
+        let hosts = Self { names };
+        for name in &hosts.names {
+            let made = Command::new("ip").args(["netns", "add", name]).output();
+            if !made.is_ok_and(|m| m.status.success()) {
+                println!(
+                    "SKIPPED: network namespaces cannot be made here (they need root and the command ip)"
+                );
+                return None;
+            }
+        }
+        for (host, name) in hosts.names.iter().enumerate() {
+            hosts.ip(host, "link set lo up");
+            // no temporary addresses and no duplicate address detection: addresses are there when they are added
+            let _ = Command::new("ip")
+                .args([
+                    "netns",
+                    "exec",
+                    name,
+                    "sysctl",
+                    "-qw",
+                    "net.ipv6.conf.default.accept_dad=0",
+                ])
+                .status();
+        }
+        for link in 1..=2 {
+            let [a, b] = &hosts.names;
+            let made = Command::new("ip")
+                .args(["link", "add", &format!("l{link}"), "netns", a, "type", "veth"])
+                .args(["peer", "name", &format!("l{link}"), "netns", b])
+                .status()
+                .unwrap();
+            assert!(made.success());
+            for host in 0..2 {
+                hosts.ip(host, &format!("link set l{link} up"));
+            }
+        }
+        hosts.add(0, 1);
+        hosts.add(1, 1);
+        hosts.add(1, 2);
+        Some(hosts)
+    }
+
+    fn add(&self, host: usize, link: usize) {
+        let address = address(host, link);
+        self.ip(host, &format!("address add {address}/64 dev l{link} nodad"));
+    }
+
+    fn delete(&self, host: usize, link: usize) {
+        let address = address(host, link);
+        self.ip(host, &format!("address delete {address}/64 dev l{link}"));
+    }
+
+    fn ip(&self, host: usize, command: &str) {
+        let status = Command::new("ip")
+            .args(["-n", &self.names[host]])
+            .args(command.split(' '))
+            .status()
+            .unwrap();
+        assert!(status.success(), "ip {command}");
+    }
+
+    fn start(&self, host: usize, arguments: &[&str]) -> Running {
+        let program = env!("CARGO_BIN_EXE_segue-sctp");
+        Running::spawn(
+            Command::new("ip")
+                .args(["netns", "exec", &self.names[host], program])
+                .args(arguments),
+        )
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).output();
+        }
+    }
+}
+
+fn address(host: usize, link: usize) -> String {
+    format!("2001:db8:{link}::{}", host + 1)
+}
+
+#[test]
+fn a_handover_over_protocol_132_loses_nothing() {
+    let Some(hosts) = Hosts::new("handover") else {
+        return;
+    };
+    let (old, new) = (address(0, 1), address(0, 2));
+    let server = hosts.start(1, &["listen", "--raw", "--json", "--once", "--verify"]);
+    server.wait_for("listening");
+    let script = format!("400ms add {new}; 500ms route {new}; 500ms primary {new}; 700ms delete {old}");
+    let client = hosts.start(
+        0,
+        &[
+            "connect",
+            &address(1, 1),
+            "5001",
+            "--raw",
+            "--json",
+            "--rate",
+            "2 Mbit/s",
+            "--size",
+            "500 B",
+            "--duration",
+            "1.2 s",
+            "--script",
+            &script,
+        ],
+    );
+    client.wait_for("connected");
+    // the address appears when the association is up: the driver has to notice
+    hosts.add(0, 2);
+    let (output, status) = client.finish();
+    assert_eq!(status, 0, "{output}");
+    let appeared = events(&output, "address_appeared");
+    assert!(appeared.iter().any(|e| e["address"] == new.as_str()), "{output}");
+    let answers = events(&output, "asconf_answered");
+    assert_eq!(answers.len(), 3, "{output}");
+    assert!(answers.iter().all(|a| a["granted"] == true), "{output}");
+    let sent = summary(&output);
+    let (output, status) = server.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], sent["sent_bytes"]);
+    let deleted = events(&output, "peer_address_deleted");
+    assert_eq!(deleted.len(), 1, "{output}");
+    assert_eq!(deleted[0]["address"], old.as_str());
+    let primaries = events(&output, "primary_changed");
+    assert_eq!(primaries[0]["address"], new.as_str(), "{output}");
+}
+
+#[test]
+fn an_address_that_vanishes_is_told() {
+    let Some(hosts) = Hosts::new("vanish") else { return };
+    let server = hosts.start(1, &["listen", "--json", "--once"]);
+    server.wait_for("listening");
+    hosts.delete(1, 2);
+    server.wait_for("address_vanished");
+    hosts.add(1, 2);
+    server.wait_for("address_appeared");
+    let client = hosts.start(
+        0,
+        &["connect", &address(1, 1), "5001", "--json", "--bytes", "100 kB"],
+    );
+    let (output, status) = client.finish();
+    assert_eq!(status, 0, "{output}");
+    let (output, status) = server.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], 100_000);
+    assert_eq!(events(&output, "address_vanished")[0]["address"], address(1, 2));
+}

@@ -1,0 +1,375 @@
+//! This host's own addresses: which of them the peer knows, which of them an interface has, and what is done when those
+//! two have nothing in common (RFC 5061 sections 5.3 and 5.3.2).
+//!
+//! # Break before make
+//! A host may lose its last address before it has another. The association is *stranded* then: no address of ours may be
+//! the source of a packet. Nothing is sent, no timer of the transfer runs and no error is counted, for an interface that
+//! is down says nothing of the peer or of the network; the association lasts until the user ends it, or the peer does.
+//! What was outstanding is marked for retransmission, without a penalty to any window.
+//!
+//! With the next address that an interface has, the association goes on:
+//! - if the peer knows the address, with everything that waits;
+//! - if not, with an ASCONF from that very address (section 5.3, F1 permits that) which adds it, makes it primary and
+//!   deletes those that are gone (section 5.3.2). Its address parameter names an address that the peer knows. An ASCONF
+//!   that was outstanding goes out again first, and at once.
+//!
+//! Data follows as soon as the answer is there, over a path that is new: initial cwnd, RTO.Initial.
+
+use super::association::{Association, State};
+use super::{AddressRequest, Event};
+use crate::congestion::{RttEstimator, SctpWindow};
+use crate::contract::LocalAddress;
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use smallvec::SmallVec;
+
+/// What an address of ours is to the association.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LocalState {
+    InUse,
+    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
+    Adding,
+    /// Deletion asked for: no longer a source (F4).
+    Deleting,
+    /// No part of the association: an interface has it.
+    Spare,
+}
+
+/// An address of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Local {
+    pub address: LocalAddress,
+    pub state: LocalState,
+    /// An interface has it.
+    pub present: bool,
+    /// The peer was told to leave it alone (see `deactivation`).
+    pub deactivated: bool,
+    /// It came back while its deletion was unanswered.
+    pub returned: bool,
+}
+
+impl Local {
+    pub(super) fn new(address: LocalAddress, state: LocalState) -> Self {
+        Self {
+            address,
+            state,
+            present: true,
+            deactivated: false,
+            returned: false,
+        }
+    }
+
+    /// Whether the peer sends data to it, as far as it was told.
+    pub(super) fn is_active_member(&self) -> bool {
+        self.state == LocalState::InUse && !self.deactivated
+    }
+
+    /// Whether it may be the source of any packet.
+    pub(super) fn is_source(&self) -> bool {
+        self.state == LocalState::InUse && self.present
+    }
+}
+
+/// Most addresses kept that are not part of the association.
+const MAX_SPARES: usize = 16;
+
+impl Association {
+    /// An interface no longer has `address`: it is no source from now on, even if it is the last. What was sent from it
+    /// and is outstanding goes out again from another address at once, an ASCONF that waits for its answer included.
+    /// The peer is not told: see [`delete_address`](Self::delete_address).
+    ///
+    /// Without any other address the association stands still until
+    /// [`local_address_added`](Self::local_address_added) or [`add_address`](Self::add_address): see
+    /// [`is_stranded`](Self::is_stranded).
+    pub fn local_address_removed(&mut self, now: Instant, address: Ipv6Addr) {
+        let Some(index) = self.local.iter().position(|l| l.address.address == address) else {
+            return;
+        };
+        let was_stranded = self.is_stranded();
+        if !core::mem::take(&mut self.local[index].present) {
+            return;
+        }
+        match self.local[index].state {
+            LocalState::Spare => {
+                self.local.remove(index);
+                return;
+            }
+            LocalState::Adding => {
+                if self.withdraw_add(address) {
+                    self.local.remove(index);
+                }
+            }
+            LocalState::InUse | LocalState::Deleting => {}
+        }
+        self.leave_routes_from(address);
+        self.update_source();
+        self.abandon_paths_from(address);
+        if self.is_stranded() {
+            if !was_stranded {
+                self.events.push_back(Event::Stranded);
+            }
+            self.stand_still();
+        } else {
+            self.open_burst();
+        }
+        self.asconf_route_changed(now);
+        self.find_a_way(now);
+    }
+
+    /// An interface has `address`. If the association has it too, it may be a source again, over paths that are new. If
+    /// not, it is kept in mind; should every address of the association be gone, now or later, it takes their place (RFC
+    /// 5061 section 5.3.2): an ASCONF from it adds it, makes it primary and deletes the others. To have it beside an
+    /// address that works, call [`add_address`](Self::add_address).
+    pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
+        match self
+            .local
+            .iter_mut()
+            .find(|l| l.address.address == address.address)
+        {
+            Some(local) if local.present && local.address == address => return,
+            Some(local) => {
+                let former = core::mem::replace(&mut local.address, address);
+                local.present = true;
+                local.returned = local.state == LocalState::Deleting;
+                if self.route == former {
+                    self.route = address;
+                }
+                self.renew_paths_from(former, address);
+            }
+            None => {
+                let spares = self.local.iter().filter(|l| l.state == LocalState::Spare);
+                if spares.count() >= MAX_SPARES {
+                    return;
+                }
+                self.local.push(Local::new(address, LocalState::Spare));
+            }
+        }
+        let was_stranded = self.is_stranded();
+        self.update_source();
+        if was_stranded && !self.is_stranded() {
+            self.go_on(now);
+        }
+        self.asconf_route_changed(now);
+        self.find_a_way(now);
+    }
+
+    /// Whether no address of ours may be the source of a packet: the association stands still. Errors are not counted
+    /// and timers of the transfer do not run.
+    #[must_use]
+    pub fn is_stranded(&self) -> bool {
+        self.state != State::Closed && !self.local.iter().any(Local::is_source)
+    }
+
+    /// Stranded, with an address that the peer does not know and nothing asked for yet: asks for it. With none but
+    /// deactivated addresses: activates one.
+    pub(super) fn find_a_way(&mut self, now: Instant) {
+        if !self.config.auto_asconf || self.state == State::Closed || self.asconf.is_busy() {
+            return;
+        }
+        if !self.is_stranded() {
+            self.activate_the_only_one(now);
+            return;
+        }
+        if self.is_in_handshake() {
+            self.begin_again_from_spare(now);
+            return;
+        }
+        if self.can_change_addresses().is_err() {
+            return;
+        }
+        let Some(spare) = self
+            .local
+            .iter()
+            .find(|l| l.state == LocalState::Spare && l.present)
+            .map(|l| l.address.address)
+        else {
+            return;
+        };
+        let mut requests: SmallVec<[AddressRequest; 4]> = SmallVec::new();
+        requests.push(AddressRequest::Add(spare));
+        requests.push(AddressRequest::SetPrimary(spare));
+        let gone: SmallVec<[Ipv6Addr; 4]> = self
+            .local
+            .iter()
+            .filter(|l| l.state == LocalState::InUse)
+            .map(|l| l.address.address)
+            .collect();
+        requests.extend(gone.into_iter().map(AddressRequest::Delete));
+        // what is asked for here was checked here
+        let _ = self.request_changes(now, &requests);
+    }
+
+    /// Nothing was agreed with the peer yet: the handshake begins again from an address that there is.
+    fn begin_again_from_spare(&mut self, now: Instant) {
+        if !self
+            .local
+            .iter()
+            .any(|l| l.state == LocalState::Spare && l.present)
+        {
+            return;
+        }
+        self.local.retain(|l| l.present);
+        for local in &mut self.local {
+            local.state = LocalState::InUse;
+        }
+        self.state = State::CookieWait;
+        self.route = self.local[0].address;
+        self.after_address_change(now, true);
+    }
+
+    /// The peer was told to leave alone every address that there still is.
+    fn activate_the_only_one(&mut self, now: Instant) {
+        let mut sources = self.local.iter().filter(|l| l.is_source());
+        let all_deactivated = sources.clone().all(|l| l.deactivated);
+        let Some(address) = sources
+            .next()
+            .map(|l| l.address.address)
+            .filter(|_| all_deactivated)
+        else {
+            return;
+        };
+        // what is asked for here was checked here
+        let _ = self.request_changes(
+            now,
+            &[
+                AddressRequest::Activate(address),
+                AddressRequest::SetPrimary(address),
+            ],
+        );
+    }
+
+    /// After the answer to an ASCONF, or a change of addresses: the association may move again, or have to find a way.
+    pub(super) fn after_address_change(&mut self, now: Instant, was_stranded: bool) {
+        self.update_source();
+        if was_stranded && !self.is_stranded() {
+            self.go_on(now);
+        }
+    }
+
+    /// No packet can leave: the timers that wait for answers stop.
+    fn stand_still(&mut self) {
+        for destination in &mut self.destinations {
+            destination.heartbeat = None;
+            destination.heartbeat_due = None;
+        }
+        self.sack_timer = None;
+        self.window_probe_timer = None;
+        self.asconf.suspend();
+        for stopped in [&mut self.t1, &mut self.t2_shutdown] {
+            *stopped = None;
+        }
+        // what waits to be sent would be stale by the time that it can be; only ABORT still says something then
+        self.control.retain(|packet| {
+            packet
+                .chunks
+                .iter()
+                .any(|c| matches!(c, segue_wire::sctp::Chunk::Abort { .. }))
+        });
+    }
+
+    /// Packets can leave again: what waits goes out at once, from windows of new paths.
+    fn go_on(&mut self, now: Instant) {
+        self.events.push_back(Event::Resumed);
+        match self.state {
+            State::CookieWait | State::CookieEchoed => self.resend_handshake(now),
+            State::ShutdownSent => self.send_shutdown(now),
+            State::ShutdownAckSent => self.send_shutdown_ack(now),
+            _ => {}
+        }
+        if self.is_up() {
+            for index in 0..self.destinations.len() {
+                if self.destinations[index].in_use {
+                    self.start_heartbeats(now, index);
+                }
+            }
+        }
+        // whatever the peer sent meanwhile was lost: it learns at once what is missing
+        self.sack_now |= self.unacknowledged_packets > 0;
+        self.open_burst();
+    }
+
+    /// The route of a host does not lead over an address that it does not have.
+    fn leave_routes_from(&mut self, address: Ipv6Addr) {
+        if self.route.address != address {
+            return;
+        }
+        if let Some(other) = self.local.iter().find(|l| l.is_source()) {
+            self.route = other.address;
+        }
+    }
+
+    /// What is outstanding on paths from `source` is to be sent again elsewhere at once: no answer can come back to
+    /// there. That is no sign of congestion.
+    fn abandon_paths_from(&mut self, source: Ipv6Addr) {
+        let paths = &mut self.paths;
+        let marked = self.outbound.mark_where(|sent| {
+            paths
+                .get(usize::from(sent.path.0))
+                .is_some_and(|p| p.in_use && p.source.address == source)
+        });
+        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        for path in paths
+            .iter_mut()
+            .filter(|p| p.in_use && p.source.address == source)
+        {
+            path.clear_flight();
+        }
+        for destination in &mut self.destinations {
+            let gone = destination.heartbeat.is_some_and(|sent| {
+                paths
+                    .get(usize::from(sent.path.0))
+                    .is_some_and(|p| p.source.address == source)
+            });
+            if gone {
+                destination.heartbeat = None;
+            }
+        }
+        // the route of the retransmissions is another one, whatever the one before was guilty of
+        self.fast_recovery_exit = None;
+    }
+
+    /// An address that was gone is back, perhaps on another interface and in another network: what was learnt of paths
+    /// from it is no longer known.
+    fn renew_paths_from(&mut self, former: LocalAddress, source: LocalAddress) {
+        for path in self
+            .paths
+            .iter_mut()
+            .filter(|p| p.in_use && p.source == former && p.flightsize == 0)
+        {
+            path.source = source;
+            path.rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
+            path.window = SctpWindow::new(self.rules, self.initial_ssthresh);
+            path.last_data_sent = None;
+            path.timed = None;
+        }
+        if self.source == former {
+            self.source = source;
+        }
+    }
+
+    /// Follows the route as soon as it may be a source; keeps away from addresses that may no longer be one. Without
+    /// any that may, it stays as it is.
+    pub(super) fn update_source(&mut self) {
+        let may_send = |address: Ipv6Addr| {
+            self.local
+                .iter()
+                .any(|l| l.address.address == address && l.is_source())
+        };
+        let source = if may_send(self.route.address) {
+            self.route
+        } else if may_send(self.source.address) {
+            self.source
+        } else {
+            match self.local.iter().find(|l| l.is_source()) {
+                Some(l) => l.address,
+                None => self.source,
+            }
+        };
+        self.source = source;
+        for index in 0..self.destinations.len() {
+            if self.destinations[index].in_use {
+                self.destinations[index].path = self.find_or_make_path(index);
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! INIT and COOKIE ECHO where an association exists: collisions and restarts (RFC 9260 sections 5.2.1 to 5.2.4).
+
+use super::Event;
+use super::association::{Association, ControlPacket, State};
+use super::auth::Random;
+use super::cookie::{Cookie, TieTags};
+use super::event::{Message, Restarted};
+use super::inbound::Received;
+use super::local_addresses::LocalState;
+use super::re_config_answer::StreamAnswers;
+use super::reassembly::Reassembly;
+use crate::contract::LocalAddress;
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use rand_core::RngCore;
+use segue_wire::Tsn;
+use segue_wire::sctp::{Chunk, ErrorCause};
+use smallvec::SmallVec;
+
+/// What this end puts into the INIT ACK and the cookie.
+pub(super) struct Answer {
+    pub local_tag: u32,
+    pub local_initial_tsn: Tsn,
+    pub local_random: Option<Random>,
+    pub tie_tags: TieTags,
+    pub local: SmallVec<[LocalAddress; 4]>,
+}
+
+/// What to do with a valid cookie where an association exists (section 5.2.4, table 12).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Action {
+    /// A: the peer has restarted.
+    Restart,
+    /// B: both ends opened at once; the peer's tag is the cookie's.
+    UpdatePeerTag,
+    /// D: the COOKIE ECHO of this very association.
+    Establish,
+    /// C: the cookie is late; or a case that is not in the table.
+    Discard,
+}
+
+/// How the cookie's tie-tags compare with the association's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ties {
+    /// There are none in the cookie.
+    None,
+    Match,
+    Differ,
+}
+
+/// Section 5.2.4, step 5.
+pub(super) fn action(association: &Association, cookie: &Cookie) -> Action {
+    let ties = if cookie.tie_tags == (0, 0) {
+        Ties::None
+    } else if association.has_tie_tags(cookie.tie_tags) {
+        Ties::Match
+    } else {
+        Ties::Differ
+    };
+    table(
+        association.local_tag == cookie.local_tag,
+        association.peer_tag == cookie.peer_tag,
+        ties,
+    )
+}
+
+/// Table 12. That the peer's tag is not known yet ("0") is one way not to match it.
+fn table(local_tag_matches: bool, peer_tag_matches: bool, ties: Ties) -> Action {
+    match (local_tag_matches, peer_tag_matches, ties) {
+        (false, false, Ties::Match) => Action::Restart,
+        (true, false, _) => Action::UpdatePeerTag,
+        (true, true, _) => Action::Establish,
+        (false, _, _) => Action::Discard,
+    }
+}
+
+impl Association {
+    pub(super) fn has_tie_tags(&self, tie_tags: TieTags) -> bool {
+        tie_tags != (0, 0) && self.tie_tags == tie_tags
+    }
+
+    /// Sections 5.2.1 and 5.2.2: the INIT ACK to an INIT that names `peer_addresses`; or the addresses among them that
+    /// the association does not have, for which the INIT is refused. `fresh`: an answer that has nothing to do with
+    /// this association.
+    pub(super) fn answer_to_init(
+        &mut self,
+        peer_addresses: &[Ipv6Addr],
+        fresh: Answer,
+    ) -> Result<Answer, Vec<Ipv6Addr>> {
+        if self.state != State::CookieWait {
+            let new = |address: &&Ipv6Addr| !self.has_peer_address(**address);
+            let new: Vec<Ipv6Addr> = peer_addresses.iter().filter(new).copied().collect();
+            if !new.is_empty() {
+                return Err(new);
+            }
+            while self.tie_tags.0 == 0 || self.tie_tags.1 == 0 {
+                self.tie_tags = (self.rng.next_u32(), self.rng.next_u32());
+            }
+        }
+        let (local_tag, local_initial_tsn, local_random) = if self.is_in_handshake() {
+            // both ends sent INIT: the answer repeats what our own INIT said
+            (self.local_tag, self.outbound.next_tsn(), self.auth.random)
+        } else {
+            (fresh.local_tag, fresh.local_initial_tsn, fresh.local_random)
+        };
+        Ok(Answer {
+            local_tag,
+            local_initial_tsn,
+            local_random,
+            tie_tags: self.tie_tags,
+            local: self.usable_local(),
+        })
+    }
+
+    /// Action B in an association that is up, and to which nothing has come yet: the peer's tag and initial TSN are
+    /// those of its later INIT.
+    pub(super) fn adopt_peer_tag(&mut self, cookie: &Cookie) {
+        self.peer_tag = cookie.peer_tag;
+        self.auth.adopt_random(&self.config, cookie.local_random);
+        self.negotiate(&cookie.peer_parameters);
+        self.received = Received::new(cookie.peer_initial_tsn);
+        self.reassembly = Reassembly::new(cookie.peer_initial_tsn);
+        self.asconf_answers.start(cookie.peer_initial_tsn);
+        self.stream_answers = StreamAnswers::new(cookie.peer_initial_tsn);
+    }
+
+    /// Action A in SHUTDOWN-ACK-SENT: no new association; the shutdown is to be completed first.
+    pub(super) fn refuse_restart(&mut self, now: Instant, from: Ipv6Addr) {
+        self.send_shutdown_ack(now);
+        // with it, to where the COOKIE ECHO came from; the tag is the one that the answer will reflect
+        self.control.pop_back();
+        let error = Chunk::Error(vec![ErrorCause::CookieReceivedWhileShuttingDown]);
+        self.control.push_back(ControlPacket {
+            source: None,
+            destination: from,
+            verification_tag: self.peer_tag,
+            chunks: SmallVec::from_iter([Chunk::ShutdownAck, error]),
+        });
+    }
+
+    /// Addresses of ours that the peer may be told of.
+    pub(super) fn usable_local(&self) -> SmallVec<[LocalAddress; 4]> {
+        self.local
+            .iter()
+            .filter(|l| l.state == LocalState::InUse)
+            .map(|l| l.address)
+            .collect()
+    }
+
+    /// Where a restarted association sends from: as before, if that address is still one.
+    pub(super) fn route_of_restart(&self, usable: &[LocalAddress]) -> LocalAddress {
+        if usable.contains(&self.route) {
+            self.route
+        } else {
+            self.source
+        }
+    }
+
+    /// Takes over from the association that this one is the restart of: what its user has not been told yet, what it
+    /// did not get rid of, and its counters. TSNs, streams, paths, windows and timers are as at the beginning.
+    pub(super) fn replaces(&mut self, mut former: Association) {
+        let (unacknowledged, unsent) = former.outbound.take_messages();
+        let unread: Vec<Message> = core::iter::from_fn(|| former.reassembly.pop()).collect();
+        let restarted = Restarted {
+            unsent,
+            unacknowledged,
+            unread,
+        };
+        for event in &mut self.events {
+            if *event == Event::Connected {
+                *event = Event::Restarted(Box::new(restarted));
+                break;
+            }
+        }
+        former.events.append(&mut self.events);
+        self.events = former.events;
+        self.counters = former.counters;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_12_row_by_row() {
+        let all = [Ties::None, Ties::Match, Ties::Differ];
+        // A: X X M M
+        assert_eq!(table(false, false, Ties::Match), Action::Restart);
+        for ties in all {
+            // B: M X A A, and M 0 A A
+            assert_eq!(table(true, false, ties), Action::UpdatePeerTag);
+            // D: M M A A
+            assert_eq!(table(true, true, ties), Action::Establish);
+        }
+        // C: X M 0 0
+        assert_eq!(table(false, true, Ties::None), Action::Discard);
+        // not in the table
+        for (peer_tag_matches, ties) in [
+            (true, Ties::Match),
+            (true, Ties::Differ),
+            (false, Ties::None),
+            (false, Ties::Differ),
+        ] {
+            assert_eq!(table(false, peer_tag_matches, ties), Action::Discard);
+        }
+    }
+}
