@@ -376,7 +376,7 @@ impl Association {
     pub fn a_rwnd(&self) -> u32 {
         self.config
             .receive_buffer
-            .saturating_sub(u32::try_from(self.reassembly.buffered).unwrap_or(u32::MAX))
+            .saturating_sub(u32::try_from(self.held_bytes()).unwrap_or(u32::MAX))
     }
 
     /// Room left in the peer's receive window, bytes.
@@ -453,7 +453,7 @@ impl Association {
             partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
-            reassembly: Reassembly::new(Tsn(0)),
+            reassembly: Reassembly::new(Tsn(0), &config),
             inbound_streams: config.max_inbound_streams,
             readable_announced: false,
             unacknowledged_packets: 0,

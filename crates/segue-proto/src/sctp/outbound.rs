@@ -411,6 +411,8 @@ impl Outbound {
                     stream_id: sent.stream_id,
                     payload_protocol_id: sent.payload_protocol_id,
                     unordered: sent.unordered,
+                    first: true,
+                    last: true,
                     parts: SmallVec::new(),
                 };
                 (message, true)
@@ -437,6 +439,8 @@ impl Outbound {
                 stream_id: rest.stream_id,
                 payload_protocol_id: rest.options.payload_protocol_id,
                 unordered: rest.options.unordered,
+                first: true,
+                last: true,
                 parts: SmallVec::from_buf([data]),
             };
             if rest.position > 0 {
