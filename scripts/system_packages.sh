@@ -6,6 +6,8 @@ set -uo pipefail
 # command, Debian package, what is not tested without it
 needed=(
     "tshark|tshark|captures are not checked with tshark"
+    "named|bind9|the location manager is not tested with BIND"
+    "nsupdate|bind9-dnsutils|the location manager is not tested with BIND's nsupdate and dig"
     "ns|ns2|goodput under loss is not compared with ns-2"
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from segue.grid import run_grids
 from segue.output import write_file
 from segue.papers.claims import Claim, to_json
-from segue.papers.sigma import claims, figures
+from segue.papers.sigma import claims, figures, location
 from segue.papers.sigma import experiment as ex
 from segue.plot.style import render
 from segue.report.html import Section, claims_section, figure_section, page, text_section
@@ -25,7 +25,7 @@ class Reproduction:
     """What came of it.
 
     Attributes:
-        claims: S1 to S9.
+        claims: S1 to S10.
         report: The report's file.
         runs: Simulations run.
     """
@@ -67,7 +67,7 @@ def reproduce(
         threads=threads,
         progress=lambda done, total: tell("simulating", done, total),
     )
-    judged = claims.evaluate(frames, traced)
+    judged = [*claims.evaluate(frames, traced), location.s10(location.measure(quick=quick, threads=threads))]
     drawn = sorted([*figures.trace_figures(traced), *figures.grid_figures(frames)], key=lambda one: one.name)
     sections: list[Section] = []
     for index, one in enumerate(drawn):
