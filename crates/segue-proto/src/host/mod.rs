@@ -112,6 +112,8 @@ struct Interface {
 struct Running {
     application: Application,
     connection: Connecting,
+    /// Made for a connection that the listening application accepted.
+    accepted: bool,
 }
 
 /// How far an application's connection is.
@@ -219,6 +221,7 @@ impl Host {
             host.applications.push(Running {
                 application: Application::new(&config.kind),
                 connection,
+                accepted: false,
             });
         }
         host.update_slow_timeout();
@@ -250,6 +253,13 @@ impl Host {
                     ) =>
             {
                 self.dirty = true;
+            }
+            Payload::Icmpv6(message) if message.is_error() => {
+                if !self.has_address(packet.ip.destination) {
+                    self.counters.not_for_us += 1;
+                    return;
+                }
+                self.endpoint.handle_icmp(now, message);
             }
             Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
                 Some(acquisition) => {
@@ -359,7 +369,7 @@ impl Host {
     }
 
     /// What application `index` has done so far. The configured applications come first, in their order; further
-    /// connections of the listening one follow.
+    /// connections of the listening one follow, one entry serving one connection after the other.
     #[must_use]
     pub fn application(&self, index: usize) -> Option<&app::Stats> {
         self.applications.get(index).map(|a| a.application.stats())

@@ -142,7 +142,7 @@ impl Association {
     pub(super) fn usable_local(&self) -> SmallVec<[LocalAddress; 4]> {
         self.local
             .iter()
-            .filter(|l| l.state == LocalState::InUse)
+            .filter(|l| l.state == LocalState::InUse && l.present)
             .map(|l| l.address)
             .collect()
     }

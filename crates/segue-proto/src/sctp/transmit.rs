@@ -48,7 +48,9 @@ impl Association {
         let mut room = self
             .config
             .mtu
-            .saturating_sub(PACKET_HEADERS + self.data_overhead());
+            .saturating_sub(PACKET_HEADERS + self.data_overhead())
+            // a chunk that was cut before the peer, against RFC 4895 section 6.1, listed DATA
+            .max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
         if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
             return self.forward_tsn_packet(now);
@@ -95,6 +97,10 @@ impl Association {
             let tsn = self.outbound.next_marked(None)?;
             let path = self.retransmission_path(tsn)?;
             let forced = self.forced_retransmissions > 0;
+            // one packet at a time into a closed window
+            if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
+                return None;
+            }
             if forced || (self.burst > 0 && self.paths[usize::from(path.0)].has_window()) {
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
@@ -139,6 +145,9 @@ impl Association {
             self.forced_retransmissions -= 1;
         } else {
             self.burst -= 1;
+        }
+        if self.window_probe.closed {
+            self.window_probe.on_sent(first);
         }
         let mut next = Some(first);
         while let Some(tsn) = next {
@@ -198,9 +207,7 @@ impl Association {
                 break;
             }
             if len > self.peer_rwnd {
-                self.window_probe.allowed = false;
-                self.window_probe.tsn = Some(self.outbound.next_tsn());
-                self.window_probe.answered = false;
+                self.window_probe.on_sent(self.outbound.next_tsn());
             }
             first = false;
             // RFC 7053 section 4: who asks for the SACK at once

@@ -64,11 +64,16 @@ pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
             addressing: Addressing::Acquire(acquisition(s)),
         });
     }
+    let mut sctp = sctp_config(s);
+    // a host knows the MTU of the links that it is on
+    for mtu in wired_ends(s, &host.name).filter_map(|(link, _)| s.link[link].mtu) {
+        sctp.mtu = sctp.mtu.min(mtu.bytes() as u32);
+    }
     let mobile = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
     HostConfig {
         name: host.name.clone(),
         interfaces,
-        sctp: sctp_config(s),
+        sctp,
         port: PORT,
         applications: applications(s, &host.name),
         sigma: mobile.then(|| s.handover.clone()),

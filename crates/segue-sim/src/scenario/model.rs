@@ -406,6 +406,9 @@ pub struct LinkEntry {
     /// Queue model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub service: Service,
+    /// Longest packet: a router answers what is longer by Packet Too Big. Nothing for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
 }
 
 fn fifty_packets() -> QueueLimit {
