@@ -17,13 +17,13 @@ const GAP_S: std::ops::Range<f64> = 4.0..6.0;
 #[test]
 fn an_association_outlives_the_time_without_any_address_and_data_resumes_at_once() {
     for bundle in ["all", "none"] {
-        let m = metrics(
-            &scenario("coverage-gap.toml"),
-            &[("handover.bundle", bundle)],
-            1,
-        );
+        let m = metrics(&scenario("coverage-gap.toml"), &[("handover.bundle", bundle)], 1);
         // 20 s from one end to the other, over 120 s
-        assert!(m.handovers.len() >= 5, "{bundle}: {} handovers", m.handovers.len());
+        assert!(
+            m.handovers.len() >= 5,
+            "{bundle}: {} handovers",
+            m.handovers.len()
+        );
         for handover in &m.handovers {
             assert!(
                 GAP_S.contains(&handover.interruption_s),
@@ -53,6 +53,10 @@ fn deactivated_addresses_carry_the_data_of_a_zigzag() {
             "{overrides:?}: {} handovers",
             m.handovers.len()
         );
-        assert!(m.longest_gap_s < 1.0, "{overrides:?}: {} s without data", m.longest_gap_s);
+        assert!(
+            m.longest_gap_s < 1.0,
+            "{overrides:?}: {} s without data",
+            m.longest_gap_s
+        );
     }
 }

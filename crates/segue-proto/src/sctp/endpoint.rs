@@ -405,10 +405,14 @@ impl Endpoint {
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
         let association = &mut self.slots[index].association;
+        let former = association.peer_encapsulation;
         if association.accepts_tag(sctp) {
             association.note_encapsulation(arrived.from, arrived.encapsulation);
         }
-        association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
+        if !association.handle_packet(arrived.now, arrived.from, arrived.to, sctp) {
+            association.peer_encapsulation = former;
+        }
         self.touch(index);
     }
 

@@ -27,21 +27,21 @@ pub(super) struct DataSeen {
 }
 
 impl Association {
-    /// `from` and `to`: the addresses of the packet.
+    /// `from` and `to`: the addresses of the packet. Returns false if it is refused whole.
     pub(super) fn handle_packet(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
         to: Ipv6Addr,
         packet: &mut SctpPacket,
-    ) {
+    ) -> bool {
         if self.state == State::Closed {
             self.counters.refused.after_close += 1;
-            return;
+            return false;
         }
         if !self.accepts_tag(packet) {
             self.counters.refused.bad_tag += 1;
-            return;
+            return false;
         }
         let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
         let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
@@ -49,9 +49,10 @@ impl Association {
         // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
         // was good for the ABORT alone
         if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
-            return;
+            return false;
         }
         self.handle_chunks(now, from, to, packet);
+        true
     }
 
     /// Works off the chunks of a packet that may be acted on.

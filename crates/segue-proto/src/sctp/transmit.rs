@@ -48,7 +48,9 @@ impl Association {
         let mut room = self
             .config
             .mtu
-            .saturating_sub(PACKET_HEADERS + self.data_overhead());
+            .saturating_sub(PACKET_HEADERS + self.data_overhead())
+            // a chunk that was cut before the peer, against RFC 4895 section 6.1, listed DATA
+            .max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
         if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
             return self.forward_tsn_packet(now);
