@@ -7,7 +7,7 @@ use segue_proto::app;
 use segue_proto::contract::LocalAddress;
 use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, ShimConfig};
 use segue_proto::random::Stream;
-use segue_proto::sctp::{Config, Endpoint, Event};
+use segue_proto::sctp::{AsconfAuth, Config, Endpoint, Event};
 use segue_proto::units::Bytes;
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::AsconfSerial;
@@ -98,7 +98,11 @@ fn hundreds_of_sources_with_data_outstanding_from_each_are_kept_apart() {
 
 #[test]
 fn an_asconf_that_comes_when_only_shutdown_complete_is_missing_changes_nothing() {
-    let mut net = Net::established(Config::default(), [1, 1]);
+    let config = Config {
+        asconf_auth: AsconfAuth::None,
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
     net.rule = Box::new(|d| match names(d.sctp())[..] {
         ["SHUTDOWN-COMPLETE"] => vec![],
         _ => vec![ms(10)],

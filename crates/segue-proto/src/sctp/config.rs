@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::PmtuDiscovery;
 use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
@@ -71,8 +72,10 @@ pub enum SackImmediately {
 pub struct Config {
     /// Specification followed.
     pub profile: Profile,
-    /// Path MTU of every path, bytes of IPv6 packet, the UDP header of an encapsulated one included.
+    /// Largest IPv6 packet that the interfaces carry, bytes, the UDP header of an encapsulated one included.
     pub mtu: u32,
+    /// How it is found out that a path carries less.
+    pub pmtu_discovery: PmtuDiscovery,
     /// Receive buffer, bytes: the a_rwnd offered.
     pub receive_buffer: u32,
     /// Send buffer, bytes of user data accepted and not yet acknowledged.
@@ -152,6 +155,7 @@ impl Config {
         Self {
             profile,
             mtu: 1500,
+            pmtu_discovery: PmtuDiscovery::default(),
             receive_buffer: 131_072,
             send_buffer: 262_144,
             rto_initial: Duration::from_secs(if rfc9260 { 1 } else { 3 }),

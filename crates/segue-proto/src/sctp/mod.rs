@@ -21,10 +21,21 @@
 //! address of the peer the way its last packet with the right verification tag came. An INIT proves nothing: its answer
 //! goes back the way it came, and the association is left as it is.
 //!
+//! # Peers that restart
+//! A peer that lost its state and opens again takes the place of its former self: the association keeps its
+//! [`AssociationId`], everything else begins anew, and [`Event::Restarted`] gives back what was not delivered. A restart
+//! that would add addresses is refused (RFC 9260 section 5.2.2). Accepted associations are limited in number
+//! ([`Config::max_associations`]), and forgotten once they have ended and told everything ([`Endpoint::forget`]).
+//!
+//! # What a path carries
+//! [`PmtuDiscovery`] says how the MTU of a path is found. [`Endpoint::handle_icmp`] takes ICMPv6 errors, if they quote a
+//! packet of ours (RFC 9260 section 10). Messages are cut to the smallest PMTU of all paths. What was cut before a PMTU
+//! shrank cannot be cut again (section 6.9): such packets are longer than [`Endpoint::reduced_mtu`], and whoever carries
+//! them fragments them; a host of this crate does.
+//!
 //! # What is left out
-//! Restart of an association (RFC 9260 section 5.2.4, rows A and C: such a COOKIE ECHO is dropped and counted), ECN, path
-//! MTU discovery, partial delivery (a message longer than the receive buffer aborts the association), and the addition of
-//! duplicate TSNs to partial_bytes_acked (RFC 9260 section 7.2.2).
+//! ECN, ICMP errors of IPv4, and the addition of duplicate TSNs to partial_bytes_acked (RFC 9260 section 7.2.2).
+//! Partial delivery is left out too: a message longer than the receive buffer aborts the association.
 //!
 //! # Example
 //! Two endpoints joined by nothing but a loop:
@@ -110,3 +121,4 @@ pub use event::{
 };
 pub use icmp::Unreachable;
 pub use options::SendOptions;
+pub use pmtu::PmtuDiscovery;

@@ -231,6 +231,7 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
         Chunk::Auth(_) => "AUTH",
         Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::Pad(_) => "PAD",
         Chunk::Unknown { .. } => "UNKNOWN",
     };
     (name, None)
