@@ -137,6 +137,9 @@ class Network:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # A test that failed wants its capture too.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.stop()
         self._undo.close()
 
     def _port(self, side: int, link: int) -> str:

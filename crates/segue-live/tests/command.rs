@@ -168,7 +168,7 @@ fn a_script_is_followed_and_its_failures_are_told() {
         port,
         &[
             "--script",
-            "10 ms delete ::1; 20 ms peer 2001:db8::7; 30 ms shutdown",
+            "10 ms add ::1; 20 ms peer 2001:db8::7; 30 ms shutdown",
         ],
     );
     let (output, status) = connecting.finish();

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use segue_proto::app;
 use segue_proto::contract::LocalAddress;
-use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, ShimConfig};
+use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, LocationConfig, ShimConfig};
 use segue_proto::random::Stream;
 use segue_proto::sctp::{AsconfAuth, Config, Endpoint, Event};
 use segue_proto::units::Bytes;
@@ -205,6 +205,7 @@ fn host(name: &str, role: app::Role, kind: app::Kind) -> Host {
         applications: vec![app::Config { role, kind }],
         sigma: None,
         shim: ShimConfig::None,
+        location: LocationConfig::default(),
     };
     Host::new(config, 1, Box::new(Stream::new(1, name))).expect("host")
 }

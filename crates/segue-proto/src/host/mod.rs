@@ -12,17 +12,20 @@
 
 mod config;
 mod fragments;
+mod location;
 mod settle;
 
 use fragments::{Outcome, Reassembler};
 
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
+pub use location::LocationConfig;
 
 use crate::address::Acquisition;
 use crate::app::{self, Application};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::location::{ClientEvent, LookupId, Name};
 use crate::random::{SecretRng, Stream};
-use crate::sctp::{AssociationId, Endpoint, Event};
+use crate::sctp::{self, AssociationId, Endpoint, Event};
 use crate::sigma::{Sigma, SigmaEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -50,8 +53,11 @@ pub enum HostEvent {
     AddressLost(LocalAddress),
     /// Duplicate address detection found the address taken.
     AddressRefused(LocalAddress),
-    /// The location manager is to be told that the host is at this address. Its client will take this over.
+    /// The location manager is to be told that the host is at this address: step 4. Its client does so, where there
+    /// is one.
     UpdateLocation(Ipv6Addr),
+    /// The location client reports.
+    Location(ClientEvent),
     /// The trail of a handover.
     Sigma(SigmaEvent),
     /// A notification of an association; `Readable`, `Writable` and `SendersDry` stay inside the host.
@@ -92,6 +98,7 @@ pub struct Host {
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
     sigma: Option<Sigma>,
+    location: location::Location,
     /// The association that SIGMA drives.
     sigma_association: Option<AssociationId>,
     /// Something other than SCTP and its applications may have events, commands or timers.
@@ -127,6 +134,13 @@ enum Connecting {
         peer: Vec<Ipv6Addr>,
         port: u16,
     },
+    /// Looks a peer up at this time, and connects to what is found.
+    AtName {
+        start: Instant,
+        name: Name,
+        port: u16,
+        looking_up: Option<LookupId>,
+    },
     /// Waits for a peer.
     Listening,
     /// Has an association, established or on its way.
@@ -140,15 +154,29 @@ impl Host {
     ///
     /// # Errors
     /// [`HostError`]: what is wrong with the configuration.
-    pub fn new(config: HostConfig, seed: u64, secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
+    pub fn new(config: HostConfig, seed: u64, mut secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
         config.check()?;
+        let location = location::Location::new(config.location, &mut *secrets);
+        let location = location.map_err(|message| HostError::Part {
+            host: config.name.clone(),
+            message,
+        })?;
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
-            endpoint: Endpoint::new(config.sctp, config.port, secrets),
+            endpoint: Endpoint::new(
+                sctp::Config {
+                    // SIGMA decides what becomes of addresses
+                    auto_asconf: config.sctp.auto_asconf && config.sigma.is_none(),
+                    ..config.sctp
+                },
+                config.port,
+                secrets,
+            ),
             applications: Vec::new(),
             listener: None,
             sigma: None,
+            location,
             sigma_association: None,
             dirty: true,
             slow_timeout: None,
@@ -195,6 +223,12 @@ impl Host {
                     peer,
                     port,
                 },
+                app::Role::ConnectByName { name, port, start } => Connecting::AtName {
+                    start: Instant::ZERO + start,
+                    name,
+                    port,
+                    looking_up: None,
+                },
             };
             host.applications.push(Running {
                 application: Application::new(&config.kind),
@@ -231,6 +265,17 @@ impl Host {
                     return;
                 }
                 self.endpoint.handle_icmp(now, message);
+            }
+            Payload::Udp(datagram)
+                if self.has_address(packet.ip.destination)
+                    && self.location.handle_datagram(
+                        now,
+                        packet.ip.destination,
+                        packet.ip.source,
+                        datagram,
+                    ) =>
+            {
+                self.dirty = true;
             }
             Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
                 Some(acquisition) => {
@@ -279,6 +324,7 @@ impl Host {
             for acquisition in self.interfaces.iter_mut().filter_map(|i| i.acquisition.as_mut()) {
                 acquisition.handle_timeout(now);
             }
+            self.location.handle_timeout(now);
             self.settle(now);
         }
         for index in 0..self.applications.len() {

@@ -12,14 +12,17 @@ use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
+use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
+use super::re_config_answer::StreamAnswers;
+use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
 use super::receive::Replies;
 use super::sources::Sources;
 use super::window_probe::WindowProbe;
 use super::{
-    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
-    SendOptions,
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
+    SackImmediately, SendError, SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -108,6 +111,7 @@ pub struct Association {
     pub(super) forced_retransmissions: u32,
     pub(super) fast_recovery_exit: Option<Tsn>,
     pub(super) window_probe: WindowProbe,
+    pub(super) partial: PartialReliability,
     /// Bytes that a refused `send` waits for.
     pub(super) wanted_space: Option<usize>,
 
@@ -145,6 +149,10 @@ pub struct Association {
     pub(super) peer_extensions: PeerExtensions,
     pub(super) auth: Authentication,
 
+    // streams
+    pub(super) stream_requests: StreamRequests,
+    pub(super) stream_answers: StreamAnswers,
+
     // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
@@ -181,7 +189,6 @@ impl Association {
         data: Data,
         mut options: SendOptions,
     ) -> Result<(), SendError> {
-        let _ = now;
         match self.state {
             State::CookieWait | State::CookieEchoed | State::Established => {}
             _ => return Err(SendError::Closing),
@@ -196,6 +203,9 @@ impl Association {
             return Err(SendError::TooLong);
         }
         if data.len() > self.send_space() {
+            self.make_room(now, data.len(), options.reliability);
+        }
+        if data.len() > self.send_space() {
             self.wanted_space = Some(data.len());
             return Err(SendError::BufferFull);
         }
@@ -203,7 +213,8 @@ impl Association {
             self.open_burst();
         }
         options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
-        self.outbound.push(stream_id, data, options);
+        self.partial.in_use |= options.reliability != Reliability::Full;
+        self.outbound.push(now, stream_id, data, options);
         Ok(())
     }
 
@@ -439,6 +450,7 @@ impl Association {
             forced_retransmissions: 0,
             fast_recovery_exit: None,
             window_probe: WindowProbe::default(),
+            partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
             reassembly: Reassembly::new(Tsn(0)),
@@ -460,6 +472,8 @@ impl Association {
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
             auth,
+            stream_requests: StreamRequests::new(setup.local_initial_tsn),
+            stream_answers: StreamAnswers::new(Tsn(0)),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -527,6 +541,8 @@ impl Association {
             self.t5_shutdown_guard,
             self.sack_timer,
             self.window_probe_timer,
+            self.partial.t3_rtx,
+            self.stream_requests.t_reconfig(),
             self.asconf.t4_rto(),
         ];
         let mut earliest = Instant::MAX;
@@ -576,6 +592,12 @@ impl Association {
             if self.state != State::Closed && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
             }
+        }
+        if self.state != State::Closed && due(self.partial.t3_rtx) {
+            self.on_forward_tsn_t3(now);
+        }
+        if self.state != State::Closed && due(self.stream_requests.t_reconfig()) {
+            self.on_t_reconfig(now);
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
@@ -635,6 +657,8 @@ impl Association {
         }
         self.state = State::Closed;
         self.outbound.clear();
+        self.partial.clear();
+        self.stream_requests.clear();
         for path in &mut self.paths {
             path.clear_flight();
         }

@@ -117,6 +117,14 @@ pub struct Counters {
     pub sacks_received: u64,
     /// Addresses that the INIT ACK named and that cannot be the peer's (section 5.1.2).
     pub addresses_ignored: u64,
+    /// Messages abandoned before any of them was sent (RFC 7496 section 4.3).
+    pub messages_abandoned_unsent: u64,
+    /// Messages abandoned of which some was sent.
+    pub messages_abandoned_sent: u64,
+    /// FORWARD TSNs sent.
+    pub forward_tsns_sent: u64,
+    /// FORWARD TSNs received.
+    pub forward_tsns_received: u64,
     /// Packets and chunks not acted on, by reason.
     pub refused: Refused,
 }

@@ -147,6 +147,15 @@ impl Endpoint {
         }
     }
 
+    /// `address` is no longer this host's, on whatever link: the associations that have it delete it too.
+    pub fn local_address_expired(&mut self, now: Instant, address: Ipv6Addr) {
+        self.local_address_removed(now, address);
+        for slot in &mut self.slots {
+            // the last one stays until there is another
+            let _ = slot.association.delete_address(now, address);
+        }
+    }
+
     /// Accepts INITs from now on.
     pub fn listen(&mut self) {
         self.listening = true;

@@ -88,6 +88,7 @@ pub mod encapsulation;
 mod endpoint;
 pub mod event;
 mod extensions;
+mod forward_tsn;
 mod handshake;
 mod heartbeat;
 mod icmp;
@@ -96,9 +97,14 @@ mod invariants;
 mod local_addresses;
 mod options;
 mod outbound;
+mod outbound_abandon;
+mod outbound_hold;
+mod partial_reliability;
 mod path;
 mod pmtu;
 mod potentially_failed;
+mod re_config_answer;
+mod re_config_request;
 mod reassembly;
 mod receive;
 mod restart;
@@ -117,8 +123,8 @@ pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
-    PathState, Restarted, SendError,
+    PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
 pub use icmp::Unreachable;
-pub use options::SendOptions;
+pub use options::{Reliability, SendOptions};
 pub use pmtu::PmtuDiscovery;

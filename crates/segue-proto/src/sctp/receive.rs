@@ -20,10 +20,10 @@ pub(super) struct Replies {
 
 /// What the DATA chunks of one packet mean for the SACK.
 #[derive(Default)]
-struct DataSeen {
-    any: bool,
+pub(super) struct DataSeen {
+    pub any: bool,
     /// Acknowledge without delay.
-    immediate: bool,
+    pub immediate: bool,
 }
 
 impl Association {
@@ -71,6 +71,9 @@ impl Association {
         }
         self.send_replies(from);
         if data.any && self.state != State::Closed {
+            if self.stream_answers.is_busy() {
+                self.continue_stream_changes(now);
+            }
             self.reply_to = if self.has_peer_address(from) {
                 from
             } else {
@@ -125,6 +128,13 @@ impl Association {
             // the association is over but for the last word: there is nothing left to change
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state == State::ShutdownAckSent => {
                 self.counters.refused.unexpected += 1;
+            }
+            Chunk::ForwardTsn(forward_tsn) if self.may_forward_tsn() => {
+                self.on_forward_tsn(&forward_tsn, data)
+            }
+            Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
+            chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_)) => {
+                return self.on_unagreed_chunk(&chunk);
             }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
@@ -195,7 +205,7 @@ impl Association {
     }
 
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
-    fn on_unknown_chunk(&mut self, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
+    pub(super) fn on_unknown_chunk(&mut self, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
         self.counters.refused.unknown += 1;
         let action = UnrecognizedAction::of_chunk_type(chunk_type);
         if action.reports() && self.is_up() {
@@ -268,10 +278,7 @@ impl Association {
             return true;
         }
         self.reassembly.insert(chunk);
-        if !self.readable_announced && self.reassembly.has_ready() {
-            self.readable_announced = true;
-            self.events.push_back(Event::Readable);
-        }
+        self.announce_readable();
         true
     }
 
@@ -347,5 +354,7 @@ fn needs_association(chunk: &Chunk) -> bool {
             | Chunk::HeartbeatAck(_)
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
+            | Chunk::ForwardTsn(_)
+            | Chunk::ReConfig(_)
     )
 }

@@ -38,6 +38,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         return problem(format!("handover.{key}"), message.clone());
     }
     sctp(s)?;
+    super::location::check(s)?;
     super::applications::check(s)
 }
 
@@ -210,6 +211,13 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
     }
     if s.address.resolution > Duration::from_secs(3600) {
         return problem("address.resolution", "expected at most 3600 s");
+    }
+    let second = Duration::from_secs(1);
+    if s.address.valid_lifetime.is_some_and(|l| l < second) {
+        return problem(
+            "address.valid_lifetime",
+            "expected at least 1 s: lifetimes are whole seconds",
+        );
     }
     if s.address.ra_interval_min.is_zero() || s.address.ra_interval_min > s.address.ra_interval_max {
         return problem(

@@ -6,6 +6,7 @@ mod icmpv6_vectors;
 mod ipv6_vectors;
 mod robustness;
 mod round_trip;
+mod sctp_extension_vectors;
 mod sctp_vectors;
 
 use crate::checksum::PseudoHeader;

@@ -120,6 +120,15 @@ pub(crate) struct SentOptions {
     pub duration: Option<Duration>,
 }
 
+/// Whether ASCONF is authenticated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Authentication {
+    /// As RFC 5061 asks.
+    On,
+    /// Neither offered nor asked for.
+    Off,
+}
+
 /// What all commands share.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
@@ -176,6 +185,9 @@ pub(crate) struct Common {
     /// Packets per SACK
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sack_frequency: Option<u32>,
+    /// Whether changes of addresses are authenticated (RFC 4895); `off` is for peers older than that
+    #[arg(long, value_enum, default_value_t = Authentication::On)]
+    pub auth: Authentication,
     /// Offer to deactivate addresses; without it, or with a peer that cannot, `deactivate` deletes
     #[arg(long)]
     pub deactivation: bool,
