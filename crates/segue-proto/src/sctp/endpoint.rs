@@ -345,6 +345,16 @@ impl Endpoint {
         None
     }
 
+    /// Longest packet towards `destination` if that is less than `Config::mtu`: packets that are longer all the same,
+    /// because their chunks were cut before this was known, are to be fragmented by IPv6 (RFC 9260 section 6.9).
+    #[must_use]
+    pub fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        self.slots
+            .iter()
+            .filter_map(|s| s.association.reduced_mtu(destination))
+            .min()
+    }
+
     /// Packets that reached no association.
     #[must_use]
     pub fn counters(&self) -> EndpointCounters {

@@ -139,8 +139,8 @@ impl Association {
             }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
-            // AUTH has done its work
-            Chunk::Auth(_) => {}
+            // AUTH has done its work, and padding has none (RFC 4820 section 3)
+            Chunk::Auth(_) | Chunk::Pad(_) => {}
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
             Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
                 self.counters.refused.unexpected += 1;

@@ -160,7 +160,8 @@ impl Association {
                 break;
             };
             let state = &mut self.paths[usize::from(path.0)];
-            if size > room || !(forced || state.has_window()) {
+            // what was cut for a larger PMTU goes alone: IPv6 fragments it (section 6.9)
+            if (size > room && tsn != first) || !(forced || state.has_window()) {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
@@ -176,7 +177,7 @@ impl Association {
                 self.counters.fast_retransmits += 1;
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
-            room -= size;
+            room = room.saturating_sub(size);
             let mut chunk = sent.chunk(tsn);
             chunk.immediate |= self.window_probe.tsn == Some(tsn)
                 && self.config.sack_immediately == SackImmediately::WhenBlocked;
