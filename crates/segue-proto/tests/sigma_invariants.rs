@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use segue_proto::contract::LocalAddress;
-use segue_proto::sctp::AddressRequest;
-use segue_proto::sigma::{Command, Config, Delete, Policy, Sigma, WhenMissed};
+use segue_proto::sctp::{AddressChange, AddressRequest};
+use segue_proto::sigma::{Bundle, Command, Config, Delete, Policy, Sigma, WhenMissed};
 use segue_proto::{CellId, Duration, Instant, InterfaceId, LinkEvent};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 
 /// Something that happens, with a time to wait before it.
@@ -27,6 +27,11 @@ enum Happening {
     },
     AddressLost {
         interface: u8,
+    },
+    /// The valid lifetime of an address is over, wherever its link is.
+    Expired {
+        interface: u8,
+        cell: u16,
     },
     /// The oldest unanswered request is answered.
     Answer {
@@ -51,6 +56,7 @@ fn happening() -> impl Strategy<Value = (u16, Happening)> {
         1 => interface.clone().prop_map(|interface| Happening::Down { interface }),
         3 => interface.clone().prop_map(|interface| Happening::Address { interface }),
         1 => interface.clone().prop_map(|interface| Happening::AddressLost { interface }),
+        1 => (interface.clone(), 1..4_u16).prop_map(|(interface, cell)| Happening::Expired { interface, cell }),
         4 => prop::bool::weighted(0.9).prop_map(|granted| Happening::Answer { granted }),
         1 => (0..=100_u8).prop_map(|fraction| Happening::Overlap { fraction }),
         1 => (interface, 0..2000_u16)
@@ -73,13 +79,28 @@ fn config() -> impl Strategy<Value = Config> {
         Just(WhenMissed::QueuedAsconf),
         Just(WhenMissed::RetransmittedAsconf)
     ];
-    let delete = prop_oneof![Just(Delete::OnLinkDown), Just(Delete::AfterSwitch)];
-    (policy, when_missed, delete).prop_map(|(policy, when_missed, delete)| Config {
-        policy,
-        when_missed,
-        delete,
-        ..Config::default()
-    })
+    let delete = prop_oneof![
+        Just(Delete::OnLinkDown),
+        Just(Delete::AfterSwitch),
+        Just(Delete::Deactivate)
+    ];
+    let bundle = prop_oneof![
+        Just(Bundle::None),
+        Just(Bundle::AddPrimary),
+        Just(Bundle::PrimaryDelete),
+        Just(Bundle::All)
+    ];
+    let all = (policy, when_missed, delete, bundle, 0..3_u32);
+    all.prop_map(
+        |(policy, when_missed, delete, bundle, deactivated_limit)| Config {
+            policy,
+            when_missed,
+            delete,
+            bundle,
+            deactivated_limit,
+            ..Config::default()
+        },
+    )
 }
 
 /// The association as SCTP would keep it, and the radios as the driver would.
@@ -91,6 +112,10 @@ struct World {
     usable: BTreeMap<Ipv6Addr, u8>,
     /// Addresses of ours: whether the peer has granted them, and whether they are being deleted.
     members: BTreeMap<Ipv6Addr, (bool, bool)>,
+    /// Members that the peer sends nothing to.
+    deactivated: BTreeSet<Ipv6Addr>,
+    /// Members that SCTP knows no interface has.
+    gone: BTreeSet<Ipv6Addr>,
     route: Ipv6Addr,
     waiting: VecDeque<AddressRequest>,
 }
@@ -124,6 +149,7 @@ impl World {
                 cell,
             },
         );
+        sigma.set_can_deactivate(true);
         sigma.handle_address_ready(now, local);
         sigma.handle_established(now, [local], home);
         while sigma.poll_command().is_some() {}
@@ -133,6 +159,8 @@ impl World {
             cells: [Some(cell), None],
             up: [true, false],
             usable: [(home, 0)].into(),
+            deactivated: BTreeSet::new(),
+            gone: BTreeSet::new(),
             members: [(home, (true, false))].into(),
             route: home,
             waiting: VecDeque::new(),
@@ -202,6 +230,11 @@ impl World {
                     self.sigma.handle_address_lost(self.now, address);
                 }
             }
+            Happening::Expired { interface, cell } => {
+                let address = address(interface, CellId(cell));
+                self.usable.remove(&address);
+                self.sigma.handle_address_expired(self.now, address);
+            }
             Happening::Answer { granted } => self.answer(granted),
             Happening::Overlap { fraction } => {
                 if let [Some(from), Some(to)] = self.cells {
@@ -231,12 +264,19 @@ impl World {
         };
         match request {
             AddressRequest::Add(a) if granted => self.members.get_mut(&a).unwrap().0 = true,
-            AddressRequest::Add(a) => drop(self.members.remove(&a)),
-            AddressRequest::Delete(a) if granted => drop(self.members.remove(&a)),
+            AddressRequest::Add(a) => self.forget(a),
+            AddressRequest::Delete(a) if granted => self.forget(a),
             AddressRequest::Delete(a) => self.members.get_mut(&a).unwrap().1 = false,
+            AddressRequest::Deactivate(a) if !granted => drop(self.deactivated.remove(&a)),
             AddressRequest::SetPrimary(_) | AddressRequest::Deactivate(_) | AddressRequest::Activate(_) => {}
         }
         self.sigma.handle_answer(self.now, request, granted);
+    }
+
+    fn forget(&mut self, address: Ipv6Addr) {
+        self.members.remove(&address);
+        self.deactivated.remove(&address);
+        self.gone.remove(&address);
     }
 
     /// Carries the commands out as SCTP would, and checks that it could.
@@ -249,24 +289,31 @@ impl World {
                     *own = Some(cell);
                     assert_ne!(self.cells[0], self.cells[1], "two radios in one cell");
                 }
-                Command::AddAddress(local) => {
+                Command::AddAddress(local) => self.change(AddressChange::Add(local)),
+                Command::SetPrimary { address } => self.change(AddressChange::SetPrimary(address)),
+                Command::DeleteAddress { address } => self.change(AddressChange::Delete(address)),
+                Command::DeactivateAddress { address } => self.change(AddressChange::Deactivate(address)),
+                Command::Change(changes) => {
+                    assert!(changes.len() > 1);
+                    changes.iter().for_each(|change| self.change(change));
+                }
+                Command::AddressGone { address } => {
+                    assert!(
+                        !self.usable.contains_key(&address),
+                        "gives up an address that works"
+                    );
+                    assert!(self.members.contains_key(&address), "gives up a stranger");
+                    assert!(self.gone.insert(address), "gives up an address twice");
+                }
+                Command::AddressBack(local) => {
                     assert!(
                         self.usable.contains_key(&local.address),
-                        "adds an address the host has not"
+                        "takes a dead address back"
                     );
-                    assert!(!self.members.contains_key(&local.address), "adds a member");
-                    self.members.insert(local.address, (false, false));
-                    self.waiting.push_back(AddressRequest::Add(local.address));
-                    self.sigma.handle_asconf_sent(self.now, Duration::from_secs(1));
-                }
-                Command::SetPrimary { address } => {
-                    assert!(self.usable.contains_key(&address), "makes a dead address primary");
                     assert!(
-                        self.members.get(&address).is_some_and(|m| !m.1),
-                        "makes a stranger primary"
+                        self.gone.remove(&local.address),
+                        "takes back what was not given up"
                     );
-                    self.waiting.push_back(AddressRequest::SetPrimary(address));
-                    self.sigma.handle_asconf_sent(self.now, Duration::from_secs(1));
                 }
                 Command::SetRoute { address } => {
                     assert!(self.usable.contains_key(&address), "routes over a dead address");
@@ -277,22 +324,65 @@ impl World {
                     self.route = address;
                 }
                 Command::UpdateLocation { address } => assert_eq!(address, self.route),
-                Command::DeleteAddress { address } => {
-                    assert_ne!(Some(address), self.sigma.serving(), "deletes the address in use");
-                    let member = self.members.get_mut(&address).expect("deletes a member");
-                    assert_eq!(
-                        *member,
-                        (true, false),
-                        "deletes an address once, and when it is granted"
-                    );
-                    member.1 = true;
-                    let left = self.members.values().filter(|m| **m == (true, false)).count();
-                    assert!(left > 0, "deletes the last address");
-                    self.waiting.push_back(AddressRequest::Delete(address));
-                }
             }
         }
         while self.sigma.poll_event().is_some() {}
+    }
+
+    /// What SCTP is asked to ask for.
+    fn change(&mut self, change: AddressChange) {
+        match change {
+            AddressChange::Add(local) => {
+                assert!(
+                    self.usable.contains_key(&local.address),
+                    "adds an address the host has not"
+                );
+                assert!(!self.members.contains_key(&local.address), "adds a member");
+                self.members.insert(local.address, (false, false));
+            }
+            AddressChange::SetPrimary(address) => {
+                assert!(self.usable.contains_key(&address), "makes a dead address primary");
+                assert!(
+                    self.members.get(&address).is_some_and(|m| !m.1),
+                    "makes a stranger primary"
+                );
+                assert!(
+                    !self.deactivated.contains(&address),
+                    "makes a deactivated address primary"
+                );
+            }
+            AddressChange::Delete(address) => {
+                assert_ne!(Some(address), self.sigma.serving(), "deletes the address in use");
+                let member = self.members.get_mut(&address).expect("deletes a member");
+                assert_eq!(
+                    *member,
+                    (true, false),
+                    "deletes an address once, and when it is granted"
+                );
+                member.1 = true;
+                let left = self.members.values().filter(|m| !m.1).count();
+                assert!(left > 0, "deletes the last address");
+            }
+            AddressChange::Deactivate(address) => {
+                assert_ne!(
+                    Some(address),
+                    self.sigma.serving(),
+                    "deactivates the address in use"
+                );
+                assert_eq!(
+                    self.members.get(&address),
+                    Some(&(true, false)),
+                    "deactivates a member"
+                );
+                assert!(self.deactivated.insert(address), "deactivates an address twice");
+            }
+            AddressChange::Activate(address) => {
+                assert!(self.usable.contains_key(&address), "activates a dead address");
+                assert!(self.deactivated.remove(&address), "activates an active address");
+            }
+        }
+        self.waiting.push_back(change.request());
+        self.sigma.handle_asconf_sent(self.now, Duration::from_secs(1));
     }
 }
 

@@ -4,15 +4,18 @@
 //! has `2001:db8:ff00 + n::/64` with `::1` and `::2` at its ends. Every prefix is a /64.
 
 mod hosts;
+mod location;
 mod routes;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, opener, sctp_config};
+pub(crate) use hosts::{DEFAULT_MESSAGE, kind, sctp_config, server};
+pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig};
 use crate::mobility::{Point, Trajectory};
 use crate::network::cells::{Attachment, Cell, Owner};
+use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::routers::{Access, RouterNode};
 use crate::network::{LazyTimer, LinkEnd, Network, Node};
@@ -106,7 +109,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             ));
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
-        let config = hosts::host_config(s, host, number);
+        let config = hosts::host_config(s, host, number, seed);
         let secrets = Box::new(stream(&format!("{}/secrets", host.name)));
         let host = Host::new(config, seed, secrets)?;
         nodes.push(Node::Host(Box::new(HostNode {
@@ -124,6 +127,8 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             routes: routes::routes(s, &numbers, number),
             access,
             timer: LazyTimer::default(),
+            address: router_address(number),
+            errors: ErrorBudget::default(),
         })));
     }
 
@@ -206,6 +211,7 @@ fn wires(
             duplicate: entry.duplicate,
             corrupt: entry.corrupt,
             service: entry.service,
+            mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {
             let [from, to] = [&entry.between[direction], &entry.between[1 - direction]];
@@ -318,6 +324,7 @@ fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> 
     let a = &s.address;
     let interface = InterfaceId::default();
     let link_layer = link_layer(router, 0);
+    let standard = AdvertisedPrefix::new(cell_prefix(cell));
     let discovery = RouterConfig {
         min_rtr_adv_interval: a.ra_interval_min,
         max_rtr_adv_interval: a.ra_interval_max,
@@ -327,16 +334,21 @@ fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> 
         managed: a.method == AddressMethod::Dhcpv6,
         prefixes: vec![AdvertisedPrefix {
             autonomous: a.method != AddressMethod::Dhcpv6,
-            ..AdvertisedPrefix::new(cell_prefix(cell))
+            valid_lifetime: a.valid_lifetime.or(standard.valid_lifetime),
+            preferred_lifetime: a.valid_lifetime.or(standard.preferred_lifetime),
+            ..standard
         }],
         ..RouterConfig::default()
     };
     let random = stream(&format!("cell {cell}/router advertisements"));
+    let dhcp = ServerConfig::default();
     let server = ServerConfig {
         reply_delay: a.server_delay,
         rapid_commit: a.rapid_commit,
         preference: Some(255),
-        ..ServerConfig::default()
+        valid_lifetime: a.valid_lifetime.unwrap_or(dhcp.valid_lifetime),
+        preferred_lifetime: a.valid_lifetime.unwrap_or(dhcp.preferred_lifetime),
+        ..dhcp
     };
     Access {
         cell: cell as u32,

@@ -1,6 +1,6 @@
 //! The machine of one interface.
 
-use super::client::Client;
+use super::client::{Client, SuspendedLease};
 use super::config::Method;
 use super::message_to;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
@@ -28,6 +28,8 @@ pub enum AddressEvent {
     Ready(LocalAddress),
     /// The address can no longer be used.
     Lost(LocalAddress),
+    /// The address is no longer this host's, on whatever link: its valid lifetime is over.
+    Expired(LocalAddress),
     /// Duplicate address detection found the address taken.
     Refused(LocalAddress),
     /// The address is for connections that already use it.
@@ -50,11 +52,14 @@ enum Way {
     Slaac,
     Dhcpv6 {
         client: Client,
+        /// Leases of links that were lost and whose addresses were kept.
+        suspended: Vec<SuspendedLease>,
         /// A router has told that addresses come from DHCPv6.
         managed: bool,
     },
     Fixed {
         latency: Duration,
+        lifetime: Option<Duration>,
         /// An address that will be ready at this time.
         pending: Option<(Instant, Ipv6Addr)>,
     },
@@ -77,14 +82,21 @@ impl Acquisition {
                     nd.clone(),
                     Way::Dhcpv6 {
                         client,
+                        suspended: Vec::new(),
                         managed: false,
                     },
                 )
             }
-            Method::Fixed { latency, solicit } => {
+            Method::Fixed {
+                latency,
+                solicit,
+                lifetime,
+                retain,
+            } => {
                 let mut config = HostConfig {
                     dup_addr_detect_transmits: 0,
                     max_rtr_solicitation_delay: Duration::ZERO,
+                    retain: *retain,
                     ..HostConfig::default()
                 };
                 if !solicit {
@@ -94,6 +106,7 @@ impl Acquisition {
                     config,
                     Way::Fixed {
                         latency: *latency,
+                        lifetime: *lifetime,
                         pending: None,
                     },
                 )
@@ -125,8 +138,13 @@ impl Acquisition {
         self.nd.handle_link_down(now);
         match &mut self.way {
             Way::Slaac => {}
-            Way::Dhcpv6 { client, managed } => {
-                client.stop();
+            Way::Dhcpv6 {
+                client,
+                suspended,
+                managed,
+            } => {
+                let lease = client.suspend();
+                suspended.extend(lease.filter(|l| self.nd.retained().any(|a| a == l.address())));
                 *managed = false;
             }
             Way::Fixed { pending, .. } => *pending = None,
@@ -154,9 +172,11 @@ impl Acquisition {
         match &mut self.way {
             Way::Slaac => {}
             Way::Dhcpv6 { client, .. } => client.handle_timeout(now, &mut self.stream),
-            Way::Fixed { pending, .. } => {
+            Way::Fixed {
+                pending, lifetime, ..
+            } => {
                 if let Some((_, address)) = pending.take_if(|p| p.0 <= now) {
-                    self.nd.add_address(now, address, None, None, false);
+                    self.nd.add_address(now, address, *lifetime, *lifetime, false);
                 }
             }
         }
@@ -217,12 +237,17 @@ impl Acquisition {
                 return;
             };
             let Some(lease) = client.poll_leased() else { return };
+            let again = self.nd.addresses().any(|a| a.0 == lease.address);
             let lifetime = |s: u32| (s != u32::MAX).then(|| Duration::from_secs(u64::from(s)));
             let (preferred, valid) = (
                 lifetime(lease.preferred_lifetime_s),
                 lifetime(lease.valid_lifetime_s),
             );
-            self.nd.add_address(now, lease.address, preferred, valid, false);
+            if again {
+                self.nd.extend_address(now, lease.address, preferred, valid);
+            } else {
+                self.nd.add_address(now, lease.address, preferred, valid, false);
+            }
         }
     }
 
@@ -248,13 +273,22 @@ impl Acquisition {
                 }
                 Some(AddressEvent::Refused(local(address)))
             }
-            NdEvent::AddressLost(address) | NdEvent::AddressDeprecated(address)
+            NdEvent::AddressLost(address)
+            | NdEvent::AddressExpired(address)
+            | NdEvent::AddressDeprecated(address)
                 if address.is_unicast_link_local() =>
             {
                 None
             }
-            NdEvent::AddressReady(address) => Some(AddressEvent::Ready(local(address))),
+            NdEvent::AddressReady(address) => {
+                self.resume_lease(address);
+                Some(AddressEvent::Ready(local(address)))
+            }
             NdEvent::AddressLost(address) => Some(AddressEvent::Lost(local(address))),
+            NdEvent::AddressExpired(address) => {
+                self.ask_again(now, address);
+                Some(AddressEvent::Expired(local(address)))
+            }
             NdEvent::AddressDeprecated(address) => Some(AddressEvent::Deprecated(local(address))),
         };
         self.events.extend(told);
@@ -267,17 +301,48 @@ impl Acquisition {
                 *managed |= router_managed;
                 self.start_client(now);
             }
-            Way::Fixed { latency, pending } => {
+            Way::Fixed {
+                latency,
+                lifetime,
+                pending,
+            } => {
                 let Some(prefix) = prefixes.first() else { return };
                 let address = form_address(prefix.prefix, self.link_layer);
                 if pending.is_none() && !self.nd.addresses().any(|a| a.0 == address) {
                     *pending = Some((now + *latency, address));
                     if latency.is_zero() {
                         *pending = None;
-                        self.nd.add_address(now, address, None, None, false);
+                        self.nd.add_address(now, address, *lifetime, *lifetime, false);
                     }
                 }
             }
+        }
+    }
+
+    /// The host is back on the link of a lease.
+    fn resume_lease(&mut self, address: Ipv6Addr) {
+        if let Way::Dhcpv6 {
+            client, suspended, ..
+        } = &mut self.way
+            && let Some(at) = suspended.iter().position(|l| l.address() == address)
+        {
+            client.resume(suspended.remove(at));
+        }
+    }
+
+    /// The valid lifetime of `address` is over. A lease that was not extended in time is asked for anew (RFC 8415
+    /// section 18.2.5).
+    fn ask_again(&mut self, now: Instant, address: Ipv6Addr) {
+        let Way::Dhcpv6 {
+            client, suspended, ..
+        } = &mut self.way
+        else {
+            return;
+        };
+        suspended.retain(|l| l.address() != address);
+        if client.is_for(address) {
+            client.stop();
+            self.start_client(now);
         }
     }
 
@@ -286,6 +351,7 @@ impl Acquisition {
         if let Way::Dhcpv6 {
             client,
             managed: true,
+            ..
         } = &mut self.way
             && self.nd.link_local().is_some()
         {

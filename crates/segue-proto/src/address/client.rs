@@ -26,14 +26,39 @@ pub(super) struct Client {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing to do: not started, or an address was leased.
-    Idle { server: Option<Bytes> },
+    /// Not started.
+    Idle,
     /// SOLICIT is to be sent at this time for the first time.
     Waiting { until: Instant },
     /// SOLICIT was sent.
     Soliciting { exchange: Exchange, best: Option<Offer> },
     /// REQUEST was sent.
     Requesting { exchange: Exchange, offer: Offer },
+    /// An address is leased.
+    Bound(Lease),
+    /// RENEW was sent, or, from T2 on, REBIND (sections 18.2.4 and 18.2.5).
+    Renewing { exchange: Exchange, lease: Lease },
+}
+
+/// A lease as it was granted.
+#[derive(Clone, Debug)]
+struct Lease {
+    server: Bytes,
+    address: IaAddress,
+    /// When to ask its server to extend it; none for a lease for ever.
+    t1: Option<Instant>,
+    /// When to ask any server.
+    t2: Option<Instant>,
+}
+
+/// A lease while its link is away.
+#[derive(Clone, Debug)]
+pub(super) struct SuspendedLease(Lease);
+
+impl SuspendedLease {
+    pub(super) fn address(&self) -> Ipv6Addr {
+        self.0.address.address
+    }
 }
 
 /// A message that is retransmitted until it is answered (section 15).
@@ -62,7 +87,7 @@ impl Client {
             duid: duid(link_layer),
             iaid,
             link_local: crate::nd::link_local(link_layer),
-            state: State::Idle { server: None },
+            state: State::Idle,
             outbox: None,
             leased: None,
         }
@@ -70,7 +95,7 @@ impl Client {
 
     /// Begins to look for an address, unless it already does or has one.
     pub(super) fn start(&mut self, now: Instant, stream: &mut Stream) {
-        if !matches!(self.state, State::Idle { server: None }) {
+        if !matches!(self.state, State::Idle) {
             return;
         }
         let max = self.config.sol_max_delay.as_nanos();
@@ -83,14 +108,42 @@ impl Client {
 
     /// Forgets everything.
     pub(super) fn stop(&mut self) {
-        self.state = State::Idle { server: None };
+        self.state = State::Idle;
         self.outbox = None;
         self.leased = None;
     }
 
+    /// The lease that there is, if any: to be taken up again when the link is back. Forgets what was under way.
+    pub(super) fn suspend(&mut self) -> Option<SuspendedLease> {
+        let lease = match core::mem::replace(&mut self.state, State::Idle) {
+            State::Bound(lease) | State::Renewing { lease, .. } => Some(SuspendedLease(lease)),
+            _ => None,
+        };
+        self.stop();
+        lease
+    }
+
+    /// Takes up a lease again; RENEW goes at once if T1 has passed.
+    pub(super) fn resume(&mut self, lease: SuspendedLease) {
+        self.state = State::Bound(lease.0);
+    }
+
+    /// The address of the lease was lost with the lease: another one is needed.
+    pub(super) fn is_for(&self, address: Ipv6Addr) -> bool {
+        match &self.state {
+            State::Bound(lease) | State::Renewing { lease, .. } => lease.address.address == address,
+            _ => false,
+        }
+    }
+
     /// The leased address is taken by another node (section 18.2.8): tells the server, once, and asks again.
     pub(super) fn decline(&mut self, now: Instant, address: Ipv6Addr, stream: &mut Stream) {
-        let State::Idle { server: Some(server) } = &self.state else {
+        let (State::Bound(Lease { server, .. })
+        | State::Renewing {
+            lease: Lease { server, .. },
+            ..
+        }) = &self.state
+        else {
             return;
         };
         let ia = IaAddress {
@@ -141,7 +194,7 @@ impl Client {
                     (MessageType::Reply, Some(address))
                         if self.config.rapid_commit && answer.rapid_commit =>
                     {
-                        self.lease(address, answer.server);
+                        self.lease(now, address, answer.server, answer.t1_s, answer.t2_s);
                     }
                     _ => {}
                 }
@@ -151,12 +204,21 @@ impl Client {
                     && message.message_type == MessageType::Reply =>
             {
                 match answer.address {
-                    Some(address) => self.lease(address, answer.server),
+                    Some(address) => self.lease(now, address, answer.server, answer.t1_s, answer.t2_s),
                     None => {
                         self.state = State::Waiting {
                             until: now + self.config.sol_timeout,
                         }
                     }
+                }
+            }
+            // section 18.2.10.1: without the address, or with an error, the client goes on asking
+            State::Renewing { exchange, lease }
+                if exchange.transaction_id == message.transaction_id
+                    && message.message_type == MessageType::Reply =>
+            {
+                if let Some(address) = answer.address.filter(|a| a.address == lease.address.address) {
+                    self.lease(now, address, answer.server, answer.t1_s, answer.t2_s);
                 }
             }
             _ => {}
@@ -197,15 +259,36 @@ impl Client {
                 let (exchange, offer) = (exchange.clone(), offer.clone());
                 self.send(now, &exchange, Some(&offer));
             }
+            State::Bound(lease) if lease.t1.is_some_and(|t1| t1 <= now) => {
+                let timeout = first_timeout(config.ren_timeout, false, stream);
+                let exchange = Exchange {
+                    transaction_id: transaction(stream),
+                    started: now,
+                    timeout,
+                    next: now + timeout,
+                    transmissions: 1,
+                };
+                let lease = lease.clone();
+                self.send_renewal(now, &exchange, &lease);
+                self.state = State::Renewing { exchange, lease };
+            }
+            State::Renewing { exchange, lease } if exchange.next <= now => {
+                exchange.retransmit(now, config.ren_max_rt, stream);
+                let (exchange, lease) = (exchange.clone(), lease.clone());
+                self.send_renewal(now, &exchange, &lease);
+            }
             _ => {}
         }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match &self.state {
-            State::Idle { .. } => None,
+            State::Idle => None,
             State::Waiting { until } => Some(*until),
-            State::Soliciting { exchange, .. } | State::Requesting { exchange, .. } => Some(exchange.next),
+            State::Bound(lease) => lease.t1,
+            State::Soliciting { exchange, .. }
+            | State::Requesting { exchange, .. }
+            | State::Renewing { exchange, .. } => Some(exchange.next),
         }
     }
 
@@ -218,8 +301,22 @@ impl Client {
         self.leased.take()
     }
 
-    fn lease(&mut self, address: IaAddress, server: Bytes) {
-        self.state = State::Idle { server: Some(server) };
+    /// Takes a lease. Times of 0 are the client's to choose: 0.5 and 0.8 of the preferred lifetime, as a server would
+    /// (sections 14.2 and 21.4).
+    fn lease(&mut self, now: Instant, address: IaAddress, server: Bytes, t1_s: u32, t2_s: u32) {
+        let preferred = u64::from(address.preferred_lifetime_s);
+        let at = |told: u32, otherwise: u64| match told {
+            u32::MAX => None,
+            0 if address.preferred_lifetime_s == u32::MAX => None,
+            0 => Some(now + Duration::from_secs(otherwise)),
+            told => Some(now + Duration::from_secs(u64::from(told))),
+        };
+        self.state = State::Bound(Lease {
+            server,
+            address,
+            t1: at(t1_s, preferred / 2),
+            t2: at(t2_s, preferred / 5 * 4),
+        });
         self.outbox = None;
         self.leased = Some(address);
     }
@@ -256,6 +353,30 @@ impl Client {
         };
         let message = Dhcpv6Message {
             message_type,
+            transaction_id: exchange.transaction_id,
+            options,
+        };
+        self.outbox = Some(self.packet(&message));
+    }
+
+    /// Sends RENEW to the lease's server or, from T2 on, REBIND to any.
+    fn send_renewal(&mut self, now: Instant, exchange: &Exchange, lease: &Lease) {
+        let rebinds = lease.t2.is_some_and(|t2| t2 <= now);
+        let elapsed = (now - exchange.started).as_millis() / 10;
+        let mut options = vec![Dhcpv6Option::ClientIdentifier(self.duid.clone())];
+        if !rebinds {
+            options.push(Dhcpv6Option::ServerIdentifier(lease.server.clone()));
+        }
+        options.push(Dhcpv6Option::IaNa(self.ia_na(Some(lease.address))));
+        options.push(Dhcpv6Option::ElapsedTime(
+            u16::try_from(elapsed).unwrap_or(u16::MAX),
+        ));
+        let message = Dhcpv6Message {
+            message_type: if rebinds {
+                MessageType::Rebind
+            } else {
+                MessageType::Renew
+            },
             transaction_id: exchange.transaction_id,
             options,
         };
@@ -299,6 +420,8 @@ struct Answer {
     preference: u8,
     rapid_commit: bool,
     address: Option<IaAddress>,
+    t1_s: u32,
+    t2_s: u32,
 }
 
 impl Answer {
@@ -306,6 +429,7 @@ impl Answer {
     fn of(message: &Dhcpv6Message, duid: &Bytes, iaid: u32) -> Option<Self> {
         let (mut for_us, mut server, mut refused) = (false, None, false);
         let (mut preference, mut rapid_commit, mut address) = (0, false, None);
+        let (mut t1_s, mut t2_s) = (0, 0);
         for option in &message.options {
             match option {
                 Dhcpv6Option::ClientIdentifier(id) => for_us = id == duid,
@@ -319,6 +443,10 @@ impl Answer {
                     preference = data.first().copied().unwrap_or(0);
                 }
                 Dhcpv6Option::IaNa(ia) if ia.iaid == iaid => {
+                    // section 21.4: times that contradict each other are not to be used
+                    if ia.t1_s <= ia.t2_s || ia.t2_s == 0 {
+                        (t1_s, t2_s) = (ia.t1_s, ia.t2_s);
+                    }
                     address = ia
                         .addresses
                         .iter()
@@ -335,6 +463,8 @@ impl Answer {
             preference,
             rapid_commit,
             address,
+            t1_s,
+            t2_s,
         })
     }
 }

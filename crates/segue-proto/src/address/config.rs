@@ -33,6 +33,13 @@ pub enum Method {
         /// Whether the host solicits an advertisement when its link comes up.
         #[serde(default)]
         solicit: bool,
+        /// Valid lifetime of the address; nothing is for ever.
+        #[serde(default)]
+        lifetime: Option<Duration>,
+        /// Whether the address is kept when the link goes down, and usable as soon as an advertisement shows that the
+        /// host is back on it.
+        #[serde(default)]
+        retain: bool,
     },
 }
 
@@ -54,6 +61,10 @@ pub struct ClientConfig {
     pub req_max_rt: Duration,
     /// REQ_MAX_RC.
     pub req_max_rc: u32,
+    /// REN_TIMEOUT, and REB_TIMEOUT.
+    pub ren_timeout: Duration,
+    /// REN_MAX_RT, and REB_MAX_RT.
+    pub ren_max_rt: Duration,
 }
 
 impl Default for ClientConfig {
@@ -66,6 +77,8 @@ impl Default for ClientConfig {
             req_timeout: Duration::from_secs(1),
             req_max_rt: Duration::from_secs(30),
             req_max_rc: 10,
+            ren_timeout: Duration::from_secs(10),
+            ren_max_rt: Duration::from_secs(600),
         }
     }
 }

@@ -5,9 +5,9 @@
 //! runs. All DHCPv6 messages are real UDP packets.
 //!
 //! Of DHCPv6 the exchanges that a handover meets are here: SOLICIT, ADVERTISE, REQUEST and REPLY, the two-message form
-//! with rapid commit, and DECLINE of an address that turns out to be taken. Left out: RENEW and REBIND by the client
-//! (a lease that runs out is lost; leases last days by default), CONFIRM (an interface that loses its link forgets
-//! its lease), relays, prefix delegation, and authentication.
+//! with rapid commit, DECLINE of an address that turns out to be taken, and RENEW and REBIND of a lease that is to last.
+//! Left out: CONFIRM (an interface that loses its link forgets its lease or, with `retain`, takes it up again when a
+//! router advertises the prefix of its address), relays, prefix delegation, and authentication.
 
 mod acquisition;
 mod client;

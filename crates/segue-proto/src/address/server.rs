@@ -114,6 +114,7 @@ impl Dhcpv6Server {
             MessageType::Solicit if rapid => MessageType::Reply,
             MessageType::Solicit => MessageType::Advertise,
             MessageType::Request | MessageType::Renew if for_us => MessageType::Reply,
+            MessageType::Rebind if server.is_none() => MessageType::Reply,
             MessageType::Release | MessageType::Decline if for_us => {
                 let given = self.bindings.remove(&(client.clone(), ia.iaid));
                 if message.message_type == MessageType::Decline {

@@ -81,6 +81,7 @@ impl Link {
                 let text = match event {
                     AddressEvent::Ready(l) => format!("ready {}", l.address),
                     AddressEvent::Lost(l) => format!("lost {}", l.address),
+                    AddressEvent::Expired(l) => format!("expired {}", l.address),
                     AddressEvent::Refused(l) => format!("refused {}", l.address),
                     AddressEvent::Deprecated(l) => format!("deprecated {}", l.address),
                     AddressEvent::RouterHeard { .. } => continue,
@@ -155,6 +156,8 @@ fn fixed_is_ready_exactly_the_latency_after_the_first_advertisement() {
     let method = Method::Fixed {
         latency: ms(500),
         solicit: false,
+        lifetime: None,
+        retain: false,
     };
     let mut link = Link::new(&method, ServerConfig::default());
     link.run(at(3000), |packet| {
@@ -176,6 +179,8 @@ fn fixed_counts_from_the_advertisement_that_was_heard() {
     let method = Method::Fixed {
         latency: ms(500),
         solicit: false,
+        lifetime: None,
+        retain: false,
     };
     let mut link = Link::new(&method, ServerConfig::default());
     let mut advertisements = 0;
@@ -191,6 +196,8 @@ fn fixed_is_cut_short_by_the_loss_of_the_link() {
     let method = Method::Fixed {
         latency: ms(500),
         solicit: false,
+        lifetime: None,
+        retain: false,
     };
     let mut link = Link::new(&method, ServerConfig::default());
     link.run(at(400), nothing_lost);
@@ -450,7 +457,9 @@ fn methods_are_read_from_tables() {
         read(&[("method", "fixed"), ("resolution", "500 ms")]),
         Ok(Method::Fixed {
             latency: ms(500),
-            solicit: false
+            solicit: false,
+            lifetime: None,
+            retain: false,
         })
     );
     assert_eq!(
@@ -466,4 +475,112 @@ fn methods_are_read_from_tables() {
             .to_string()
             .contains("pigeon")
     );
+}
+
+/// Comes up, goes down at 4 s and comes up again at `back`.
+fn away_until(method: &Method, server: ServerConfig, back: u64) -> Link {
+    let mut link = Link::new(method, server);
+    link.run(at(4000), nothing_lost);
+    link.now = at(4000);
+    link.host.handle_link_down(at(4000));
+    link.run(at(back), |_| true);
+    link.now = at(back);
+    link.log.clear();
+    link.host.handle_link_up(at(back));
+    link
+}
+
+#[test]
+fn a_retained_address_is_usable_as_soon_as_its_prefix_is_advertised_again() {
+    let nd = HostConfig {
+        retain: true,
+        ..prompt_nd(1)
+    };
+    let fixed = Method::Fixed {
+        latency: ms(500),
+        solicit: false,
+        lifetime: None,
+        retain: true,
+    };
+    let address = form_address(PREFIX, MAC);
+    for method in [Method::Slaac { nd }, fixed] {
+        let mut link = away_until(&method, ServerConfig::default(), 10_050);
+        let mut detection = 0;
+        link.run(at(12_000), |p| {
+            detection += u32::from(matches!(&p.payload, Payload::Icmpv6(Icmpv6::NeighborSolicitation(ns)) if ns.target == address));
+            false
+        });
+        assert_eq!(link.log, [(at(10_100), format!("ready {address}"))], "{method:?}");
+        assert_eq!(detection, 0, "{method:?}");
+    }
+}
+
+#[test]
+fn a_retained_address_expires_while_its_link_is_away() {
+    let method = Method::Fixed {
+        latency: ms(500),
+        solicit: false,
+        lifetime: Some(Duration::from_secs(6)),
+        retain: true,
+    };
+    let address = form_address(PREFIX, MAC);
+    let mut link = Link::new(&method, ServerConfig::default());
+    link.run(at(4000), nothing_lost);
+    link.now = at(4000);
+    link.host.handle_link_down(at(4000));
+    link.run(at(9000), |_| true);
+    let last = &link.log[link.log.len() - 1];
+    // advertised at 100 ms, usable from 600 ms on
+    assert_eq!(*last, (at(6600), format!("expired {address}")));
+    // back after that it is obtained anew
+    link.now = at(9050);
+    link.host.handle_link_up(at(9050));
+    link.log.clear();
+    link.run(at(10_000), nothing_lost);
+    assert_eq!(link.log, [(at(9600), format!("ready {address}"))]);
+}
+
+#[test]
+fn a_lease_is_renewed_at_t1_and_outlives_its_first_lifetime() {
+    let server = ServerConfig {
+        preferred_lifetime: Duration::from_secs(100),
+        valid_lifetime: Duration::from_secs(160),
+        ..ServerConfig::default()
+    };
+    let mut link = Link::new(&dhcpv6(true), server);
+    link.run(at(400_000), nothing_lost);
+    let renewed: Vec<_> = link.log.iter().filter(|l| l.1 == "Renew").map(|l| l.0).collect();
+    assert_eq!(renewed.len(), 7, "every 50 s");
+    assert!(
+        !link
+            .words()
+            .iter()
+            .any(|w| w.starts_with("lost") || w.starts_with("deprecated"))
+    );
+}
+
+#[test]
+fn a_lease_that_nobody_renews_is_rebound_then_lost_and_asked_for_anew() {
+    let server = ServerConfig {
+        preferred_lifetime: Duration::from_secs(100),
+        valid_lifetime: Duration::from_secs(160),
+        ..ServerConfig::default()
+    };
+    let mut link = Link::new(&dhcpv6(false), server);
+    link.run(at(20_000), nothing_lost);
+    link.log.clear();
+    link.run(at(200_000), |p| {
+        message_to(p, SERVER).is_some() || message_to(p, CLIENT).is_some()
+    });
+    let first = |word: &str| link.log.iter().find(|l| l.1.starts_with(word)).map(|l| l.0);
+    let (renew, rebind) = (first("Renew").unwrap(), first("Rebind").unwrap());
+    assert!(renew >= at(50_000) && renew < at(53_000), "{renew:?}");
+    assert!(rebind >= at(80_000), "{rebind:?}");
+    assert!(first("deprecated").is_some());
+    let lost = first("lost").unwrap();
+    assert!(lost >= at(160_000) && lost < at(164_000), "{lost:?}");
+    assert_eq!(first("expired"), Some(lost));
+    assert!(first("Solicit").unwrap() >= lost);
+    link.run(at(600_000), nothing_lost);
+    assert!(link.words().last().unwrap().starts_with("ready") || link.words().contains(&"Reply"));
 }

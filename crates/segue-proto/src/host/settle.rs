@@ -4,9 +4,10 @@ use super::{Connecting, Host, HostEvent, Running};
 use crate::address::AddressEvent;
 use crate::app::Application;
 use crate::contract::LocalAddress;
-use crate::sctp::{AddressRequest, Association, AssociationId, Event};
+use crate::sctp::{AddressChange, Association, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
+use smallvec::SmallVec;
 
 /// Rounds in which the parts must come to rest. A handover takes two or three.
 const MAX_ROUNDS: usize = 64;
@@ -62,6 +63,7 @@ impl Host {
             self.events.push_back(HostEvent::Sigma(event));
         }
         moved |= self.connect_what_is_due(now);
+        moved |= self.settle_location(now);
         self.dirty |= moved;
         moved
     }
@@ -73,11 +75,17 @@ impl Host {
             .filter_map(|i| i.acquisition.as_ref().and_then(|a| a.poll_timeout()));
         let starts = self.applications.iter().filter_map(|a| match &a.connection {
             // Without an address there is nothing to be done at the start time: the address will come as an event.
-            Connecting::At { start, .. } if !self.addresses.is_empty() => Some(*start),
+            Connecting::At { start, .. }
+            | Connecting::AtName {
+                start,
+                looking_up: None,
+                ..
+            } if !self.addresses.is_empty() => Some(*start),
             _ => None,
         });
         let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
-        self.slow_timeout = acquisitions.chain(starts).chain(sigma).min();
+        let location = self.location.poll_timeout();
+        self.slow_timeout = acquisitions.chain(starts).chain(sigma).chain(location).min();
     }
 
     /// Makes an address usable.
@@ -98,6 +106,7 @@ impl Host {
         let Some(Running {
             application,
             connection: Connecting::With(id),
+            ..
         }) = self.applications.get_mut(index)
         else {
             return;
@@ -171,6 +180,7 @@ impl Host {
             self.dirty = true;
             if let (Some(sigma), Some(association)) = (&mut self.sigma, self.endpoint.association(id)) {
                 let route = association.route().address;
+                sigma.set_can_deactivate(association.can_deactivate());
                 sigma.handle_established(now, association.local_addresses(), route);
             }
         }
@@ -178,7 +188,12 @@ impl Host {
             Some(index) => {
                 self.with_application(index, |app, association| app.on_connected(now, association));
             }
-            None => self.counters.without_application += 1,
+            None => {
+                self.counters.without_application += 1;
+                if let Some(association) = self.endpoint.association_mut(id) {
+                    association.abort(now, "nobody listens".into());
+                }
+            }
         }
     }
 
@@ -205,10 +220,18 @@ impl Host {
             first.connection = Connecting::With(id);
             return Some(*number);
         }
+        // one whose connection is over serves again, so that a server's memory does not grow with its past
+        let ended = |r: &Running| r.accepted && matches!(r.connection, Connecting::Over);
+        if let Some(index) = self.applications.iter().position(ended) {
+            self.applications[index].application.begin_anew();
+            self.applications[index].connection = Connecting::With(id);
+            return Some(index);
+        }
         let application = Application::new(kind);
         self.applications.push(Running {
             application,
             connection: Connecting::With(id),
+            accepted: true,
         });
         Some(self.applications.len() - 1)
     }
@@ -222,6 +245,8 @@ impl Host {
             running.application.on_closed(now);
             self.tell_of_application(index);
         }
+        // nobody will ask for what is left
+        self.endpoint.forget(id);
         if self.sigma_association == Some(id) {
             self.sigma_association = None;
             self.dirty = true;
@@ -238,6 +263,7 @@ impl Host {
                 if let Some(sigma) = &mut self.sigma {
                     sigma.handle_address_ready(now, local);
                 }
+                self.tell_location_if_lost(now);
             }
             AddressEvent::Lost(local) => {
                 self.addresses.retain(|l| l.address != local.address);
@@ -246,7 +272,12 @@ impl Host {
                 if let Some(sigma) = &mut self.sigma {
                     sigma.handle_address_lost(now, local.address);
                 }
+                self.tell_location_if_lost(now);
             }
+            AddressEvent::Expired(local) => match &mut self.sigma {
+                Some(sigma) => sigma.handle_address_expired(now, local.address),
+                None => self.endpoint.local_address_expired(now, local.address),
+            },
             AddressEvent::Refused(local) => self.events.push_back(HostEvent::AddressRefused(local)),
             AddressEvent::RouterHeard { .. } | AddressEvent::Deprecated(_) => {}
         }
@@ -266,6 +297,19 @@ impl Host {
                 moved = true;
             }
         }
+        for index in 0..self.applications.len() {
+            let due = matches!(
+                self.applications[index].connection,
+                Connecting::AtName { start, looking_up: None, .. } if start <= now
+            );
+            if due && !self.addresses.is_empty() {
+                let id = self.look_up(now, index);
+                moved |= id.is_some();
+                if let Connecting::AtName { looking_up, .. } = &mut self.applications[index].connection {
+                    *looking_up = id;
+                }
+            }
+        }
         moved
     }
 
@@ -274,13 +318,15 @@ impl Host {
         let association = self
             .sigma_association
             .and_then(|id| self.endpoint.association_mut(id));
-        let request = match command {
+        let one = |change| SmallVec::<[AddressChange; 4]>::from_slice(&[change]);
+        let changes = match command {
             Command::StartAttach { interface, cell } => {
                 self.events.push_back(HostEvent::Attach { interface, cell });
                 return;
             }
             Command::UpdateLocation { address } => {
                 self.events.push_back(HostEvent::UpdateLocation(address));
+                self.tell_location(now, address);
                 return;
             }
             Command::SetRoute { address } => {
@@ -288,26 +334,34 @@ impl Host {
                 self.counters.commands_refused += u64::from(!taken);
                 return;
             }
-            Command::AddAddress(local) => AddressRequest::Add(local.address),
-            Command::SetPrimary { address } => AddressRequest::SetPrimary(address),
-            Command::DeleteAddress { address } => AddressRequest::Delete(address),
-        };
-        let taken = association.is_some_and(|association| {
-            match command {
-                Command::AddAddress(local) => association.add_address(now, local),
-                Command::SetPrimary { address } => association.request_set_primary(now, address),
-                Command::DeleteAddress { address } => association.delete_address(now, address),
-                _ => Ok(()),
+            Command::AddressGone { address } => {
+                if let Some(association) = association {
+                    association.local_address_removed(now, address);
+                }
+                return;
             }
-            .is_ok()
-        });
+            Command::AddressBack(local) => {
+                if let Some(association) = association {
+                    association.local_address_added(now, local);
+                }
+                return;
+            }
+            Command::AddAddress(local) => one(AddressChange::Add(local)),
+            Command::SetPrimary { address } => one(AddressChange::SetPrimary(address)),
+            Command::DeleteAddress { address } => one(AddressChange::Delete(address)),
+            Command::DeactivateAddress { address } => one(AddressChange::Deactivate(address)),
+            Command::Change(changes) => changes.iter().collect(),
+        };
+        let taken = association.is_some_and(|a| a.change_addresses(now, &changes).is_ok());
         let t4_rto = self.t4_rto();
         let Some(sigma) = &mut self.sigma else { return };
         if taken {
             sigma.handle_asconf_sent(now, t4_rto);
         } else {
             self.counters.commands_refused += 1;
-            sigma.handle_answer(now, request, false);
+            for change in &changes {
+                sigma.handle_answer(now, change.request(), false);
+            }
         }
     }
 

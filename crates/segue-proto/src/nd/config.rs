@@ -24,6 +24,9 @@ pub struct HostConfig {
     pub retrans_timer: Duration,
     /// Use addresses while duplicate address detection still runs (RFC 4429).
     pub optimistic: bool,
+    /// Keep addresses when the link goes down, and use them again without duplicate address detection if the interface
+    /// comes back to their link while they are valid.
+    pub retain: bool,
 }
 
 impl Default for HostConfig {
@@ -35,6 +38,7 @@ impl Default for HostConfig {
             dup_addr_detect_transmits: 1,
             retrans_timer: Duration::from_secs(1),
             optimistic: false,
+            retain: false,
         }
     }
 }

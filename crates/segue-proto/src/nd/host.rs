@@ -40,6 +40,8 @@ pub enum NdEvent {
     AddressDeprecated(Ipv6Addr),
     /// An address can no longer be used: its valid lifetime is over, or the link is down.
     AddressLost(Ipv6Addr),
+    /// An address is no longer this host's, on whatever link: its valid lifetime is over.
+    AddressExpired(Ipv6Addr),
     /// A valid router advertisement was heard.
     RouterAdvertised {
         /// Link-local address of the router.
@@ -61,14 +63,14 @@ pub struct NdCounters {
 }
 
 #[derive(Debug)]
-struct Entry {
-    address: Ipv6Addr,
-    state: AddressState,
+pub(super) struct Entry {
+    pub(super) address: Ipv6Addr,
+    pub(super) state: AddressState,
     /// Running duplicate address detection.
     dad: Option<Dad>,
     /// `None` for ever.
     preferred_until: Option<Instant>,
-    valid_until: Option<Instant>,
+    pub(super) valid_until: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,7 @@ struct Dad {
 pub struct HostNd {
     interface: InterfaceId,
     link_layer: LinkLayerAddress,
-    config: HostConfig,
+    pub(super) config: HostConfig,
     /// Whether addresses are formed from advertised prefixes.
     autoconfigure: bool,
     stream: Stream,
@@ -93,7 +95,9 @@ pub struct HostNd {
     disabled: bool,
     /// No packet has been sent since the link came up.
     silent: bool,
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
+    /// Addresses of links that were lost.
+    pub(super) retained: Vec<Entry>,
     /// Default routers with the end of their lifetimes.
     routers: Vec<(Ipv6Addr, Instant)>,
     solicitations_left: u32,
@@ -103,7 +107,7 @@ pub struct HostNd {
     link_mtu: Option<u32>,
     timeout: Option<Instant>,
     transmits: VecDeque<Packet>,
-    events: VecDeque<NdEvent>,
+    pub(super) events: VecDeque<NdEvent>,
     counters: NdCounters,
 }
 
@@ -128,6 +132,7 @@ impl HostNd {
             disabled: false,
             silent: true,
             entries: Vec::new(),
+            retained: Vec::new(),
             routers: Vec::new(),
             solicitations_left: 0,
             next_solicitation: None,
@@ -158,7 +163,8 @@ impl HostNd {
         self.handle_timeout(now);
     }
 
-    /// The link went down: addresses, routers and everything under way are gone.
+    /// The link went down: addresses, routers and everything under way are gone; addresses to be used again are kept if
+    /// so configured.
     pub fn handle_link_down(&mut self, _now: Instant) {
         self.up = false;
         self.routers.clear();
@@ -168,6 +174,7 @@ impl HostNd {
             if entry.state != AddressState::Tentative {
                 self.events.push_back(NdEvent::AddressLost(entry.address));
             }
+            self.retain(entry);
         }
         self.update_timeout();
     }
@@ -218,6 +225,21 @@ impl HostNd {
         }
         self.entries.push(entry);
         self.update_timeout();
+    }
+
+    /// New lifetimes of an address that there is; `None` for ever.
+    pub fn extend_address(
+        &mut self,
+        now: Instant,
+        address: Ipv6Addr,
+        preferred: Option<Duration>,
+        valid: Option<Duration>,
+    ) {
+        if let Some(entry) = self.entries.iter_mut().find(|e| e.address == address) {
+            entry.preferred_until = preferred.map(|d| now + d);
+            entry.valid_until = valid.map(|d| now + d);
+        }
+        self.handle_timeout(now);
     }
 
     /// Takes a packet that arrived over the interface; anything but neighbour discovery is ignored.
@@ -369,11 +391,13 @@ impl HostNd {
     /// RFC 4862 section 5.5.4, RFC 4861 section 6.3.5.
     fn expire(&mut self, now: Instant) {
         self.routers.retain(|r| r.1 > now);
+        self.expire_retained(now);
         let events = &mut self.events;
         self.entries.retain_mut(|entry| {
             if entry.valid_until.is_some_and(|t| t <= now) {
                 if entry.state != AddressState::Tentative {
                     events.push_back(NdEvent::AddressLost(entry.address));
+                    events.push_back(NdEvent::AddressExpired(entry.address));
                 }
                 return false;
             }
@@ -400,7 +424,9 @@ impl HostNd {
             [e.dad.as_ref().map(|d| d.next), e.valid_until, preferred]
         });
         let routers = self.routers.iter().map(|r| Some(r.1));
+        let retained = self.retained.iter().map(|e| e.valid_until);
         self.timeout = entries
+            .chain(retained)
             .chain(routers)
             .chain([self.next_solicitation])
             .flatten()
@@ -433,6 +459,12 @@ impl HostNd {
         for option in &ra.options {
             match option {
                 NdOption::Mtu(mtu) if *mtu >= 1280 => self.link_mtu = Some(*mtu),
+                NdOption::PrefixInformation(prefix) if !self.retained.is_empty() => {
+                    self.use_retained(now, prefix);
+                    if is_for_autoconfiguration(prefix) {
+                        prefixes.push(*prefix);
+                    }
+                }
                 NdOption::PrefixInformation(prefix) if is_for_autoconfiguration(prefix) => {
                     prefixes.push(*prefix);
                 }
@@ -454,8 +486,12 @@ impl HostNd {
         let address = form_address(prefix.prefix, self.link_layer);
         let preferred = lifetime(prefix.preferred_lifetime_s);
         let valid = lifetime(prefix.valid_lifetime_s);
+        if !self.autoconfigure {
+            // the lifetimes of an address that came from elsewhere come from there too
+            return;
+        }
         let Some(entry) = self.entries.iter_mut().find(|e| e.address == address) else {
-            if self.autoconfigure && prefix.valid_lifetime_s != 0 {
+            if prefix.valid_lifetime_s != 0 {
                 self.add_address(now, address, preferred, valid, announced);
             }
             return;

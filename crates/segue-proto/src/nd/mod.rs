@@ -11,6 +11,7 @@
 
 mod config;
 mod host;
+mod retained;
 mod router;
 
 pub use config::{AdvertisedPrefix, HostConfig, INFINITE_LIFETIME_S, RouterConfig};

@@ -303,7 +303,11 @@ fn lifetimes_deprecate_and_remove_an_address() {
     run(&mut nd, at(32_000));
     assert_eq!(
         events(&mut nd),
-        [NdEvent::AddressDeprecated(global), NdEvent::AddressLost(global)]
+        [
+            NdEvent::AddressDeprecated(global),
+            NdEvent::AddressLost(global),
+            NdEvent::AddressExpired(global)
+        ]
     );
 }
 
@@ -323,7 +327,11 @@ fn an_advertisement_cannot_shorten_a_long_lifetime_below_two_hours() {
         [NdEvent::AddressDeprecated(form_address(PREFIX, MAC))]
     );
     run(&mut nd, at(7_201_000));
-    assert_eq!(events(&mut nd), [NdEvent::AddressLost(form_address(PREFIX, MAC))]);
+    let address = form_address(PREFIX, MAC);
+    assert_eq!(
+        events(&mut nd),
+        [NdEvent::AddressLost(address), NdEvent::AddressExpired(address)]
+    );
 }
 
 #[test]

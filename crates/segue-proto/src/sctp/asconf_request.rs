@@ -165,7 +165,8 @@ impl Association {
                         .local
                         .iter()
                         .any(|l| l.address.address != address && l.is_active_member());
-                    if !others {
+                    let added = requests[..i].iter().any(|r| matches!(r, AddressRequest::Add(_)));
+                    if !others && !added {
                         return Err(AddressError::LastAddress);
                     }
                 }
@@ -549,7 +550,9 @@ impl AddressRequest {
 }
 
 impl AddressChange {
-    fn request(&self) -> AddressRequest {
+    /// The request that the peer gets.
+    #[must_use]
+    pub const fn request(&self) -> AddressRequest {
         match *self {
             Self::Add(local) => AddressRequest::Add(local.address),
             Self::Delete(address) => AddressRequest::Delete(address),

@@ -17,7 +17,9 @@ use super::path::{Destination, Path};
 use super::re_config_answer::StreamAnswers;
 use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
+use super::receive::Replies;
 use super::sources::Sources;
+use super::window_probe::WindowProbe;
 use super::{
     AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
     SackImmediately, SendError, SendOptions,
@@ -124,6 +126,9 @@ pub struct Association {
     pub(super) reply_to: Ipv6Addr,
     pub(super) arrived_at: Ipv6Addr,
 
+    /// Answers to the packet at hand.
+    pub(super) replies: Replies,
+
     // handshake
     /// Given out in cookies; zeros until there was need of them (section 5.2.2).
     pub(super) tie_tags: TieTags,
@@ -139,9 +144,11 @@ pub struct Association {
     pub(super) handshake_destination: usize,
 
     pub(super) peer_extensions: PeerExtensions,
+    pub(super) auth: Authentication,
+
+    // streams
     pub(super) stream_requests: StreamRequests,
     pub(super) stream_answers: StreamAnswers,
-    pub(super) auth: Authentication,
 
     // dynamic addresses
     pub(super) asconf: AsconfRequests,
@@ -153,17 +160,6 @@ pub struct Association {
     pub(super) t5_shutdown_guard: Option<Instant>,
     pub(super) sack_timer: Option<Instant>,
     pub(super) window_probe_timer: Option<Instant>,
-}
-
-/// Probing of a closed peer window (RFC 9260 section 6.1 rule A).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct WindowProbe {
-    /// A probe may be sent now.
-    pub allowed: bool,
-    /// The probe that is out.
-    pub tsn: Option<Tsn>,
-    /// A SACK arrived while it was out: the peer is alive.
-    pub answered: bool,
 }
 
 impl Association {
@@ -461,6 +457,7 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            replies: Replies::default(),
             tie_tags: (0, 0),
             handshake_sent: None,
             cookie: Bytes::new(),
@@ -470,9 +467,9 @@ impl Association {
             stale_cookies: 0,
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
+            auth,
             stream_requests: StreamRequests::new(setup.local_initial_tsn),
             stream_answers: StreamAnswers::new(Tsn(0)),
-            auth,
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -508,6 +505,12 @@ impl Association {
             && self.events.is_empty()
             && self.control.is_empty()
             && !self.reassembly.has_ready()
+    }
+
+    /// Drops events and messages that the user does not want.
+    pub(super) fn drop_untold(&mut self) {
+        self.events.clear();
+        while self.reassembly.pop().is_some() {}
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {

@@ -1,5 +1,6 @@
 //! What an association tells its user, and what it shows of itself.
 
+use super::Unreachable;
 use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
@@ -66,6 +67,16 @@ pub enum Event {
         /// Every request with its outcome.
         results: SmallVec<[AsconfResult; 1]>,
     },
+    /// A router reported that an address of the peer cannot be reached (RFC 9260 section 10).
+    Unreachable {
+        /// Destination.
+        address: Ipv6Addr,
+        /// What the router said.
+        reason: Unreachable,
+    },
+    /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
+    /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
+    Restarted(Box<Restarted>),
     /// A request for streams of ours was answered, or failed.
     StreamRequestAnswered {
         /// What was asked.
@@ -81,9 +92,6 @@ pub enum Event {
     IncomingStreamsAdded(u16),
     /// The peer had all streams begin again, and the TSNs.
     AssociationReset,
-    /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
-    /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
-    Restarted(Box<Restarted>),
     /// The association was shut down gracefully (SHUTDOWN COMPLETE).
     Closed,
     /// COMMUNICATION LOST: the peer is unreachable.

@@ -12,12 +12,12 @@ use segue_wire::sctp::Parameter;
 pub(super) struct PeerExtensions {
     /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
     pub asconf: bool,
+    /// Deactivation of addresses, a private extension: understood by both ends.
+    pub deactivation: bool,
     /// RE-CONFIG (RFC 6525 section 5.2).
     pub re_config: bool,
     /// FORWARD TSN (RFC 3758 section 3.1).
     pub forward_tsn: bool,
-    /// Deactivation of addresses, a private extension: understood by both ends.
-    pub deactivation: bool,
 }
 
 impl PeerExtensions {
@@ -31,9 +31,9 @@ impl PeerExtensions {
         let supports = |types: &[u8]| types.iter().all(|t| chunk_types.contains(t));
         Self {
             asconf: supports(&[ASCONF, ASCONF_ACK]),
+            deactivation: parameters.contains(&Parameter::AddressDeactivationSupported),
             re_config: supports(&[RE_CONFIG]),
             forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || supports(&[FORWARD_TSN]),
-            deactivation: parameters.contains(&Parameter::AddressDeactivationSupported),
         }
     }
 
@@ -52,15 +52,15 @@ impl PeerExtensions {
 pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter> {
     let mut chunk_types = vec![ASCONF, ASCONF_ACK];
     let mut parameters = Vec::new();
-    if random.is_some() {
-        chunk_types.push(AUTH);
-    }
     if config.partial_reliability {
         chunk_types.push(FORWARD_TSN);
         parameters.push(Parameter::ForwardTsnSupported);
     }
     if config.stream_reconfiguration {
         chunk_types.push(RE_CONFIG);
+    }
+    if random.is_some() {
+        chunk_types.push(AUTH);
     }
     parameters.push(Parameter::SupportedExtensions(chunk_types.into()));
     if let Some(random) = random {

@@ -48,10 +48,10 @@ impl Association {
 
     /// A chunk of an extension that was not agreed on is one of an unknown type (RFC 3758 section 3.3.1, RFC 6525
     /// section 5.2).
-    pub(super) fn on_unagreed_chunk(&mut self, from: core::net::Ipv6Addr, chunk: &Chunk) -> bool {
+    pub(super) fn on_unagreed_chunk(&mut self, chunk: &Chunk) -> bool {
         let mut whole = Vec::with_capacity(chunk.buffer_len());
         chunk.emit(&mut whole);
         let value = whole.get(4..).unwrap_or_default();
-        self.on_unknown_chunk(from, chunk.chunk_type(), chunk.flags(), value)
+        self.on_unknown_chunk(chunk.chunk_type(), chunk.flags(), value)
     }
 }

@@ -28,6 +28,12 @@
 //! - Quick failover (RFC 7829): [`Config::pf_max_retrans`] has settings and what they give.
 //! - Messages longer than the receive buffer are delivered in pieces (RFC 6458): [`Message::first`] and
 //!   [`Message::last`].
+//! # Addresses of ours
+//! The host decides which it has ([`Association::local_address_added`], [`Association::local_address_removed`]), and its
+//! user which of them the peer is told of ([`Association::change_addresses`]). An association whose last address is gone
+//! stands still, without counting errors, until there is one again: with [`Config::auto_asconf`] it then takes that one in
+//! place of the others by itself (RFC 5061 section 5.3.2). An address may be deactivated instead of deleted, if both ends
+//! are configured to ([`Config::address_deactivation`], [`Association::deactivate_address`]).
 //!
 //! # What is left out
 //! ECN, path MTU discovery, and interleaving of messages (RFC 8260). Duplicate TSNs that a SACK reports are not added to
@@ -89,6 +95,7 @@ mod extensions;
 mod forward_tsn;
 mod handshake;
 mod heartbeat;
+mod icmp;
 mod inbound;
 mod invariants;
 mod local_addresses;
@@ -98,6 +105,7 @@ mod outbound_abandon;
 mod outbound_hold;
 mod partial_reliability;
 mod path;
+mod pmtu;
 mod potentially_failed;
 mod re_config_answer;
 mod re_config_request;
@@ -108,16 +116,18 @@ mod retransmission;
 mod shutdown;
 mod sources;
 mod transmit;
+mod window_probe;
 
 pub use association::Association;
 pub use auth::{AsconfAuth, AuthConfig, AuthError};
 pub use auth_keys::{HmacIdentifier, SharedKey};
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
-pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use counters::{Counters, EndpointCounters, EndpointRefused, IcmpCounters, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
     PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
+pub use icmp::Unreachable;
 pub use options::{Reliability, SendOptions};

@@ -1,10 +1,9 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
-use super::Message;
-use super::SendOptions;
 use super::options::Policy;
 use super::outbound_hold::Held;
 use super::path::PathId;
+use super::{Message, SendOptions};
 use crate::time::Instant;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};

@@ -16,10 +16,10 @@ use smallvec::SmallVec;
 /// Hop limit of everything sent.
 const HOP_LIMIT: u8 = 64;
 
-/// Room in a packet below which a FORWARD TSN travels alone, bytes.
-const FORWARD_TSN_ROOM: u32 = 64;
 const SACK: u8 = 3;
 const SHUTDOWN: u8 = 7;
+/// Room in a packet below which a FORWARD TSN travels alone, bytes.
+const FORWARD_TSN_ROOM: u32 = 64;
 
 /// What a packet of data is to begin with.
 enum Plan {
@@ -95,6 +95,10 @@ impl Association {
             let tsn = self.outbound.next_marked(None)?;
             let path = self.retransmission_path(tsn)?;
             let forced = self.forced_retransmissions > 0;
+            // one packet at a time into a closed window
+            if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
+                return None;
+            }
             if forced || (self.burst > 0 && self.paths[usize::from(path.0)].has_window()) {
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
@@ -139,6 +143,9 @@ impl Association {
             self.forced_retransmissions -= 1;
         } else {
             self.burst -= 1;
+        }
+        if self.window_probe.closed {
+            self.window_probe.on_sent(first);
         }
         let mut next = Some(first);
         while let Some(tsn) = next {
@@ -198,9 +205,7 @@ impl Association {
                 break;
             }
             if len > self.peer_rwnd {
-                self.window_probe.allowed = false;
-                self.window_probe.tsn = Some(self.outbound.next_tsn());
-                self.window_probe.answered = false;
+                self.window_probe.on_sent(self.outbound.next_tsn());
             }
             first = false;
             // RFC 7053 section 4: who asks for the SACK at once

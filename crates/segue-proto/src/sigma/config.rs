@@ -78,6 +78,38 @@ pub enum Delete {
     /// `delete_delay` after the peer has answered Set Primary Address, even if the old link is lost before: the peer
     /// goes on knowing an address that no longer works, and may retransmit to it.
     AfterDelay,
+    /// When the loss of the old link was noticed it is deactivated instead: the peer keeps it, sends nothing there, and
+    /// the host uses it again if it comes back while the address is valid (the paper's section II-A, "less aggressive
+    /// way"). A peer that does not know how is asked to delete it.
+    Deactivate,
+}
+
+/// Which steps go in one ASCONF (RFC 5061 section 5.1: requests are worked off in their order).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bundle {
+    /// Each on its own, as the paper has it.
+    #[default]
+    None,
+    /// Set Primary Address with Add IP Address, where the switch is decided by the time that the address is there: with
+    /// `first-ready`, after a missed decision that waits for the address, and when no other address works.
+    #[serde(rename = "add+primary")]
+    AddPrimary,
+    /// Set Primary Address with Delete IP Address (or Deactivate) of the address left behind: a hard handover.
+    #[serde(rename = "primary+delete")]
+    PrimaryDelete,
+    /// Both.
+    All,
+}
+
+impl Bundle {
+    pub(super) fn add_and_primary(self) -> bool {
+        matches!(self, Self::AddPrimary | Self::All)
+    }
+
+    pub(super) fn primary_and_delete(self) -> bool {
+        matches!(self, Self::PrimaryDelete | Self::All)
+    }
 }
 
 /// Configuration of SIGMA. Parameters of policies that are not chosen are ignored, so that a policy can be
@@ -99,6 +131,10 @@ pub struct Config {
     pub delete: Delete,
     /// `after-switch` and `after-delay`: time between the answer to Set Primary Address and the deletion.
     pub delete_delay: Duration,
+    /// Steps that go in one ASCONF.
+    pub bundle: Bundle,
+    /// `deactivate`: most addresses of links that are lost which the peer keeps; the oldest beyond are deleted.
+    pub deactivated_limit: u32,
     /// Weakest beacon at which a cell is attached to; nothing for any beacon heard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attach_threshold: Option<Dbm>,
@@ -114,6 +150,8 @@ impl Default for Config {
             when_missed: WhenMissed::default(),
             delete: Delete::default(),
             delete_delay: Duration::from_secs(1),
+            bundle: Bundle::default(),
+            deactivated_limit: 4,
             attach_threshold: None,
         }
     }
@@ -136,6 +174,12 @@ impl Config {
     /// # Errors
     /// One line that names the key and what was expected.
     pub fn check(&self) -> Result<(), String> {
+        if self.deactivated_limit > 16 {
+            return Err(format!(
+                "deactivated_limit = {}: expected at most 16, for a peer keeps 32 addresses",
+                self.deactivated_limit
+            ));
+        }
         if (0.0..=1.0).contains(&self.fraction) {
             Ok(())
         } else {

@@ -1,6 +1,7 @@
 //! What SIGMA asks for, and the trail it leaves.
 
 use crate::contract::{CellId, InterfaceId, LocalAddress};
+use crate::sctp::AddressChange;
 use crate::time::Instant;
 use core::fmt;
 use core::net::Ipv6Addr;
@@ -37,6 +38,54 @@ pub enum Command {
         /// Address.
         address: Ipv6Addr,
     },
+    /// Ask the peer to send nothing to this address for now: step 5, gently.
+    DeactivateAddress {
+        /// Address.
+        address: Ipv6Addr,
+    },
+    /// Ask the peer for several things in one ASCONF.
+    Change(Changes),
+    /// No interface has this address of the association any more.
+    AddressGone {
+        /// Address.
+        address: Ipv6Addr,
+    },
+    /// An interface has an address again that was gone.
+    AddressBack(LocalAddress),
+}
+
+/// Changes that go in one ASCONF, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Changes([Option<AddressChange>; 4]);
+
+impl Changes {
+    /// Appends one; what does not fit is left out.
+    pub(super) fn push(&mut self, change: AddressChange) {
+        if let Some(free) = self.0.iter_mut().find(|c| c.is_none()) {
+            *free = Some(change);
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.0.iter().all(Option::is_some)
+    }
+
+    /// Number of changes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The changes.
+    pub fn iter(&self) -> impl Iterator<Item = AddressChange> + '_ {
+        self.0.iter().copied().flatten()
+    }
 }
 
 /// Why a decision could not be carried out at its moment.
@@ -128,6 +177,20 @@ pub enum SigmaEventKind {
     DeleteAcknowledged(Ipv6Addr),
     /// Step 5 failed: the peer refused.
     DeleteRefused(Ipv6Addr),
+    /// Step 5, gently: Deactivate Address was handed to SCTP.
+    DeactivateSent(Ipv6Addr),
+    /// Step 5 ends: the peer acknowledged the deactivation.
+    DeactivateAcknowledged(Ipv6Addr),
+    /// Step 5 failed: the peer refused.
+    DeactivateRefused(Ipv6Addr),
+    /// An address that the peer still knows is usable again: steps 1 and 2 are not needed.
+    Reused(Ipv6Addr),
+    /// Step 3 of a deactivated address: Activate Address was handed to SCTP, with Set Primary Address.
+    ActivateSent(Ipv6Addr),
+    /// The peer acknowledged the activation.
+    ActivateAcknowledged(Ipv6Addr),
+    /// The peer refused it.
+    ActivateRefused(Ipv6Addr),
 }
 
 impl SigmaEventKind {
@@ -136,13 +199,21 @@ impl SigmaEventKind {
     pub fn step(&self) -> Option<u8> {
         Some(match self {
             Self::ObtainStarted { .. } | Self::LinkUp { .. } | Self::Obtained(_) => 1,
-            Self::AddSent(_) | Self::AddAcknowledged(_) | Self::AddRefused(_) => 2,
+            Self::AddSent(_) | Self::AddAcknowledged(_) | Self::AddRefused(_) | Self::Reused(_) => 2,
             Self::SetPrimarySent(_)
             | Self::RouteChanged(_)
             | Self::SetPrimaryAcknowledged(_)
-            | Self::SetPrimaryRefused(_) => 3,
+            | Self::SetPrimaryRefused(_)
+            | Self::ActivateSent(_)
+            | Self::ActivateAcknowledged(_)
+            | Self::ActivateRefused(_) => 3,
             Self::LocationUpdated(_) => 4,
-            Self::DeleteSent(_) | Self::DeleteAcknowledged(_) | Self::DeleteRefused(_) => 5,
+            Self::DeleteSent(_)
+            | Self::DeleteAcknowledged(_)
+            | Self::DeleteRefused(_)
+            | Self::DeactivateSent(_)
+            | Self::DeactivateAcknowledged(_)
+            | Self::DeactivateRefused(_) => 5,
             Self::LinkDown { .. }
             | Self::DecisionPoint { .. }
             | Self::Missed { .. }
@@ -174,6 +245,13 @@ impl SigmaEventKind {
             Self::DeleteSent(_) => "delete-sent",
             Self::DeleteAcknowledged(_) => "delete-acknowledged",
             Self::DeleteRefused(_) => "delete-refused",
+            Self::DeactivateSent(_) => "deactivate-sent",
+            Self::DeactivateAcknowledged(_) => "deactivate-acknowledged",
+            Self::DeactivateRefused(_) => "deactivate-refused",
+            Self::Reused(_) => "address-reused",
+            Self::ActivateSent(_) => "activate-sent",
+            Self::ActivateAcknowledged(_) => "activate-acknowledged",
+            Self::ActivateRefused(_) => "activate-refused",
         }
     }
 
@@ -192,7 +270,14 @@ impl SigmaEventKind {
             | Self::LocationUpdated(a)
             | Self::DeleteSent(a)
             | Self::DeleteAcknowledged(a)
-            | Self::DeleteRefused(a) => Some(*a),
+            | Self::DeleteRefused(a)
+            | Self::DeactivateSent(a)
+            | Self::DeactivateAcknowledged(a)
+            | Self::DeactivateRefused(a)
+            | Self::Reused(a)
+            | Self::ActivateSent(a)
+            | Self::ActivateAcknowledged(a)
+            | Self::ActivateRefused(a) => Some(*a),
             _ => None,
         }
     }

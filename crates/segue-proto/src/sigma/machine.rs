@@ -1,7 +1,8 @@
 //! The state machine of the mobile host.
 
-use super::config::{Config, Delete, WhenMissed};
-use super::event::{Command, MissReason, SigmaEvent, SigmaEventKind};
+use super::config::{Config, WhenMissed};
+use super::event::{Command, SigmaEvent, SigmaEventKind};
+use super::known::{Known, Membership, Primary, Radio};
 use super::policy::{Decision, HandoverPolicy};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress};
 use crate::sctp::AddressRequest;
@@ -15,67 +16,26 @@ use std::collections::VecDeque;
 /// In: `handle_*`. Out: `poll_command` and `poll_event`, until both return `None`, then `poll_timeout`.
 #[derive(Debug)]
 pub struct Sigma {
-    config: Config,
-    policy: Box<dyn HandoverPolicy>,
-    radios: SmallVec<[Radio; 2]>,
-    known: SmallVec<[Known; 4]>,
-    established: bool,
+    pub(super) config: Config,
+    pub(super) policy: Box<dyn HandoverPolicy>,
+    pub(super) radios: SmallVec<[Radio; 2]>,
+    pub(super) known: SmallVec<[Known; 4]>,
+    pub(super) established: bool,
+    /// The peer knows how to deactivate addresses.
+    pub(super) can_deactivate: bool,
     /// The address that the association is routed over.
-    serving: Option<Ipv6Addr>,
+    pub(super) serving: Option<Ipv6Addr>,
     /// Set Primary Address that the peer has not answered.
-    primary: Option<Primary>,
+    pub(super) primary: Option<Primary>,
     /// Cell that was decided for while its address was not ready.
-    missed: Option<CellId>,
+    pub(super) missed: Option<CellId>,
     /// When the route moves to the address of `primary` without an answer.
-    route_timer: Option<Instant>,
-    delete_timer: Option<Instant>,
+    pub(super) route_timer: Option<Instant>,
+    pub(super) delete_timer: Option<Instant>,
     /// T4-RTO of the ASCONF sent last.
     t4_rto: Duration,
-    commands: VecDeque<Command>,
+    pub(super) commands: VecDeque<Command>,
     events: VecDeque<SigmaEvent>,
-}
-
-#[derive(Debug)]
-struct Radio {
-    interface: InterfaceId,
-    /// Cell connected to or being attached to.
-    cell: Option<CellId>,
-    up: bool,
-}
-
-/// An address that the host has, or that the peer knows.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    local: LocalAddress,
-    /// The host can send from it and receive at it.
-    usable: bool,
-    /// To be deleted.
-    obsolete: bool,
-    membership: Membership,
-}
-
-/// What an address is to the association.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Membership {
-    /// No part of it.
-    Absent,
-    /// Deleted although it could still be used: added again only when it is decided for.
-    Retired,
-    /// Add IP Address is unanswered.
-    Adding,
-    /// Part of it.
-    Member,
-    /// The peer does not want it.
-    Refused,
-    /// Delete IP Address is unanswered.
-    Deleting,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Primary {
-    address: Ipv6Addr,
-    /// The route moved with it.
-    routed: bool,
 }
 
 impl Sigma {
@@ -102,6 +62,7 @@ impl Sigma {
                 .collect(),
             known: SmallVec::new(),
             established: false,
+            can_deactivate: false,
             serving: None,
             primary: None,
             missed: None,
@@ -117,6 +78,11 @@ impl Sigma {
     #[must_use]
     pub fn serving(&self) -> Option<Ipv6Addr> {
         self.serving
+    }
+
+    /// Whether the peer knows how to deactivate addresses; until told it does not.
+    pub fn set_can_deactivate(&mut self, can_deactivate: bool) {
+        self.can_deactivate = can_deactivate;
     }
 
     /// The association was established with these addresses and is routed over `route`.
@@ -151,6 +117,8 @@ impl Sigma {
         self.known.retain(|k| k.usable);
         for known in &mut self.known {
             known.membership = Membership::Absent;
+            known.deactivated = false;
+            known.gone = false;
         }
     }
 
@@ -188,9 +156,21 @@ impl Sigma {
         let known = &mut self.known[index];
         known.usable = true;
         known.obsolete = false;
-        match known.membership {
+        known.expired = false;
+        known.local = local;
+        let back = core::mem::take(&mut known.gone);
+        let membership = known.membership;
+        if back {
+            self.commands.push_back(Command::AddressBack(local));
+        }
+        match membership {
             Membership::Absent | Membership::Retired => self.add(now, index),
-            Membership::Member => self.on_ready(now, local),
+            Membership::Member => {
+                if self.serving != Some(local.address) {
+                    self.tell(now, SigmaEventKind::Reused(local.address));
+                }
+                self.on_ready(now, local);
+            }
             Membership::Adding | Membership::Refused | Membership::Deleting => {}
         }
     }
@@ -208,13 +188,27 @@ impl Sigma {
         self.on_unusable(now);
     }
 
+    /// An address is no longer the host's, on whatever link: its valid lifetime is over. It is deleted even where
+    /// addresses are otherwise deactivated.
+    pub fn handle_address_expired(&mut self, now: Instant, address: Ipv6Addr) {
+        let Some(index) = self.index_of(address) else {
+            return;
+        };
+        let known = &mut self.known[index];
+        known.usable = false;
+        known.obsolete = true;
+        known.expired = true;
+        self.on_unusable(now);
+    }
+
     /// The peer answered a request, or SCTP did not take it.
     pub fn handle_answer(&mut self, now: Instant, request: AddressRequest, granted: bool) {
         match request {
             AddressRequest::Add(address) => self.on_add_answered(now, address, granted),
             AddressRequest::SetPrimary(address) => self.on_primary_answered(now, address, granted),
             AddressRequest::Delete(address) => self.on_delete_answered(now, address, granted),
-            AddressRequest::Deactivate(_) | AddressRequest::Activate(_) => {}
+            AddressRequest::Deactivate(address) => self.on_deactivate_answered(now, address, granted),
+            AddressRequest::Activate(address) => self.on_activate_answered(now, address, granted),
         }
     }
 
@@ -307,7 +301,7 @@ impl Sigma {
     }
 
     /// An address cannot be used any more: forgets, deletes or leaves it.
-    fn on_unusable(&mut self, now: Instant) {
+    pub(super) fn on_unusable(&mut self, now: Instant) {
         self.known.retain(|k| {
             k.usable
                 || !matches!(
@@ -327,11 +321,35 @@ impl Sigma {
         if self.established && !self.serving.is_some_and(|a| self.is_usable(a)) {
             self.leave_dead_link(now);
         }
+        self.give_up_addresses();
         self.delete_obsolete(now);
     }
 
+    /// Tells SCTP which addresses no interface has any more: what was under way from there is to leave from elsewhere at
+    /// once, and without any address the association stands still. The policies that emulate a host which goes on
+    /// routing over the dead link do so as long as there is another to come.
+    fn give_up_addresses(&mut self) {
+        let emulates = matches!(
+            self.config.when_missed,
+            WhenMissed::QueuedAsconf | WhenMissed::RetransmittedAsconf
+        );
+        let other = self.known.iter().any(|k| k.usable);
+        for known in &mut self.known {
+            let address = known.local.address;
+            let part = !matches!(
+                known.membership,
+                Membership::Absent | Membership::Retired | Membership::Refused
+            );
+            let routed_on = emulates && other && self.serving == Some(address);
+            if part && !known.usable && !known.gone && !routed_on && self.established {
+                known.gone = true;
+                self.commands.push_back(Command::AddressGone { address });
+            }
+        }
+    }
+
     /// The link that the association is routed over is gone.
-    fn leave_dead_link(&mut self, now: Instant) {
+    pub(super) fn leave_dead_link(&mut self, now: Instant) {
         if let Some(Primary { routed: false, .. }) = self.primary {
             // Set Primary Address went over the old route; its retransmission takes the new one.
             self.route_timer.get_or_insert(now + self.t4_rto);
@@ -356,59 +374,10 @@ impl Sigma {
         }
     }
 
-    /// Step 2.
-    fn add(&mut self, now: Instant, index: usize) {
-        if !self.established {
-            return;
-        }
-        let local = self.known[index].local;
-        self.known[index].membership = Membership::Adding;
-        self.tell(now, SigmaEventKind::AddSent(local.address));
-        self.commands.push_back(Command::AddAddress(local));
-        if !self.serving.is_some_and(|a| self.is_usable(a)) {
-            self.commands.push_back(Command::SetRoute {
-                address: local.address,
-            });
-        } else if self.missed.is_some() && self.missed == self.cell_of(local.interface) {
-            self.queue_primary(now, local.address);
-        }
-    }
-
-    fn on_add_answered(&mut self, now: Instant, address: Ipv6Addr, granted: bool) {
-        let Some(index) = self.index_of(address) else {
-            return;
-        };
-        if self.known[index].membership != Membership::Adding {
-            return;
-        }
-        let local = self.known[index].local;
-        if !granted {
-            self.known[index].membership = Membership::Refused;
-            self.tell(now, SigmaEventKind::AddRefused(address));
-            if self.primary.take_if(|p| p.address == address).is_some() {
-                // Set Primary Address was queued behind it: whatever comes of that, there is no going there.
-                self.route_timer = None;
-            }
-            if self.serving == Some(address) {
-                // It was routed over for the sake of its own ASCONF. SCTP falls back to an address that it has.
-                let member = self.known.iter().find(|k| k.membership == Membership::Member);
-                self.serving = member.map(|k| k.local.address).or(self.serving);
-            }
-            self.on_unusable(now);
-            return;
-        }
-        self.known[index].membership = Membership::Member;
-        self.tell(now, SigmaEventKind::AddAcknowledged(address));
-        if self.known[index].usable {
-            self.on_ready(now, local);
-        } else {
-            self.delete_obsolete(now);
-        }
-    }
-
     /// The peer knows an address that the host can use.
-    fn on_ready(&mut self, now: Instant, local: LocalAddress) {
-        if self.serving == Some(local.address) {
+    pub(super) fn on_ready(&mut self, now: Instant, local: LocalAddress) {
+        let asked = self.primary.is_some_and(|p| p.address == local.address);
+        if self.serving == Some(local.address) || asked {
             return;
         }
         let Some(serving) = self
@@ -483,201 +452,7 @@ impl Sigma {
         }
     }
 
-    /// Step 3 behind an unanswered step 2, if configured so.
-    fn queue_primary(&mut self, now: Instant, address: Ipv6Addr) {
-        if self.config.when_missed == WhenMissed::QueuedAsconf && self.primary.is_none() {
-            self.set_primary(now, address, false);
-        }
-    }
-
-    /// Step 3, both halves, and step 4. The route first, so that the ASCONF takes it too.
-    fn switch(&mut self, now: Instant, address: Ipv6Addr) {
-        self.reroute(now, address);
-        self.set_primary(now, address, true);
-    }
-
-    fn set_primary(&mut self, now: Instant, address: Ipv6Addr, routed: bool) {
-        self.primary = Some(Primary { address, routed });
-        self.delete_timer = None;
-        self.commands.push_back(Command::SetPrimary { address });
-        self.tell(now, SigmaEventKind::SetPrimarySent(address));
-    }
-
-    fn reroute(&mut self, now: Instant, address: Ipv6Addr) {
-        self.serving = Some(address);
-        self.missed = None;
-        self.route_timer = None;
-        self.commands.push_back(Command::SetRoute { address });
-        self.tell(now, SigmaEventKind::RouteChanged(address));
-        self.commands.push_back(Command::UpdateLocation { address });
-        self.tell(now, SigmaEventKind::LocationUpdated(address));
-        if let Some(cell) = self.serving_cell() {
-            self.policy.on_switched(now, cell);
-        }
-    }
-
-    fn on_primary_answered(&mut self, now: Instant, address: Ipv6Addr, granted: bool) {
-        let kind = if granted {
-            SigmaEventKind::SetPrimaryAcknowledged(address)
-        } else {
-            SigmaEventKind::SetPrimaryRefused(address)
-        };
-        self.tell(now, kind);
-        let Some(primary) = self.primary.take_if(|p| p.address == address) else {
-            return;
-        };
-        self.route_timer = None;
-        if !primary.routed {
-            if granted {
-                self.reroute(now, address);
-            } else if !self.serving.is_some_and(|a| self.is_usable(a)) {
-                self.leave_dead_link(now);
-            }
-        }
-        if granted && self.config.delete != Delete::OnLinkDown {
-            self.delete_timer = Some(now + self.config.delete_delay);
-        }
-        self.delete_obsolete(now);
-    }
-
-    /// Step 5, once step 3 is over and there is a link to speak over.
-    fn delete_obsolete(&mut self, now: Instant) {
-        let speaks = self
-            .known
-            .iter()
-            .any(|k| Some(k.local.address) == self.serving && k.usable && k.membership == Membership::Member);
-        let held_back = self.config.delete == Delete::AfterDelay && self.delete_timer.is_some();
-        if !self.established || self.primary.is_some() || !speaks || held_back {
-            return;
-        }
-        for index in 0..self.known.len() {
-            let known = &mut self.known[index];
-            let address = known.local.address;
-            if known.obsolete && known.membership == Membership::Member && self.serving != Some(address) {
-                known.membership = Membership::Deleting;
-                self.commands.push_back(Command::DeleteAddress { address });
-                self.tell(now, SigmaEventKind::DeleteSent(address));
-            }
-        }
-    }
-
-    fn on_delete_answered(&mut self, now: Instant, address: Ipv6Addr, granted: bool) {
-        let Some(index) = self.index_of(address) else {
-            return;
-        };
-        if self.known[index].membership != Membership::Deleting {
-            return;
-        }
-        let known = &mut self.known[index];
-        if granted {
-            known.membership = if known.obsolete {
-                Membership::Retired
-            } else {
-                Membership::Absent
-            };
-            self.tell(now, SigmaEventKind::DeleteAcknowledged(address));
-        } else {
-            // Not asked again before the next reason to.
-            known.membership = Membership::Member;
-            known.obsolete = false;
-            self.tell(now, SigmaEventKind::DeleteRefused(address));
-        }
-        let Known {
-            local,
-            usable,
-            membership,
-            ..
-        } = self.known[index];
-        if !granted && usable {
-            // The host came back to this address, and it was never gone for the peer.
-            self.on_ready(now, local);
-        } else if granted && !usable {
-            self.known.remove(index);
-        } else if membership == Membership::Absent {
-            // The host came back to this address while it was being deleted.
-            self.add(now, index);
-        }
-    }
-
-    /// The ready address in `cell`, or what it lacks.
-    fn state_of(&self, cell: CellId) -> Result<Ipv6Addr, MissReason> {
-        let Some(radio) = self.radios.iter().find(|r| r.cell == Some(cell) && r.up) else {
-            return Err(MissReason::LinkNotUp);
-        };
-        let mut reason = MissReason::NoAddress;
-        for known in self
-            .known
-            .iter()
-            .filter(|k| k.usable && k.local.interface == radio.interface)
-        {
-            match known.membership {
-                Membership::Member => return Ok(known.local.address),
-                Membership::Refused => reason = MissReason::Refused,
-                _ => reason = MissReason::NotAcknowledged,
-            }
-        }
-        Err(reason)
-    }
-
-    /// An address that the association can be switched to.
-    fn ready_address(&self) -> Option<Ipv6Addr> {
-        let ready = self.known.iter().find(|k| {
-            k.usable && k.membership == Membership::Member && Some(k.local.address) != self.serving
-        });
-        ready.map(|k| k.local.address)
-    }
-
-    /// The cells other than the serving one, ready ones first.
-    fn candidates(&self) -> SmallVec<[CellId; 4]> {
-        let serving = self.serving_cell();
-        let mut cells: SmallVec<[CellId; 4]> = self
-            .radios
-            .iter()
-            .filter_map(|r| r.cell)
-            .filter(|c| Some(*c) != serving)
-            .collect();
-        cells.sort_by_key(|c| self.state_of(*c).is_err());
-        cells
-    }
-
-    /// Cell of the radio that the association is routed over, if it is connected.
-    fn serving_cell(&self) -> Option<CellId> {
-        let known = &self.known[self.index_of(self.serving?)?];
-        self.cell_of(known.local.interface)
-    }
-
-    fn cell_of(&self, interface: InterfaceId) -> Option<CellId> {
-        self.radios.iter().find(|r| r.interface == interface)?.cell
-    }
-
-    fn radio_mut(&mut self, interface: InterfaceId) -> Option<&mut Radio> {
-        self.radios.iter_mut().find(|r| r.interface == interface)
-    }
-
-    fn index_of(&self, address: Ipv6Addr) -> Option<usize> {
-        self.known.iter().position(|k| k.local.address == address)
-    }
-
-    fn is_usable(&self, address: Ipv6Addr) -> bool {
-        self.known.iter().any(|k| k.local.address == address && k.usable)
-    }
-
-    /// The index of an address, which becomes known if it was not; one on a wire is usable from the start.
-    fn know(&mut self, local: LocalAddress) -> usize {
-        if let Some(index) = self.index_of(local.address) {
-            return index;
-        }
-        let usable = !self.radios.iter().any(|r| r.interface == local.interface);
-        self.known.push(Known {
-            local,
-            usable,
-            obsolete: !usable,
-            membership: Membership::Absent,
-        });
-        self.known.len() - 1
-    }
-
-    fn tell(&mut self, time: Instant, kind: SigmaEventKind) {
+    pub(super) fn tell(&mut self, time: Instant, kind: SigmaEventKind) {
         self.events.push_back(SigmaEvent { time, kind });
     }
 }

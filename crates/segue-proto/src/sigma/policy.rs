@@ -29,6 +29,11 @@ pub trait HandoverPolicy: Send + fmt::Debug {
         None
     }
 
+    /// Whether every address is switched to as soon as it is ready: then step 3 may be asked for with step 2.
+    fn goes_at_once(&self) -> bool {
+        false
+    }
+
     /// The association is routed over `serving` from now on.
     fn on_switched(&mut self, now: Instant, serving: CellId) {
         let _ = (now, serving);
@@ -149,6 +154,9 @@ impl HandoverPolicy for FirstReady {
     }
     fn on_ready(&mut self, _: Instant, candidate: CellId, _: CellId) -> Option<Decision> {
         Some(Decision::Go(candidate))
+    }
+    fn goes_at_once(&self) -> bool {
+        true
     }
 }
 

@@ -1,8 +1,10 @@
 //! Every test is a trace: what happens to the host, and what SIGMA says and does about it.
 
+mod zigzag;
+
 use super::*;
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress};
-use crate::sctp::AddressRequest;
+use crate::sctp::{AddressChange, AddressRequest};
 use crate::time::{Duration, Instant};
 use crate::units::{Dbm, Decibel};
 use core::net::Ipv6Addr;
@@ -30,6 +32,8 @@ fn at(ms: u64) -> Instant {
 struct Mobile {
     sigma: Sigma,
     now: Instant,
+    /// Addresses that SCTP was told no interface has, or has again: beside the trail.
+    gone: Vec<Ipv6Addr>,
 }
 
 impl Mobile {
@@ -37,6 +41,7 @@ impl Mobile {
         let mut mobile = Self {
             sigma: Sigma::new(config, &[IF0, IF1]),
             now: at(0),
+            gone: Vec::new(),
         };
         mobile.beacon(0, IF0, OLD, -50.0);
         mobile.up(0, IF0, OLD);
@@ -136,6 +141,26 @@ impl Mobile {
                 Command::SetRoute { address } => format!("route {}", net(address)),
                 Command::UpdateLocation { address } => format!("location {}", net(address)),
                 Command::DeleteAddress { address } => format!("delete {}", net(address)),
+                Command::DeactivateAddress { address } => format!("deactivate {}", net(address)),
+                Command::AddressGone { address } => {
+                    self.gone.push(address);
+                    continue;
+                }
+                Command::AddressBack(local) => {
+                    self.gone.retain(|a| *a != local.address);
+                    continue;
+                }
+                Command::Change(changes) => changes
+                    .iter()
+                    .map(|c| match c {
+                        AddressChange::Add(local) => format!("add {}", net(local.address)),
+                        AddressChange::SetPrimary(address) => format!("primary {}", net(address)),
+                        AddressChange::Delete(address) => format!("delete {}", net(address)),
+                        AddressChange::Deactivate(address) => format!("deactivate {}", net(address)),
+                        AddressChange::Activate(address) => format!("activate {}", net(address)),
+                    })
+                    .collect::<Vec<_>>()
+                    .join(" + "),
             });
         }
         trail
@@ -616,6 +641,7 @@ fn both_radios_hearing_one_cell_attach_once() {
     let mut m = Mobile {
         sigma: Sigma::new(Config::default(), &[IF0, IF1]),
         now: at(0),
+        gone: Vec::new(),
     };
     m.beacon(0, IF0, OLD, -50.0);
     m.beacon(0, IF1, OLD, -50.0);
@@ -652,7 +678,11 @@ fn an_address_won_before_the_association_is_added_when_it_is_established() {
         sigma.handle_link(at(0), &LinkEvent::Up { interface, cell });
         sigma.handle_address_ready(at(0), local);
     }
-    let mut m = Mobile { sigma, now: at(0) };
+    let mut m = Mobile {
+        sigma,
+        now: at(0),
+        gone: Vec::new(),
+    };
     m.trail();
     m.sigma.handle_established(at(0), [L2], A2);
     assert_eq!(m.trail(), ["add-sent", "add 3"]);

@@ -40,6 +40,9 @@ pub struct ScenarioFile {
     /// When the mobile host hands over.
     #[serde(default)]
     pub handover: HandoverSection,
+    /// The location manager; without it step 4 ends where it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<LocationSection>,
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
@@ -167,6 +170,13 @@ pub struct AddressSection {
     pub ra_interval_min: Duration,
     /// Greatest time between unsolicited router advertisements.
     pub ra_interval_max: Duration,
+    /// Keep an address when its link is lost, and use it again without resolution or duplicate address detection on
+    /// coming back while it is valid. Left out: what `handover.delete = "deactivate"` needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retain: Option<bool>,
+    /// Valid lifetime of addresses. Left out: for ever with method `fixed`, 30 days as the RFCs have it otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_lifetime: Option<Duration>,
 }
 
 impl Default for AddressSection {
@@ -181,6 +191,8 @@ impl Default for AddressSection {
             ra_delay: Duration::ZERO,
             ra_interval_min: Duration::from_secs(200),
             ra_interval_max: Duration::from_secs(600),
+            retain: None,
+            valid_lifetime: None,
         }
     }
 }
@@ -238,6 +250,43 @@ pub enum Pattern {
 /// `[handover]`
 pub type HandoverSection = segue_proto::sigma::Config;
 
+/// `[location]`: a host that keeps the mobile host's address in the DNS, which the mobile host updates at step 4 of a
+/// handover (RFC 2136, signed by RFC 8945 with a key that both have), and applications with `by_name` look up.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocationSection {
+    /// The host that is the location manager.
+    pub server: String,
+    /// Its zone.
+    #[serde(default = "loc_example")]
+    pub zone: String,
+    /// What the mobile host is known by: a domain name in the zone, `home:` and a home address, or `key:` and the
+    /// SHA-256 hash of a public key. Its own name in the zone if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    /// Time to live of the address: how long who has looked it up may use it.
+    #[serde(default = "five_seconds")]
+    pub ttl: Duration,
+    /// Time until an update or a look-up is sent again; doubled each time.
+    #[serde(default = "one_second")]
+    pub retry: Duration,
+    /// Whether hosts keep what they looked up for its time to live.
+    #[serde(default)]
+    pub cache: bool,
+}
+
+fn loc_example() -> String {
+    "loc.example".to_owned()
+}
+
+fn five_seconds() -> Duration {
+    Duration::from_secs(5)
+}
+
+fn one_second() -> Duration {
+    Duration::from_secs(1)
+}
+
 /// `[sctp]`: what is not set is the profile's.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -292,6 +341,9 @@ pub struct SctpSection {
     /// Whether every host sends its packets in UDP (RFC 6951).
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub udp_encapsulation: bool,
+    /// Offer the deactivation of addresses. Left out: where `handover.delete = "deactivate"` needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_deactivation: Option<bool>,
     /// Which path an acknowledgement credits.
     pub cwnd_credit: CwndCredit,
     /// Where acknowledgements are sent from.
@@ -354,6 +406,9 @@ pub struct LinkEntry {
     /// Queue model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub service: Service,
+    /// Longest packet: a router answers what is longer by Packet Too Big. Nothing for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
 }
 
 fn fifty_packets() -> QueueLimit {
@@ -402,6 +457,9 @@ pub struct ApplicationEntry {
     /// Message of a constant-rate sender; request of a request-response client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Bytes>,
+    /// Whether `from` opens the association, and looks up where `to`, the mobile host, is when it does.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub by_name: bool,
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Bytes>,

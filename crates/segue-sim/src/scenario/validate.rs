@@ -38,6 +38,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         return problem(format!("handover.{key}"), message.clone());
     }
     sctp(s)?;
+    super::location::check(s)?;
     super::applications::check(s)
 }
 
@@ -136,6 +137,11 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
                 "expected a probability from 0 to 1",
             );
         }
+        if let Some(mtu) = link.mtu
+            && !(1280..=65_535).contains(&mtu.bytes())
+        {
+            return problem(key("mtu"), "expected 1280 B to 65535 B (RFC 8200 section 5)");
+        }
         for (name, value) in [("duplicate", link.duplicate), ("corrupt", link.corrupt)] {
             if !(0.0..=1.0).contains(&value) {
                 return problem(key(name), "expected a probability from 0 to 1");
@@ -205,6 +211,13 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
     }
     if s.address.resolution > Duration::from_secs(3600) {
         return problem("address.resolution", "expected at most 3600 s");
+    }
+    let second = Duration::from_secs(1);
+    if s.address.valid_lifetime.is_some_and(|l| l < second) {
+        return problem(
+            "address.valid_lifetime",
+            "expected at least 1 s: lifetimes are whole seconds",
+        );
     }
     if s.address.ra_interval_min.is_zero() || s.address.ra_interval_min > s.address.ra_interval_max {
         return problem(
