@@ -28,12 +28,6 @@
 //! address of the peer the way its last packet with the right verification tag came. An INIT proves nothing: its answer
 //! goes back the way it came, and the association is left as it is.
 //!
-//! # Addresses of ours
-//! The host decides which it has ([`Association::local_address_added`], [`Association::local_address_removed`]), and its
-//! user which of them the peer is told of ([`Association::change_addresses`]). An association whose last address is gone
-//! stands still, without counting errors, until there is one again: with [`Config::auto_asconf`] it then takes that one in
-//! place of the others by itself (RFC 5061 section 5.3.2). An address may be deactivated instead of deleted, if both ends
-//! are configured to ([`Config::address_deactivation`], [`Association::deactivate_address`]).
 //! # Extensions
 //! - [`SendOptions`] ask for a SACK at once (RFC 7053) and say when a message is given up ([`Reliability`]: RFC 3758, RFC
 //!   7496).
@@ -41,6 +35,12 @@
 //! - Quick failover (RFC 7829): [`Config::pf_max_retrans`] has settings and what they give.
 //! - Messages longer than the receive buffer are delivered in pieces (RFC 6458): [`Message::first`] and
 //!   [`Message::last`].
+//! # Addresses of ours
+//! The host decides which it has ([`Association::local_address_added`], [`Association::local_address_removed`]), and its
+//! user which of them the peer is told of ([`Association::change_addresses`]). An association whose last address is gone
+//! stands still, without counting errors, until there is one again: with [`Config::auto_asconf`] it then takes that one in
+//! place of the others by itself (RFC 5061 section 5.3.2). An address may be deactivated instead of deleted, if both ends
+//! are configured to ([`Config::address_deactivation`], [`Association::deactivate_address`]).
 //!
 //! # What is left out
 //! ECN, path MTU discovery, and interleaving of messages (RFC 8260). Duplicate TSNs that a SACK reports are not added to
