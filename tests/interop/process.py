@@ -1,7 +1,9 @@
-"""Programs that log lines of `NANOSECONDS EVENT KEY=VALUE...` and take commands on their standard input."""
+"""Programs that log what happens, a line each, and take commands on their standard input."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import subprocess
 import threading
 import time
@@ -22,7 +24,10 @@ class Event:
 
     @classmethod
     def parse(cls, line: str) -> Event:
-        """Values may contain spaces; a word without "=" belongs to the value before it."""
+        """A line of a peer, where a word without "=" belongs to the value before it; or an object of segue-sctp."""
+        if line.startswith("{"):
+            values = json.loads(line)
+            return cls(values.pop("time_ns"), values.pop("event"), {key: str(value) for key, value in values.items()})
         at, name, *words = line.split()
         fields: dict[str, str] = {}
         key = ""
@@ -93,7 +98,8 @@ class Process:
     def finish(self, timeout: float = 10) -> None:
         """End its input and wait until it has ended by itself."""
         assert self.child.stdin is not None
-        self.child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.child.stdin.close()
         self.child.wait(timeout)
         for reader in self.readers:
             reader.join(timeout)

@@ -116,3 +116,60 @@ def run(capture: Path, *arguments: str) -> str:
 def split(aggregate: str) -> list[str]:
     """The values of a field that may occur more than once."""
     return [text for text in aggregate.split("|") if text]
+
+
+# RFC 9260 section 3.2, RFC 4895, RFC 5061: chunk types as the tests name them.
+CHUNK_NAMES = {
+    0: "DATA",
+    1: "INIT",
+    2: "INIT ACK",
+    3: "SACK",
+    4: "HEARTBEAT",
+    5: "HEARTBEAT ACK",
+    6: "ABORT",
+    7: "SHUTDOWN",
+    8: "SHUTDOWN ACK",
+    9: "ERROR",
+    10: "COOKIE ECHO",
+    11: "COOKIE ACK",
+    14: "SHUTDOWN COMPLETE",
+    15: "AUTH",
+    128: "ASCONF ACK",
+    192: "FORWARD TSN",
+    193: "ASCONF",
+}
+
+
+@dataclass(frozen=True)
+class SctpPacket:
+    """One SCTP packet of a capture; `at` is s of the capture's clock."""
+
+    at: float
+    link: int
+    source: str
+    destination: str
+    chunks: list[str]
+    lost: bool
+
+    def has(self, *names: str) -> bool:
+        """Whether its chunks are, among others and in this order, of these types."""
+        return is_subsequence(list(names), self.chunks)
+
+
+def sctp_packets(capture: Path) -> list[SctpPacket]:
+    """The SCTP packets of a capture of the relay."""
+    fields = ["frame.time_epoch", "frame.interface_id", "ipv6.src", "ipv6.dst", "sctp.chunk_type", "frame.comment"]
+    wanted = [argument for name in fields for argument in ("-e", name)]
+    form = ["-Y", "sctp", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=|"]
+    packets: list[SctpPacket] = []
+    for line in run(capture, *form, *wanted).splitlines():
+        time, link, source, destination, types, comment = line.split("\t")
+        names = [CHUNK_NAMES.get(int(text, 0), text) for text in split(types)]
+        packets.append(SctpPacket(float(time), int(link), source, destination, names, comment != ""))
+    return packets
+
+
+def is_subsequence(wanted: list[str], found: list[str]) -> bool:
+    """Whether `wanted` occurs in `found` in this order, other things between."""
+    rest = iter(found)
+    return all(name in rest for name in wanted)

@@ -9,6 +9,7 @@ pub mod congestion;
 pub mod contract;
 pub mod host;
 pub mod l2;
+pub mod location;
 pub mod nd;
 pub mod random;
 pub mod sctp;

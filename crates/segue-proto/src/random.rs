@@ -20,6 +20,13 @@ impl Stream {
         Self(ChaCha8Rng::from_seed(hash.finalize().into()))
     }
 
+    /// The stream of a key: secret if the key is. For a part that needs a generator of its own from its host's
+    /// [`SecretRng`].
+    #[must_use]
+    pub fn from_key(key: [u8; 32]) -> Self {
+        Self(ChaCha8Rng::from_seed(key))
+    }
+
     /// A uniform 64-bit number.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()

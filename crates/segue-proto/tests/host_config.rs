@@ -1,7 +1,7 @@
 //! A host that cannot be made says why in one line; one that can obeys the extension headers of what arrives.
 
 use segue_proto::app::{self, Kind, Role};
-use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, ShimConfig};
+use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, LocationConfig, ShimConfig};
 use segue_proto::random::Stream;
 use segue_proto::{Duration, Instant, InterfaceId, sctp, sigma};
 use segue_wire::icmpv6::nd::LinkLayerAddress;
@@ -27,6 +27,7 @@ fn config(addresses: &[&[Ipv6Addr]]) -> HostConfig {
         applications: Vec::new(),
         sigma: None,
         shim: ShimConfig::None,
+        location: LocationConfig::default(),
     }
 }
 

@@ -3,7 +3,9 @@
 
 use segue_proto::address::{Dhcpv6Server, Method, ServerConfig};
 use segue_proto::app::{self, Kind, Role};
-use segue_proto::host::{Addressing, Host, HostConfig, HostEvent, InterfaceConfig, ShimConfig};
+use segue_proto::host::{
+    Addressing, Host, HostConfig, HostEvent, InterfaceConfig, LocationConfig, ShimConfig,
+};
 use segue_proto::nd::{AdvertisedPrefix, RouterConfig, RouterNd};
 use segue_proto::random::Stream;
 use segue_proto::sigma::{SigmaEventKind, WhenMissed};
@@ -88,6 +90,7 @@ impl World {
             }],
             sigma: Some(sigma),
             shim: ShimConfig::None,
+            location: LocationConfig::default(),
         };
         let correspondent = HostConfig {
             name: "correspondent".to_owned(),
@@ -106,6 +109,7 @@ impl World {
             }],
             sigma: None,
             shim: ShimConfig::None,
+            location: LocationConfig::default(),
         };
         let managed = matches!(method, Method::Dhcpv6 { .. });
         let router = |cell: u16| {

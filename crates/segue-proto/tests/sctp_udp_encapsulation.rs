@@ -77,6 +77,7 @@ fn ports_of_server_data(net: &mut Net) -> Option<(u16, u16)> {
 fn both_ends_send_everything_between_the_ports_that_the_server_learned() {
     let mut net = net();
     net.connect();
+    net.run_for(ms(100));
     for i in 0..200 {
         net.send(A, 0, synthetic(i * 1000, 1000));
         net.send(B, 0, synthetic(i * 1000, 1000));
@@ -102,7 +103,7 @@ fn the_udp_header_is_within_the_mtu() {
     net.run_for(ms(5000));
     let longest = net.log.iter().map(|d| d.packet.buffer_len()).max();
     assert_eq!(longest, Some(1500));
-    assert_eq!(net.messages[B].len(), 2, "the first was the tag's");
+    assert_eq!(net.messages[B].len(), 1);
 }
 
 #[test]

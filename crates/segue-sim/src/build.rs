@@ -4,15 +4,18 @@
 //! has `2001:db8:ff00 + n::/64` with `::1` and `::2` at its ends. Every prefix is a /64.
 
 mod hosts;
+mod location;
 mod routes;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, opener, sctp_config};
+pub(crate) use hosts::{DEFAULT_MESSAGE, kind, sctp_config, server};
+pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig};
 use crate::mobility::{Point, Trajectory};
 use crate::network::cells::{Attachment, Cell, Owner};
+use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::routers::{Access, RouterNode};
 use crate::network::{LazyTimer, LinkEnd, Network, Node};
@@ -106,7 +109,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             ));
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
-        let config = hosts::host_config(s, host, number);
+        let config = hosts::host_config(s, host, number, seed);
         let secrets = Box::new(stream(&format!("{}/secrets", host.name)));
         let host = Host::new(config, seed, secrets)?;
         nodes.push(Node::Host(Box::new(HostNode {
@@ -124,6 +127,8 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             routes: routes::routes(s, &numbers, number),
             access,
             timer: LazyTimer::default(),
+            address: router_address(number),
+            errors: ErrorBudget::default(),
         })));
     }
 
@@ -206,6 +211,7 @@ fn wires(
             duplicate: entry.duplicate,
             corrupt: entry.corrupt,
             service: entry.service,
+            mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {
             let [from, to] = [&entry.between[direction], &entry.between[1 - direction]];

@@ -82,7 +82,7 @@ fn sctp_in_udp_costs_eight_bytes_a_packet_and_is_the_same_with_exact_bytes() {
     assert_eq!(typed, exact);
     assert_eq!(exact.corrupt_messages, 0);
     // full packets of 1500 bytes carry 1448 bytes of chunks without UDP, 1440 with it
-    let ratio = typed.bytes_delivered as f64 / plain.bytes_delivered as f64;
+    let ratio = typed.delivered_bytes as f64 / plain.delivered_bytes as f64;
     assert!((0.985..0.999).contains(&ratio), "{ratio}");
 }
 

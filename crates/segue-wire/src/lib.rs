@@ -24,7 +24,7 @@ pub use error::ParseError;
 pub use ipv6::{ExtensionHeader, Ipv6Header};
 pub use packet::{Packet, Payload};
 pub use payload::{Data, synthetic_byte};
-pub use serial::{AsconfSerial, Ssn, Tsn};
+pub use serial::{AsconfSerial, ReConfigSerial, Ssn, Tsn};
 
 #[cfg(test)]
 mod tests;

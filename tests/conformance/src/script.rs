@@ -24,6 +24,7 @@ use segue_wire::sctp::{Chunk, Parameter, SctpPacket};
 use segue_wire::{Ipv6Header, Packet, Payload, Tsn};
 use std::collections::VecDeque;
 
+pub mod auth;
 pub mod chunks;
 
 /// Port of both ends.
@@ -95,6 +96,8 @@ pub struct Script {
     pub messages: VecDeque<Message>,
     /// The packet last received.
     pub last: Option<Sent>,
+    /// What the peer authenticates with, if both ends do.
+    pub auth: Option<auth::PeerAuth>,
     out: VecDeque<Sent>,
     readable: bool,
 }
@@ -120,6 +123,7 @@ impl Script {
             reading: true,
             messages: VecDeque::new(),
             last: None,
+            auth: None,
             out: VecDeque::new(),
             readable: false,
         }
@@ -174,13 +178,14 @@ impl Script {
     pub fn shake_hands(&mut self, parameters: Vec<Parameter>) {
         let mut chunk = init();
         chunk.parameters.extend(parameters);
-        self.send_with_tag(0, [Chunk::Init(Box::new(chunk))]);
+        self.send_with_tag(0, [Chunk::Init(Box::new(chunk.clone()))]);
         let answer = self.receive();
         let [Chunk::InitAck(ack)] = &answer.chunks[..] else {
             panic!("no INIT ACK: {answer:?}")
         };
         self.our_tag = ack.initiate_tag;
         self.our_tsn = ack.initial_tsn;
+        self.auth = auth::PeerAuth::new(&chunk.parameters, &ack.parameters, b"");
         let cookie = ack
             .parameters
             .iter()
@@ -246,6 +251,30 @@ impl Script {
     /// If an invariant breaks.
     pub fn send(&mut self, chunks: impl IntoIterator<Item = Chunk>) {
         self.send_with_tag(self.our_tag, chunks);
+    }
+
+    /// An association whose peer authenticates, and asks for authenticated ASCONF and ASCONF-ACK, of an endpoint with
+    /// `addresses` addresses.
+    ///
+    /// # Panics
+    /// If the handshake fails.
+    #[must_use]
+    pub fn authenticated(config: Config, addresses: u16) -> Self {
+        let script = Self::established_with(config, addresses, auth::parameters());
+        assert!(script.auth.is_some(), "authentication was not negotiated");
+        script
+    }
+
+    /// Chunks, behind an AUTH chunk that covers them.
+    ///
+    /// # Panics
+    /// If nothing was negotiated.
+    #[must_use]
+    pub fn signed(&self, chunks: impl IntoIterator<Item = Chunk>) -> Vec<Chunk> {
+        self.auth
+            .as_ref()
+            .expect("authentication was not negotiated")
+            .sign(chunks)
     }
 
     /// The peer sends from its address `from`.

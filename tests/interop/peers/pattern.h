@@ -1,6 +1,7 @@
 /*
  * The bytes of every transfer: a function of their offset in the stream of user data, so that a receiver checks them
- * without knowing where messages begin. Byte i is byte i mod 8 (from the least significant) of splitmix64 of i / 8.
+ * without knowing where messages begin. Byte i is byte i mod 8 (from the least significant) of step i / 8 of SplitMix64
+ * from zero: what Segue calls synthetic data.
  */
 #ifndef PATTERN_H
 #define PATTERN_H
@@ -14,11 +15,6 @@ static inline uint64_t pattern_word(uint64_t index)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
-}
-
-static inline uint8_t pattern_byte(uint64_t offset)
-{
-    return (uint8_t)(pattern_word(offset / 8) >> (offset % 8 * 8));
 }
 
 static inline void pattern_fill(uint8_t *bytes, size_t length, uint64_t offset)

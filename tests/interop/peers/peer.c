@@ -19,8 +19,6 @@
  *   status | shutdown | abort | quit
  *
  * Every line of output is `NANOSECONDS EVENT KEY=VALUE...`, by CLOCK_MONOTONIC.
- *
- *   peer pattern BYTES        writes that many bytes of the pattern to standard output
  */
 #include "pattern.h"
 #include "stack.h"
@@ -276,6 +274,10 @@ static void command(char *line)
         result = stack_shutdown(current);
     } else if (strcmp(verb, "abort") == 0) {
         result = stack_abort(current);
+        if (result > 0) {
+            status("end");
+            _exit(0);
+        }
     } else {
         struct sockaddr_in6 address = address_of(text, options.port);
         if (strcmp(verb, "add") == 0)
@@ -295,27 +297,12 @@ static void command(char *line)
         event("done command=%s", verb);
 }
 
-static void write_pattern(uint64_t length)
-{
-    static uint8_t bytes[MAX_MESSAGE];
-    for (uint64_t offset = 0; offset < length; offset += sizeof bytes) {
-        size_t part = length - offset < sizeof bytes ? (size_t)(length - offset) : sizeof bytes;
-        pattern_fill(bytes, part, offset);
-        if (fwrite(bytes, 1, part, stdout) != part)
-            exit(1);
-    }
-}
-
 int main(int count, char **arguments)
 {
     char line[128];
     pthread_t thread;
-    if (count == 3 && strcmp(arguments[1], "pattern") == 0) {
-        write_pattern(strtoull(arguments[2], NULL, 10));
-        return 0;
-    }
     if (count < 4 || (strcmp(arguments[1], "listen") != 0 && strcmp(arguments[1], "connect") != 0))
-        usage("peer listen|connect PORT OPTION... | peer pattern BYTES");
+        usage("peer listen|connect PORT OPTION...");
     listening = arguments[1][0] == 'l';
     options.port = (uint16_t)atoi(arguments[2]);
     for (int i = 3; i < count; i++)

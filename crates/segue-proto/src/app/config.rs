@@ -1,5 +1,6 @@
 //! What an application does, and with whom.
 
+use crate::location::Name;
 use crate::time::Duration;
 use crate::units::{BitRate, Bytes};
 use core::net::Ipv6Addr;
@@ -14,6 +15,16 @@ pub enum Role {
     Connect {
         /// Addresses of the peer.
         peer: Vec<Ipv6Addr>,
+        /// Port of the peer.
+        port: u16,
+        /// When, from the driver's zero.
+        start: Duration,
+    },
+    /// Looks the peer up by the host's location client at `start`, and connects to the addresses that are found. A
+    /// name that cannot be resolved is looked up again every second.
+    ConnectByName {
+        /// Name of the peer.
+        name: Name,
         /// Port of the peer.
         port: u16,
         /// When, from the driver's zero.

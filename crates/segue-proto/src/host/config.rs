@@ -1,5 +1,6 @@
 //! What a host is made of.
 
+use super::LocationConfig;
 use crate::address::Method;
 use crate::{app, sctp, sigma};
 use core::net::Ipv6Addr;
@@ -22,6 +23,8 @@ pub struct HostConfig {
     pub sigma: Option<sigma::Config>,
     /// The shim between IPv6 and the transport.
     pub shim: ShimConfig,
+    /// Location management.
+    pub location: LocationConfig,
 }
 
 /// Configuration of an interface.
@@ -132,6 +135,12 @@ impl HostConfig {
         }
         for application in &self.applications {
             application.check().map_err(part)?;
+            let by_name = matches!(application.role, app::Role::ConnectByName { .. });
+            if by_name && self.location.client.is_none() {
+                return Err(part(
+                    "an application connects by name: expected a location client".to_owned(),
+                ));
+            }
         }
         if self
             .applications

@@ -11,13 +11,16 @@
 //! touches the endpoint and its application only: everything else is looked at when it was marked dirty.
 
 mod config;
+mod location;
 mod settle;
 
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
+pub use location::LocationConfig;
 
 use crate::address::Acquisition;
 use crate::app::{self, Application};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::location::{ClientEvent, LookupId, Name};
 use crate::random::{SecretRng, Stream};
 use crate::sctp::{self, AssociationId, Endpoint, Event};
 use crate::sigma::{Sigma, SigmaEvent};
@@ -45,8 +48,11 @@ pub enum HostEvent {
     AddressLost(LocalAddress),
     /// Duplicate address detection found the address taken.
     AddressRefused(LocalAddress),
-    /// The location manager is to be told that the host is at this address. Its client will take this over.
+    /// The location manager is to be told that the host is at this address: step 4. Its client does so, where there
+    /// is one.
     UpdateLocation(Ipv6Addr),
+    /// The location client reports.
+    Location(ClientEvent),
     /// The trail of a handover.
     Sigma(SigmaEvent),
     /// A notification of an association; `Readable`, `Writable` and `SendersDry` stay inside the host.
@@ -85,6 +91,7 @@ pub struct Host {
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
     sigma: Option<Sigma>,
+    location: location::Location,
     /// The association that SIGMA drives.
     sigma_association: Option<AssociationId>,
     /// Something other than SCTP and its applications may have events, commands or timers.
@@ -105,6 +112,8 @@ struct Interface {
 struct Running {
     application: Application,
     connection: Connecting,
+    /// Made for a connection that the listening application accepted.
+    accepted: bool,
 }
 
 /// How far an application's connection is.
@@ -114,6 +123,13 @@ enum Connecting {
         start: Instant,
         peer: Vec<Ipv6Addr>,
         port: u16,
+    },
+    /// Looks a peer up at this time, and connects to what is found.
+    AtName {
+        start: Instant,
+        name: Name,
+        port: u16,
+        looking_up: Option<LookupId>,
     },
     /// Waits for a peer.
     Listening,
@@ -128,8 +144,13 @@ impl Host {
     ///
     /// # Errors
     /// [`HostError`]: what is wrong with the configuration.
-    pub fn new(config: HostConfig, seed: u64, secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
+    pub fn new(config: HostConfig, seed: u64, mut secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
         config.check()?;
+        let location = location::Location::new(config.location, &mut *secrets);
+        let location = location.map_err(|message| HostError::Part {
+            host: config.name.clone(),
+            message,
+        })?;
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
@@ -145,6 +166,7 @@ impl Host {
             applications: Vec::new(),
             listener: None,
             sigma: None,
+            location,
             sigma_association: None,
             dirty: true,
             slow_timeout: None,
@@ -189,10 +211,17 @@ impl Host {
                     peer,
                     port,
                 },
+                app::Role::ConnectByName { name, port, start } => Connecting::AtName {
+                    start: Instant::ZERO + start,
+                    name,
+                    port,
+                    looking_up: None,
+                },
             };
             host.applications.push(Running {
                 application: Application::new(&config.kind),
                 connection,
+                accepted: false,
             });
         }
         host.update_slow_timeout();
@@ -214,6 +243,24 @@ impl Host {
                 self.endpoint.handle_packet(now, interface, packet);
             }
             Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(interface, packet),
+            Payload::Udp(datagram)
+                if self.has_address(packet.ip.destination)
+                    && self.location.handle_datagram(
+                        now,
+                        packet.ip.destination,
+                        packet.ip.source,
+                        datagram,
+                    ) =>
+            {
+                self.dirty = true;
+            }
+            Payload::Icmpv6(message) if message.is_error() => {
+                if !self.has_address(packet.ip.destination) {
+                    self.counters.not_for_us += 1;
+                    return;
+                }
+                self.endpoint.handle_icmp(now, message);
+            }
             Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
                 Some(acquisition) => {
                     acquisition.handle_packet(now, &packet);
@@ -261,6 +308,7 @@ impl Host {
             for acquisition in self.interfaces.iter_mut().filter_map(|i| i.acquisition.as_mut()) {
                 acquisition.handle_timeout(now);
             }
+            self.location.handle_timeout(now);
             self.settle(now);
         }
         for index in 0..self.applications.len() {
@@ -321,7 +369,7 @@ impl Host {
     }
 
     /// What application `index` has done so far. The configured applications come first, in their order; further
-    /// connections of the listening one follow.
+    /// connections of the listening one follow, one entry serving one connection after the other.
     #[must_use]
     pub fn application(&self, index: usize) -> Option<&app::Stats> {
         self.applications.get(index).map(|a| a.application.stats())

@@ -63,6 +63,7 @@ impl Host {
             self.events.push_back(HostEvent::Sigma(event));
         }
         moved |= self.connect_what_is_due(now);
+        moved |= self.settle_location(now);
         self.dirty |= moved;
         moved
     }
@@ -74,11 +75,17 @@ impl Host {
             .filter_map(|i| i.acquisition.as_ref().and_then(|a| a.poll_timeout()));
         let starts = self.applications.iter().filter_map(|a| match &a.connection {
             // Without an address there is nothing to be done at the start time: the address will come as an event.
-            Connecting::At { start, .. } if !self.addresses.is_empty() => Some(*start),
+            Connecting::At { start, .. }
+            | Connecting::AtName {
+                start,
+                looking_up: None,
+                ..
+            } if !self.addresses.is_empty() => Some(*start),
             _ => None,
         });
         let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
-        self.slow_timeout = acquisitions.chain(starts).chain(sigma).min();
+        let location = self.location.poll_timeout();
+        self.slow_timeout = acquisitions.chain(starts).chain(sigma).chain(location).min();
     }
 
     /// Makes an address usable.
@@ -99,6 +106,7 @@ impl Host {
         let Some(Running {
             application,
             connection: Connecting::With(id),
+            ..
         }) = self.applications.get_mut(index)
         else {
             return;
@@ -180,7 +188,12 @@ impl Host {
             Some(index) => {
                 self.with_application(index, |app, association| app.on_connected(now, association));
             }
-            None => self.counters.without_application += 1,
+            None => {
+                self.counters.without_application += 1;
+                if let Some(association) = self.endpoint.association_mut(id) {
+                    association.abort(now, "nobody listens".into());
+                }
+            }
         }
     }
 
@@ -207,10 +220,18 @@ impl Host {
             first.connection = Connecting::With(id);
             return Some(*number);
         }
+        // one whose connection is over serves again, so that a server's memory does not grow with its past
+        let ended = |r: &Running| r.accepted && matches!(r.connection, Connecting::Over);
+        if let Some(index) = self.applications.iter().position(ended) {
+            self.applications[index].application.begin_anew();
+            self.applications[index].connection = Connecting::With(id);
+            return Some(index);
+        }
         let application = Application::new(kind);
         self.applications.push(Running {
             application,
             connection: Connecting::With(id),
+            accepted: true,
         });
         Some(self.applications.len() - 1)
     }
@@ -224,6 +245,8 @@ impl Host {
             running.application.on_closed(now);
             self.tell_of_application(index);
         }
+        // nobody will ask for what is left
+        self.endpoint.forget(id);
         if self.sigma_association == Some(id) {
             self.sigma_association = None;
             self.dirty = true;
@@ -240,6 +263,7 @@ impl Host {
                 if let Some(sigma) = &mut self.sigma {
                     sigma.handle_address_ready(now, local);
                 }
+                self.tell_location_if_lost(now);
             }
             AddressEvent::Lost(local) => {
                 self.addresses.retain(|l| l.address != local.address);
@@ -248,6 +272,7 @@ impl Host {
                 if let Some(sigma) = &mut self.sigma {
                     sigma.handle_address_lost(now, local.address);
                 }
+                self.tell_location_if_lost(now);
             }
             AddressEvent::Expired(local) => match &mut self.sigma {
                 Some(sigma) => sigma.handle_address_expired(now, local.address),
@@ -272,6 +297,19 @@ impl Host {
                 moved = true;
             }
         }
+        for index in 0..self.applications.len() {
+            let due = matches!(
+                self.applications[index].connection,
+                Connecting::AtName { start, looking_up: None, .. } if start <= now
+            );
+            if due && !self.addresses.is_empty() {
+                let id = self.look_up(now, index);
+                moved |= id.is_some();
+                if let Connecting::AtName { looking_up, .. } = &mut self.applications[index].connection {
+                    *looking_up = id;
+                }
+            }
+        }
         moved
     }
 
@@ -288,6 +326,7 @@ impl Host {
             }
             Command::UpdateLocation { address } => {
                 self.events.push_back(HostEvent::UpdateLocation(address));
+                self.tell_location(now, address);
                 return;
             }
             Command::SetRoute { address } => {

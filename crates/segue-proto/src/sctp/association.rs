@@ -12,12 +12,17 @@ use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
+use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
+use super::re_config_answer::StreamAnswers;
+use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
+use super::receive::Replies;
 use super::sources::Sources;
+use super::window_probe::WindowProbe;
 use super::{
-    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
-    SendOptions,
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
+    SackImmediately, SendError, SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -103,6 +108,7 @@ pub struct Association {
     pub(super) forced_retransmissions: u32,
     pub(super) fast_recovery_exit: Option<Tsn>,
     pub(super) window_probe: WindowProbe,
+    pub(super) partial: PartialReliability,
     /// Bytes that a refused `send` waits for.
     pub(super) wanted_space: Option<usize>,
 
@@ -119,6 +125,9 @@ pub struct Association {
     /// Where the last DATA came from, and to.
     pub(super) reply_to: Ipv6Addr,
     pub(super) arrived_at: Ipv6Addr,
+
+    /// Answers to the packet at hand.
+    pub(super) replies: Replies,
 
     // handshake
     /// Given out in cookies; zeros until there was need of them (section 5.2.2).
@@ -137,6 +146,10 @@ pub struct Association {
     pub(super) peer_extensions: PeerExtensions,
     pub(super) auth: Authentication,
 
+    // streams
+    pub(super) stream_requests: StreamRequests,
+    pub(super) stream_answers: StreamAnswers,
+
     // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
@@ -147,17 +160,6 @@ pub struct Association {
     pub(super) t5_shutdown_guard: Option<Instant>,
     pub(super) sack_timer: Option<Instant>,
     pub(super) window_probe_timer: Option<Instant>,
-}
-
-/// Probing of a closed peer window (RFC 9260 section 6.1 rule A).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct WindowProbe {
-    /// A probe may be sent now.
-    pub allowed: bool,
-    /// The probe that is out.
-    pub tsn: Option<Tsn>,
-    /// A SACK arrived while it was out: the peer is alive.
-    pub answered: bool,
 }
 
 impl Association {
@@ -184,7 +186,6 @@ impl Association {
         data: Data,
         mut options: SendOptions,
     ) -> Result<(), SendError> {
-        let _ = now;
         match self.state {
             State::CookieWait | State::CookieEchoed | State::Established => {}
             _ => return Err(SendError::Closing),
@@ -199,6 +200,9 @@ impl Association {
             return Err(SendError::TooLong);
         }
         if data.len() > self.send_space() {
+            self.make_room(now, data.len(), options.reliability);
+        }
+        if data.len() > self.send_space() {
             self.wanted_space = Some(data.len());
             return Err(SendError::BufferFull);
         }
@@ -206,7 +210,8 @@ impl Association {
             self.open_burst();
         }
         options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
-        self.outbound.push(stream_id, data, options);
+        self.partial.in_use |= options.reliability != Reliability::Full;
+        self.outbound.push(now, stream_id, data, options);
         Ok(())
     }
 
@@ -441,6 +446,7 @@ impl Association {
             forced_retransmissions: 0,
             fast_recovery_exit: None,
             window_probe: WindowProbe::default(),
+            partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
             reassembly: Reassembly::new(Tsn(0)),
@@ -451,6 +457,7 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            replies: Replies::default(),
             tie_tags: (0, 0),
             handshake_sent: None,
             cookie: Bytes::new(),
@@ -461,6 +468,8 @@ impl Association {
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
             auth,
+            stream_requests: StreamRequests::new(setup.local_initial_tsn),
+            stream_answers: StreamAnswers::new(Tsn(0)),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -498,6 +507,12 @@ impl Association {
             && !self.reassembly.has_ready()
     }
 
+    /// Drops events and messages that the user does not want.
+    pub(super) fn drop_untold(&mut self) {
+        self.events.clear();
+        while self.reassembly.pop().is_some() {}
+    }
+
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -517,6 +532,8 @@ impl Association {
             self.t5_shutdown_guard,
             self.sack_timer,
             self.window_probe_timer,
+            self.partial.t3_rtx,
+            self.stream_requests.t_reconfig(),
             self.asconf.t4_rto(),
         ];
         let mut earliest = Instant::MAX;
@@ -562,6 +579,12 @@ impl Association {
             if self.state != State::Closed && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
             }
+        }
+        if self.state != State::Closed && due(self.partial.t3_rtx) {
+            self.on_forward_tsn_t3(now);
+        }
+        if self.state != State::Closed && due(self.stream_requests.t_reconfig()) {
+            self.on_t_reconfig(now);
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
@@ -620,6 +643,8 @@ impl Association {
         }
         self.state = State::Closed;
         self.outbound.clear();
+        self.partial.clear();
+        self.stream_requests.clear();
         for path in &mut self.paths {
             path.clear_flight();
         }

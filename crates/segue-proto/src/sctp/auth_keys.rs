@@ -148,3 +148,106 @@ fn verify<M: Mac + Clone>(keyed: &M, bytes: &[u8], tag: &[u8]) -> bool {
     mac.update(bytes);
     mac.verify_slice(tag).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rising() -> Bytes {
+        (0..32).collect()
+    }
+
+    fn falling() -> Bytes {
+        (224..=255).rev().collect()
+    }
+
+    /// RANDOM, CHUNKS and HMAC-ALGO of one end: 50 bytes.
+    fn long() -> Vec<u8> {
+        key_vector(&[
+            Parameter::Random(rising()),
+            Parameter::Chunks(Bytes::from_static(&[0xc1, 0x80])),
+            Parameter::HmacAlgo(vec![3, 1]),
+        ])
+    }
+
+    /// Of an end that sent no CHUNKS: 42 bytes.
+    fn short() -> Vec<u8> {
+        key_vector(&[Parameter::Random(falling()), Parameter::HmacAlgo(vec![1])])
+    }
+
+    /// Worked out with the `hmac` module of Python from the words of section 6.1: parameters packed by `struct`, vectors
+    /// ordered by `int.from_bytes(v, "big")`, message `b"authenticated"`.
+    #[test]
+    fn hmacs_by_another_program() {
+        let cases: [(&[u8], Vec<u8>, &str, &str); 3] = [
+            (
+                b"",
+                short(),
+                "f62e5905490b0eb18a63f71d06a2a4b24016cfec",
+                "c0fac7dc3b698c511ce39740fabcd84c8f55f617cc5217f80804f9d08f9b6873",
+            ),
+            (
+                b"open sesame",
+                short(),
+                "d893f42220b3c669a5c19f380cdb7034aa86b691",
+                "040c3a7c38d706b421d203693cf96348a90155d22d47b7798baab37c5d4e33f0",
+            ),
+            (
+                b"",
+                key_vector(&[
+                    Parameter::Random(falling()),
+                    Parameter::Chunks(Bytes::from_static(&[0, 7])),
+                    Parameter::HmacAlgo(vec![3, 1]),
+                ]),
+                "",
+                "a8f8b301f627c86013ad29535e9a25b2706459f6620b08be0b25dacb1a3f9946",
+            ),
+        ];
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        for (shared_key, other, sha1, sha256) in cases {
+            // whichever end it is
+            for vectors in [[&long()[..], &other[..]], [&other[..], &long()[..]]] {
+                let key = AssociationKey::new(&association_shared_key(shared_key, vectors));
+                for (hmac, expected) in [(HmacIdentifier::Sha1, sha1), (HmacIdentifier::Sha256, sha256)] {
+                    let tag = key.sign(hmac, b"authenticated");
+                    assert_eq!(tag.len(), hmac.hmac_len());
+                    assert!(expected.is_empty() || hex(&tag) == expected, "{hmac:?}");
+                    assert!(key.verify(hmac, b"authenticated", &tag));
+                    assert!(!key.verify(hmac, b"authenticates", &tag));
+                    assert!(!key.verify(hmac, b"authenticated", &tag[1..]));
+                    assert!(!key.verify(hmac, b"authenticated", b""));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_are_compared_as_numbers_and_the_shorter_of_equal_ones_comes_first() {
+        use Ordering::{Equal, Greater, Less};
+        let cases: [(&[u8], &[u8], Ordering); 7] = [
+            (&[1, 2, 3], &[1, 2, 4], Less),
+            (&[2], &[1, 0], Less),
+            (&[0, 0, 2], &[1, 0], Less),
+            (&[0, 3], &[2], Greater),
+            (&[0, 0, 5], &[5], Greater),
+            (&[0], &[0, 0], Less),
+            (&[7, 7], &[7, 7], Equal),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(compare(a, b), expected, "{a:?} {b:?}");
+            assert_eq!(compare(b, a), expected.reverse(), "{b:?} {a:?}");
+        }
+        assert_eq!(association_shared_key(&[9], [&[0, 5], &[5]]), [9, 5, 0, 5]);
+        assert_eq!(association_shared_key(&[9], [&[5], &[0, 5]]), [9, 5, 0, 5]);
+    }
+
+    #[test]
+    fn keys_are_not_shown() {
+        let shared = SharedKey {
+            id: 4,
+            key: Bytes::from_static(b"secret"),
+        };
+        let shown = format!("{shared:?} {:?}", AssociationKey::new(b"secret"));
+        assert!(shown.contains('4') && !shown.contains("secret"), "{shown}");
+    }
+}

@@ -117,6 +117,10 @@ pub struct Config {
     pub sack_immediately: SackImmediately,
     /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
     pub max_associations: usize,
+    /// Offers partial reliability (RFC 3758): the peer may give messages up, and so may `SendOptions::reliability`.
+    pub partial_reliability: bool,
+    /// Offers to reset and add streams (RFC 6525).
+    pub stream_reconfiguration: bool,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -169,6 +173,8 @@ impl Config {
             sack_frequency: 2,
             sack_immediately: SackImmediately::default(),
             max_associations: 65_536,
+            partial_reliability: true,
+            stream_reconfiguration: true,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,

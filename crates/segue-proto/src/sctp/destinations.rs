@@ -67,6 +67,7 @@ impl Association {
             path: PathId::NONE,
             heartbeat_due: None,
             heartbeat: None,
+            unreachable_at: None,
             deactivated: false,
         };
         match free {
@@ -303,9 +304,30 @@ impl Association {
                 self.paths.push(path);
                 PathId((self.paths.len() - 1) as u8)
             }
-            // hundreds of sources at once: share the first path rather than grow without bound
-            None => PathId(0),
+            // hundreds of sources, with something outstanding from each
+            None => self.evict_path(path),
         }
+    }
+
+    /// Puts `path` in the place of one that no destination uses now: the one with the least outstanding, and that goes
+    /// out again elsewhere. There are more slots than destinations, so there is one.
+    fn evict_path(&mut self, path: Path) -> PathId {
+        let current = |i: usize| self.destinations.iter().any(|d| usize::from(d.path.0) == i);
+        let index = (0..self.paths.len())
+            .filter(|&i| !current(i))
+            .min_by_key(|&i| self.paths[i].flightsize)
+            .unwrap_or(0);
+        let id = PathId(index as u8);
+        let marked = self.outbound.mark_where(|sent| sent.path == id);
+        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        self.outbound.forget_paths(|p| p == id);
+        for d in &mut self.destinations {
+            if d.heartbeat.is_some_and(|sent| sent.path == id) {
+                d.heartbeat = None;
+            }
+        }
+        self.paths[index] = path;
+        id
     }
 
     pub(super) fn is_up(&self) -> bool {

@@ -2,6 +2,7 @@
 //! none (RFC 9260 section 8.4). INIT and COOKIE ECHO, which make associations, are dealt with in `handshake`.
 
 mod handshake;
+mod icmp;
 
 use super::address_rules;
 use super::association::{Association, Setup, State};
@@ -40,6 +41,8 @@ pub struct Endpoint {
     /// Associations touched since they were last drained.
     to_transmit: VecDeque<AssociationId>,
     to_notify: VecDeque<AssociationId>,
+    /// Some association may have nothing left to tell.
+    has_ended: bool,
     /// The earliest timer of all, as `Slot::deadline`.
     deadline: Option<Option<Instant>>,
     counters: EndpointCounters,
@@ -105,6 +108,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             to_transmit: VecDeque::new(),
             to_notify: VecDeque::new(),
+            has_ended: false,
             deadline: None,
             counters: EndpointCounters::default(),
         }
@@ -197,6 +201,18 @@ impl Endpoint {
         Some(&mut self.slots[index].association)
     }
 
+    /// Lets go of an association that has ended, with whatever it still has to tell. Returns false if it has not ended.
+    pub fn forget(&mut self, id: AssociationId) -> bool {
+        match self.slot_of(id) {
+            Some(index) if self.slots[index].association.is_closed() => {
+                self.slots[index].association.drop_untold();
+                self.touch(index);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// All associations.
     pub fn associations(&self) -> impl Iterator<Item = (AssociationId, &Association)> {
         self.slots.iter().map(|s| (s.id, &*s.association))
@@ -204,6 +220,7 @@ impl Endpoint {
 
     /// Takes a packet that arrived over `interface`; anything but SCTP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.reap();
         let (from, to) = (packet.ip.source, packet.ip.destination);
         // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
         let (sctp, encapsulation) = match &mut packet.payload {
@@ -287,6 +304,7 @@ impl Endpoint {
                     return Some(transmit);
                 }
                 self.slots[index].queued_transmit = false;
+                self.has_ended |= self.slots[index].association.is_done();
             }
             self.to_transmit.pop_front();
         }
@@ -310,6 +328,7 @@ impl Endpoint {
                     return Some((id, event));
                 }
                 self.slots[index].queued_notify = false;
+                self.has_ended |= self.slots[index].association.is_done();
             }
             self.to_notify.pop_front();
         }
@@ -367,7 +386,7 @@ impl Endpoint {
 
     /// Forgets associations that ended and have nothing left to tell.
     fn reap(&mut self) {
-        if self.slots.iter().any(|s| s.association.is_done()) {
+        if core::mem::take(&mut self.has_ended) {
             self.slots.retain(|s| !s.association.is_done());
             self.deadline = None;
             self.last_slot = 0;

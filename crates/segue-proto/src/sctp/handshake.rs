@@ -7,6 +7,7 @@ use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
 use super::path::MAX_DESTINATIONS;
+use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
@@ -188,6 +189,7 @@ impl Association {
         self.received = Received::new(initial_tsn);
         self.reassembly = Reassembly::new(initial_tsn);
         self.asconf_answers.start(initial_tsn);
+        self.stream_answers = StreamAnswers::new(initial_tsn);
         self.peer_rwnd = rwnd;
         self.initial_ssthresh = rwnd;
         for path in &mut self.paths {

@@ -84,15 +84,23 @@ pub mod encapsulation;
 mod endpoint;
 pub mod event;
 mod extensions;
+mod forward_tsn;
 mod handshake;
 mod heartbeat;
+mod icmp;
 mod inbound;
 mod invariants;
 mod local_addresses;
 mod options;
 mod outbound;
+mod outbound_abandon;
+mod outbound_hold;
+mod partial_reliability;
 mod path;
+mod pmtu;
 mod potentially_failed;
+mod re_config_answer;
+mod re_config_request;
 mod reassembly;
 mod receive;
 mod restart;
@@ -100,16 +108,18 @@ mod retransmission;
 mod shutdown;
 mod sources;
 mod transmit;
+mod window_probe;
 
 pub use association::Association;
 pub use auth::{AsconfAuth, AuthConfig, AuthError};
 pub use auth_keys::{HmacIdentifier, SharedKey};
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
-pub use counters::{Counters, EndpointCounters, EndpointRefused, Refused};
+pub use counters::{Counters, EndpointCounters, EndpointRefused, IcmpCounters, Refused};
 pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
-    PathState, Restarted, SendError,
+    PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
-pub use options::SendOptions;
+pub use icmp::Unreachable;
+pub use options::{Reliability, SendOptions};

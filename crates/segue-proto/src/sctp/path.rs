@@ -37,6 +37,8 @@ pub(super) struct Destination {
     /// When the next heartbeat is due.
     pub heartbeat_due: Option<Instant>,
     pub heartbeat: Option<HeartbeatSent>,
+    /// When a router last reported that it cannot be reached.
+    pub unreachable_at: Option<Instant>,
     /// The peer wants nothing there for now (see `deactivation`).
     pub deactivated: bool,
 }

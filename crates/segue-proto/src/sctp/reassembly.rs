@@ -1,6 +1,7 @@
 //! Messages from chunks: reassembly of fragments and order within streams (RFC 9260 sections 6.5, 6.6 and 6.9).
 
 use super::Message;
+use super::outbound_hold::concerns;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
 use smallvec::SmallVec;
@@ -39,6 +40,18 @@ pub(super) struct Reassembly {
     pub buffered: usize,
     /// Whether anything waits for its stream's order.
     waiting: usize,
+    /// Chunks that wait for streams to be reset.
+    held: Option<Box<Held>>,
+}
+
+/// Chunks sent after a reset that is not yet carried out (RFC 6525 section 5.2.2, E2).
+#[derive(Debug)]
+struct Held {
+    /// Those with a higher TSN wait,
+    after: Tsn,
+    /// of these streams; none stands for all.
+    streams: Vec<u16>,
+    chunks: Vec<DataChunk>,
 }
 
 impl Reassembly {
@@ -50,6 +63,7 @@ impl Reassembly {
             reference: (1 << 32) | u64::from(initial_tsn.0),
             buffered: 0,
             waiting: 0,
+            held: None,
         }
     }
 
@@ -77,6 +91,13 @@ impl Reassembly {
     /// Takes a chunk whose TSN is new.
     pub(super) fn insert(&mut self, chunk: DataChunk) {
         self.buffered += chunk.data.len();
+        if let Some(held) = &mut self.held
+            && held.after.before(chunk.tsn)
+            && concerns(&held.streams, chunk.stream_id)
+        {
+            held.chunks.push(chunk);
+            return;
+        }
         if chunk.beginning && chunk.ending {
             let message = Message {
                 stream_id: chunk.stream_id,
@@ -88,6 +109,109 @@ impl Reassembly {
         } else {
             self.insert_fragment(chunk);
         }
+    }
+
+    /// Keeps what comes after a TSN in `streams`, or in all if none is named, until [`release`](Self::release).
+    pub(super) fn hold(&mut self, after: Tsn, streams: Vec<u16>) {
+        self.held = Some(Box::new(Held {
+            after,
+            streams,
+            chunks: Vec::new(),
+        }));
+    }
+
+    /// Takes in what was kept.
+    pub(super) fn release(&mut self) {
+        for chunk in self.held.take().map(|h| h.chunks).unwrap_or_default() {
+            self.buffered -= chunk.data.len();
+            self.insert(chunk);
+        }
+    }
+
+    /// Takes in what was kept, and has all streams begin again between what was sent before `next_tsn` and the rest.
+    pub(super) fn release_around(&mut self, next_tsn: Tsn) {
+        let chunks = self.held.take().map(|h| h.chunks).unwrap_or_default();
+        let (before, after): (Vec<_>, Vec<_>) = chunks.into_iter().partition(|c| c.tsn.before(next_tsn));
+        for chunk in before {
+            self.buffered -= chunk.data.len();
+            self.insert(chunk);
+        }
+        self.reset_streams(&[]);
+        for chunk in after {
+            self.buffered -= chunk.data.len();
+            self.insert(chunk);
+        }
+    }
+
+    /// The streams named, or all if none is, begin again at 0; what still waits for their old order is delivered.
+    pub(super) fn reset_streams(&mut self, streams: &[u16]) {
+        for (stream_id, stream) in (0_u16..).zip(&mut self.streams) {
+            if !concerns(streams, stream_id) {
+                continue;
+            }
+            let from = stream.next_ssn;
+            let mut stranded: Vec<_> = core::mem::take(&mut stream.waiting).into_iter().collect();
+            stranded.sort_by_key(|&(ssn, _)| Ssn(ssn).distance_from(from));
+            self.waiting -= stranded.len();
+            self.ready
+                .extend(stranded.into_iter().map(|(_, message)| message));
+            stream.next_ssn = Ssn(0);
+        }
+    }
+
+    /// All streams begin again, and the TSNs at `next_tsn`; parts of messages go.
+    pub(super) fn begin_anew(&mut self, next_tsn: Tsn) {
+        self.reset_streams(&[]);
+        self.release();
+        for (_, run) in core::mem::take(&mut self.runs) {
+            self.buffered -= run.parts.iter().map(Data::len).sum::<usize>();
+        }
+        self.reference = (1 << 32) | u64::from(next_tsn.0);
+    }
+
+    /// The peer gave up what is missing up to `new_cumulative_tsn` (RFC 3758 section 3.6): parts of messages that lack
+    /// it go, and the order of each stream in `skipped` goes on after the stream sequence number given with it.
+    pub(super) fn forward(&mut self, new_cumulative_tsn: Tsn, skipped: impl Iterator<Item = (u16, Ssn)>) {
+        let end = self.unwrap_tsn(new_cumulative_tsn);
+        let kept = self.runs.split_off(&(end + 1));
+        for (_, run) in core::mem::replace(&mut self.runs, kept) {
+            self.buffered -= run.parts.iter().map(Data::len).sum::<usize>();
+        }
+        for (stream_id, ssn) in skipped {
+            self.skip_to(stream_id, ssn);
+        }
+    }
+
+    /// Delivers what waits in a stream up to `ssn`, without what is missing, and then what follows in order.
+    fn skip_to(&mut self, stream_id: u16, ssn: Ssn) {
+        let stream = Self::stream(&mut self.streams, stream_id);
+        if ssn.before(stream.next_ssn) {
+            return;
+        }
+        let from = stream.next_ssn;
+        let mut passed: Vec<Ssn> = stream.waiting.keys().map(|&s| Ssn(s)).collect();
+        passed.retain(|s| s.distance_from(from) <= ssn.distance_from(from));
+        passed.sort_by_key(|s| s.distance_from(from));
+        for waiting in passed {
+            if let Some(message) = stream.waiting.remove(&waiting.0) {
+                self.waiting -= 1;
+                self.ready.push_back(message);
+            }
+        }
+        stream.next_ssn = ssn.next();
+        while let Some(message) = stream.waiting.remove(&stream.next_ssn.0) {
+            stream.next_ssn = stream.next_ssn.next();
+            self.waiting -= 1;
+            self.ready.push_back(message);
+        }
+    }
+
+    fn stream(streams: &mut Vec<InStream>, stream_id: u16) -> &mut InStream {
+        let index = usize::from(stream_id);
+        if streams.len() <= index {
+            streams.resize_with(index + 1, InStream::default);
+        }
+        &mut streams[index]
     }
 
     fn insert_fragment(&mut self, chunk: DataChunk) {
@@ -172,11 +296,7 @@ impl Reassembly {
             self.ready.push_back(message);
             return;
         }
-        let index = usize::from(message.stream_id);
-        if self.streams.len() <= index {
-            self.streams.resize_with(index + 1, InStream::default);
-        }
-        let stream = &mut self.streams[index];
+        let stream = Self::stream(&mut self.streams, message.stream_id);
         if ssn != stream.next_ssn {
             // a second message with a waiting SSN replaces it: its peer broke the protocol
             if let Some(replaced) = stream.waiting.insert(ssn.0, message) {

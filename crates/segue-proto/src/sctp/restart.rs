@@ -7,6 +7,7 @@ use super::cookie::{Cookie, TieTags};
 use super::event::{Message, Restarted};
 use super::inbound::Received;
 use super::local_addresses::LocalState;
+use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use crate::contract::LocalAddress;
 use crate::time::Instant;
@@ -119,6 +120,7 @@ impl Association {
         self.negotiate(&cookie.peer_parameters);
         self.received = Received::new(cookie.peer_initial_tsn);
         self.reassembly = Reassembly::new(cookie.peer_initial_tsn);
+        self.stream_answers = StreamAnswers::new(cookie.peer_initial_tsn);
         self.asconf_answers.start(cookie.peer_initial_tsn);
     }
 
@@ -140,7 +142,7 @@ impl Association {
     pub(super) fn usable_local(&self) -> SmallVec<[LocalAddress; 4]> {
         self.local
             .iter()
-            .filter(|l| l.state == LocalState::InUse)
+            .filter(|l| l.state == LocalState::InUse && l.present)
             .map(|l| l.address)
             .collect()
     }

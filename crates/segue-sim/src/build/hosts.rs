@@ -39,8 +39,8 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.cwnd_credit = set.cwnd_credit;
     c.sack_route = set.sack_route;
     c.retransmit_to = set.retransmit_to;
-    c.address_deactivation = set.address_deactivation.unwrap_or(deactivates(s));
     c.asconf_auth = set.asconf_auth;
+    c.address_deactivation = set.address_deactivation.unwrap_or(deactivates(s));
     c.sack_immediately = set.sack_immediately;
     c
 }
@@ -50,7 +50,7 @@ fn deactivates(s: &ScenarioFile) -> bool {
     s.handover.delete == sigma::Delete::Deactivate
 }
 
-pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32) -> HostConfig {
+pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed: u64) -> HostConfig {
     let mut interfaces: Vec<InterfaceConfig> = Vec::new();
     for (link, end) in wired_ends(s, &host.name) {
         interfaces.push(InterfaceConfig {
@@ -64,19 +64,21 @@ pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32) -> Ho
             addressing: Addressing::Acquire(acquisition(s)),
         });
     }
+    let mut sctp = sctp_config(s);
+    // a host knows the MTU of the links that it is on
+    for mtu in wired_ends(s, &host.name).filter_map(|(link, _)| s.link[link].mtu) {
+        sctp.mtu = sctp.mtu.min(mtu.bytes() as u32);
+    }
     let mobile = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
     HostConfig {
         name: host.name.clone(),
         interfaces,
-        sctp: sctp_config(s),
+        sctp,
         port: PORT,
-        applications: s
-            .application
-            .iter()
-            .filter_map(|a| application(s, a, &host.name))
-            .collect(),
+        applications: applications(s, &host.name),
         sigma: mobile.then(|| s.handover.clone()),
         shim: ShimConfig::None,
+        location: super::location::config(s, &host.name, seed),
     }
 }
 
@@ -109,11 +111,30 @@ fn acquisition(s: &ScenarioFile) -> Method {
     }
 }
 
-/// Who opens an application's association: the host that moves, or else the sender. A listening host must have an
-/// address that does not change.
+/// Who opens an application's association: the sender if it looks the receiver up; otherwise the host that moves, or
+/// else the sender. A host that is connected to without a look-up must have an address that does not change.
 pub(crate) fn opener<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a String {
     let radios = |name: &str| s.host.iter().any(|h| h.name == name && h.radios > 0);
-    if radios(&a.to) { &a.to } else { &a.from }
+    if radios(&a.to) && !a.by_name {
+        &a.to
+    } else {
+        &a.from
+    }
+}
+
+/// Who is connected to.
+pub(crate) fn server<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a String {
+    if *opener(s, a) == a.from { &a.to } else { &a.from }
+}
+
+/// The parts of the applications that run on `host`. A server has one, however many connect to it.
+fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
+    let mut parts: Vec<app::Config> = Vec::new();
+    for a in &s.application {
+        let listens = parts.iter().any(|p| p.role == app::Role::Listen);
+        parts.extend(application(s, a, host).filter(|p| p.role != app::Role::Listen || !listens));
+    }
+    parts
 }
 
 /// The part of an application that runs on `host`.
@@ -123,21 +144,35 @@ fn application(s: &ScenarioFile, a: &ApplicationEntry, host: &str) -> Option<app
         return None;
     }
     let peer = if sends { &a.to } else { &a.from };
-    let role = if opener(s, a) == host {
+    let role = if opener(s, a) != host {
+        app::Role::Listen
+    } else if a.by_name {
+        app::Role::ConnectByName {
+            name: super::location::mobile_name(s),
+            port: PORT,
+            start: a.start,
+        }
+    } else {
         let addresses = wired_ends(s, peer).map(|(link, end)| wire_address(link, end));
         app::Role::Connect {
             peer: addresses.collect(),
             port: PORT,
             start: a.start,
         }
-    } else {
-        app::Role::Listen
     };
+    Some(app::Config {
+        role,
+        kind: kind(a, sends),
+    })
+}
+
+/// What the sender, or the other side, of an application does.
+pub(crate) fn kind(a: &ApplicationEntry, sends: bool) -> app::Kind {
     let (request, response) = (
         a.message.unwrap_or(DEFAULT_MESSAGE),
         a.response.unwrap_or(DEFAULT_MESSAGE),
     );
-    let kind = match (a.kind, sends) {
+    match (a.kind, sends) {
         (ApplicationKind::Bulk, true) => app::Kind::Bulk {
             total: a.size,
             message: a.message,
@@ -155,6 +190,5 @@ fn application(s: &ScenarioFile, a: &ApplicationEntry, host: &str) -> Option<app
             count: None,
         },
         (ApplicationKind::RequestResponse, false) => app::Kind::RequestServer { request, response },
-    };
-    Some(app::Config { role, kind })
+    }
 }

@@ -3,12 +3,14 @@
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
+use segue_proto::location::{ClientEvent, PORT as DNS_PORT};
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::sigma::SigmaEventKind;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::sctp::{AsconfParameter, Chunk};
-use segue_wire::{Packet, Payload};
+use segue_wire::udp::UdpDatagram;
+use segue_wire::{Data, Packet, Payload};
 use std::net::Ipv6Addr;
 
 /// The tables under construction.
@@ -71,7 +73,7 @@ impl Tables {
                 }
             }
             Payload::Icmpv6(message) => row(icmp_name(message), None),
-            Payload::Udp(_) => row("UDP", None),
+            Payload::Udp(datagram) => row(udp_name(datagram), None),
             _ => row("OTHER", None),
         }
     }
@@ -163,6 +165,7 @@ impl Tables {
                 };
                 self.signal(e.time, node, step, e.kind.name(), detail);
             }
+            HostEvent::Location(e) => self.location_event(now, node, e),
             HostEvent::AddressReady(a) => self.signal(now, node, 0, "address-ready", a.address.to_string()),
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
             HostEvent::AddressRefused(a) => {
@@ -190,6 +193,39 @@ impl Tables {
             }
             _ => {}
         }
+    }
+
+    fn location_event(&mut self, now: Instant, node: u32, event: &ClientEvent) {
+        let (step, name, detail) = match event {
+            ClientEvent::Updated {
+                address,
+                latency,
+                sent,
+            } => {
+                let address = address.map(|a| a.to_string()).unwrap_or_default();
+                (
+                    4,
+                    "location-acknowledged",
+                    format!("{address} after {latency}, sent {sent}"),
+                )
+            }
+            ClientEvent::UpdateFailed { failure, .. } => (4, "location-failed", failure.to_string()),
+            ClientEvent::Resolved {
+                addresses,
+                ttl,
+                latency,
+                ..
+            } => {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                (
+                    0,
+                    "name-resolved",
+                    format!("{} after {latency}, ttl {ttl}", addresses.join(" ")),
+                )
+            }
+            ClientEvent::LookupFailed { failure, .. } => (0, "name-not-resolved", failure.to_string()),
+        };
+        self.signal(now, node, step, name, detail);
     }
 
     fn signal(&mut self, now: Instant, node: u32, step: u8, event: &str, detail: String) {
@@ -237,9 +273,27 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
         Chunk::Auth(_) => "AUTH",
         Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::ReConfig(_) => "RE-CONFIG",
+        Chunk::ForwardTsn(_) => "FORWARD-TSN",
         Chunk::Unknown { .. } => "UNKNOWN",
     };
     (name, None)
+}
+
+/// DNS messages by opcode and direction (RFC 1035 section 4.1.1), others by their protocol.
+fn udp_name(datagram: &UdpDatagram) -> &'static str {
+    let flags = match &datagram.data {
+        Data::Bytes(bytes) => bytes.get(2).copied(),
+        Data::Synthetic { .. } => None,
+    };
+    let dns = datagram.source_port == DNS_PORT || datagram.destination_port == DNS_PORT;
+    match flags.filter(|_| dns).map(|f| (f >> 3 & 15, f & 0x80 != 0)) {
+        Some((0, false)) => "DNS-QUERY",
+        Some((0, true)) => "DNS-ANSWER",
+        Some((5, false)) => "DNS-UPDATE",
+        Some((5, true)) => "DNS-UPDATE-ANSWER",
+        _ => "UDP",
+    }
 }
 
 fn icmp_name(message: &Icmpv6) -> &'static str {

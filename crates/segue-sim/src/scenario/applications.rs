@@ -2,6 +2,7 @@
 
 use super::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use super::validate::{Problem, is_host, problem};
+use segue_proto::app;
 
 /// Messages per second that a constant-rate sender may be asked for: each is an event.
 const MOST_MESSAGES_PER_SECOND: f64 = 100_000.0;
@@ -71,28 +72,24 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
     Ok(())
 }
 
-/// A host's one SCTP port serves one application: the host that is connected to must know what for.
+/// A host's one SCTP port serves one kind of application: the host that is connected to must know what for.
 fn one_server_each(s: &ScenarioFile) -> Result<(), Problem> {
-    let server = |a: &ApplicationEntry| {
-        let opener = crate::build::opener(s, a);
-        if *opener == a.from {
-            a.to.clone()
-        } else {
-            a.from.clone()
-        }
-    };
-    let mut serving: Vec<String> = Vec::new();
+    let mut serving: Vec<(&String, app::Kind)> = Vec::new();
     for (i, a) in s.application.iter().enumerate() {
-        let host = server(a);
-        if serving.contains(&host) {
+        let host = crate::build::server(s, a);
+        let kind = crate::build::kind(a, *host == a.from);
+        if serving
+            .iter()
+            .any(|(other, does)| *other == host && *does != kind)
+        {
             return problem(
                 format!("application[{i}]"),
                 format!(
-                    "host `{host}` is connected to by another application already: expected one such application a host"
+                    "host `{host}` is connected to by another application already: expected one such application a host, or several that it does the same for"
                 ),
             );
         }
-        serving.push(host);
+        serving.push((host, kind));
     }
     Ok(())
 }

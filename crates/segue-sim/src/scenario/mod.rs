@@ -2,6 +2,7 @@
 
 mod applications;
 pub mod error;
+mod location;
 pub mod model;
 mod overrides;
 mod shape;

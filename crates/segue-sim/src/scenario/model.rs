@@ -40,6 +40,9 @@ pub struct ScenarioFile {
     /// When the mobile host hands over.
     #[serde(default)]
     pub handover: HandoverSection,
+    /// The location manager; without it step 4 ends where it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<LocationSection>,
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
@@ -247,6 +250,43 @@ pub enum Pattern {
 /// `[handover]`
 pub type HandoverSection = segue_proto::sigma::Config;
 
+/// `[location]`: a host that keeps the mobile host's address in the DNS, which the mobile host updates at step 4 of a
+/// handover (RFC 2136, signed by RFC 8945 with a key that both have), and applications with `by_name` look up.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocationSection {
+    /// The host that is the location manager.
+    pub server: String,
+    /// Its zone.
+    #[serde(default = "loc_example")]
+    pub zone: String,
+    /// What the mobile host is known by: a domain name in the zone, `home:` and a home address, or `key:` and the
+    /// SHA-256 hash of a public key. Its own name in the zone if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    /// Time to live of the address: how long who has looked it up may use it.
+    #[serde(default = "five_seconds")]
+    pub ttl: Duration,
+    /// Time until an update or a look-up is sent again; doubled each time.
+    #[serde(default = "one_second")]
+    pub retry: Duration,
+    /// Whether hosts keep what they looked up for its time to live.
+    #[serde(default)]
+    pub cache: bool,
+}
+
+fn loc_example() -> String {
+    "loc.example".to_owned()
+}
+
+fn five_seconds() -> Duration {
+    Duration::from_secs(5)
+}
+
+fn one_second() -> Duration {
+    Duration::from_secs(1)
+}
+
 /// `[sctp]`: what is not set is the profile's.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -366,6 +406,9 @@ pub struct LinkEntry {
     /// Queue model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub service: Service,
+    /// Longest packet: a router answers what is longer by Packet Too Big. Nothing for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
 }
 
 fn fifty_packets() -> QueueLimit {
@@ -414,6 +457,9 @@ pub struct ApplicationEntry {
     /// Message of a constant-rate sender; request of a request-response client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Bytes>,
+    /// Whether `from` opens the association, and looks up where `to`, the mobile host, is when it does.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub by_name: bool,
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Bytes>,

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 6] = ["l2", "radio", "address", "mobile", "handover", "sctp"];
+const TABLES: [&str; 7] = ["l2", "radio", "address", "mobile", "handover", "location", "sctp"];
 const LISTS: [&str; 5] = ["host", "router", "link", "cell", "application"];
 
 /// The first key of a wrong shape, with what was expected.

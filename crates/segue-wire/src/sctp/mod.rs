@@ -5,8 +5,10 @@ pub mod asconf;
 pub mod auth;
 pub mod cause;
 pub mod data;
+pub mod forward_tsn;
 pub mod init;
 pub mod parameter;
+pub mod re_config;
 pub mod sack;
 mod tlv;
 
@@ -15,8 +17,10 @@ pub use asconf::{Asconf, AsconfAck, AsconfParameter, AsconfResponse};
 pub use auth::Auth;
 pub use cause::ErrorCause;
 pub use data::DataChunk;
+pub use forward_tsn::ForwardTsn;
 pub use init::Init;
 pub use parameter::Parameter;
+pub use re_config::{ReConfig, ReConfigParameter, ReConfigResult};
 pub use sack::{GapAckBlock, Sack};
 
 use crate::checksum::sctp_crc32c;
@@ -168,6 +172,10 @@ pub enum Chunk {
     Asconf(Box<Asconf>),
     /// ASCONF-ACK (0x80, RFC 5061 section 4.1.2).
     AsconfAck(Box<AsconfAck>),
+    /// RE-CONFIG (0x82, RFC 6525 section 3).
+    ReConfig(Box<ReConfig>),
+    /// FORWARD TSN (0xC0, RFC 3758 section 3.2).
+    ForwardTsn(Box<ForwardTsn>),
     /// A chunk of another type, kept whole; what to do with it lies in its two highest bits (RFC 9260 section 3.2).
     Unknown {
         /// Chunk type.
@@ -202,6 +210,8 @@ impl Chunk {
             Self::Auth(_) => AUTH,
             Self::AsconfAck(_) => ASCONF_ACK,
             Self::Asconf(_) => ASCONF,
+            Self::ReConfig(_) => RE_CONFIG,
+            Self::ForwardTsn(_) => FORWARD_TSN,
             Self::Unknown { chunk_type, .. } => *chunk_type,
         }
     }
@@ -269,6 +279,8 @@ impl Chunk {
             AUTH => Self::Auth(Box::new(Auth::parse(value, whole)?)),
             ASCONF_ACK => Self::AsconfAck(Box::new(AsconfAck::parse(value)?)),
             ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
+            RE_CONFIG => Self::ReConfig(Box::new(ReConfig::parse(value)?)),
+            FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse(value)?)),
             _ => Self::Unknown {
                 chunk_type,
                 flags,
@@ -306,6 +318,8 @@ impl Chunk {
             Self::Auth(auth) => auth.emit(out),
             Self::AsconfAck(ack) => ack.emit(out),
             Self::Asconf(asconf) => asconf.emit(out),
+            Self::ReConfig(re_config) => re_config.emit(out),
+            Self::ForwardTsn(forward_tsn) => forward_tsn.emit(out),
         }
         pad(out, start, 4);
     }
@@ -324,6 +338,8 @@ impl Chunk {
             Self::Auth(auth) => auth.buffer_len(),
             Self::AsconfAck(ack) => ack.buffer_len(),
             Self::Asconf(asconf) => asconf.buffer_len(),
+            Self::ReConfig(re_config) => re_config.buffer_len(),
+            Self::ForwardTsn(forward_tsn) => forward_tsn.buffer_len(),
         }
     }
 }
@@ -331,7 +347,8 @@ impl Chunk {
 /// T bit of ABORT and SHUTDOWN COMPLETE (RFC 9260 sections 3.3.7 and 3.3.13).
 const REFLECTED_TAG: u8 = 1;
 
-// Chunk types of RFC 9260 section 3.2, RFC 4895 section 5 and RFC 5061 section 4.1.
+// Chunk types of RFC 9260 section 3.2, RFC 4895 section 5, RFC 5061 section 4.1, RFC 6525 section 3.1 and RFC 3758
+// section 3.2.
 const DATA: u8 = 0;
 const INIT: u8 = 1;
 const INIT_ACK: u8 = 2;
@@ -350,6 +367,8 @@ const SHUTDOWN_COMPLETE: u8 = 14;
 const AUTH: u8 = 15;
 const ASCONF_ACK: u8 = 0x80;
 const ASCONF: u8 = 0xc1;
+const RE_CONFIG: u8 = 0x82;
+const FORWARD_TSN: u8 = 0xc0;
 
 /// What errors call a chunk.
 const fn name(chunk_type: u8) -> &'static str {
@@ -372,6 +391,8 @@ const fn name(chunk_type: u8) -> &'static str {
         AUTH => "AUTH",
         ASCONF_ACK => "ASCONF-ACK",
         ASCONF => "ASCONF",
+        RE_CONFIG => "RE-CONFIG",
+        FORWARD_TSN => "FORWARD TSN",
         _ => "SCTP chunk",
     }
 }

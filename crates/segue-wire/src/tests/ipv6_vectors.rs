@@ -7,6 +7,7 @@ use crate::sctp::{Chunk, SctpPacket};
 use crate::udp::UdpDatagram;
 use crate::{Data, ExtensionHeader, Ipv6Header, Packet, ParseError, Payload};
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 fn header() -> Ipv6Header {
     Ipv6Header {

@@ -1,12 +1,13 @@
 //! From options to a driver, and the signals that end a program.
 
-use crate::options::Common;
+use crate::keys::KeyFile;
+use crate::options::{Authentication, Common};
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use segue_live::{Capture, Clock, Driver, DriverConfig, Transport};
 use segue_proto::Duration;
-use segue_proto::sctp::Config;
+use segue_proto::sctp::{AsconfAuth, Config};
 use segue_wire::udp::SCTP_TUNNELING_PORT;
 use std::fs::File;
 use std::io::BufWriter;
@@ -29,8 +30,16 @@ pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driv
         send_buffer: common.send_buffer.bytes() as u32,
         outbound_streams: common.streams,
         address_deactivation: common.deactivation,
+        asconf_auth: match common.auth {
+            Authentication::On => AsconfAuth::Required,
+            Authentication::Off => AsconfAuth::None,
+        },
         ..Config::default()
     };
+    sctp.auth.required_chunks.clone_from(&common.auth_chunks);
+    let keys = common.auth_keys.iter().map(KeyFile::read);
+    sctp.auth.shared_keys = keys.collect::<Result<_>>()?;
+    sctp.auth.active_key = common.auth_keys.first().map_or(0, |key| key.id);
     sctp.rto_initial = common.rto_initial.unwrap_or(sctp.rto_initial);
     sctp.rto_min = common.rto_min.unwrap_or(sctp.rto_min);
     sctp.rto_max = common.rto_max.unwrap_or(sctp.rto_max);

@@ -257,7 +257,11 @@ impl Endpoint {
         );
         association.start_encapsulation(arrived.encapsulation);
         let id: AssociationId = self.insert(association);
-        self.slot_of(id)
+        let index = self.slot_of(id)?;
+        self.slots[index]
+            .association
+            .start_encapsulation(arrived.encapsulation);
+        Some(index)
     }
 
     /// Section 5.2.4, action A: the peer has restarted; what was is over, and the association begins anew in its
@@ -283,6 +287,7 @@ impl Endpoint {
         fresh.start_encapsulation(arrived.encapsulation);
         let former = core::mem::replace(&mut **association, fresh);
         association.replaces(former);
+        association.start_encapsulation(arrived.encapsulation);
         self.counters.restarts += 1;
         true
     }

@@ -1,0 +1,229 @@
+//! `segue-location`: the location manager on the command line.
+//!
+//! Exit status: 0 done, 1 the server said no or nothing, 2 wrong input.
+#![expect(clippy::print_stdout, reason = "a command's results go to standard output")]
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Parser, Subcommand};
+use segue_location::{ask, config, serve};
+use segue_proto::Duration;
+use segue_proto::location::{ClientConfig, ClientEvent, Identity, PORT, parse_name};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Where a mobile host is: dynamic DNS (RFC 2136) with TSIG (RFC 8945).
+#[derive(Debug, Parser)]
+#[command(name = "segue location", version, about)]
+struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Be an authoritative server that keeps its zones in a directory.
+    Serve {
+        /// The configuration (TOML): listen, directory, [[zone]], [[key]].
+        #[arg(long)]
+        config: PathBuf,
+    },
+    /// Tell a server an identity's address.
+    Update {
+        #[command(flatten)]
+        asked: Asked,
+        /// Time that others may keep the address: whole seconds, as in "5 s".
+        #[arg(long, default_value = "5 s")]
+        ttl: String,
+        /// Take the address away.
+        #[arg(long, conflicts_with = "address")]
+        delete: bool,
+        /// The address.
+        #[arg(required_unless_present = "delete")]
+        address: Option<Ipv6Addr>,
+    },
+    /// Ask for an identity's address.
+    Lookup {
+        #[command(flatten)]
+        asked: Asked,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Asked {
+    /// Server, with its port if that is not 53; may be repeated.
+    #[arg(long, required = true)]
+    server: Vec<String>,
+    /// Zone of the identity: needed for updates, home addresses and keys.
+    #[arg(long)]
+    zone: Option<String>,
+    /// Key file, as tsig-keygen writes it.
+    #[arg(long)]
+    key: Option<PathBuf>,
+    /// Times that a request is sent.
+    #[arg(long, default_value_t = 4)]
+    attempts: u32,
+    /// Time until it is sent again; doubled each time.
+    #[arg(long, default_value = "1 s")]
+    retry: Duration,
+    /// Seconds to add to this machine's clock for signatures.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    clock_offset: i64,
+    /// The result as JSON.
+    #[arg(long)]
+    json: bool,
+    /// A domain name, `home:` and a home address, or `key:` and the SHA-256 hash of a public key.
+    identity: String,
+}
+
+fn main() -> ExitCode {
+    let options = match Options::try_parse() {
+        Ok(options) => options,
+        Err(e) if !e.use_stderr() => {
+            let _ = e.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(e) => return wrong(&first_paragraph(&e.to_string())),
+    };
+    match carry_out(options.command) {
+        Ok(status) => status,
+        Err(e) => wrong(&format!("{e:#}")),
+    }
+}
+
+fn carry_out(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Serve { config } => {
+            let (file, config) = config::ServerFile::load(&config)?;
+            serve::serve(&file, config, |bound| {
+                for address in bound {
+                    println!("listening on {address}");
+                }
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Update {
+            asked, ttl, address, ..
+        } => {
+            let ttl = Duration::from_secs(u64::from(config::seconds(&ttl).context("--ttl")?));
+            let zone = asked
+                .zone
+                .as_deref()
+                .context("--zone: expected the zone of the identity")?;
+            let zone = parse_name(zone).map_err(anyhow::Error::msg).context("--zone")?;
+            let name = Identity::parse(&asked.identity)?.name(&zone)?;
+            let shown = name.to_string();
+            let client = ClientConfig {
+                record: Some((zone, name)),
+                ttl,
+                ..asked.client()?
+            };
+            let event = ask::ask(client, asked.clock_offset, |client, now| match address {
+                Some(address) => client.update(now, address),
+                None => client.withdraw(now),
+            })?;
+            Ok(report(&asked, &shown, &event))
+        }
+        Command::Lookup { asked } => {
+            let identity = Identity::parse(&asked.identity)?;
+            let name = match (&asked.zone, &identity) {
+                (Some(zone), _) => {
+                    identity.name(&parse_name(zone).map_err(anyhow::Error::msg).context("--zone")?)?
+                }
+                (None, Identity::Domain(name)) => name.clone(),
+                (None, _) => anyhow::bail!("--zone: expected the zone of the identity"),
+            };
+            let event = ask::ask(asked.client()?, asked.clock_offset, |client, now| {
+                client.look_up(now, &name);
+            })?;
+            Ok(report(&asked, &name.to_string(), &event))
+        }
+    }
+}
+
+impl Asked {
+    fn client(&self) -> Result<ClientConfig> {
+        let servers = self
+            .server
+            .iter()
+            .map(|s| server(s))
+            .collect::<Result<Vec<_>>>()?;
+        let key = self.key.as_ref().map(|path| config::read_key(path)).transpose()?;
+        Ok(ClientConfig {
+            key,
+            attempts: Some(self.attempts),
+            retry_initial: self.retry,
+            retry_max: self.retry * 16,
+            ..ClientConfig::new(servers)
+        })
+    }
+}
+
+fn server(text: &str) -> Result<(Ipv6Addr, u16)> {
+    let socket = text.parse::<SocketAddr>().ok();
+    let bare = text.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, PORT));
+    let address = socket.or(bare);
+    let address = address
+        .with_context(|| format!("--server {text}: expected an address, as in 192.0.2.1:53 or [::1]:53"))?;
+    Ok(match address.ip() {
+        IpAddr::V4(a) => (a.to_ipv6_mapped(), address.port()),
+        IpAddr::V6(a) => (a, address.port()),
+    })
+}
+
+fn report(asked: &Asked, name: &str, event: &ClientEvent) -> ExitCode {
+    let seconds = |d: &Duration| d.as_secs_f64();
+    let (json, text, ok) = match event {
+        ClientEvent::Updated {
+            address,
+            latency,
+            sent,
+        } => (
+            serde_json::json!({"name": name, "address": address, "latency_s": seconds(latency), "sent": sent}),
+            match address {
+                Some(address) => format!("{name} is at {address}"),
+                None => format!("{name} is nowhere"),
+            },
+            true,
+        ),
+        ClientEvent::Resolved {
+            addresses,
+            ttl,
+            latency,
+            ..
+        } => {
+            let list: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            (
+                serde_json::json!({"name": name, "addresses": list, "ttl_s": seconds(ttl), "latency_s": seconds(latency)}),
+                format!("{name} is at {}", list.join(", ")),
+                true,
+            )
+        }
+        ClientEvent::UpdateFailed { failure, .. } | ClientEvent::LookupFailed { failure, .. } => (
+            serde_json::json!({"name": name, "failure": failure.to_string()}),
+            format!("{name}: {failure}"),
+            false,
+        ),
+    };
+    if !ok {
+        eprintln!("segue location: {text}");
+    }
+    if asked.json {
+        println!("{json}");
+    } else if ok {
+        println!("{text}");
+    }
+    ExitCode::from(u8::from(!ok))
+}
+
+fn wrong(message: &str) -> ExitCode {
+    eprintln!("segue location: {}", message.replace('\n', " "));
+    ExitCode::from(2)
+}
+
+/// What is wrong, without the usage that follows it.
+fn first_paragraph(message: &str) -> String {
+    let text = message.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").trim_start_matches("error: ").to_owned()
+}

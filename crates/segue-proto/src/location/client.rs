@@ -1,0 +1,579 @@
+//! The mobile host's and the correspondent's side.
+
+use super::config::{ClientConfig, ConfigError};
+use super::message::{DnsMessage, Edns, Header, Question, Rdata, Received, Record, UDP_PAYLOAD};
+use super::tsig::{self, Signing};
+use super::{Datagram, Name};
+use crate::random::SecretRng;
+use crate::time::{Duration, Instant};
+use bytes::Bytes;
+use core::net::Ipv6Addr;
+use domain::base::iana::{Class, Opcode, Rcode, Rtype};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Names that the cache keeps.
+const CACHE_NAMES: usize = 1024;
+
+/// Aliases followed in one answer (a loop would be a server's fault).
+const MOST_ALIASES: usize = 8;
+
+/// A look-up, to match its event with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LookupId(u64);
+
+/// What a client tells its host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClientEvent {
+    /// The server has the record, authenticated and durable.
+    Updated {
+        /// The address; nothing after a withdrawal.
+        address: Option<Ipv6Addr>,
+        /// Time since it was asked for.
+        latency: Duration,
+        /// Times that the request was sent.
+        sent: u32,
+    },
+    /// The record could not be changed, or not as often as `attempts` allows.
+    UpdateFailed {
+        /// The address.
+        address: Option<Ipv6Addr>,
+        /// Why.
+        failure: Failure,
+    },
+    /// A name's addresses.
+    Resolved {
+        /// Which look-up.
+        id: LookupId,
+        /// In the order of the answer; at least one.
+        addresses: Vec<Ipv6Addr>,
+        /// How long the answer may be used.
+        ttl: Duration,
+        /// Time since it was asked for.
+        latency: Duration,
+    },
+    /// A name could not be resolved.
+    LookupFailed {
+        /// Which look-up.
+        id: LookupId,
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// Why there is no success.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Failure {
+    /// No server answered.
+    #[error("no answer")]
+    NoAnswer,
+    /// Answers came that claimed, unsigned as such answers are, that the key or its MAC is wrong, and no other
+    /// (RFC 8945 section 5.4).
+    #[error("no answer but that the key is wrong (TSIG error {0})")]
+    KeyRefused(u16),
+    /// The server's clock and ours are too far apart; or it has seen a later update.
+    #[error("the server refuses our time; its own is {server_time} (Unix seconds)")]
+    ClockSkew {
+        /// Unix seconds.
+        server_time: u64,
+    },
+    /// The server refused, with this RCODE.
+    #[error("refused: {}", rcode_name(*.0))]
+    Refused(u16),
+    /// There is no such name.
+    #[error("no such name")]
+    NoSuchName,
+    /// The name has no AAAA record.
+    #[error("the name has no address")]
+    NoAddress,
+    /// The answer does not fit a UDP packet.
+    #[error("the answer does not fit a UDP packet")]
+    Truncated,
+}
+
+/// Packets that came to nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClientCounters {
+    /// Answers to nothing that was asked, or from somewhere else.
+    pub unexpected: u64,
+    /// What is no DNS message.
+    pub malformed: u64,
+    /// Answers to signed requests without a valid signature.
+    pub not_authentic: u64,
+    /// Updates given up for a later one, before they were answered.
+    pub superseded: u64,
+}
+
+/// A client: one name kept at the host's address, any number looked up.
+///
+/// In: `update`, `withdraw`, `look_up`, `handle_datagram`, `handle_timeout`. Out: `poll_transmit` and `poll_event`
+/// until both return `None`, then `poll_timeout`.
+pub struct Client {
+    config: ClientConfig,
+    secrets: Box<dyn SecretRng>,
+    update: Option<(Option<Ipv6Addr>, Transaction)>,
+    lookups: BTreeMap<LookupId, (Name, Transaction)>,
+    cache: BTreeMap<Name, Cached>,
+    next_lookup: u64,
+    /// Time Signed of the last update: servers refuse an earlier one (RFC 8945 section 5.2.3), and that is what keeps
+    /// a delayed or replayed update from undoing a later one. So every update is signed a second later at least.
+    last_signed: u64,
+    transmits: VecDeque<Datagram>,
+    events: VecDeque<ClientEvent>,
+    counters: ClientCounters,
+}
+
+struct Transaction {
+    request: DnsMessage,
+    port: u16,
+    bytes: Bytes,
+    mac: Option<Vec<u8>>,
+    time_signed: u64,
+    started: Instant,
+    sent: u32,
+    /// Index of the server asked last.
+    server: usize,
+    /// Servers that refused since the last time-out.
+    refusals: usize,
+    timeout: Duration,
+    deadline: Instant,
+    /// What is reported if no better answer comes.
+    failure: Failure,
+}
+
+struct Cached {
+    addresses: Vec<Ipv6Addr>,
+    until: Instant,
+}
+
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Client")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client. `secrets` makes ids and ports that cannot be guessed (RFC 5452 section 4).
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn new(config: ClientConfig, secrets: Box<dyn SecretRng>) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            secrets,
+            update: None,
+            lookups: BTreeMap::new(),
+            cache: BTreeMap::new(),
+            next_lookup: 0,
+            last_signed: 0,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: ClientCounters::default(),
+        })
+    }
+
+    /// Makes `address` the name's only one. An update that is not answered yet is given up for it: its address is
+    /// wrong already.
+    pub fn update(&mut self, now: Instant, address: Ipv6Addr) {
+        self.change(now, Some(address));
+    }
+
+    /// Takes the name's addresses away.
+    pub fn withdraw(&mut self, now: Instant) {
+        self.change(now, None);
+    }
+
+    /// Asks for the addresses of `name`.
+    pub fn look_up(&mut self, now: Instant, name: &Name) -> LookupId {
+        let id = LookupId(self.next_lookup);
+        self.next_lookup += 1;
+        if let Some(cached) = self.cache.get(name).filter(|c| c.until > now) {
+            self.events.push_back(ClientEvent::Resolved {
+                id,
+                addresses: cached.addresses.clone(),
+                ttl: cached.until - now,
+                latency: Duration::ZERO,
+            });
+            return id;
+        }
+        self.cache.remove(name);
+        let mut request = DnsMessage::new(Header {
+            recursion_desired: true,
+            ..Header::request(0, Opcode::QUERY)
+        });
+        request.questions.push(Question {
+            name: name.clone(),
+            rtype: Rtype::AAAA,
+            class: Class::IN,
+        });
+        request.edns = Some(Edns {
+            udp_payload: UDP_PAYLOAD,
+            version: 0,
+            bad_version: false,
+        });
+        let transaction = self.begin(now, request);
+        self.lookups.insert(id, (name.clone(), transaction));
+        id
+    }
+
+    /// Whether an update is under way.
+    #[must_use]
+    pub fn is_updating(&self) -> bool {
+        self.update.is_some()
+    }
+
+    /// Takes a datagram that came to one of this client's ports.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &Datagram) {
+        let Ok(received) = DnsMessage::parse(&datagram.data) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let servers = &self.config.servers;
+        let answers = |t: &Transaction| {
+            let Header {
+                id, opcode, response, ..
+            } = received.message.header;
+            let asked = servers.get(t.server) == Some(&(datagram.peer, datagram.peer_port));
+            // The question comes back, unless the server could not read it; the zone of an update may be left out (RFC
+            // 2136 section 3.8).
+            let may_be_left_out = opcode == Opcode::UPDATE || received.message.header.rcode != Rcode::NOERROR;
+            let same = received.message.questions == t.request.questions
+                || (received.message.questions.is_empty() && may_be_left_out);
+            response
+                && asked
+                && same
+                && datagram.local_port == t.port
+                && id == t.request.header.id
+                && opcode == t.request.header.opcode
+        };
+        if let Some((address, transaction)) = self.update.take_if(|(_, t)| answers(t)) {
+            self.on_update_answered(now, address, transaction, &received);
+        } else if let Some(id) = self
+            .lookups
+            .iter()
+            .find(|(_, (_, t))| answers(t))
+            .map(|(id, _)| *id)
+            && let Some((name, transaction)) = self.lookups.remove(&id)
+        {
+            self.on_lookup_answered(now, id, name, transaction, &received);
+        } else {
+            self.counters.unexpected += 1;
+        }
+    }
+
+    /// Sends again what was not answered in time, to the next server.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Some((address, mut transaction)) = self.update.take_if(|(_, t)| t.deadline <= now) {
+            if self.retry(now, &mut transaction) {
+                self.update = Some((address, transaction));
+            } else {
+                let failure = transaction.failure;
+                self.events
+                    .push_back(ClientEvent::UpdateFailed { address, failure });
+            }
+        }
+        let due: Vec<LookupId> = self
+            .lookups
+            .iter()
+            .filter(|(_, (_, t))| t.deadline <= now)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            let Some((name, mut transaction)) = self.lookups.remove(&id) else {
+                continue;
+            };
+            if self.retry(now, &mut transaction) {
+                self.lookups.insert(id, (name, transaction));
+            } else {
+                let failure = transaction.failure;
+                self.events.push_back(ClientEvent::LookupFailed { id, failure });
+            }
+        }
+    }
+
+    /// The next datagram. Poll until `None` after every other call.
+    pub fn poll_transmit(&mut self) -> Option<Datagram> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event. Poll until `None` after every other call.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// When `handle_timeout` must be called next. Poll after the others have returned `None`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let update = self.update.iter().map(|(_, t)| t.deadline);
+        update.chain(self.lookups.values().map(|(_, t)| t.deadline)).min()
+    }
+
+    /// Packets that came to nothing.
+    #[must_use]
+    pub fn counters(&self) -> ClientCounters {
+        self.counters
+    }
+
+    /// RFC 2136 section 2.5: delete the RRset (2.5.2), then add to it (2.5.1).
+    fn change(&mut self, now: Instant, address: Option<Ipv6Addr>) {
+        let Some((zone, name)) = self.config.record.clone() else {
+            return;
+        };
+        if self.update.as_ref().is_some_and(|(old, _)| *old == address) {
+            return;
+        }
+        self.counters.superseded += u64::from(self.update.take().is_some());
+        let mut request = DnsMessage::new(Header::request(0, Opcode::UPDATE));
+        request.questions.push(Question {
+            name: zone,
+            rtype: Rtype::SOA,
+            class: Class::IN,
+        });
+        request.authority.push(Record {
+            name: name.clone(),
+            rtype: Rtype::AAAA,
+            class: Class::ANY,
+            ttl: 0,
+            rdata: Rdata::default(),
+        });
+        request.authority.extend(address.map(|address| Record {
+            name,
+            rtype: Rtype::AAAA,
+            class: Class::IN,
+            ttl: u32::try_from(self.config.ttl.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX),
+            rdata: Rdata::opaque(address.octets().to_vec()),
+        }));
+        let transaction = self.begin(now, request);
+        self.update = Some((address, transaction));
+    }
+
+    fn begin(&mut self, now: Instant, request: DnsMessage) -> Transaction {
+        let mut transaction = Transaction {
+            request,
+            port: 0,
+            bytes: Bytes::new(),
+            mac: None,
+            time_signed: 0,
+            started: now,
+            sent: 0,
+            server: 0,
+            refusals: 0,
+            timeout: self.config.retry_initial,
+            deadline: now,
+            failure: Failure::NoAnswer,
+        };
+        self.compose(now, &mut transaction);
+        self.send(now, &mut transaction);
+        transaction
+    }
+
+    /// Gives the request an id, a port and a signature.
+    fn compose(&mut self, now: Instant, t: &mut Transaction) {
+        let random = self.secrets.secret_u32();
+        t.request.header.id = random as u16;
+        t.port = 49_152 + (random >> 16) as u16 % 16_384;
+        let mut bytes = t.request.emit(usize::from(u16::MAX));
+        if let Some(key) = &self.config.key {
+            t.time_signed = self.config.unix_at_zero + now.as_nanos() / 1_000_000_000;
+            if t.request.header.opcode == Opcode::UPDATE {
+                t.time_signed = t.time_signed.max(self.last_signed + 1);
+                self.last_signed = t.time_signed;
+            }
+            let signing = Signing {
+                request_mac: None,
+                time_signed: t.time_signed,
+                fudge: tsig::FUDGE,
+                error: 0,
+                other: &[],
+            };
+            t.mac = Some(tsig::sign(&mut bytes, key, &signing));
+        }
+        t.bytes = bytes.into();
+    }
+
+    fn send(&mut self, now: Instant, t: &mut Transaction) {
+        let unix = self.config.unix_at_zero + now.as_nanos() / 1_000_000_000;
+        if t.mac.is_some() && unix > t.time_signed + u64::from(tsig::FUDGE / 2) {
+            self.compose(now, t);
+        }
+        t.sent += 1;
+        t.deadline = now + t.timeout;
+        let (peer, peer_port) = self.config.servers[t.server];
+        self.transmits.push_back(Datagram {
+            peer,
+            peer_port,
+            local_port: t.port,
+            data: t.bytes.clone(),
+        });
+    }
+
+    /// Whether there is another try.
+    fn retry(&mut self, now: Instant, t: &mut Transaction) -> bool {
+        if self.config.attempts.is_some_and(|most| t.sent >= most) {
+            return false;
+        }
+        t.server = (t.server + 1) % self.config.servers.len();
+        t.refusals = 0;
+        t.timeout = (t.timeout * 2).clamp(Duration::ZERO, self.config.retry_max);
+        self.send(now, t);
+        true
+    }
+
+    /// The answer's signature (RFC 8945 section 5.4): `Err` if the answer must be ignored.
+    fn authenticate(&mut self, t: &mut Transaction, received: &Received) -> Result<(), ()> {
+        let (Some(key), Some(mac)) = (&self.config.key, &t.mac) else {
+            return Ok(());
+        };
+        match &received.tsig {
+            Some(tsig) if tsig.names(key) && tsig.is_signed_with(key, Some(mac)) => return Ok(()),
+            Some(tsig) if tsig.mac.is_empty() && matches!(tsig.error, tsig::BADKEY | tsig::BADSIG) => {
+                // Anybody could say so: wait for a signed answer, and report it if none comes.
+                t.failure = Failure::KeyRefused(tsig.error);
+            }
+            _ => {}
+        }
+        self.counters.not_authentic += 1;
+        Err(())
+    }
+
+    fn on_update_answered(
+        &mut self,
+        now: Instant,
+        address: Option<Ipv6Addr>,
+        mut t: Transaction,
+        received: &Received,
+    ) {
+        if self.authenticate(&mut t, received).is_err() {
+            self.update = Some((address, t));
+            return;
+        }
+        if received.message.header.rcode == Rcode::NOERROR {
+            self.events.push_back(ClientEvent::Updated {
+                address,
+                latency: now - t.started,
+                sent: t.sent,
+            });
+            return;
+        }
+        match self.on_refusal(now, &mut t, received) {
+            Some(failure) => self
+                .events
+                .push_back(ClientEvent::UpdateFailed { address, failure }),
+            None => self.update = Some((address, t)),
+        }
+    }
+
+    fn on_lookup_answered(
+        &mut self,
+        now: Instant,
+        id: LookupId,
+        name: Name,
+        mut t: Transaction,
+        received: &Received,
+    ) {
+        if self.authenticate(&mut t, received).is_err() {
+            self.lookups.insert(id, (name, t));
+            return;
+        }
+        let message = &received.message;
+        let failure = match message.header.rcode {
+            Rcode::NOERROR if message.header.truncated => Failure::Truncated,
+            Rcode::NOERROR => {
+                let (addresses, ttl) = addresses_of(&name, &message.answer);
+                if !addresses.is_empty() {
+                    if self.config.cache && !ttl.is_zero() {
+                        self.keep(now, name, addresses.clone(), ttl);
+                    }
+                    let latency = now - t.started;
+                    self.events.push_back(ClientEvent::Resolved {
+                        id,
+                        addresses,
+                        ttl,
+                        latency,
+                    });
+                    return;
+                }
+                Failure::NoAddress
+            }
+            Rcode::NXDOMAIN => Failure::NoSuchName,
+            _ => match self.on_refusal(now, &mut t, received) {
+                Some(failure) => failure,
+                None => {
+                    self.lookups.insert(id, (name, t));
+                    return;
+                }
+            },
+        };
+        self.events.push_back(ClientEvent::LookupFailed { id, failure });
+    }
+
+    /// A server cannot or does not want to: the next one is asked at once, if there is one that has not refused. The
+    /// failure if there is none.
+    fn on_refusal(&mut self, now: Instant, t: &mut Transaction, received: &Received) -> Option<Failure> {
+        let rcode = received.message.header.rcode;
+        t.failure = match received.tsig.as_ref().and_then(|tsig| tsig.server_time()) {
+            Some(server_time) => Failure::ClockSkew { server_time },
+            None => Failure::Refused(u16::from(rcode.to_int())),
+        };
+        t.refusals += 1;
+        let exhausted = self.config.attempts.is_some_and(|most| t.sent >= most);
+        if t.refusals < self.config.servers.len() && !exhausted {
+            t.server = (t.server + 1) % self.config.servers.len();
+            self.send(now, t);
+            return None;
+        }
+        // A server that failed may have recovered by the next time.
+        (rcode != Rcode::SERVFAIL || exhausted).then_some(t.failure)
+    }
+
+    fn keep(&mut self, now: Instant, name: Name, addresses: Vec<Ipv6Addr>, ttl: Duration) {
+        if self.cache.len() >= CACHE_NAMES {
+            self.cache.retain(|_, cached| cached.until > now);
+            if self.cache.len() >= CACHE_NAMES {
+                self.cache.pop_first();
+            }
+        }
+        let until = now + ttl;
+        self.cache.insert(name, Cached { addresses, until });
+    }
+}
+
+/// Addresses of `name` in an answer, through aliases (RFC 1034 section 3.6.2), and the least time to live on the way.
+fn addresses_of(name: &Name, answer: &[Record]) -> (Vec<Ipv6Addr>, Duration) {
+    let (mut name, mut ttl) = (name.clone(), u32::MAX);
+    for _ in 0..MOST_ALIASES {
+        let of = |rtype| {
+            answer
+                .iter()
+                .filter(move |r| r.rtype == rtype && r.class == Class::IN)
+        };
+        let mut addresses = Vec::new();
+        for record in of(Rtype::AAAA).filter(|r| r.name == name) {
+            if let Ok(octets) = <[u8; 16]>::try_from(&record.rdata.bytes[..]) {
+                addresses.push(Ipv6Addr::from(octets));
+                ttl = ttl.min(record.ttl);
+            }
+        }
+        if !addresses.is_empty() {
+            return (addresses, Duration::from_secs(u64::from(ttl)));
+        }
+        let alias = of(Rtype::CNAME).find(|r| r.name == name);
+        let Some((alias, target)) =
+            alias.and_then(|r| Some((r, Name::from_octets(r.rdata.bytes.clone()).ok()?)))
+        else {
+            break;
+        };
+        ttl = ttl.min(alias.ttl);
+        name = target;
+    }
+    (Vec::new(), Duration::ZERO)
+}
+
+fn rcode_name(rcode: u16) -> String {
+    u8::try_from(rcode).map_or_else(
+        |_| rcode.to_string(),
+        |code| Rcode::masked_from_int(code).to_string(),
+    )
+}

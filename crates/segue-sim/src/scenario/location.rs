@@ -1,0 +1,55 @@
+//! What the location manager must be.
+
+use super::model::ScenarioFile;
+use super::validate::{Problem, is_host, problem};
+use segue_proto::Duration;
+use segue_proto::location::{Identity, parse_name};
+
+pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
+    let Some(l) = &s.location else {
+        let by_name = s.application.iter().position(|a| a.by_name);
+        return by_name.map_or(Ok(()), |i| {
+            problem(
+                format!("application[{i}].by_name"),
+                "who knows the name? expected [location] with a server",
+            )
+        });
+    };
+    let Some(mobile) = &s.mobile else {
+        return problem("location", "expected [mobile]: there is nobody to be located");
+    };
+    let wired = s.link.iter().any(|link| link.between.contains(&l.server));
+    if !is_host(s, &l.server) || !wired || l.server == mobile.host {
+        return problem(
+            "location.server",
+            format!(
+                "`{}`: expected the name of a host on a [[link]] that does not move",
+                l.server
+            ),
+        );
+    }
+    let zone = match parse_name(&l.zone) {
+        Ok(zone) => zone,
+        Err(message) => return problem("location.zone", message),
+    };
+    let identity = crate::build::identity(l, mobile);
+    if let Err(e) = Identity::parse(&identity).and_then(|i| i.name(&zone)) {
+        return problem("location.identity", e.to_string());
+    }
+    let second = 1_000_000_000;
+    if l.ttl.as_nanos() % second != 0 || l.ttl > Duration::from_secs(86_400) {
+        return problem("location.ttl", "expected whole seconds, at most a day");
+    }
+    if l.retry.is_zero() || l.retry > Duration::from_secs(3600) {
+        return problem("location.retry", "expected more than 0 s and at most 3600 s");
+    }
+    for (i, a) in s.application.iter().enumerate().filter(|(_, a)| a.by_name) {
+        if a.to != mobile.host {
+            return problem(
+                format!("application[{i}].to"),
+                format!("expected `{}`: only the mobile host has a name", mobile.host),
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,359 @@
+//! An attacker who sees nothing and can send anything, from any address: nothing changes, and counters say why. Those who
+//! see a packet and send it again are here too.
+
+use segue_conformance::expect;
+use segue_conformance::script::auth::PeerAuth;
+use segue_conformance::script::chunks::{abort, data, init};
+use segue_conformance::script::{PORT, Script, auth, ms, ours, peer, quiet};
+use segue_proto::random::Stream;
+use segue_proto::sctp::{Config, Counters, Refused};
+use segue_wire::sctp::{Asconf, AsconfParameter, Chunk, Init, Parameter, SctpPacket};
+use segue_wire::{AsconfSerial, Tsn};
+use std::net::Ipv6Addr;
+
+/// An address of neither end.
+const ATTACKER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xbad, 1, 0, 0, 0, 1);
+
+/// ASCONF number `n` of the peer (its first has the peer's initial TSN), which adds `address`.
+fn asconf(n: u32, address: Ipv6Addr) -> Chunk {
+    Chunk::Asconf(Box::new(Asconf {
+        serial_number: AsconfSerial(init().initial_tsn.0).add(n),
+        address: peer(1),
+        parameters: vec![
+            AsconfParameter::AddIpAddress {
+                correlation_id: 1,
+                address,
+            },
+            AsconfParameter::SetPrimaryAddress {
+                correlation_id: 2,
+                address,
+            },
+        ],
+    }))
+}
+
+/// What an attack may not change: peer addresses, primary path, what is outstanding and received, and every counter but
+/// those of refusals.
+fn state(t: &Script) -> (Vec<Ipv6Addr>, Ipv6Addr, u32, Counters) {
+    let a = t.association();
+    let mut counters = a.counters();
+    counters.refused = Refused::default();
+    let destinations = a.paths().map(|p| p.destination).collect();
+    (destinations, a.primary_path(), a.outstanding_bytes(), counters)
+}
+
+/// The association still works in both directions.
+fn works(t: &mut Script) {
+    assert!(t.association().is_established());
+    t.forget();
+    let taken = t.messages.len();
+    t.send([data(0)]);
+    t.send([data(1)]);
+    assert_eq!(t.messages.len(), taken + 2);
+    t.forget();
+    t.user_sends(10);
+    expect!(t, Chunk::Data(_));
+    assert_eq!(t.last.as_ref().map(|p| p.destination), Some(peer(1)));
+}
+
+#[test]
+fn asconf_without_auth_is_not_acted_on_and_not_answered() {
+    let mut t = Script::authenticated(quiet(), 1);
+    let before = state(&t);
+    t.send([asconf(0, ATTACKER)]);
+    t.send_from(ATTACKER, [asconf(0, ATTACKER)]);
+    t.silence(ms(5000));
+    assert_eq!(state(&t), before);
+    assert_eq!(t.association().counters().refused.unauthenticated, 2);
+    works(&mut t);
+}
+
+#[test]
+fn asconf_is_refused_from_a_peer_that_did_not_negotiate_authentication() {
+    // RFC 5061 section 4.2.7: ASCONF without AUTH is not to be used at all
+    let parameters = vec![segue_conformance::script::chunks::extensions(&[0xc1, 0x80])];
+    let mut t = Script::established_with(quiet(), 1, parameters);
+    let before = state(&t);
+    t.send([asconf(0, ATTACKER)]);
+    t.silence(ms(5000));
+    assert_eq!(state(&t), before);
+    assert_eq!(t.association().counters().refused.unauthenticated, 1);
+    works(&mut t);
+}
+
+#[test]
+fn asconf_with_a_wrong_hmac_key_or_algorithm_is_not_acted_on() {
+    let mut t = Script::authenticated(quiet(), 1);
+    let before = state(&t);
+    let good = t.auth.clone().expect("auth");
+    // the key of another association: the attacker's own RANDOM
+    let guessed = PeerAuth::new(&auth::parameters(), &auth::parameters(), b"").expect("key");
+    let mut forgeries = vec![
+        guessed.sign([asconf(0, ATTACKER)]),
+        guessed.sign_with(0, auth::SHA1, [asconf(0, ATTACKER)]),
+        // a key that does not exist, an HMAC that does not
+        good.sign_with(7, auth::SHA256, [asconf(0, ATTACKER)]),
+        good.sign_with(0, 9, [asconf(0, ATTACKER)]),
+    ];
+    // what was signed is not what is sent
+    let mut swapped = good.sign([asconf(0, peer(3))]);
+    swapped[1] = asconf(0, ATTACKER);
+    forgeries.push(swapped);
+    // an HMAC cut short
+    let mut short = good.sign([asconf(0, ATTACKER)]);
+    short[0] = Chunk::Auth(Box::new(segue_wire::sctp::Auth::new(
+        0,
+        auth::SHA256,
+        b"short"[..].into(),
+    )));
+    forgeries.push(short);
+    let count = forgeries.len() as u64;
+    for forgery in forgeries {
+        t.send(forgery);
+    }
+    t.wait(ms(5000));
+    // at most the unsupported HMAC is reported; no ASCONF-ACK
+    for sent in t.take_all() {
+        assert!(matches!(sent.chunks[..], [Chunk::Error(_)]), "{sent:?}");
+    }
+    assert_eq!(state(&t), before);
+    assert_eq!(t.association().counters().refused.bad_auth, count);
+    works(&mut t);
+}
+
+#[test]
+fn a_replayed_asconf_is_answered_as_before_and_not_applied_again() {
+    let mut t = Script::authenticated(quiet(), 1);
+    let add = t.signed([asconf(0, peer(2))]);
+    t.send(add.clone());
+    expect!(t, Chunk::Auth(_), Chunk::AsconfAck(_));
+    // the peer deletes the address again
+    let delete = Chunk::Asconf(Box::new(Asconf {
+        serial_number: AsconfSerial(init().initial_tsn.0).add(1),
+        address: peer(1),
+        parameters: vec![AsconfParameter::DeleteIpAddress {
+            correlation_id: 1,
+            address: peer(2),
+        }],
+    }));
+    let delete = t.signed([delete]);
+    t.send(delete.clone());
+    t.wait(ms(100));
+    t.forget();
+    let before = state(&t).0;
+    assert_eq!(before, [peer(1)]);
+    // an old one: nothing; the last one: the answer that there already was
+    t.send(add.clone());
+    t.silence(ms(100));
+    t.send(delete);
+    let answer = t.receive();
+    assert!(t.auth.as_ref().expect("auth").covers(&answer.chunks));
+    assert!(matches!(&answer.chunks[1], Chunk::AsconfAck(_)));
+    // and from elsewhere
+    t.send_from(ATTACKER, add);
+    t.silence(ms(100));
+    assert_eq!(state(&t).0, before);
+    assert!(t.association().counters().refused.bad_asconf_serial >= 1);
+    works(&mut t);
+}
+
+#[test]
+fn blind_packets_with_a_guessed_tag_change_nothing() {
+    let mut t = Script::authenticated(quiet(), 1);
+    t.user_sends(10);
+    t.forget();
+    let before = state(&t);
+    let cumulative_tsn_ack = t.our_tsn;
+    let chunks = [
+        abort(false),
+        abort(true),
+        Chunk::Shutdown { cumulative_tsn_ack },
+        Chunk::ShutdownAck,
+        Chunk::ShutdownComplete { reflected_tag: false },
+        Chunk::ShutdownComplete { reflected_tag: true },
+        data(0),
+        segue_conformance::script::chunks::sack(cumulative_tsn_ack),
+        Chunk::Heartbeat("x".into()),
+        Chunk::HeartbeatAck("x".into()),
+        Chunk::CookieAck,
+        Chunk::Error(Vec::new()),
+        Chunk::InitAck(Box::new(init())),
+        asconf(0, ATTACKER),
+    ];
+    let mut random = Stream::new(1, "guesses");
+    let mut sent = 0;
+    for chunk in &chunks {
+        for _ in 0..200 {
+            let tag = random.next_u64() as u32;
+            if tag != t.our_tag && tag != segue_conformance::script::peer_tag() {
+                t.send_with_tag(tag, [chunk.clone()]);
+                sent += 1;
+            }
+        }
+    }
+    assert_eq!(state(&t), before);
+    assert_eq!(t.association().counters().refused.bad_tag, sent);
+    assert_eq!(t.association().counters().refused.total(), sent);
+    assert!(t.take_all().is_empty(), "nothing is answered");
+    t.send([segue_conformance::script::chunks::sack(cumulative_tsn_ack)]);
+    works(&mut t);
+}
+
+#[test]
+fn an_init_or_a_cookie_echo_with_a_tag_of_ones_own_changes_nothing() {
+    let mut t = Script::authenticated(quiet(), 1);
+    let before = state(&t);
+    t.send_with_tag(t.our_tag, [Chunk::Init(Box::new(init()))]);
+    t.send_with_tag(5, [Chunk::CookieEcho("a cookie, perhaps".into())]);
+    t.send([Chunk::CookieEcho(vec![0; 200].into())]);
+    t.silence(ms(1000));
+    let refused = t.end.counters().refused;
+    assert_eq!(
+        (refused.bad_init_tag, refused.forged_cookies, refused.total()),
+        (1, 2, 3)
+    );
+    assert_eq!(state(&t), before);
+    works(&mut t);
+}
+
+#[test]
+fn an_init_in_the_peers_name_is_answered_to_the_peer_and_leaves_the_association_alone() {
+    let mut t = Script::authenticated(quiet(), 1);
+    let before = state(&t);
+    for tag in 1..50 {
+        t.send_with_tag(
+            0,
+            [Chunk::Init(Box::new(Init {
+                initiate_tag: tag,
+                initial_tsn: Tsn(tag),
+                ..init()
+            }))],
+        );
+        expect!(t, Chunk::InitAck(_));
+        assert_eq!(
+            t.last.as_ref().map(|p| (p.destination, p.tag)),
+            Some((peer(1), tag))
+        );
+    }
+    assert_eq!(state(&t), before);
+    assert_eq!(t.end.associations().count(), 1);
+    works(&mut t);
+}
+
+#[test]
+fn a_flood_of_100_000_inits_leaves_nothing_behind() {
+    let mut t = Script::listening(quiet());
+    let (mut asked, mut answered) = (0, 0);
+    for n in 0..100_000_u32 {
+        let from = Ipv6Addr::from(0x2001_0db8_0bad_0000_0000_0000_0000_0000_u128 | u128::from(n));
+        let flood = Init {
+            initiate_tag: n + 1,
+            initial_tsn: Tsn(n),
+            parameters: vec![Parameter::Ipv6Address(from), Parameter::Ipv6Address(ATTACKER)],
+            ..init()
+        };
+        let packet = SctpPacket {
+            source_port: n as u16,
+            destination_port: PORT,
+            verification_tag: 0,
+            chunks: [Chunk::Init(Box::new(flood))].into_iter().collect(),
+        };
+        asked += packet.buffer_len();
+        t.send_sctp(from, ours(1), packet);
+        // what it answers is taken off by the driver: nothing stays behind, and no timer runs
+        let sent = t.take_all();
+        assert_eq!(sent.len(), 1);
+        answered += sent[0].len - 40;
+    }
+    assert_eq!(t.end.associations().count(), 0);
+    assert_eq!(t.end.poll_timeout(), None);
+    assert_eq!(t.end.check_invariants(), Ok(()));
+    assert_eq!(t.end.counters().inits_answered, 100_000);
+    assert_eq!(t.end.counters().refused.total(), 0);
+    // an answer is not much longer than what it answers: no amplifier to speak of
+    assert!(answered < 5 * asked, "{answered} bytes for {asked}");
+    // an honest peer gets through as before
+    t.shake_hands(Vec::new());
+    works(&mut t);
+}
+
+#[test]
+fn cookies_that_are_forged_changed_or_expired_make_no_association() {
+    let mut t = Script::listening(quiet());
+    t.send_with_tag(0, [Chunk::Init(Box::new(init()))]);
+    let ack = expect!(t, Chunk::InitAck(ack) => ack.clone());
+    let cookie = ack
+        .parameters
+        .iter()
+        .find_map(|p| match p {
+            Parameter::StateCookie(cookie) => Some(cookie.clone()),
+            _ => None,
+        })
+        .expect("cookie");
+    t.our_tag = ack.initiate_tag;
+    let mut random = Stream::new(1, "forgeries");
+    for _ in 0..1000 {
+        let mut forged = cookie.to_vec();
+        let at = random.below(forged.len() as u64) as usize;
+        forged[at] ^= 1 + random.below(255) as u8;
+        forged.truncate(forged.len() - random.below(3) as usize);
+        t.send([Chunk::CookieEcho(forged.into())]);
+    }
+    // of another endpoint, with another key
+    let mut other = Script::new(quiet(), 1);
+    other.end = segue_proto::sctp::Endpoint::new(quiet(), PORT, Box::new(Stream::new(2, "another")));
+    other.end.listen();
+    other.send_with_tag(0, [Chunk::Init(Box::new(init()))]);
+    let foreign = expect!(other, Chunk::InitAck(ack) => ack.parameters.iter().find_map(|p| match p {
+        Parameter::StateCookie(cookie) => Some(cookie.clone()),
+        _ => None,
+    })
+    .expect("cookie"));
+    t.send([Chunk::CookieEcho(foreign)]);
+    t.silence(ms(100));
+    assert_eq!(t.end.counters().refused.forged_cookies, 1001);
+    t.wait(ms(61_000));
+    t.send([Chunk::CookieEcho(cookie)]);
+    assert_eq!(t.end.counters().refused.stale_cookies, 1);
+    assert_eq!(t.end.associations().count(), 0);
+}
+
+#[test]
+fn data_injected_with_a_wrong_tag_is_not_delivered_and_not_acknowledged() {
+    let mut t = Script::established(quiet());
+    for n in 0..1000 {
+        t.send_with_tag(t.our_tag.wrapping_add(1 + n), [data(n)]);
+    }
+    t.silence(ms(1000));
+    assert!(t.messages.is_empty());
+    assert_eq!(t.association().counters().data_chunks_received, 0);
+    assert_eq!(t.association().counters().refused.bad_tag, 1000);
+    works(&mut t);
+}
+
+#[test]
+fn a_good_tag_from_a_strange_address_is_not_answered_there_and_changes_nothing() {
+    // a peer's tag that leaked: still no chunk from where the peer is not
+    let mut t = Script::authenticated(quiet(), 1);
+    let before = state(&t);
+    for chunk in [
+        data(0),
+        abort(false),
+        Chunk::Heartbeat("x".into()),
+        Chunk::ShutdownAck,
+    ] {
+        t.send_from(ATTACKER, [chunk]);
+    }
+    t.silence(ms(1000));
+    assert_eq!(state(&t), before);
+    assert_eq!(t.end.counters().refused.foreign_address, 4);
+    works(&mut t);
+}
+
+#[test]
+fn without_the_switch_of_the_papers_time_configurations_refuse_bare_asconf() {
+    assert_eq!(
+        Config::default().asconf_auth,
+        segue_proto::sctp::AsconfAuth::Required
+    );
+}

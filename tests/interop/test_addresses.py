@@ -1,0 +1,121 @@
+"""Addresses that change while an association is up, by us and by the other implementation, authenticated (RFC 5061)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import tshark
+from conftest import Judge
+from network import address
+from peers import SOON, Settings
+
+OURS, THEIRS = 0, 1
+STREAM = ("--rate=1.6 Mbit/s", "--size=1000 B", "--verify")
+# Key 1 of both ends, and another one by the same number.
+KEY, OTHER_KEY = "1:00112233445566778899aabbccddeeff", "1:ffeeddccbbaa99887766554433221100"
+
+
+def is_authenticated(packet: tshark.SctpPacket, chunk: str) -> bool:
+    """Whether the AUTH chunk stands before the chunk that it protects (RFC 4895 section 6.2)."""
+    return packet.has("AUTH", chunk)
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["null-key", "shared-key"])
+def test_we_add_prefer_and_delete_an_address(judge: Judge, key: str | None) -> None:
+    first, second = address(0, OURS), address(1, OURS)
+    steps = f"300 ms add {second}; 800 ms primary {second}; 800 ms peer {address(1, THEIRS)}; 1300 ms delete {first}"
+    settings = Settings(key=key)
+    own, other = judge.connect(
+        settings, *STREAM, f"--script={steps}", "--duration=2 s", ours_connects=True, our_links=(0,)
+    )
+    other.tell("send 300 1000 5000")
+    for state in ("added", "confirmed", "made-primary"):
+        other.wait_for("peer-address", timeout=SOON, address=second, state=state)
+    other.wait_for("peer-address", timeout=SOON, address=first, state="removed")
+    for request in ("add", "primary", "delete"):
+        own.wait_for("asconf_answered", timeout=SOON, request=request, granted="True")
+    own.wait_for("closed", timeout=SOON)
+    summary = own.wait_for("summary", timeout=SOON).fields
+    assert summary["received_messages"] == "300"
+    packets = judge.packets()
+    for chunk, host in (("ASCONF", judge.network.a), ("ASCONF ACK", judge.network.b)):
+        found = [packet for packet in packets if chunk in packet.chunks and packet.source in host.addresses]
+        assert len(found) == 3
+        assert all(is_authenticated(packet, chunk) for packet in found)
+    last = [packet for packet in packets if packet.has("DATA")][-20:]
+    assert {packet.link for packet in last} == {1}
+
+
+def test_the_other_end_adds_prefers_and_deletes_an_address(judge: Judge) -> None:
+    first, second = address(0, THEIRS), address(1, THEIRS)
+    own, other = judge.connect(Settings(), *STREAM, "--duration=3 s", ours_connects=False, other_links=(0,))
+    other.tell("send 500 1000 5000")
+    time.sleep(0.3)
+    other.ask(f"add {second}", "done")
+    own.wait_for("peer_address_confirmed", timeout=SOON, address=second)
+    other.ask(f"peer-primary {second}", "done")
+    own.wait_for("primary_changed", timeout=SOON, address=second)
+    other.ask(f"primary {address(1, OURS)}", "done")
+    other.ask(f"delete {first}", "done")
+    own.wait_for("peer_address_deleted", timeout=SOON, address=first)
+    own.wait_for("closed", timeout=SOON)
+    end = other.wait_for("end", timeout=SOON).fields
+    assert end["wrong"] == "0"
+    assert own.wait_for("summary", timeout=SOON).fields["received_messages"] == "500"
+    packets = judge.packets()
+    for chunk, host in (("ASCONF", judge.network.b), ("ASCONF ACK", judge.network.a)):
+        found = [packet for packet in packets if chunk in packet.chunks and packet.source in host.addresses]
+        assert len(found) >= 3
+        assert all(is_authenticated(packet, chunk) for packet in found)
+    last = [packet for packet in packets if packet.has("DATA")][-20:]
+    assert {packet.link for packet in last} == {1}
+
+
+def test_neither_end_takes_an_asconf_by_another_key(judge: Judge) -> None:
+    steps = f"300 ms add {address(1, OURS)}"
+    own, other = judge.connect(
+        Settings(key=KEY),
+        *STREAM,
+        f"--script={steps}",
+        "--duration=2 s",
+        ours_connects=True,
+        our_links=(0,),
+        other_links=(0,),
+        other_settings=Settings(key=OTHER_KEY),
+    )
+    other.tell("send 200 1000 5000")
+    other.tell(f"add {address(1, THEIRS)}")
+    time.sleep(1)
+    assert own.find("asconf_answered") == []
+    assert own.find("peer_address_added") == []
+    assert other.find("peer-address", state="added") == []
+    packets = judge.packets()
+    for host in judge.network.hosts:
+        assert any(packet.has("AUTH", "ASCONF") and packet.source in host.addresses for packet in packets)
+    assert "ASCONF ACK" not in [chunk for packet in packets for chunk in packet.chunks]
+
+
+def test_data_has_to_be_authenticated_where_it_was_asked_for(judge: Judge) -> None:
+    settings = Settings(key=KEY, auth_chunks=(0,))
+    own, other = judge.connect(settings, *STREAM, "--duration=1 s", ours_connects=True)
+    other.tell("send 100 1000 5000")
+    own.wait_for("closed", timeout=SOON)
+    assert own.wait_for("summary", timeout=SOON).fields["received_messages"] == "100"
+    assert other.wait_for("end", timeout=SOON).fields["wrong"] == "0"
+    data = [packet for packet in judge.packets() if "DATA" in packet.chunks]
+    assert all(is_authenticated(packet, "DATA") for packet in data)
+
+
+def test_data_by_another_key_is_not_delivered(judge: Judge) -> None:
+    settings = Settings(key=KEY, auth_chunks=(0,))
+    own, other = judge.connect(
+        settings, *STREAM, ours_connects=True, other_settings=Settings(key=OTHER_KEY, auth_chunks=(0,), log=True)
+    )
+    other.tell("send 20 1000 5000")
+    time.sleep(1)
+    other.ask("status", "status")
+    assert other.find("status")[-1].fields["messages"] == "0"
+    packets = judge.packets()
+    assert any(is_authenticated(packet, "DATA") for packet in packets)
+    assert own.find("summary") == []
