@@ -165,7 +165,9 @@ impl Association {
                         .local
                         .iter()
                         .any(|l| l.address.address != address && l.is_active_member());
-                    let added = requests[..i].iter().any(|r| matches!(r, AddressRequest::Add(_)));
+                    let added = requests[..i]
+                        .iter()
+                        .any(|r| matches!(r, AddressRequest::Add(_) | AddressRequest::Activate(_)));
                     if !others && !added {
                         return Err(AddressError::LastAddress);
                     }
