@@ -2,10 +2,12 @@
 //! `fuzz/`, need a nightly compiler; `tests/fuzz_seeds.rs` replays what they found with the bodies alone.
 
 mod association;
+mod dns;
 mod forge;
 mod wire;
 
 pub use association::association;
+pub use dns::dns;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, packet, sctp};
 
 /// A fuzz target.
@@ -25,6 +27,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "dhcpv6",
         body: dhcpv6,
+    },
+    Target {
+        name: "dns",
+        body: dns,
     },
     Target {
         name: "icmpv6",
