@@ -14,6 +14,8 @@ pub struct Ledger {
     next: BTreeMap<u16, u32>,
     /// Unordered messages that came out.
     unordered: BTreeSet<(u16, u32)>,
+    /// Bytes that came out of messages that are delivered in pieces.
+    begun: BTreeMap<(u16, bool, u32), u64>,
     received: usize,
 }
 
@@ -32,7 +34,7 @@ impl Ledger {
         self.sent.entry((stream_id, unordered)).or_default().push(len);
     }
 
-    /// Books a message that came out.
+    /// Books a message, or a piece of one, that came out.
     ///
     /// # Errors
     /// If it was never sent, came before, is not its stream's next, or has a wrong byte.
@@ -50,25 +52,35 @@ impl Ledger {
         let Some(&len) = len else {
             return Err(format!("{} was never sent", name()));
         };
-        if unordered {
-            if !self.unordered.insert((stream_id, index)) {
+        let key = (stream_id, unordered, index);
+        let begun = self.begun.remove(&key);
+        if message.first {
+            if begun.is_some() {
+                return Err(format!("{} began twice", name()));
+            }
+            if unordered && !self.unordered.insert((stream_id, index)) {
                 return Err(format!("{} came twice", name()));
             }
-        } else {
             let next = self.next.entry(stream_id).or_default();
-            if index != *next {
+            if !unordered && index != *next {
                 return Err(format!("{} came when {next} was due", name()));
             }
-            *next += 1;
+            *next += u32::from(!unordered);
+        } else if begun.is_none() {
+            return Err(format!("{} goes on without having begun", name()));
         }
-        let mut at = offset(stream_id, unordered, index);
+        let mut at = begun.unwrap_or_default();
         for part in &message.parts {
-            if !part.is_synthetic_at(at) {
+            if !part.is_synthetic_at(offset(stream_id, unordered, index) + at) {
                 return Err(format!("{} holds wrong bytes", name()));
             }
             at += part.len() as u64;
         }
-        if at - offset(stream_id, unordered, index) != u64::from(len) {
+        if !message.last {
+            self.begun.insert(key, at);
+            return Ok(());
+        }
+        if at != u64::from(len) {
             return Err(format!("{} is not of {len} bytes", name()));
         }
         self.received += 1;
@@ -103,6 +115,8 @@ mod tests {
             payload_protocol_id: index,
             unordered,
             parts: [data].into_iter().collect(),
+            first: true,
+            last: true,
         }
     }
 
@@ -128,6 +142,28 @@ mod tests {
         assert_eq!(ledger.receive(&messages[1]), Ok(()));
         assert_eq!(ledger.receive(&messages[0]), Ok(()));
         assert!(ledger.receive(&messages[0]).unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn pieces_make_a_message_and_missing_ones_are_noticed() {
+        let piece = |data: &Data, start: usize, len: usize, first: bool, last: bool| Message {
+            first,
+            last,
+            ..message(0, false, data.slice(start, len))
+        };
+        let (mut ledger, messages) = ledger_of(false);
+        let data = &messages[0].parts[0];
+        assert_eq!(ledger.receive(&piece(data, 0, 4, true, false)), Ok(()));
+        assert_eq!(ledger.received_count(), 0);
+        assert_eq!(ledger.receive(&piece(data, 4, 6, false, true)), Ok(()));
+        assert_eq!(ledger.received_count(), 1);
+        let (mut ledger, _) = ledger_of(false);
+        let error = ledger.receive(&piece(data, 4, 6, false, true)).unwrap_err();
+        assert!(error.contains("without having begun"));
+        let (mut ledger, _) = ledger_of(false);
+        assert_eq!(ledger.receive(&piece(data, 0, 4, true, false)), Ok(()));
+        let error = ledger.receive(&piece(data, 5, 5, false, true)).unwrap_err();
+        assert!(error.contains("wrong bytes"));
     }
 
     #[test]

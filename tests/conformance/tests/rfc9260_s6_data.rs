@@ -6,7 +6,7 @@ use segue_conformance::script::chunks::{
 };
 use segue_conformance::script::{Script, Sent, ms, peer, quiet};
 use segue_proto::Duration;
-use segue_proto::sctp::{Config, Event, SendOptions};
+use segue_proto::sctp::{Config, SendOptions};
 use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, Parameter};
 use segue_wire::{Data, Ssn};
 
@@ -481,23 +481,24 @@ fn s6_8_a_wrong_checksum_is_no_packet() {
 }
 
 #[test]
-fn s6_a_message_that_can_never_be_complete_for_want_of_room_ends_the_association() {
+fn s6_9_a_message_longer_than_the_receive_buffer_comes_in_pieces_if_the_user_takes_them() {
     let mut t = Script::established(Config {
         receive_buffer: 2000,
         ..quiet()
     });
-    for n in 0..4 {
+    for n in 0..6 {
         t.send([Chunk::Data(DataChunk {
             beginning: n == 0,
-            ending: false,
+            ending: n == 5,
             ssn: Ssn(0),
-            data: Data::Bytes(vec![0; 1000].into()),
+            data: Data::Bytes(vec![n as u8; 1000].into()),
             ..data_chunk(n)
         })]);
     }
-    assert!(
-        t.events
-            .iter()
-            .any(|e| matches!(e, Event::Aborted { causes } if causes == &[ErrorCause::OutOfResource]))
-    );
+    assert!(t.association().is_established());
+    let parts: Vec<_> = t.messages.iter().flat_map(|m| m.parts.clone()).collect();
+    let expected: Vec<_> = (0..6).map(|n| Data::Bytes(vec![n; 1000].into())).collect();
+    assert_eq!(parts, expected);
+    assert!(t.messages.len() > 1 && t.messages[0].first && !t.messages[0].last);
+    assert!(t.messages.iter().last().is_some_and(|m| m.last && !m.first));
 }

@@ -98,7 +98,13 @@ impl Reassembly {
             .chain(self.streams.iter().flat_map(|s| s.waiting.values()));
         let whole: usize = whole.flat_map(|m| &m.parts).map(Data::len).sum();
         let parts: usize = self.runs.values().flat_map(|r| &r.parts).map(Data::len).sum();
-        whole + parts
+        let kept: usize = self
+            .held
+            .iter()
+            .flat_map(|h| &h.chunks)
+            .map(|c| c.data.len())
+            .sum();
+        whole + parts + kept
     }
 
     /// Takes a chunk whose TSN is new.

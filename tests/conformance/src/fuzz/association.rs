@@ -11,9 +11,10 @@ use crate::ledger::Ledger;
 use crate::world::{A, B, Network, PORT, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{AddressRequest, AsconfAuth, Config, Event, Profile, SendOptions};
+use segue_proto::sctp::{AddressRequest, AsconfAuth, Config, Event, Profile, Reliability, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::checksum::sctp_crc32c;
+use segue_wire::icmpv6::Icmpv6;
 use segue_wire::sctp::Chunk;
 use segue_wire::{Packet, Payload, Tsn};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +25,8 @@ const MOST_STEPS: u32 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Packets that the attacker remembers.
 const REMEMBERED: usize = 16;
+/// Chunk type of RE-CONFIG (RFC 6525 section 3.1).
+const RE_CONFIG: u8 = 0x82;
 /// IPv6 header, and SCTP common header.
 const HEADERS: usize = 40 + 12;
 
@@ -79,6 +82,8 @@ struct Play<'a> {
     over: [bool; 2],
     /// Whether anything was sent with a good tag that neither end made.
     forged: bool,
+    /// Whether messages may be given up, and streams begin anew.
+    partial: bool,
     connects: usize,
     last_number: [u16; 2],
     steps: u32,
@@ -95,6 +100,7 @@ impl<'a> Play<'a> {
             ledgers: Default::default(),
             over: [false; 2],
             forged: false,
+            partial: false,
             connects: 1,
             last_number: addresses,
             steps: 0,
@@ -174,6 +180,7 @@ impl<'a> Play<'a> {
             22 => {
                 self.world.network.mutation = f64::from(self.input.u8() % 4) / 8.0;
                 self.forged |= self.world.network.mutation > 0.0;
+                self.world.network.resets |= self.forged;
             }
             23 | 24 => self.replay(host),
             25 if self.connects < 4 => {
@@ -183,10 +190,39 @@ impl<'a> Play<'a> {
                 self.world.ends[host].connect(now, &peer, PORT);
                 self.world.drain();
             }
+            26 => {
+                let streams = [u16::from(self.input.u8() % 6), u16::from(self.input.u8() % 6)];
+                let which = self.input.u8();
+                self.world.command(host, |a, now| match which % 4 {
+                    0 => a.reset_streams(now, &streams),
+                    1 => a.reset_incoming_streams(now, &streams),
+                    2 => a.reset_association(now),
+                    _ => a.add_streams(now, 1, 1),
+                });
+                self.world.network.resets = true;
+                self.partial = true;
+            }
+            27 => {
+                if let Some(own) = self.any_own(host) {
+                    let deactivates = self.input.u8() % 2 == 0;
+                    self.world.command(host, |a, now| {
+                        if deactivates {
+                            a.deactivate_address(now, own)
+                        } else {
+                            a.activate_address(now, own)
+                        }
+                    });
+                }
+            }
+            28 => self.report(host),
             _ => {
                 self.forged = true;
                 let known = self.world.network.known[host].clone();
                 if let Some(packet) = forge(&mut self.input, host, &known) {
+                    if let Payload::Sctp(sctp) = &packet.payload {
+                        let resets = sctp.chunks.iter().any(|c| c.chunk_type() == RE_CONFIG);
+                        self.world.network.resets |= resets;
+                    }
                     self.world.inject(host, packet);
                 }
             }
@@ -203,10 +239,20 @@ impl<'a> Play<'a> {
             u32::from(size - 127) * 64
         };
         let (index, data) = self.ledgers[host].next(stream_id, unordered, len);
+        let how = if self.partial { self.input.u8() } else { 0 };
         let options = SendOptions {
             unordered,
             payload_protocol_id: index,
-            ..SendOptions::default()
+            reliability: match how % 4 {
+                0 | 1 => Reliability::Full,
+                2 => Reliability::Timed {
+                    lifetime: Duration::from_millis(u64::from(how) * 4),
+                },
+                _ => Reliability::Retransmissions {
+                    limit: u32::from(how >> 6),
+                },
+            },
+            sack_immediately: how >> 2 & 1 == 1,
         };
         let sent = self
             .world
@@ -214,6 +260,42 @@ impl<'a> Play<'a> {
         if sent == Some(Ok(())) {
             self.ledgers[host].sent(stream_id, unordered, len);
         }
+    }
+
+    /// A router reports a packet that the host has sent (RFC 4443): too big, or undeliverable.
+    fn report(&mut self, host: usize) {
+        let n = usize::from(self.input.u8());
+        let sent = &self.world.network.known[1 - host].seen;
+        let Some(bytes) = sent.get(n % sent.len().max(1)) else {
+            return;
+        };
+        let invoking = bytes::Bytes::copy_from_slice(&bytes[..bytes.len().min(1232)]);
+        let Ok(packet) = Packet::parse(bytes) else { return };
+        let mtu = u32::from(self.input.u16());
+        let (code, kind) = (self.input.u8() % 8, self.input.u8() % 4);
+        let error = match kind {
+            0 | 1 => Icmpv6::PacketTooBig { mtu, invoking },
+            2 => Icmpv6::DestinationUnreachable { code, invoking },
+            _ => Icmpv6::ParameterProblem {
+                code,
+                pointer: mtu,
+                invoking,
+            },
+        };
+        self.forged |= kind > 1;
+        let destination = packet.ip.source;
+        self.world.inject(
+            host,
+            Packet {
+                ip: segue_wire::Ipv6Header {
+                    source: address(7, 7),
+                    destination,
+                    ..packet.ip
+                },
+                extensions: Vec::new(),
+                payload: Payload::Icmpv6(error),
+            },
+        );
     }
 
     /// A packet seen before arrives once more. That is no forgery: a network may do so.
@@ -255,7 +337,7 @@ impl<'a> Play<'a> {
         for host in [A, B] {
             while let Some(message) = self.world.messages[host].pop_front() {
                 let taken = self.ledgers[1 - host].receive(&message);
-                assert!(self.forged || self.connects > 1 || taken.is_ok(), "{taken:?}");
+                assert!(!self.is_honest() || taken.is_ok(), "{taken:?}");
             }
             while let Some(event) = self.world.events[host].pop_front() {
                 match event {
@@ -291,10 +373,15 @@ impl<'a> Play<'a> {
             self.look();
         }
         assert!(
-            self.steps >= MOST_STEPS || self.forged || self.connects > 1 || self.is_settled(),
+            self.steps >= MOST_STEPS || !self.is_honest() || self.is_settled(),
             "stall: {:?}",
             self.ledgers
         );
+    }
+
+    /// Whether everything that is sent must be delivered, once and unharmed.
+    fn is_honest(&self) -> bool {
+        !self.forged && !self.partial && self.connects == 1
     }
 
     fn is_settled(&self) -> bool {
@@ -328,6 +415,8 @@ struct Tapped {
     jitter_ms: u64,
     down: Vec<Ipv6Addr>,
     calm: bool,
+    /// Whether a stream reset may have had all TSNs begin anew (RFC 6525 section 4.3).
+    resets: bool,
     /// By the host that packets go to.
     known: [Known; 2],
     /// Cumulative TSN acks by sender and tag.
@@ -344,6 +433,7 @@ impl Tapped {
             jitter_ms: 0,
             down: Vec::new(),
             calm: false,
+            resets: false,
             known: Default::default(),
             acked: BTreeMap::new(),
         }
@@ -373,7 +463,7 @@ impl Tapped {
                     known.cumulative_tsn_ack = now.0;
                     let last = self.acked.entry((from, sctp.verification_tag)).or_insert(now);
                     assert!(
-                        last.at_or_before(now),
+                        self.resets || last.at_or_before(now),
                         "cumulative TSN ack went back from {last:?} to {now:?}"
                     );
                     *last = now;
