@@ -17,7 +17,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-TOOLS = {name: shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") for name in ("named", "nsupdate", "dig")}
+TOOLS = {
+    name: shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") for name in ("named", "nsupdate", "dig")
+}
 MISSING = [name for name, path in TOOLS.items() if path is None]
 
 ZONE = "loc.example"

@@ -127,7 +127,9 @@ fn update(port: u16, writer: u16, key: &PathBuf, number: u32) -> bool {
 /// Number of the update that the server has; 0 for none.
 fn look_up(port: u16, writer: u16) -> u32 {
     let name = parse_name(&format!("mh{writer}.loc.example")).expect("a name");
-    match ask(client(port, 5), 0, |client, now| drop(client.look_up(now, &name))) {
+    match ask(client(port, 5), 0, |client, now| {
+        client.look_up(now, &name);
+    }) {
         Ok(ClientEvent::Resolved { addresses, .. }) => addresses[0].to_bits() as u32,
         Ok(ClientEvent::LookupFailed { .. }) => 0,
         other => panic!("no answer: {other:?}"),

@@ -91,7 +91,7 @@ fn a_torn_last_record_costs_that_record_only() {
     let ends: Vec<usize> = frame_ends(&whole);
     assert_eq!(ends.len(), 3);
     for len in 0..=whole.len() {
-        for garbage in [&b""[..], &[0; 40][..]] {
+        for garbage in [&b""[..], &[0xff; 40][..]] {
             let torn = [&whole[..len], garbage].concat();
             write(&journal, &torn);
             let kept = ends.iter().filter(|end| **end <= len).count();

@@ -84,13 +84,20 @@ fn a_caller_reaches_the_mobile_host_by_name_before_and_right_after_its_handover(
 fn a_lost_update_is_sent_again_and_the_download_does_not_notice() {
     let quiet = [("application.2.start", "19 s"), ("application.1.start", "19 s")];
     let (without, _) = traced(&text(), &quiet, 1);
-    let lossy = r#"{ model = "bernoulli", probability = 0.6 }"#;
+    let lossy = r#"{ model = "bernoulli", probability = 0.3 }"#;
     let mut again = 0;
     for seed in 1..=6 {
-        let (metrics, rows) = traced(&text(), &[quiet[0], quiet[1], ("link.1.loss", lossy)], seed);
-        let last = *of(&rows, "mh", "location-acknowledged")
-            .last()
-            .expect("an acknowledgement");
+        let overrides = [
+            quiet[0],
+            quiet[1],
+            ("link.1.loss", lossy),
+            ("location.retry", "200 ms"),
+        ];
+        let (metrics, rows) = traced(&text(), &overrides, seed);
+        let told = &of(&rows, "mh", "location-updated")[0].detail;
+        let acknowledged = of(&rows, "mh", "location-acknowledged");
+        let last = acknowledged.last().expect("an acknowledgement");
+        assert!(last.detail.starts_with(told.as_str()), "seed {seed}: {last:?}");
         again += u32::from(!last.detail.ends_with("sent 1"));
         assert_eq!(metrics.handovers.len(), without.handovers.len());
         assert_eq!(

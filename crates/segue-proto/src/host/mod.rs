@@ -259,13 +259,6 @@ impl Host {
                 self.endpoint.handle_packet(now, interface, packet);
             }
             Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(interface, packet),
-            Payload::Icmpv6(message) if message.is_error() => {
-                if !self.has_address(packet.ip.destination) {
-                    self.counters.not_for_us += 1;
-                    return;
-                }
-                self.endpoint.handle_icmp(now, message);
-            }
             Payload::Udp(datagram)
                 if self.has_address(packet.ip.destination)
                     && self.location.handle_datagram(
@@ -276,6 +269,13 @@ impl Host {
                     ) =>
             {
                 self.dirty = true;
+            }
+            Payload::Icmpv6(message) if message.is_error() => {
+                if !self.has_address(packet.ip.destination) {
+                    self.counters.not_for_us += 1;
+                    return;
+                }
+                self.endpoint.handle_icmp(now, message);
             }
             Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
                 Some(acquisition) => {

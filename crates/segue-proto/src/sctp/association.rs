@@ -375,7 +375,7 @@ impl Association {
     pub fn a_rwnd(&self) -> u32 {
         self.config
             .receive_buffer
-            .saturating_sub(u32::try_from(self.reassembly.buffered).unwrap_or(u32::MAX))
+            .saturating_sub(u32::try_from(self.held_bytes()).unwrap_or(u32::MAX))
     }
 
     /// Room left in the peer's receive window, bytes.
@@ -453,7 +453,7 @@ impl Association {
             partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
-            reassembly: Reassembly::new(Tsn(0)),
+            reassembly: Reassembly::new(Tsn(0), &config),
             inbound_streams: config.max_inbound_streams,
             readable_announced: false,
             unacknowledged_packets: 0,
@@ -505,7 +505,7 @@ impl Association {
 
     /// Bytes that an AUTH chunk takes from a packet with data.
     pub(super) fn data_overhead(&self) -> u32 {
-        self.auth.overhead(&[DATA, SACK])
+        self.auth.overhead(&[DATA, SACK, FORWARD_TSN])
     }
 
     /// Whether nothing of a closed association is left to be told or taken.
@@ -695,3 +695,4 @@ fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
 
 const DATA: u8 = 0;
 const SACK: u8 = 3;
+const FORWARD_TSN: u8 = 0xc0;

@@ -78,6 +78,10 @@ pub struct Config {
     pub pmtu_discovery: PmtuDiscovery,
     /// Receive buffer, bytes: the a_rwnd offered.
     pub receive_buffer: u32,
+    /// Bytes of an incomplete message from which on it is delivered in pieces (RFC 6458 section 8.1.21): a message
+    /// longer than the receive buffer can be received in no other way. `None`: half the receive buffer. `u32::MAX`:
+    /// never; a message that does not fit then aborts the association.
+    pub partial_delivery_point: Option<u32>,
     /// Send buffer, bytes of user data accepted and not yet acknowledged.
     pub send_buffer: u32,
     /// RTO.Initial.
@@ -161,6 +165,7 @@ impl Config {
             mtu: 1500,
             pmtu_discovery: PmtuDiscovery::default(),
             receive_buffer: 131_072,
+            partial_delivery_point: None,
             send_buffer: 262_144,
             rto_initial: Duration::from_secs(if rfc9260 { 1 } else { 3 }),
             rto_min: Duration::from_secs(1),

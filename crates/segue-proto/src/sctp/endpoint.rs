@@ -162,9 +162,19 @@ impl Endpoint {
     }
 
     /// Starts an association with a peer, whose first address is the primary path; `None` if there is no local or no
-    /// peer address.
+    /// peer address, or if there is an association with that peer: two endpoints never have more than one (RFC 9260
+    /// section 1.3).
     pub fn connect(&mut self, now: Instant, peer: &[Ipv6Addr], peer_port: u16) -> Option<AssociationId> {
         let first = *peer.first()?;
+        for &address in peer {
+            // an address that another peer claims and has not confirmed is not yet its own
+            if self
+                .find_by(address, peer_port, |a| a.has_confirmed_address(address))
+                .is_some()
+            {
+                return None;
+            }
+        }
         let local = address_rules::offered(self.local.iter().copied(), first);
         let route = address_rules::first_source(&local, first)?;
         let (local_tag, local_initial_tsn) = self.new_tag_and_tsn();

@@ -1,10 +1,9 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
-use super::Message;
-use super::SendOptions;
 use super::options::Policy;
 use super::outbound_hold::Held;
 use super::path::PathId;
+use super::{Message, SendOptions};
 use crate::time::Instant;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
@@ -415,6 +414,8 @@ impl Outbound {
                     stream_id: sent.stream_id,
                     payload_protocol_id: sent.payload_protocol_id,
                     unordered: sent.unordered,
+                    first: true,
+                    last: true,
                     parts: SmallVec::new(),
                 };
                 (message, true)
@@ -441,6 +442,8 @@ impl Outbound {
                 stream_id: rest.stream_id,
                 payload_protocol_id: rest.options.payload_protocol_id,
                 unordered: rest.options.unordered,
+                first: true,
+                last: true,
                 parts: SmallVec::from_buf([data]),
             };
             if rest.position > 0 {

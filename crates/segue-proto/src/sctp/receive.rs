@@ -125,16 +125,16 @@ impl Association {
             Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),
-            // the association is over but for the last word: there is nothing left to change
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state == State::ShutdownAckSent => {
-                self.counters.refused.unexpected += 1;
-            }
             Chunk::ForwardTsn(forward_tsn) if self.may_forward_tsn() => {
                 self.on_forward_tsn(&forward_tsn, data)
             }
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
             chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_)) => {
                 return self.on_unagreed_chunk(&chunk);
+            }
+            // the association is over but for the last word: there is nothing left to change
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state == State::ShutdownAckSent => {
+                self.counters.refused.unexpected += 1;
             }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
@@ -287,7 +287,7 @@ impl Association {
     /// user has nothing to take, a message is longer than the buffer and will never be complete.
     fn has_room_for(&mut self, tsn: segue_wire::Tsn, len: usize) -> bool {
         let buffer = self.config.receive_buffer as usize;
-        let held = self.reassembly.buffered;
+        let held = self.held_bytes();
         if held < buffer {
             return true;
         }
@@ -297,12 +297,20 @@ impl Association {
         }
         let next = tsn == self.received.cumulative_tsn_ack().next();
         if next && !self.reassembly.has_ready() {
-            if !self.received.has_gap() || held + len > 2 * buffer {
+            if self.reassembly.deliver_in_parts() {
+                self.announce_readable();
+            } else if !self.received.has_gap() || held + len > 2 * buffer {
                 self.abort_with(ErrorCause::OutOfResource);
             }
             return false;
         }
         false
+    }
+
+    /// What is held of the receive buffer: user bytes, and what many small chunks cost beyond as much again.
+    pub(super) fn held_bytes(&self) -> usize {
+        let allowance = self.config.receive_buffer as usize;
+        self.reassembly.buffered + self.reassembly.overhead_beyond(allowance)
     }
 
     /// Section 6.2: every second packet with DATA is acknowledged at once, any other within the delay.
