@@ -8,8 +8,9 @@ host. What is measured is the longest interval between two messages that the mob
 - planned: while link 0 still works, the mobile adds its address on link 1, makes it primary, and deletes the old one.
 - link down: both addresses are known from the start; link 0 dies without a word. RTO 100..1000 ms, RTO.Initial 200 ms,
   Path.Max.Retrans 1, SACK delay 20 ms on both sides. "quick" sets Path.Max.Retrans to 0.
-- break before make: link 0 dies and takes the old address with it; 300 ms later there is an address on link 1, which the
-  peer has never heard of. Measured from that moment. Failed: nothing arrived within 5 s.
+- break before make: link 0 dies and takes the old address with it; 300 ms later there is an address on link 1, which
+  the peer has never heard of. Measured from that moment. Failed: nothing arrived within 5 s. Once with a correspondent
+  that has an address on each link, and once ("one address") with one that has a single address, reached over both.
 
 Root only. `make gaps` runs five of each and prints medians.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import itertools
 import statistics
 import sys
 import tempfile
@@ -29,7 +31,7 @@ from pathlib import Path
 
 import network
 import peers
-from network import Network, address
+from network import Network, address, mac
 from peers import End, Settings
 from process import Process
 
@@ -61,13 +63,18 @@ class Trial:
 
     @contextlib.contextmanager
     def running(
-        self, *, mobile_links: Sequence[int], unaddressed: frozenset[tuple[int, int]] = frozenset(), script: str = ""
+        self,
+        *,
+        mobile_links: Sequence[int],
+        correspondent_links: Sequence[int] = (0, 1),
+        unaddressed: frozenset[tuple[int, int]] = frozenset(),
+        script: str = "",
     ) -> Iterator[tuple[Network, Process]]:
         """The network and the mobile's end, once data flows; `script` is what a mobile segue-sctp does."""
         with contextlib.ExitStack() as stack:
             hosts = stack.enter_context(Network(self.directory, unaddressed=unaddressed))
             a, b = hosts.hosts
-            mobile, correspondent = peers.ends(a, b, a_connects=True, a_links=mobile_links)
+            mobile, correspondent = peers.ends(a, b, a_connects=True, a_links=mobile_links, b_links=correspondent_links)
             sender = stack.enter_context(self._correspondent(correspondent))
             ready = "listening" if self.implementation[1] == "segue" else "ready"
             sender.wait_for(ready, timeout=peers.SOON)
@@ -103,7 +110,7 @@ class Trial:
 
 def longest_gap_ms(times: Sequence[int], start_ns: int) -> float:
     """The longest interval between messages that ends after `start_ns`, less their spacing."""
-    gaps = [(after - before) / 1e6 for before, after in zip(times, times[1:], strict=False) if after > start_ns]
+    gaps = [(after - before) / 1e6 for before, after in itertools.pairwise(times) if after > start_ns]
     return max(gaps) - SPACING_MS
 
 
@@ -140,23 +147,37 @@ def link_down(trial: Trial) -> float | None:
 
 def break_before_make(trial: Trial) -> float | None:
     """The old link and address go, and only then the new ones come."""
+    return break_first(trial, correspondent_links=(0, 1))
+
+
+def break_before_make_one_address(trial: Trial) -> float | None:
+    """The same to a correspondent with one address."""
+    return break_first(trial, correspondent_links=(0,))
+
+
+def break_first(trial: Trial, *, correspondent_links: Sequence[int]) -> float | None:
+    """Break before make, to a correspondent with these addresses."""
     new, old = address(1, MOBILE), address(0, MOBILE)
-    # usrsctp learns of addresses only when it starts: there the link is missing, not the address.
-    missing = frozenset({(MOBILE, 1)}) if trial.implementation[0] == "segue" else frozenset[tuple[int, int]]()
-    script = (
-        f"1 s add {new}; 1 s route {new}; 1 s peer {address(1, CORRESPONDENT)}; 1 s primary {new}; 1 s delete {old}"
-    )
-    with trial.running(mobile_links=(0,), unaddressed=missing, script=script) as (hosts, receiver):
+    target = address(correspondent_links[-1], CORRESPONDENT)
+    by_segue = trial.implementation[0] == "segue"
+    missing = {(MOBILE, 1)} | ({(CORRESPONDENT, 1)} if len(correspondent_links) == 1 else set())
+    steps = [f"add {new}", f"route {new}", f"peer {target}", f"primary {new}", f"delete {old}"]
+    script = "; ".join(f"1 s {step}" for step in steps)
+    with trial.running(
+        mobile_links=(0,), correspondent_links=correspondent_links, unaddressed=frozenset(missing), script=script
+    ) as (hosts, receiver):
         hosts.command("down 1")
+        hosts.b.ip("route", "replace", f"{new}/128", "dev", hosts.b.devices[1])
         time.sleep(1.2)
         hosts.command("down 0")
         hosts.a.delete_address(0)
         time.sleep(OUTAGE_S)
         start = hosts.command("up 1")
-        if trial.implementation[0] == "segue":
-            hosts.a.add_address(1)
-        else:
-            for command in (f"add {new}", f"primary {address(1, CORRESPONDENT)}", f"peer-primary {new}"):
+        if len(correspondent_links) == 1:
+            hosts.a.add_neighbour(target, link=1, lladdr=mac(1, CORRESPONDENT))
+        hosts.a.add_address(1)
+        if not by_segue:
+            for command in (f"add {new}", f"primary {target}", f"peer-primary {new}"):
                 receiver.tell(command)
         time.sleep(PATIENCE_S)
         after = [at for at in trial.end(receiver) if at > start]
@@ -168,6 +189,7 @@ SCENARIOS = [
     Scenario("link down", 1, link_down),
     Scenario("link down, quick", 0, link_down),
     Scenario("break before make", 1, break_before_make),
+    Scenario("..., one address", 1, break_before_make_one_address),
 ]
 
 

@@ -63,6 +63,11 @@ class Host:
         """Give this host its address on `link`."""
         self.ip("address", "add", f"{self.addresses[link]}/64", "dev", self.devices[link], "nodad")
 
+    def add_neighbour(self, peer: str, *, link: int, lladdr: str) -> None:
+        """Have this host reach `peer` over `link`, on which it is not at home."""
+        self.ip("route", "replace", f"{peer}/128", "dev", self.devices[link])
+        self.ip("neigh", "replace", peer, "lladdr", lladdr, "dev", self.devices[link], "nud", "permanent")
+
     def delete_address(self, link: int) -> None:
         """Take this host's address on `link` away."""
         self.ip("address", "del", f"{self.addresses[link]}/64", "dev", self.devices[link])
@@ -81,9 +86,9 @@ def mac(link: int, side: int) -> str:
 class Network:
     """Hosts `a` and `b`, and `links` links between them, for the length of a with block.
 
-    The capture goes to `directory`. `delay_us` is one way. With `guest_directory`, host `b` is an emulated machine whose
-    network cards are sockets there; otherwise both are namespaces that have an address on every link but those of `unaddressed`, as
-    (side, link).
+    The capture goes to `directory`. `delay_us` is one way. With `guest_directory`, host `b` is an emulated machine
+    whose network cards are sockets there; otherwise both are namespaces that have an address on every link but those
+    of `unaddressed`, as (side, link).
     """
 
     def __init__(

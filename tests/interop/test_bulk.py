@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Judge
 from peers import Settings
+
+from conftest import Judge
 
 # By implementation: the emulated machine is slow.
 MESSAGES = {"usrsctp": 71_500, "linux": 4_000}

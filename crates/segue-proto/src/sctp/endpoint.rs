@@ -162,9 +162,19 @@ impl Endpoint {
     }
 
     /// Starts an association with a peer, whose first address is the primary path; `None` if there is no local or no
-    /// peer address.
+    /// peer address, or if there is an association with that peer: two endpoints never have more than one (RFC 9260
+    /// section 1.3).
     pub fn connect(&mut self, now: Instant, peer: &[Ipv6Addr], peer_port: u16) -> Option<AssociationId> {
         let first = *peer.first()?;
+        for &address in peer {
+            // an address that another peer claims and has not confirmed is not yet its own
+            if self
+                .find_by(address, peer_port, |a| a.has_confirmed_address(address))
+                .is_some()
+            {
+                return None;
+            }
+        }
         let local = address_rules::offered(self.local.iter().copied(), first);
         let route = address_rules::first_source(&local, first)?;
         let (local_tag, local_initial_tsn) = self.new_tag_and_tsn();
@@ -335,6 +345,16 @@ impl Endpoint {
         None
     }
 
+    /// Longest packet towards `destination` if that is less than `Config::mtu`: packets that are longer all the same,
+    /// because their chunks were cut before this was known, are to be fragmented by IPv6 (RFC 9260 section 6.9).
+    #[must_use]
+    pub fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        self.slots
+            .iter()
+            .filter_map(|s| s.association.reduced_mtu(destination))
+            .min()
+    }
+
     /// Packets that reached no association.
     #[must_use]
     pub fn counters(&self) -> EndpointCounters {
@@ -395,10 +415,14 @@ impl Endpoint {
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
         let association = &mut self.slots[index].association;
+        let former = association.peer_encapsulation;
         if association.accepts_tag(sctp) {
             association.note_encapsulation(arrived.from, arrived.encapsulation);
         }
-        association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
+        if !association.handle_packet(arrived.now, arrived.from, arrived.to, sctp) {
+            association.peer_encapsulation = former;
+        }
         self.touch(index);
     }
 

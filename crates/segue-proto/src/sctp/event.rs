@@ -84,6 +84,8 @@ pub enum Event {
         /// Whether it was done.
         outcome: Result<(), StreamRefused>,
     },
+    /// The message of this stream that was being delivered in pieces will not be completed: its sender gave it up.
+    PartialDeliveryAborted(u16),
     /// The peer begins again at stream sequence number 0 in these streams; in all, if none is named.
     IncomingStreamsReset(Vec<u16>),
     /// The peer has that many more streams to send on.
@@ -218,8 +220,22 @@ pub struct Message {
     pub payload_protocol_id: u32,
     /// Sent unordered.
     pub unordered: bool,
+    /// Whether it begins with these parts.
+    pub first: bool,
+    /// Whether it ends with them. A message longer than `Config::partial_delivery_point` may come in several pieces
+    /// (RFC 6458 section 6.1.7): of one message at a time, so that a piece that is not `first` continues the last one
+    /// that was not `last`. Between them whole messages may come.
+    pub last: bool,
     /// The message's data in order, one part per DATA chunk.
     pub parts: SmallVec<[Data; 1]>,
+}
+
+impl Message {
+    /// Whether this is all of it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.first && self.last
+    }
 }
 
 /// One destination as seen now: for traces, figures and status output.

@@ -32,7 +32,9 @@ impl Association {
         self.received.advance_to(new);
         let known = self.inbound_streams;
         let skipped = chunk.skipped.iter().copied().filter(|s| s.0 < known);
-        self.reassembly.forward(new, skipped);
+        if let Some(stream_id) = self.reassembly.forward(new, skipped) {
+            self.events.push_back(Event::PartialDeliveryAborted(stream_id));
+        }
         self.announce_readable();
     }
 

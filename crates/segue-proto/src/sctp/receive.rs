@@ -27,21 +27,21 @@ pub(super) struct DataSeen {
 }
 
 impl Association {
-    /// `from` and `to`: the addresses of the packet.
+    /// `from` and `to`: the addresses of the packet. Returns false if it is refused whole.
     pub(super) fn handle_packet(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
         to: Ipv6Addr,
         packet: &mut SctpPacket,
-    ) {
+    ) -> bool {
         if self.state == State::Closed {
             self.counters.refused.after_close += 1;
-            return;
+            return false;
         }
         if !self.accepts_tag(packet) {
             self.counters.refused.bad_tag += 1;
-            return;
+            return false;
         }
         let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
         let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
@@ -49,9 +49,10 @@ impl Association {
         // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
         // was good for the ABORT alone
         if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
-            return;
+            return false;
         }
         self.handle_chunks(now, from, to, packet);
+        true
     }
 
     /// Works off the chunks of a packet that may be acted on.
@@ -138,8 +139,8 @@ impl Association {
             }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
-            // AUTH has done its work
-            Chunk::Auth(_) => {}
+            // AUTH has done its work, and padding has none (RFC 4820 section 3)
+            Chunk::Auth(_) | Chunk::Pad(_) => {}
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
             Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
                 self.counters.refused.unexpected += 1;
@@ -287,7 +288,7 @@ impl Association {
     /// user has nothing to take, a message is longer than the buffer and will never be complete.
     fn has_room_for(&mut self, tsn: segue_wire::Tsn, len: usize) -> bool {
         let buffer = self.config.receive_buffer as usize;
-        let held = self.reassembly.buffered;
+        let held = self.held_bytes();
         if held < buffer {
             return true;
         }
@@ -297,12 +298,20 @@ impl Association {
         }
         let next = tsn == self.received.cumulative_tsn_ack().next();
         if next && !self.reassembly.has_ready() {
-            if !self.received.has_gap() || held + len > 2 * buffer {
+            if self.reassembly.deliver_in_parts() {
+                self.announce_readable();
+            } else if !self.received.has_gap() || held + len > 2 * buffer {
                 self.abort_with(ErrorCause::OutOfResource);
             }
             return false;
         }
         false
+    }
+
+    /// What is held of the receive buffer: user bytes, and what many small chunks cost beyond as much again.
+    pub(super) fn held_bytes(&self) -> usize {
+        let allowance = self.config.receive_buffer as usize;
+        self.reassembly.buffered + self.reassembly.overhead_beyond(allowance)
     }
 
     /// Section 6.2: every second packet with DATA is acknowledged at once, any other within the delay.

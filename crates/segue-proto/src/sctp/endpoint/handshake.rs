@@ -158,11 +158,8 @@ impl Endpoint {
             return;
         }
         let existing = self.find_for_cookie(arrived, &cookie);
-        // a peer that has restarted knows nothing of the former association's keys
-        let settled = existing.map(|index| &*self.slots[index].association).filter(|a| {
-            !a.is_in_handshake() && a.local_tag == cookie.local_tag && a.peer_tag == cookie.peer_tag
-        });
-        match auth::verify_cookie_echo(&self.config, settled, &cookie, &sctp.chunks) {
+        let association = existing.map(|index| &*self.slots[index].association);
+        match auth::verify_cookie_echo(&self.config, association, &cookie, &sctp.chunks) {
             Ok(()) => {}
             Err(Some(_)) => {
                 self.counters.refused.bad_auth += 1;
