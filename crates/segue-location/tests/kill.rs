@@ -31,10 +31,14 @@ impl Drop for Killed {
 fn no_acknowledged_update_is_lost_to_sigkill() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kill-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
-    let mut file = String::from("listen = [\"127.0.0.1:0\"]\ndirectory = \"state\"\n[[zone]]\nname = \"loc.example\"\n");
+    let mut file =
+        String::from("listen = [\"127.0.0.1:0\"]\ndirectory = \"state\"\n[[zone]]\nname = \"loc.example\"\n");
     for writer in 0..WRITERS {
-        let secret = ["QUFBQUFBQUFBQUFBQUFBQUFBQUE=", "QkJCQkJCQkJCQkJCQkJCQkJCQkI=", "Q0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0M="]
-            [usize::from(writer)];
+        let secret = [
+            "QUFBQUFBQUFBQUFBQUFBQUFBQUE=",
+            "QkJCQkJCQkJCQkJCQkJCQkJCQkI=",
+            "Q0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0M=",
+        ][usize::from(writer)];
         let key = format!("key k{writer} {{ algorithm hmac-sha256; secret \"{secret}\"; }};\n");
         write(&directory.join(format!("{writer}.key")), &key);
         file += &format!("[[key]]\nfile = \"{writer}.key\"\nnames = [\"mh{writer}.loc.example\"]\n");
@@ -49,7 +53,10 @@ fn no_acknowledged_update_is_lost_to_sigkill() {
         for writer in 0..WRITERS {
             let (least, most) = (load(&acknowledged, writer), load(&sent, writer));
             let found = look_up(port, writer);
-            assert!((least..=most).contains(&found), "round {round}: {found} is not of {least}..={most}");
+            assert!(
+                (least..=most).contains(&found),
+                "round {round}: {found} is not of {least}..={most}"
+            );
         }
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -72,7 +79,10 @@ fn no_acknowledged_update_is_lost_to_sigkill() {
         });
     }
     let total: u32 = (0..WRITERS).map(|w| load(&acknowledged, w)).sum();
-    assert!(total >= ROUNDS, "{total} updates were acknowledged: too few to say anything");
+    assert!(
+        total >= ROUNDS,
+        "{total} updates were acknowledged: too few to say anything"
+    );
     let _ = std::fs::remove_dir_all(&directory);
 }
 
@@ -117,7 +127,9 @@ fn update(port: u16, writer: u16, key: &PathBuf, number: u32) -> bool {
 /// Number of the update that the server has; 0 for none.
 fn look_up(port: u16, writer: u16) -> u32 {
     let name = parse_name(&format!("mh{writer}.loc.example")).expect("a name");
-    match ask(client(port, 5), 0, |client, now| drop(client.look_up(now, &name))) {
+    match ask(client(port, 5), 0, |client, now| {
+        client.look_up(now, &name);
+    }) {
         Ok(ClientEvent::Resolved { addresses, .. }) => addresses[0].to_bits() as u32,
         Ok(ClientEvent::LookupFailed { .. }) => 0,
         other => panic!("no answer: {other:?}"),
@@ -129,8 +141,13 @@ fn load(numbers: &[AtomicU32], writer: u16) -> u32 {
 }
 
 fn write(path: &Path, text: &str) {
-    let file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).open(path);
-    file.and_then(|mut f| f.write_all(text.as_bytes())).expect("written");
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .open(path);
+    file.and_then(|mut f| f.write_all(text.as_bytes()))
+        .expect("written");
 }
 
 fn pause(milliseconds: u64) {

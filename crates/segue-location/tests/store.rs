@@ -18,15 +18,26 @@ fn directory(name: &str) -> PathBuf {
 }
 
 fn key() -> Key {
-    Key::new(parse_name("mh-key").expect("a name"), Algorithm::HmacSha256, vec![7; 32])
+    Key::new(
+        parse_name("mh-key").expect("a name"),
+        Algorithm::HmacSha256,
+        vec![7; 32],
+    )
 }
 
 fn server() -> Server {
     let zone = parse_name("loc.example").expect("a name");
-    let grants = vec![Grant { name: zone.clone(), below: true }];
+    let grants = vec![Grant {
+        name: zone.clone(),
+        below: true,
+    }];
     let zone = ZoneConfig::new(zone, vec![]).expect("a zone");
     let config = ServerConfig::new(vec![zone], vec![KeyConfig { key: key(), grants }]);
-    Server::new(ServerConfig { journal: true, ..config }).expect("a server")
+    Server::new(ServerConfig {
+        journal: true,
+        ..config
+    })
+    .expect("a server")
 }
 
 /// Has the server take the `n`th update; what is to be journaled.
@@ -80,11 +91,15 @@ fn a_torn_last_record_costs_that_record_only() {
     let ends: Vec<usize> = frame_ends(&whole);
     assert_eq!(ends.len(), 3);
     for len in 0..=whole.len() {
-        for garbage in [&b""[..], &[0; 40][..]] {
+        for garbage in [&b""[..], &[0xff; 40][..]] {
             let torn = [&whole[..len], garbage].concat();
             write(&journal, &torn);
             let kept = ends.iter().filter(|end| **end <= len).count();
-            assert_eq!(reopened(&directory).expect("opened").snapshot(), states[kept], "cut at {len}");
+            assert_eq!(
+                reopened(&directory).expect("opened").snapshot(),
+                states[kept],
+                "cut at {len}"
+            );
             // The tear is gone: what is written next is not lost behind it.
             assert_eq!(read(&journal).len(), ends[..kept].last().copied().unwrap_or(0));
         }
@@ -94,7 +109,11 @@ fn a_torn_last_record_costs_that_record_only() {
         let mut damaged = whole.clone();
         damaged[at] ^= 4;
         write(&journal, &damaged);
-        assert_eq!(reopened(&directory).expect("opened").snapshot(), states[2], "damaged at {at}");
+        assert_eq!(
+            reopened(&directory).expect("opened").snapshot(),
+            states[2],
+            "damaged at {at}"
+        );
     }
 }
 
@@ -111,7 +130,10 @@ fn damage_before_whole_records_is_no_tear_and_is_reported() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
         write(&journal, &damaged);
-        let error = reopened(&directory).err().map(|e| format!("{e:#}")).unwrap_or_default();
+        let error = reopened(&directory)
+            .err()
+            .map(|e| format!("{e:#}"))
+            .unwrap_or_default();
         assert!(error.contains("damaged at byte 0"), "{error}");
         assert_eq!(read(&journal), damaged, "left as it was");
     }
@@ -127,10 +149,17 @@ fn compaction_keeps_the_state_wherever_it_is_interrupted() {
     drop(store);
     let names: Vec<String> = names(&directory);
     assert!(names.contains(&"snapshot".to_owned()), "{names:?}");
-    assert_eq!(names.iter().filter(|n| n.starts_with("journal.")).count(), 1, "{names:?}");
+    assert_eq!(
+        names.iter().filter(|n| n.starts_with("journal.")).count(),
+        1,
+        "{names:?}"
+    );
     assert_eq!(reopened(&directory).expect("opened").snapshot(), states[12]);
     // Interrupted before the rename: the new journal and an unfinished snapshot are there, and mean nothing.
-    let generation: u64 = names.iter().find_map(|n| n.strip_prefix("journal.")?.parse().ok()).expect("a journal");
+    let generation: u64 = names
+        .iter()
+        .find_map(|n| n.strip_prefix("journal.")?.parse().ok())
+        .expect("a journal");
     write(&directory.join(format!("journal.{}", generation + 1)), b"");
     write(&directory.join("snapshot.new"), b"SegueLM1 and no more");
     assert_eq!(reopened(&directory).expect("opened").snapshot(), states[12]);
@@ -146,7 +175,10 @@ fn two_servers_cannot_use_one_directory() {
     let directory = directory("lock");
     let mut first = server();
     let store = Store::open(&directory, &mut first).expect("opened");
-    let error = reopened(&directory).err().map(|e| e.to_string()).unwrap_or_default();
+    let error = reopened(&directory)
+        .err()
+        .map(|e| e.to_string())
+        .unwrap_or_default();
     assert!(error.contains("another server is using it"), "{error}");
     drop(store);
     assert!(reopened(&directory).is_ok());
@@ -175,5 +207,7 @@ fn write(path: &Path, bytes: &[u8]) {
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a directory");
-    entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    entries
+        .map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect()
 }

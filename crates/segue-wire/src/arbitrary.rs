@@ -11,11 +11,11 @@ use crate::icmpv6::nd::{
 use crate::icmpv6::{Echo, Icmpv6};
 use crate::ipv6::Ipv6Option;
 use crate::sctp::{
-    Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, GapAckBlock,
-    Init, Parameter, Sack, SctpPacket,
+    Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, ForwardTsn,
+    GapAckBlock, Init, Parameter, ReConfig, ReConfigParameter, ReConfigResult, Sack, SctpPacket,
 };
 use crate::udp::{SCTP_TUNNELING_PORT, UdpDatagram};
-use crate::{AsconfSerial, Data, ExtensionHeader, Ipv6Header, Packet, Payload, Ssn, Tsn};
+use crate::{AsconfSerial, Data, ExtensionHeader, Ipv6Header, Packet, Payload, ReConfigSerial, Ssn, Tsn};
 use bytes::Bytes;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
@@ -337,7 +337,7 @@ pub fn chunk() -> impl Strategy<Value = Chunk> {
         tsn().prop_map(Chunk::Cwr),
         any::<bool>().prop_map(|reflected_tag| Chunk::ShutdownComplete { reflected_tag }),
     ];
-    let unknown = any::<u8>().prop_filter("known type", |t| !matches!(t, 0..=15 | 0x80 | 0xc1));
+    let unknown = any::<u8>().prop_filter("known type", |t| !matches!(t, 0..=15 | 0x80 | 0x82 | 0xc0 | 0xc1));
     prop_oneof![
         3 => data_chunk().prop_map(Chunk::Data),
         2 => sack().prop_map(Chunk::Sack),
@@ -349,6 +349,8 @@ pub fn chunk() -> impl Strategy<Value = Chunk> {
         2 => auth().prop_map(|auth| Chunk::Auth(Box::new(auth))),
         2 => asconf().prop_map(|asconf| Chunk::Asconf(Box::new(asconf))),
         2 => asconf_ack().prop_map(|ack| Chunk::AsconfAck(Box::new(ack))),
+        2 => re_config().prop_map(|re_config| Chunk::ReConfig(Box::new(re_config))),
+        2 => forward_tsn().prop_map(|forward_tsn| Chunk::ForwardTsn(Box::new(forward_tsn))),
         4 => control,
         1 => (unknown, any::<u8>(), bytes(0..50))
             .prop_map(|(chunk_type, flags, value)| Chunk::Unknown { chunk_type, flags, value }),
@@ -359,6 +361,60 @@ pub fn chunk() -> impl Strategy<Value = Chunk> {
 pub fn auth() -> impl Strategy<Value = Auth> {
     (any::<[u16; 2]>(), bytes(0..40))
         .prop_map(|([shared_key_id, hmac_id], hmac)| Auth::new(shared_key_id, hmac_id, hmac))
+}
+
+/// FORWARD TSN chunks (RFC 3758 section 3.2).
+pub fn forward_tsn() -> impl Strategy<Value = ForwardTsn> {
+    (tsn(), vec((any::<u16>(), any::<u16>().prop_map(Ssn)), 0..5)).prop_map(
+        |(new_cumulative_tsn, skipped)| ForwardTsn {
+            new_cumulative_tsn,
+            skipped,
+        },
+    )
+}
+
+/// RE-CONFIG chunks (RFC 6525 section 3).
+pub fn re_config() -> impl Strategy<Value = ReConfig> {
+    vec(re_config_parameter(), 0..3).prop_map(|parameters| ReConfig { parameters })
+}
+
+/// Parameters of RE-CONFIG (RFC 6525 section 4).
+pub fn re_config_parameter() -> impl Strategy<Value = ReConfigParameter> {
+    let serial = || any::<u32>().prop_map(ReConfigSerial);
+    let streams = || vec(any::<u16>(), 0..5);
+    let unknown = any::<u16>().prop_filter("known type", |t| !(13..=18).contains(t));
+    prop_oneof![
+        (serial(), serial(), tsn(), streams()).prop_map(|(request, response, last_assigned_tsn, streams)| {
+            ReConfigParameter::OutgoingSsnReset {
+                request,
+                response,
+                last_assigned_tsn,
+                streams,
+            }
+        }),
+        (serial(), streams())
+            .prop_map(|(request, streams)| ReConfigParameter::IncomingSsnReset { request, streams }),
+        serial().prop_map(|request| ReConfigParameter::SsnTsnReset { request }),
+        (serial(), any::<u32>(), proptest::option::of((tsn(), tsn()))).prop_map(
+            |(response, result, next_tsns)| ReConfigParameter::Response {
+                response,
+                result: ReConfigResult::from_value(result % 9),
+                next_tsns,
+            }
+        ),
+        (serial(), any::<u16>()).prop_map(|(request, new_streams)| ReConfigParameter::AddOutgoingStreams {
+            request,
+            new_streams
+        }),
+        (serial(), any::<u16>()).prop_map(|(request, new_streams)| ReConfigParameter::AddIncomingStreams {
+            request,
+            new_streams
+        }),
+        (unknown, bytes(0..20)).prop_map(|(parameter_type, value)| ReConfigParameter::Unknown {
+            parameter_type,
+            value
+        }),
+    ]
 }
 
 /// DATA chunks, empty ones among them (RFC 9260 section 3.3.1).

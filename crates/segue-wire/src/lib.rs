@@ -10,6 +10,7 @@ pub mod arbitrary;
 pub mod checksum;
 pub mod dhcpv6;
 pub mod error;
+pub mod fragment;
 pub mod icmpv6;
 pub mod ipv6;
 pub mod packet;
@@ -24,7 +25,7 @@ pub use error::ParseError;
 pub use ipv6::{ExtensionHeader, Ipv6Header};
 pub use packet::{Packet, Payload};
 pub use payload::{Data, synthetic_byte};
-pub use serial::{AsconfSerial, Ssn, Tsn};
+pub use serial::{AsconfSerial, ReConfigSerial, Ssn, Tsn};
 
 #[cfg(test)]
 mod tests;

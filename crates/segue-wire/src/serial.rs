@@ -66,6 +66,11 @@ serial!(
     AsconfSerial, u32, i32
 );
 
+serial!(
+    /// Re-configuration request sequence number (RFC 6525 section 4).
+    ReConfigSerial, u32, i32
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

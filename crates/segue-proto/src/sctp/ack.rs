@@ -41,11 +41,14 @@ impl Association {
 
         let advanced = cumulative != former;
         let mut highest_newly_acked = None;
+        let mut forward_tsn_acked = false;
         for _ in 0..cumulative.distance_from(former) {
             let Some((tsn, sent)) = self.outbound.pop_acked() else {
                 break;
             };
-            if sent.state != ChunkState::GapAcked {
+            if sent.state == ChunkState::Abandoned {
+                forward_tsn_acked = true;
+            } else if sent.state != ChunkState::GapAcked {
                 highest_newly_acked = Some(tsn);
                 let size = sent.size();
                 self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.retransmitted);
@@ -71,6 +74,12 @@ impl Association {
             self.drop_retired_paths();
         }
 
+        if self.partial.in_use {
+            if forward_tsn_acked {
+                self.on_forward_tsn_acked();
+            }
+            self.advance_peer_ack_point(now);
+        }
         self.peer_rwnd = sack.a_rwnd.saturating_sub(self.outbound.outstanding_bytes);
         self.note_window(sack.a_rwnd);
         self.open_burst();
@@ -78,6 +87,9 @@ impl Association {
             self.events.push_back(Event::SendersDry);
         }
         self.announce_space();
+        if self.stream_requests.is_busy() || self.stream_answers.is_busy() {
+            self.continue_stream_changes(now);
+        }
         self.continue_shutdown(now);
         true
     }
@@ -96,6 +108,7 @@ impl Association {
             return;
         };
         path.acked_bytes += size;
+        path.pmtu.is_good();
         if former == ChunkState::Outstanding {
             path.flightsize -= size;
             // R3
@@ -148,7 +161,7 @@ impl Association {
                 let Some((state, path, size)) = self.outbound.set_state(tsn, ChunkState::GapAcked) else {
                     break;
                 };
-                if state != ChunkState::GapAcked {
+                if matches!(state, ChunkState::Outstanding | ChunkState::Marked) {
                     self.on_chunk_acked(now, tsn, state, path, size, retransmitted);
                     if highest_newly_acked.is_none_or(|h| h.before(tsn)) {
                         *highest_newly_acked = Some(tsn);
@@ -232,7 +245,7 @@ impl Association {
         }
     }
 
-    fn mark_lost(&mut self, tsn: Tsn, len: u32) {
+    pub(super) fn mark_lost(&mut self, tsn: Tsn, len: u32) {
         let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
             return;
         };
@@ -309,23 +322,8 @@ impl Association {
         }
     }
 
-    /// Keeps the state of window probing in step with the window advertised.
-    fn note_window(&mut self, a_rwnd: u32) {
-        if a_rwnd > 0 {
-            self.window_probe.allowed = false;
-            self.window_probe_timer = None;
-        }
-        if let Some(tsn) = self.window_probe.tsn {
-            if tsn.at_or_before(self.outbound.cumulative_tsn_ack()) {
-                self.window_probe.tsn = None;
-            } else {
-                self.window_probe.answered = true;
-            }
-        }
-    }
-
     /// Tells of room in the send buffer, in steps large enough that a sender of small messages is not woken for each.
-    fn announce_space(&mut self) {
+    pub(super) fn announce_space(&mut self) {
         let Some(wanted) = self.wanted_space else { return };
         let step = (self.config.send_buffer as usize / 16).min(16 * 1024);
         let space = self.send_space();

@@ -12,12 +12,17 @@ use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
 use super::outbound::{DATA_HEADER, Outbound};
+use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
+use super::re_config_answer::StreamAnswers;
+use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
+use super::receive::Replies;
 use super::sources::Sources;
+use super::window_probe::WindowProbe;
 use super::{
-    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, SackImmediately, SendError,
-    SendOptions,
+    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
+    SackImmediately, SendError, SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{LocalAddress, Transmit};
@@ -60,7 +65,10 @@ pub(super) struct ControlPacket {
 
 /// An association with a peer.
 pub struct Association {
+    /// Its `mtu` follows the smallest PMTU (see `pmtu`).
     pub(super) config: Config,
+    /// `Config::mtu` as configured: what the interfaces carry.
+    pub(super) interface_mtu: u32,
     pub(super) state: State,
     pub(super) local_port: u16,
     pub(super) peer_port: u16,
@@ -103,6 +111,7 @@ pub struct Association {
     pub(super) forced_retransmissions: u32,
     pub(super) fast_recovery_exit: Option<Tsn>,
     pub(super) window_probe: WindowProbe,
+    pub(super) partial: PartialReliability,
     /// Bytes that a refused `send` waits for.
     pub(super) wanted_space: Option<usize>,
 
@@ -119,6 +128,9 @@ pub struct Association {
     /// Where the last DATA came from, and to.
     pub(super) reply_to: Ipv6Addr,
     pub(super) arrived_at: Ipv6Addr,
+
+    /// Answers to the packet at hand.
+    pub(super) replies: Replies,
 
     // handshake
     /// Given out in cookies; zeros until there was need of them (section 5.2.2).
@@ -137,6 +149,10 @@ pub struct Association {
     pub(super) peer_extensions: PeerExtensions,
     pub(super) auth: Authentication,
 
+    // streams
+    pub(super) stream_requests: StreamRequests,
+    pub(super) stream_answers: StreamAnswers,
+
     // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
@@ -147,17 +163,6 @@ pub struct Association {
     pub(super) t5_shutdown_guard: Option<Instant>,
     pub(super) sack_timer: Option<Instant>,
     pub(super) window_probe_timer: Option<Instant>,
-}
-
-/// Probing of a closed peer window (RFC 9260 section 6.1 rule A).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct WindowProbe {
-    /// A probe may be sent now.
-    pub allowed: bool,
-    /// The probe that is out.
-    pub tsn: Option<Tsn>,
-    /// A SACK arrived while it was out: the peer is alive.
-    pub answered: bool,
 }
 
 impl Association {
@@ -184,7 +189,6 @@ impl Association {
         data: Data,
         mut options: SendOptions,
     ) -> Result<(), SendError> {
-        let _ = now;
         match self.state {
             State::CookieWait | State::CookieEchoed | State::Established => {}
             _ => return Err(SendError::Closing),
@@ -199,6 +203,9 @@ impl Association {
             return Err(SendError::TooLong);
         }
         if data.len() > self.send_space() {
+            self.make_room(now, data.len(), options.reliability);
+        }
+        if data.len() > self.send_space() {
             self.wanted_space = Some(data.len());
             return Err(SendError::BufferFull);
         }
@@ -206,7 +213,8 @@ impl Association {
             self.open_burst();
         }
         options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
-        self.outbound.push(stream_id, data, options);
+        self.partial.in_use |= options.reliability != Reliability::Full;
+        self.outbound.push(now, stream_id, data, options);
         Ok(())
     }
 
@@ -367,7 +375,7 @@ impl Association {
     pub fn a_rwnd(&self) -> u32 {
         self.config
             .receive_buffer
-            .saturating_sub(u32::try_from(self.reassembly.buffered).unwrap_or(u32::MAX))
+            .saturating_sub(u32::try_from(self.held_bytes()).unwrap_or(u32::MAX))
     }
 
     /// Room left in the peer's receive window, bytes.
@@ -408,6 +416,7 @@ impl Association {
         let auth = Authentication::new(&config, setup.local_random);
         let (max_data, rules) = chunk_sizes(&config, 0);
         let mut association = Self {
+            interface_mtu: config.mtu,
             state: setup.state,
             local_port: setup.local_port,
             peer_port: setup.peer_port,
@@ -441,9 +450,10 @@ impl Association {
             forced_retransmissions: 0,
             fast_recovery_exit: None,
             window_probe: WindowProbe::default(),
+            partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
-            reassembly: Reassembly::new(Tsn(0)),
+            reassembly: Reassembly::new(Tsn(0), &config),
             inbound_streams: config.max_inbound_streams,
             readable_announced: false,
             unacknowledged_packets: 0,
@@ -451,6 +461,7 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            replies: Replies::default(),
             tie_tags: (0, 0),
             handshake_sent: None,
             cookie: Bytes::new(),
@@ -461,6 +472,8 @@ impl Association {
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
             auth,
+            stream_requests: StreamRequests::new(setup.local_initial_tsn),
+            stream_answers: StreamAnswers::new(Tsn(0)),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             t1: None,
@@ -481,13 +494,18 @@ impl Association {
         self.peer_extensions = PeerExtensions::read(parameters);
         self.auth.negotiate(parameters);
         self.peer_extensions.asconf &= self.auth.allows_asconf();
+        self.resize_chunks();
+    }
+
+    /// Chunks are cut, and windows counted, by what is now known of MTU and of the bytes that other chunks take.
+    pub(super) fn resize_chunks(&mut self) {
         (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
         self.outbound.set_max_data(self.max_data);
     }
 
     /// Bytes that an AUTH chunk takes from a packet with data.
     pub(super) fn data_overhead(&self) -> u32 {
-        self.auth.overhead(&[DATA, SACK])
+        self.auth.overhead(&[DATA, SACK, FORWARD_TSN])
     }
 
     /// Whether nothing of a closed association is left to be told or taken.
@@ -496,6 +514,12 @@ impl Association {
             && self.events.is_empty()
             && self.control.is_empty()
             && !self.reassembly.has_ready()
+    }
+
+    /// Drops events and messages that the user does not want.
+    pub(super) fn drop_untold(&mut self) {
+        self.events.clear();
+        while self.reassembly.pop().is_some() {}
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
@@ -517,14 +541,19 @@ impl Association {
             self.t5_shutdown_guard,
             self.sack_timer,
             self.window_probe_timer,
+            self.partial.t3_rtx,
+            self.stream_requests.t_reconfig(),
             self.asconf.t4_rto(),
         ];
         let mut earliest = Instant::MAX;
         for timer in own.into_iter().flatten() {
             earliest = earliest.min(timer);
         }
-        for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
-            earliest = earliest.min(timer);
+        for path in &self.paths {
+            let timers = [path.t3_rtx, path.pmtu.timer().filter(|_| path.in_use)];
+            for timer in timers.into_iter().flatten() {
+                earliest = earliest.min(timer);
+            }
         }
         for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
@@ -558,10 +587,17 @@ impl Association {
             self.window_probe.allowed = true;
             self.open_burst();
         }
+        self.on_pmtu_timers(now);
         for i in 0..self.paths.len() {
             if self.state != State::Closed && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
             }
+        }
+        if self.state != State::Closed && due(self.partial.t3_rtx) {
+            self.on_forward_tsn_t3(now);
+        }
+        if self.state != State::Closed && due(self.stream_requests.t_reconfig()) {
+            self.on_t_reconfig(now);
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
@@ -576,6 +612,7 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.send_pmtu_probes(now);
         if self.is_stranded() {
             // ASCONF names its source: the only thing that may leave from an address that the peer does not know
             let asconf = self.control.iter().position(|c| c.source.is_some())?;
@@ -620,6 +657,8 @@ impl Association {
         }
         self.state = State::Closed;
         self.outbound.clear();
+        self.partial.clear();
+        self.stream_requests.clear();
         for path in &mut self.paths {
             path.clear_flight();
         }
@@ -656,3 +695,4 @@ fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
 
 const DATA: u8 = 0;
 const SACK: u8 = 3;
+const FORWARD_TSN: u8 = 0xc0;

@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::PmtuDiscovery;
 use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
@@ -71,10 +72,16 @@ pub enum SackImmediately {
 pub struct Config {
     /// Specification followed.
     pub profile: Profile,
-    /// Path MTU of every path, bytes of IPv6 packet, the UDP header of an encapsulated one included.
+    /// Largest IPv6 packet that the interfaces carry, bytes, the UDP header of an encapsulated one included.
     pub mtu: u32,
+    /// How it is found out that a path carries less.
+    pub pmtu_discovery: PmtuDiscovery,
     /// Receive buffer, bytes: the a_rwnd offered.
     pub receive_buffer: u32,
+    /// Bytes of an incomplete message from which on it is delivered in pieces (RFC 6458 section 8.1.21): a message
+    /// longer than the receive buffer can be received in no other way. `None`: half the receive buffer. `u32::MAX`:
+    /// never; a message that does not fit then aborts the association.
+    pub partial_delivery_point: Option<u32>,
     /// Send buffer, bytes of user data accepted and not yet acknowledged.
     pub send_buffer: u32,
     /// RTO.Initial.
@@ -117,6 +124,10 @@ pub struct Config {
     pub sack_immediately: SackImmediately,
     /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
     pub max_associations: usize,
+    /// Offers partial reliability (RFC 3758): the peer may give messages up, and so may `SendOptions::reliability`.
+    pub partial_reliability: bool,
+    /// Offers to reset and add streams (RFC 6525).
+    pub stream_reconfiguration: bool,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -152,7 +163,9 @@ impl Config {
         Self {
             profile,
             mtu: 1500,
+            pmtu_discovery: PmtuDiscovery::default(),
             receive_buffer: 131_072,
+            partial_delivery_point: None,
             send_buffer: 262_144,
             rto_initial: Duration::from_secs(if rfc9260 { 1 } else { 3 }),
             rto_min: Duration::from_secs(1),
@@ -169,6 +182,8 @@ impl Config {
             sack_frequency: 2,
             sack_immediately: SackImmediately::default(),
             max_associations: 65_536,
+            partial_reliability: true,
+            stream_reconfiguration: true,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,

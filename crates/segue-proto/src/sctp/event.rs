@@ -1,5 +1,6 @@
 //! What an association tells its user, and what it shows of itself.
 
+use super::Unreachable;
 use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
@@ -22,6 +23,15 @@ pub enum Event {
     Writable,
     /// All data sent so far has been acknowledged.
     SendersDry,
+    /// A message was abandoned, as its [`Reliability`](super::Reliability) asked.
+    MessageAbandoned {
+        /// Its stream.
+        stream_id: u16,
+        /// Its payload protocol identifier.
+        payload_protocol_id: u32,
+        /// Whether any of it was sent: then it may have been delivered all the same.
+        sent: bool,
+    },
     /// The peer added one of its addresses by ASCONF.
     PeerAddressAdded(Ipv6Addr),
     /// A peer address was confirmed by a heartbeat (RFC 9260 section 5.4).
@@ -57,9 +67,31 @@ pub enum Event {
         /// Every request with its outcome.
         results: SmallVec<[AsconfResult; 1]>,
     },
+    /// A router reported that an address of the peer cannot be reached (RFC 9260 section 10).
+    Unreachable {
+        /// Destination.
+        address: Ipv6Addr,
+        /// What the router said.
+        reason: Unreachable,
+    },
     /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
     /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
     Restarted(Box<Restarted>),
+    /// A request for streams of ours was answered, or failed.
+    StreamRequestAnswered {
+        /// What was asked.
+        request: StreamRequest,
+        /// Whether it was done.
+        outcome: Result<(), StreamRefused>,
+    },
+    /// The message of this stream that was being delivered in pieces will not be completed: its sender gave it up.
+    PartialDeliveryAborted(u16),
+    /// The peer begins again at stream sequence number 0 in these streams; in all, if none is named.
+    IncomingStreamsReset(Vec<u16>),
+    /// The peer has that many more streams to send on.
+    IncomingStreamsAdded(u16),
+    /// The peer had all streams begin again, and the TSNs.
+    AssociationReset,
     /// The association was shut down gracefully (SHUTDOWN COMPLETE).
     Closed,
     /// COMMUNICATION LOST: the peer is unreachable.
@@ -123,6 +155,49 @@ pub enum AddressChange {
     Activate(Ipv6Addr),
 }
 
+/// A change of streams to ask of the peer (RFC 6525 section 4). Streams are named; none stands for all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StreamRequest {
+    /// Outgoing SSN Reset.
+    ResetOutgoing(Vec<u16>),
+    /// Incoming SSN Reset.
+    ResetIncoming(Vec<u16>),
+    /// SSN/TSN Reset.
+    ResetAssociation,
+    /// Add Outgoing Streams: that many.
+    AddOutgoing(u16),
+    /// Add Incoming Streams: that many.
+    AddIncoming(u16),
+}
+
+/// Why a change of streams was not carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StreamRefused {
+    /// The peer does not want it.
+    #[error("denied")]
+    Denied,
+    /// The peer has a request of its own under way.
+    #[error("another request is in progress")]
+    Busy,
+    /// The peer could make nothing of it.
+    #[error("error")]
+    Error,
+}
+
+/// Why a change of streams was not asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StreamError {
+    /// No such stream.
+    #[error("no such stream")]
+    NoSuchStream,
+    /// More streams than can be, or than one request can name.
+    #[error("too many streams")]
+    TooMany,
+    /// The association is not established, or one of the ends does not support RE-CONFIG.
+    #[error("association cannot change streams")]
+    NotPossible,
+}
+
 /// State of a destination (RFC 9260 sections 5.4 and 8.2, RFC 7829 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
@@ -145,8 +220,22 @@ pub struct Message {
     pub payload_protocol_id: u32,
     /// Sent unordered.
     pub unordered: bool,
+    /// Whether it begins with these parts.
+    pub first: bool,
+    /// Whether it ends with them. A message longer than `Config::partial_delivery_point` may come in several pieces
+    /// (RFC 6458 section 6.1.7): of one message at a time, so that a piece that is not `first` continues the last one
+    /// that was not `last`. Between them whole messages may come.
+    pub last: bool,
     /// The message's data in order, one part per DATA chunk.
     pub parts: SmallVec<[Data; 1]>,
+}
+
+impl Message {
+    /// Whether this is all of it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.first && self.last
+    }
 }
 
 /// One destination as seen now: for traces, figures and status output.

@@ -14,6 +14,10 @@ pub(super) struct PeerExtensions {
     pub asconf: bool,
     /// Deactivation of addresses, a private extension: understood by both ends.
     pub deactivation: bool,
+    /// RE-CONFIG (RFC 6525 section 5.2).
+    pub re_config: bool,
+    /// FORWARD TSN (RFC 3758 section 3.1).
+    pub forward_tsn: bool,
 }
 
 impl PeerExtensions {
@@ -28,6 +32,8 @@ impl PeerExtensions {
         Self {
             asconf: supports(&[ASCONF, ASCONF_ACK]),
             deactivation: parameters.contains(&Parameter::AddressDeactivationSupported),
+            re_config: supports(&[RE_CONFIG]),
+            forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || supports(&[FORWARD_TSN]),
         }
     }
 
@@ -35,7 +41,9 @@ impl PeerExtensions {
     pub(super) fn concerns(parameter: &Parameter) -> bool {
         matches!(
             parameter,
-            Parameter::SupportedExtensions(_) | Parameter::AddressDeactivationSupported
+            Parameter::SupportedExtensions(_)
+                | Parameter::ForwardTsnSupported
+                | Parameter::AddressDeactivationSupported
         ) || auth::concerns(parameter)
     }
 }
@@ -43,10 +51,18 @@ impl PeerExtensions {
 /// Parameters of an INIT or INIT ACK of ours that offer extensions; `random` if authentication is among them.
 pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter> {
     let mut chunk_types = vec![ASCONF, ASCONF_ACK];
+    let mut parameters = Vec::new();
+    if config.partial_reliability {
+        chunk_types.push(FORWARD_TSN);
+        parameters.push(Parameter::ForwardTsnSupported);
+    }
+    if config.stream_reconfiguration {
+        chunk_types.push(RE_CONFIG);
+    }
     if random.is_some() {
         chunk_types.push(AUTH);
     }
-    let mut parameters = vec![Parameter::SupportedExtensions(chunk_types.into())];
+    parameters.push(Parameter::SupportedExtensions(chunk_types.into()));
     if let Some(random) = random {
         parameters.extend(auth::own_parameters(config, random));
     }
@@ -59,6 +75,8 @@ pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter
 const AUTH: u8 = 15;
 const ASCONF: u8 = 0xc1;
 const ASCONF_ACK: u8 = 0x80;
+const RE_CONFIG: u8 = 0x82;
+const FORWARD_TSN: u8 = 0xc0;
 
 #[cfg(test)]
 mod tests {
@@ -72,5 +90,23 @@ mod tests {
         };
         assert!(supports(&[0x80, 0xc1]));
         assert!(!supports(&[0xc1]));
+    }
+
+    #[test]
+    fn forward_tsn_is_offered_by_its_parameter_or_its_chunk_type() {
+        let read = |parameters: &[Parameter]| PeerExtensions::read(parameters).forward_tsn;
+        assert!(read(&[Parameter::ForwardTsnSupported]));
+        assert!(read(&[Parameter::SupportedExtensions(Bytes::from_static(&[
+            0xc0
+        ]))]));
+        assert!(!read(&[Parameter::SupportedExtensions(Bytes::from_static(&[
+            0xc1
+        ]))]));
+        let off = Config {
+            partial_reliability: false,
+            ..Config::default()
+        };
+        assert!(read(&offered(&Config::default(), None)));
+        assert!(!read(&offered(&off, None)));
     }
 }

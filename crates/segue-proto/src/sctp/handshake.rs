@@ -7,6 +7,7 @@ use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
 use super::inbound::Received;
 use super::path::MAX_DESTINATIONS;
+use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
@@ -186,8 +187,9 @@ impl Association {
 
     fn set_peer(&mut self, initial_tsn: Tsn, rwnd: u32) {
         self.received = Received::new(initial_tsn);
-        self.reassembly = Reassembly::new(initial_tsn);
+        self.reassembly = Reassembly::new(initial_tsn, &self.config);
         self.asconf_answers.start(initial_tsn);
+        self.stream_answers = StreamAnswers::new(initial_tsn);
         self.peer_rwnd = rwnd;
         self.initial_ssthresh = rwnd;
         for path in &mut self.paths {

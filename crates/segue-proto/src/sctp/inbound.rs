@@ -92,6 +92,19 @@ impl Received {
         }
     }
 
+    /// Everything up to `tsn`, which is beyond the cumulative TSN ack, counts as received (RFC 3758 section 3.6).
+    pub(super) fn advance_to(&mut self, tsn: Tsn) {
+        self.cumulative_tsn_ack = tsn;
+        let passed = self.ranges.partition_point(|r| r.1.at_or_before(tsn));
+        self.ranges.drain(..passed);
+        if let Some(&(start, end)) = self.ranges.first()
+            && start.at_or_before(tsn.next())
+        {
+            self.cumulative_tsn_ack = end;
+            self.ranges.remove(0);
+        }
+    }
+
     /// Notes a duplicate for the next SACK; no more than `limit` are kept.
     pub(super) fn note_duplicate(&mut self, tsn: Tsn, limit: usize) {
         if self.duplicates.len() < limit {
@@ -162,6 +175,25 @@ mod tests {
         assert_eq!(r.cumulative_tsn_ack(), Tsn(4));
         assert_eq!(r.highest(), Tsn(7));
         assert!(r.sack(1000, 300).duplicate_tsns.is_empty());
+    }
+
+    #[test]
+    fn advancing_passes_gaps_and_joins_what_follows() {
+        // the example of RFC 3758 section 3.6
+        let mut r = Received::new(Tsn(102));
+        for tsn in [102, 104, 105, 107] {
+            receive(&mut r, tsn);
+        }
+        r.advance_to(Tsn(103));
+        assert_eq!(r.cumulative_tsn_ack(), Tsn(105));
+        assert_eq!(r.highest(), Tsn(107));
+        r.advance_to(Tsn(107));
+        assert_eq!((r.cumulative_tsn_ack(), r.has_gap()), (Tsn(107), false));
+        r.advance_to(Tsn(200));
+        assert_eq!(r.cumulative_tsn_ack(), Tsn(200));
+        receive(&mut r, 203);
+        r.advance_to(Tsn(201));
+        assert_eq!((r.cumulative_tsn_ack(), r.has_gap()), (Tsn(201), true));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
-use super::Message;
-use super::SendOptions;
+use super::options::Policy;
+use super::outbound_hold::Held;
 use super::path::PathId;
+use super::{Message, SendOptions};
+use crate::time::Instant;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
 use smallvec::SmallVec;
@@ -20,6 +22,8 @@ pub(super) enum ChunkState {
     Marked,
     /// Acknowledged by a gap ack block: not in flight, kept because the receiver may renege.
     GapAcked,
+    /// Abandoned (RFC 3758): for the sender as good as acknowledged, and without its data.
+    Abandoned,
 }
 
 /// A DATA chunk that was sent.
@@ -34,12 +38,14 @@ pub(super) struct Sent {
     pub ending: bool,
     /// Sent with the I bit whenever it is sent (RFC 7053).
     pub immediate: bool,
+    pub policy: Policy,
     pub state: ChunkState,
     /// Path it was last sent on.
     pub path: PathId,
     pub missing_reports: u8,
     /// Sent more than once: no round trip may be measured from it (rule C5).
     pub retransmitted: bool,
+    pub retransmissions: u32,
     /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
@@ -79,23 +85,26 @@ pub(super) fn chunk_size(len: u32) -> u32 {
 
 /// A user message of which some is still unsent.
 #[derive(Debug)]
-struct Unsent {
-    data: Data,
+pub(super) struct Unsent {
+    pub data: Data,
     /// Bytes of it already sent.
-    position: usize,
-    stream_id: u16,
+    pub position: usize,
+    pub stream_id: u16,
     /// Assigned when its first chunk is sent.
-    ssn: Ssn,
-    options: SendOptions,
+    pub ssn: Ssn,
+    pub options: SendOptions,
+    pub policy: Policy,
 }
 
 /// The send queue. Chunk `i` of `sent` has TSN `base + i`, so every look-up is an index.
 #[derive(Debug)]
 pub(super) struct Outbound {
-    base: Tsn,
-    sent: VecDeque<Sent>,
-    unsent: VecDeque<Unsent>,
-    next_ssn: Vec<Ssn>,
+    pub base: Tsn,
+    pub sent: VecDeque<Sent>,
+    pub unsent: VecDeque<Unsent>,
+    /// Messages kept back while streams are reset.
+    pub held: Option<Box<Held>>,
+    pub next_ssn: Vec<Ssn>,
     /// Largest user data of a chunk.
     max_data: usize,
     /// User bytes accepted and not cumulatively acknowledged.
@@ -105,7 +114,7 @@ pub(super) struct Outbound {
     pub outstanding_chunks: u32,
     pub marked: u32,
     /// No marked chunk lies before this TSN.
-    marked_from: Tsn,
+    pub marked_from: Tsn,
     /// Ranges acknowledged by gap ack blocks, ascending, both ends inclusive.
     pub gap_acked: SmallVec<[(Tsn, Tsn); 4]>,
 }
@@ -116,6 +125,7 @@ impl Outbound {
             base: initial_tsn,
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
+            held: None,
             next_ssn: Vec::new(),
             max_data: max_data as usize,
             buffered: 0,
@@ -144,22 +154,28 @@ impl Outbound {
 
     /// Whether everything was sent and cumulatively acknowledged.
     pub(super) fn is_empty(&self) -> bool {
-        self.sent.is_empty() && self.unsent.is_empty()
+        self.sent.is_empty() && self.unsent.is_empty() && !self.holds_messages()
     }
 
     pub(super) fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    pub(super) fn push(&mut self, stream_id: u16, data: Data, options: SendOptions) {
+    pub(super) fn push(&mut self, now: Instant, stream_id: u16, data: Data, options: SendOptions) {
         self.buffered += data.len();
-        self.unsent.push_back(Unsent {
+        let message = Unsent {
             data,
             position: 0,
             stream_id,
             ssn: Ssn(0),
             options,
-        });
+            policy: Policy::new(now, options.reliability),
+        };
+        if self.held.is_none() {
+            self.unsent.push_back(message);
+        } else {
+            self.queue_or_hold(message);
+        }
     }
 
     /// The stream sequence number of an ordered message that begins to be sent.
@@ -203,7 +219,7 @@ impl Outbound {
         let len = message.data.len();
         let start = message.position;
         let beginning = start == 0;
-        let (stream_id, options) = (message.stream_id, message.options);
+        let (stream_id, options, policy) = (message.stream_id, message.options, message.policy);
         if beginning && !options.unordered {
             message.ssn = Self::assign_ssn(&mut self.next_ssn, stream_id);
         }
@@ -232,10 +248,12 @@ impl Outbound {
             beginning,
             ending,
             immediate: immediate || (ending && options.sack_immediately),
+            policy,
             state: ChunkState::Outstanding,
             path,
             missing_reports: 0,
             retransmitted: false,
+            retransmissions: 0,
             fast_retransmitted: false,
             fast_marked: false,
         });
@@ -272,10 +290,13 @@ impl Outbound {
         Some((tsn, sent))
     }
 
-    /// Changes the state of a chunk; returns its former state, path and size.
+    /// Changes the state of a chunk; returns its former state, path and size. What is abandoned stays so.
     pub(super) fn set_state(&mut self, tsn: Tsn, state: ChunkState) -> Option<(ChunkState, PathId, u32)> {
         let sent = self.get_mut(tsn)?;
         let (former, path, size, len) = (sent.state, sent.path, sent.size(), sent.len());
+        if former == ChunkState::Abandoned {
+            return Some((former, path, size));
+        }
         sent.state = state;
         self.leave(former, len);
         match state {
@@ -289,7 +310,7 @@ impl Outbound {
                     self.marked_from = tsn;
                 }
             }
-            ChunkState::GapAcked => {}
+            ChunkState::GapAcked | ChunkState::Abandoned => {}
         }
         Some((former, path, size))
     }
@@ -366,6 +387,7 @@ impl Outbound {
         self.base = self.next_tsn();
         self.sent.clear();
         self.unsent.clear();
+        self.held = None;
         self.buffered = 0;
         self.outstanding_bytes = 0;
         self.outstanding_chunks = 0;
@@ -377,15 +399,19 @@ impl Outbound {
     /// Takes out every message that was not acknowledged in whole: first those of which something was sent, then the
     /// others.
     pub(super) fn take_messages(&mut self) -> (Vec<Message>, Vec<Message>) {
+        self.release();
         let (mut begun, mut unsent) = (Vec::new(), Vec::new());
         let mut open: Option<(Message, bool)> = None;
         for sent in core::mem::take(&mut self.sent) {
-            let arrived = sent.state == ChunkState::GapAcked;
+            // what was abandoned is so in all its chunks, and the user knows
+            let arrived = matches!(sent.state, ChunkState::GapAcked | ChunkState::Abandoned);
             let (message, all_arrived) = open.get_or_insert_with(|| {
                 let message = Message {
                     stream_id: sent.stream_id,
                     payload_protocol_id: sent.payload_protocol_id,
                     unordered: sent.unordered,
+                    first: true,
+                    last: true,
                     parts: SmallVec::new(),
                 };
                 (message, true)
@@ -412,6 +438,8 @@ impl Outbound {
                 stream_id: rest.stream_id,
                 payload_protocol_id: rest.options.payload_protocol_id,
                 unordered: rest.options.unordered,
+                first: true,
+                last: true,
                 parts: SmallVec::from_buf([data]),
             };
             if rest.position > 0 {
@@ -432,7 +460,7 @@ impl Outbound {
                 self.outstanding_chunks -= 1;
             }
             ChunkState::Marked => self.marked -= 1,
-            ChunkState::GapAcked => {}
+            ChunkState::GapAcked | ChunkState::Abandoned => {}
         }
     }
 }

@@ -18,6 +18,8 @@ const HOP_LIMIT: u8 = 64;
 
 const SACK: u8 = 3;
 const SHUTDOWN: u8 = 7;
+/// Room in a packet below which a FORWARD TSN travels alone, bytes.
+const FORWARD_TSN_ROOM: u32 = 64;
 
 /// What a packet of data is to begin with.
 enum Plan {
@@ -29,7 +31,14 @@ impl Association {
     #[inline]
     pub(super) fn poll_sack_or_data(&mut self, now: Instant) -> Option<Transmit> {
         let Some(plan) = self.plan(now) else {
-            return self.sack_now.then(|| self.sack_packet());
+            if self.sack_now {
+                return Some(self.sack_packet());
+            }
+            return if self.partial.due {
+                self.forward_tsn_packet(now)
+            } else {
+                None
+            };
         };
         let (path, first_size) = match plan {
             Plan::Retransmit { tsn, path, .. } => (path, self.outbound.get(tsn)?.size()),
@@ -39,7 +48,13 @@ impl Association {
         let mut room = self
             .config
             .mtu
-            .saturating_sub(PACKET_HEADERS + self.data_overhead());
+            .saturating_sub(PACKET_HEADERS + self.data_overhead())
+            // a chunk that was cut before the peer, against RFC 4895 section 6.1, listed DATA
+            .max(first_size);
+        // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
+        if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
+            return self.forward_tsn_packet(now);
+        }
         // section 6.1: a SACK that is owed goes with the data if it fits
         if self.unacknowledged_packets > 0 || self.sack_now {
             let sack_size = self.received.sack_size();
@@ -51,6 +66,12 @@ impl Association {
             } else if self.sack_now {
                 return Some(self.sack_packet());
             }
+        }
+        if self.partial.due
+            && let Some(chunk) = self.take_forward_tsn(now, room - first_size)
+        {
+            room -= chunk.buffer_len() as u32;
+            chunks.push(chunk);
         }
         match plan {
             Plan::Retransmit { tsn, path, forced } => {
@@ -68,11 +89,18 @@ impl Association {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {}
             _ => return None,
         }
+        if self.partial.in_use {
+            self.abandon_overdue(now);
+        }
         if self.outbound.marked > 0 {
             // section 6.1 rule C: chunks marked for retransmission go before new ones, within cwnd
             let tsn = self.outbound.next_marked(None)?;
             let path = self.retransmission_path(tsn)?;
             let forced = self.forced_retransmissions > 0;
+            // one packet at a time into a closed window
+            if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
+                return None;
+            }
             if forced || (self.burst > 0 && self.paths[usize::from(path.0)].has_window()) {
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
@@ -118,16 +146,22 @@ impl Association {
         } else {
             self.burst -= 1;
         }
+        if self.window_probe.closed {
+            self.window_probe.on_sent(first);
+        }
         let mut next = Some(first);
         while let Some(tsn) = next {
-            if self.retransmission_path(tsn) != Some(path) {
+            if self.retransmission_path(tsn) != Some(path)
+                || (self.partial.in_use && self.is_given_up(now, tsn))
+            {
                 break;
             }
             let Some((_, _, size)) = self.outbound.get(tsn).map(|s| (s.state, s.path, s.size())) else {
                 break;
             };
             let state = &mut self.paths[usize::from(path.0)];
-            if size > room || !(forced || state.has_window()) {
+            // what was cut for a larger PMTU goes alone: IPv6 fragments it (section 6.9)
+            if (size > room && tsn != first) || !(forced || state.has_window()) {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
@@ -136,13 +170,14 @@ impl Association {
             };
             sent.path = path;
             sent.retransmitted = true;
+            sent.retransmissions = sent.retransmissions.saturating_add(1);
             sent.missing_reports = 0;
             let fast = core::mem::take(&mut sent.fast_marked);
             if fast {
                 self.counters.fast_retransmits += 1;
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
-            room -= size;
+            room = room.saturating_sub(size);
             let mut chunk = sent.chunk(tsn);
             chunk.immediate |= self.window_probe.tsn == Some(tsn)
                 && self.config.sack_immediately == SackImmediately::WhenBlocked;
@@ -163,15 +198,17 @@ impl Association {
         let closing = self.state == State::ShutdownPending;
         let mut first = true;
         while let Some(len) = self.outbound.next_len() {
+            if !first && self.partial.in_use && self.outbound.next_unsent().is_some_and(|p| p.is_expired(now))
+            {
+                break;
+            }
             let size = chunk_size(len);
             let state = &mut self.paths[usize::from(path.0)];
             if size > room || (!first && (len > self.peer_rwnd || !state.has_window())) {
                 break;
             }
             if len > self.peer_rwnd {
-                self.window_probe.allowed = false;
-                self.window_probe.tsn = Some(self.outbound.next_tsn());
-                self.window_probe.answered = false;
+                self.window_probe.on_sent(self.outbound.next_tsn());
             }
             first = false;
             // RFC 7053 section 4: who asks for the SACK at once

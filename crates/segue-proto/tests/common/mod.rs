@@ -299,6 +299,8 @@ pub fn names(packet: &SctpPacket) -> Vec<&'static str> {
             Chunk::Asconf(_) => "ASCONF",
             Chunk::AsconfAck(_) => "ASCONF-ACK",
             Chunk::Auth(_) => "AUTH",
+            Chunk::ReConfig(_) => "RE-CONFIG",
+            Chunk::ForwardTsn(_) => "FORWARD-TSN",
             _ => "OTHER",
         })
         .collect()

@@ -5,8 +5,10 @@ pub mod asconf;
 pub mod auth;
 pub mod cause;
 pub mod data;
+pub mod forward_tsn;
 pub mod init;
 pub mod parameter;
+pub mod re_config;
 pub mod sack;
 mod tlv;
 
@@ -15,8 +17,10 @@ pub use asconf::{Asconf, AsconfAck, AsconfParameter, AsconfResponse};
 pub use auth::Auth;
 pub use cause::ErrorCause;
 pub use data::DataChunk;
+pub use forward_tsn::ForwardTsn;
 pub use init::Init;
 pub use parameter::Parameter;
+pub use re_config::{ReConfig, ReConfigParameter, ReConfigResult};
 pub use sack::{GapAckBlock, Sack};
 
 use crate::checksum::sctp_crc32c;
@@ -168,6 +172,12 @@ pub enum Chunk {
     Asconf(Box<Asconf>),
     /// ASCONF-ACK (0x80, RFC 5061 section 4.1.2).
     AsconfAck(Box<AsconfAck>),
+    /// PAD (0x84, RFC 4820 section 3): bytes that mean nothing.
+    Pad(Bytes),
+    /// RE-CONFIG (0x82, RFC 6525 section 3).
+    ReConfig(Box<ReConfig>),
+    /// FORWARD TSN (0xC0, RFC 3758 section 3.2).
+    ForwardTsn(Box<ForwardTsn>),
     /// A chunk of another type, kept whole; what to do with it lies in its two highest bits (RFC 9260 section 3.2).
     Unknown {
         /// Chunk type.
@@ -201,7 +211,10 @@ impl Chunk {
             Self::ShutdownComplete { .. } => SHUTDOWN_COMPLETE,
             Self::Auth(_) => AUTH,
             Self::AsconfAck(_) => ASCONF_ACK,
+            Self::Pad(_) => PAD,
             Self::Asconf(_) => ASCONF,
+            Self::ReConfig(_) => RE_CONFIG,
+            Self::ForwardTsn(_) => FORWARD_TSN,
             Self::Unknown { chunk_type, .. } => *chunk_type,
         }
     }
@@ -262,6 +275,7 @@ impl Chunk {
             SHUTDOWN_ACK => empty(value, Self::ShutdownAck)?,
             ERROR => Self::Error(parse_list(value.named("ERROR cause"))?),
             COOKIE_ECHO => Self::CookieEcho(value.rest()),
+            PAD => Self::Pad(value.rest()),
             COOKIE_ACK => empty(value, Self::CookieAck)?,
             ECNE => Self::Ecne(parse_tsn(value)?),
             CWR => Self::Cwr(parse_tsn(value)?),
@@ -269,6 +283,8 @@ impl Chunk {
             AUTH => Self::Auth(Box::new(Auth::parse(value, whole)?)),
             ASCONF_ACK => Self::AsconfAck(Box::new(AsconfAck::parse(value)?)),
             ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
+            RE_CONFIG => Self::ReConfig(Box::new(ReConfig::parse(value)?)),
+            FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse(value)?)),
             _ => Self::Unknown {
                 chunk_type,
                 flags,
@@ -302,10 +318,14 @@ impl Chunk {
             | Self::Ecne(tsn)
             | Self::Cwr(tsn) => out.put_u32(tsn.0),
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => {}
-            Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
+            Self::CookieEcho(bytes) | Self::Pad(bytes) | Self::Unknown { value: bytes, .. } => {
+                out.put_slice(bytes);
+            }
             Self::Auth(auth) => auth.emit(out),
             Self::AsconfAck(ack) => ack.emit(out),
             Self::Asconf(asconf) => asconf.emit(out),
+            Self::ReConfig(re_config) => re_config.emit(out),
+            Self::ForwardTsn(forward_tsn) => forward_tsn.emit(out),
         }
         pad(out, start, 4);
     }
@@ -320,10 +340,12 @@ impl Chunk {
             Self::Abort { causes, .. } | Self::Error(causes) => list_len(causes),
             Self::Shutdown { .. } | Self::Ecne(_) | Self::Cwr(_) => 4,
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,
-            Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => bytes.len(),
+            Self::CookieEcho(bytes) | Self::Pad(bytes) | Self::Unknown { value: bytes, .. } => bytes.len(),
             Self::Auth(auth) => auth.buffer_len(),
             Self::AsconfAck(ack) => ack.buffer_len(),
             Self::Asconf(asconf) => asconf.buffer_len(),
+            Self::ReConfig(re_config) => re_config.buffer_len(),
+            Self::ForwardTsn(forward_tsn) => forward_tsn.buffer_len(),
         }
     }
 }
@@ -331,7 +353,8 @@ impl Chunk {
 /// T bit of ABORT and SHUTDOWN COMPLETE (RFC 9260 sections 3.3.7 and 3.3.13).
 const REFLECTED_TAG: u8 = 1;
 
-// Chunk types of RFC 9260 section 3.2, RFC 4895 section 5 and RFC 5061 section 4.1.
+// Chunk types of RFC 9260 section 3.2, RFC 4895 section 5, RFC 5061 section 4.1, RFC 6525 section 3.1 and RFC 3758
+// section 3.2.
 const DATA: u8 = 0;
 const INIT: u8 = 1;
 const INIT_ACK: u8 = 2;
@@ -349,7 +372,10 @@ const CWR: u8 = 13;
 const SHUTDOWN_COMPLETE: u8 = 14;
 const AUTH: u8 = 15;
 const ASCONF_ACK: u8 = 0x80;
+const PAD: u8 = 0x84;
 const ASCONF: u8 = 0xc1;
+const RE_CONFIG: u8 = 0x82;
+const FORWARD_TSN: u8 = 0xc0;
 
 /// What errors call a chunk.
 const fn name(chunk_type: u8) -> &'static str {
@@ -371,7 +397,10 @@ const fn name(chunk_type: u8) -> &'static str {
         SHUTDOWN_COMPLETE => "SHUTDOWN COMPLETE",
         AUTH => "AUTH",
         ASCONF_ACK => "ASCONF-ACK",
+        PAD => "PAD",
         ASCONF => "ASCONF",
+        RE_CONFIG => "RE-CONFIG",
+        FORWARD_TSN => "FORWARD TSN",
         _ => "SCTP chunk",
     }
 }

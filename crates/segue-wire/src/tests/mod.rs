@@ -1,10 +1,12 @@
 //! Tests over more than one layer.
 
 mod auth_vectors;
+mod icmpv6_errors;
 mod icmpv6_vectors;
 mod ipv6_vectors;
 mod robustness;
 mod round_trip;
+mod sctp_extension_vectors;
 mod sctp_vectors;
 
 use crate::checksum::PseudoHeader;

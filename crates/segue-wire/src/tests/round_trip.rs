@@ -8,7 +8,8 @@ use crate::icmpv6::nd::NdOption;
 use crate::ipv6::HOP_BY_HOP;
 use crate::reader::Reader;
 use crate::sctp::{
-    Asconf, AsconfAck, AsconfParameter, Chunk, DataChunk, ErrorCause, Init, Parameter, Sack, SctpPacket,
+    Asconf, AsconfAck, AsconfParameter, Chunk, DataChunk, ErrorCause, ForwardTsn, Init, Parameter, ReConfig,
+    ReConfigParameter, Sack, SctpPacket,
 };
 use crate::udp::UdpDatagram;
 use crate::{Data, ExtensionHeader, Packet, ParseError, Payload};
@@ -155,6 +156,21 @@ proptest! {
     #[test]
     fn asconf_ack(ack in arbitrary::asconf_ack()) {
         check(&ack, ack.buffer_len(), AsconfAck::emit, |b| AsconfAck::parse(Reader::new(b, "")))?;
+    }
+
+    #[test]
+    fn forward_tsn(chunk in arbitrary::forward_tsn()) {
+        check(&chunk, chunk.buffer_len(), ForwardTsn::emit, |b| ForwardTsn::parse(Reader::new(b, "")))?;
+    }
+
+    #[test]
+    fn re_config(chunk in arbitrary::re_config()) {
+        check(&chunk, chunk.buffer_len(), ReConfig::emit, |b| ReConfig::parse(Reader::new(b, "")))?;
+    }
+
+    #[test]
+    fn re_config_parameter(parameter in arbitrary::re_config_parameter()) {
+        check(&parameter, parameter.buffer_len(), ReConfigParameter::emit, |b| all(b, ReConfigParameter::parse))?;
     }
 
     #[test]

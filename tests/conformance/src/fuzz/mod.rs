@@ -3,9 +3,11 @@
 
 mod association;
 mod forge;
+mod location;
 mod wire;
 
 pub use association::association;
+pub use location::location;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, packet, sctp};
 
 /// A fuzz target.
@@ -33,6 +35,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "ipv6_headers",
         body: ipv6_headers,
+    },
+    Target {
+        name: "location",
+        body: location,
     },
     Target {
         name: "packet",

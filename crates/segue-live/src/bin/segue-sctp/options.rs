@@ -116,6 +116,9 @@ pub(crate) struct SentOptions {
     /// Size of a message
     #[arg(long, default_value = "1200 B", value_name = "SIZE")]
     pub size: Bytes,
+    /// End the association only when nothing has arrived for this long after everything was sent
+    #[arg(long, value_name = "TIME", default_value = "0 s")]
+    pub linger: Duration,
     /// End the association after this time
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Duration>,

@@ -1,0 +1,130 @@
+//! Messages taken out of the send queue before they are delivered (RFC 3758).
+
+use super::options::Policy;
+use super::outbound::{ChunkState, Outbound, Sent};
+use super::path::PathId;
+use segue_wire::{Data, Tsn};
+
+/// What an abandoned chunk holds.
+const NOTHING: Data = Data::Synthetic { offset: 0, len: 0 };
+
+impl Outbound {
+    /// Policy of the message at `index` of those of which nothing was sent.
+    pub(super) fn unsent_policy(&self, index: usize) -> Option<Policy> {
+        Some(self.unsent.get(self.first_untouched() + index)?.policy)
+    }
+
+    /// Policy of the next message, if nothing of it was sent.
+    pub(super) fn next_unsent(&self) -> Option<Policy> {
+        let next = self.unsent.front()?;
+        (next.position == 0).then_some(next.policy)
+    }
+
+    /// Policy of the message of which some was sent and some was not.
+    pub(super) fn partly_sent(&self) -> Option<Policy> {
+        let next = self.unsent.front()?;
+        (next.position > 0).then_some(next.policy)
+    }
+
+    /// Drops the message at `index` of those of which nothing was sent; returns its stream and payload protocol
+    /// identifier.
+    pub(super) fn remove_unsent(&mut self, index: usize) -> Option<(u16, u32)> {
+        let message = self.unsent.remove(self.first_untouched() + index)?;
+        self.buffered -= message.data.len();
+        Some((message.stream_id, message.options.payload_protocol_id))
+    }
+
+    /// Drops what is unsent of the message that is being sent. A TSN that is never sent, abandoned from the start,
+    /// ends it: without one there would be nothing to tell the peer if all its other chunks are acknowledged.
+    pub(super) fn end_partly_sent(&mut self) -> Option<(u16, u32)> {
+        if self.unsent.front()?.position == 0 {
+            return None;
+        }
+        let message = self.unsent.pop_front()?;
+        self.buffered -= message.data.len() - message.position;
+        self.sent.push_back(Sent {
+            data: NOTHING,
+            payload_protocol_id: message.options.payload_protocol_id,
+            stream_id: message.stream_id,
+            ssn: message.ssn,
+            unordered: message.options.unordered,
+            beginning: false,
+            ending: true,
+            immediate: false,
+            policy: message.policy,
+            state: ChunkState::Abandoned,
+            path: PathId::NONE,
+            missing_reports: 0,
+            retransmitted: false,
+            retransmissions: 0,
+            fast_retransmitted: false,
+            fast_marked: false,
+        });
+        Some((message.stream_id, message.options.payload_protocol_id))
+    }
+
+    /// First and last TSN, of those that are not cumulatively acknowledged, of the message that `tsn` belongs to, and
+    /// whether all of it was sent.
+    pub(super) fn message_around(&self, tsn: Tsn) -> Option<(Tsn, Tsn, bool)> {
+        let at = tsn.distance_from(self.base) as usize;
+        self.sent.get(at)?;
+        let first = self.sent.range(..=at).rposition(|s| s.beginning).unwrap_or(0);
+        let ending = self.sent.range(at..).position(|s| s.ending);
+        let last = ending.map_or(self.sent.len() - 1, |n| at + n);
+        Some((
+            self.base.add(first as u32),
+            self.base.add(last as u32),
+            ending.is_some(),
+        ))
+    }
+
+    /// Abandons one chunk and frees its data; returns its former state, path, size and user bytes.
+    pub(super) fn abandon(&mut self, tsn: Tsn) -> Option<(ChunkState, PathId, u32, u32)> {
+        let (size, len) = self.get(tsn).map(|s| (s.size(), s.len()))?;
+        let (former, path, _) = self.set_state(tsn, ChunkState::Abandoned)?;
+        let sent = self.get_mut(tsn)?;
+        let held = core::mem::replace(&mut sent.data, NOTHING).len();
+        self.buffered -= held;
+        Some((former, path, size, len))
+    }
+
+    /// User bytes of the messages whose priority is below that of `policy`; `sent`: those among them of which some
+    /// was sent, too.
+    pub(super) fn bytes_below(&self, policy: Policy, sent: bool) -> usize {
+        let waiting = self.unsent.iter().skip(self.first_untouched());
+        let waiting = waiting
+            .filter(|m| m.policy.priority_below(policy).is_some())
+            .map(|m| m.data.len());
+        let under_way = self
+            .sent
+            .iter()
+            .filter(|s| sent && s.policy.priority_below(policy).is_some());
+        waiting.sum::<usize>() + under_way.map(|s| s.data.len()).sum::<usize>()
+    }
+
+    /// The unsent message of the lowest priority below that of `policy`: the oldest, as it is the first to be of no
+    /// use.
+    pub(super) fn lowest_unsent_below(&self, policy: Policy) -> Option<usize> {
+        let waiting = self.unsent.iter().skip(self.first_untouched()).enumerate();
+        let candidates = waiting.filter_map(|(i, m)| Some((m.policy.priority_below(policy)?, i)));
+        candidates
+            .max_by_key(|&(priority, i)| (priority, core::cmp::Reverse(i)))
+            .map(|c| c.1)
+    }
+
+    /// As [`lowest_unsent_below`](Self::lowest_unsent_below), of the messages of which some was sent.
+    pub(super) fn lowest_sent_below(&self, policy: Policy) -> Option<Tsn> {
+        let candidates = self.sent.iter().enumerate().filter_map(|(i, s)| {
+            let held = s.state != ChunkState::Abandoned;
+            Some((s.policy.priority_below(policy).filter(|_| held)?, i))
+        });
+        candidates
+            .max_by_key(|&(priority, i)| (priority, core::cmp::Reverse(i)))
+            .map(|(_, i)| self.base.add(i as u32))
+    }
+
+    /// Index of the first message of which nothing was sent.
+    fn first_untouched(&self) -> usize {
+        usize::from(self.partly_sent().is_some())
+    }
+}

@@ -1,0 +1,299 @@
+//! Partial reliability (RFC 3758), the sender's side: which messages are abandoned, and the FORWARD TSN that tells the
+//! peer not to wait for them. The policies are those of RFC 3758 section 4.1 and RFC 7496 section 4.
+//!
+//! Nothing here runs before a message with a policy was sent.
+
+use super::association::{Association, PACKET_HEADERS};
+use super::options::Policy;
+use super::outbound::ChunkState;
+use super::{Event, Reliability};
+use crate::contract::Transmit;
+use crate::time::Instant;
+use segue_wire::sctp::{Chunk, ForwardTsn};
+use segue_wire::{Ssn, Tsn};
+use smallvec::SmallVec;
+
+/// What the sender remembers of abandoned TSNs.
+#[derive(Debug, Default)]
+pub(super) struct PartialReliability {
+    /// A message with a policy was sent.
+    pub in_use: bool,
+    /// Advanced.Peer.Ack.Point, while it is beyond the cumulative TSN ack.
+    point: Option<Tsn>,
+    /// A FORWARD TSN is to be sent.
+    pub due: bool,
+    /// The last FORWARD TSN: its TSN, when it left, and the destination it left for.
+    sent: Option<(Tsn, Instant, usize)>,
+    /// Guards the last FORWARD TSN as T3-rtx guards DATA (rule C5).
+    pub t3_rtx: Option<Instant>,
+}
+
+impl PartialReliability {
+    pub(super) fn clear(&mut self) {
+        self.point = None;
+        self.due = false;
+        self.sent = None;
+        self.t3_rtx = None;
+    }
+}
+
+impl Association {
+    /// Makes ready for a message of `len` bytes: where the send buffer is full, what is too late or of lower priority
+    /// goes.
+    pub(super) fn make_room(&mut self, now: Instant, len: usize, reliability: Reliability) {
+        if !self.partial.in_use {
+            return;
+        }
+        self.abandon_expired_unsent(now);
+        let policy = Policy::new(now, reliability);
+        let can_tell = self.may_forward_tsn();
+        let reach = self.send_space() + self.outbound.bytes_below(policy, can_tell);
+        if reach < len {
+            return;
+        }
+        while self.send_space() < len {
+            if let Some(index) = self.outbound.lowest_unsent_below(policy) {
+                self.abandon_unsent(index);
+            } else if let Some(tsn) = self.outbound.lowest_sent_below(policy).filter(|_| can_tell) {
+                self.abandon_sent(tsn);
+            } else {
+                break;
+            }
+        }
+        self.advance_peer_ack_point(now);
+        self.note_emptied(now);
+    }
+
+    /// Abandons what its policy says before anything is sent (RFC 3758 section 4.1, TR2 and TR3).
+    pub(super) fn abandon_overdue(&mut self, now: Instant) {
+        let former = self.outbound.buffered;
+        if self.may_forward_tsn() {
+            while let Some(tsn) = self.outbound.next_marked(None)
+                && self.is_given_up(now, tsn)
+            {
+                self.abandon_sent(tsn);
+            }
+            if self.outbound.partly_sent().is_some_and(|p| p.is_expired(now)) {
+                self.abandon_partly_sent();
+            }
+        }
+        while self.outbound.next_unsent().is_some_and(|p| p.is_expired(now)) {
+            self.abandon_unsent(0);
+        }
+        if self.outbound.buffered != former {
+            self.advance_peer_ack_point(now);
+            self.note_emptied(now);
+        }
+    }
+
+    /// Whether a chunk that waits to be sent again is abandoned instead.
+    pub(super) fn is_given_up(&self, now: Instant, tsn: Tsn) -> bool {
+        self.may_forward_tsn()
+            && self
+                .outbound
+                .get(tsn)
+                .is_some_and(|s| s.policy.forbids_retransmission(now, s.retransmissions))
+    }
+
+    /// Rules C1 to C3, after a SACK or when something was abandoned.
+    pub(super) fn advance_peer_ack_point(&mut self, now: Instant) {
+        let cumulative = self.outbound.cumulative_tsn_ack();
+        let from = match self.partial.point {
+            Some(point) if cumulative.before(point) => point,
+            _ => cumulative,
+        };
+        let mut point = from;
+        while self
+            .outbound
+            .get(point.next())
+            .is_some_and(|s| s.state == ChunkState::Abandoned)
+        {
+            point = point.next();
+        }
+        if point == cumulative {
+            self.partial.clear();
+            return;
+        }
+        self.partial.point = Some(point);
+        // rule F2's note: the same one again only after a round trip; T3-rtx sees to it that it is
+        self.partial.due |= match self.partial.sent {
+            Some((tsn, at, destination)) if tsn == point => {
+                let path = self.paths.get(usize::from(self.destinations[destination].path.0));
+                let wait = path.and_then(|p| p.rtt.srtt()).unwrap_or(self.config.rto_initial);
+                now.since(at) >= wait
+            }
+            _ => true,
+        };
+    }
+
+    /// The FORWARD TSN that is due, of at most `room` bytes, as sent to the destination of new data.
+    pub(super) fn take_forward_tsn(&mut self, now: Instant, room: u32) -> Option<Chunk> {
+        self.partial.due = false;
+        let point = self.partial.point?;
+        let limit = (room as usize).saturating_sub(ForwardTsn::HEADER_LEN) / ForwardTsn::SKIPPED_LEN;
+        let mut skipped: Vec<(u16, Ssn)> = Vec::new();
+        let mut new_cumulative_tsn = self.outbound.cumulative_tsn_ack();
+        while new_cumulative_tsn != point {
+            let tsn = new_cumulative_tsn.next();
+            let sent = self.outbound.get(tsn)?;
+            if !sent.unordered {
+                // rule C4: the highest of each stream
+                let known = skipped.iter().position(|s| s.0 == sent.stream_id);
+                if known.is_none() && skipped.len() == limit {
+                    break;
+                }
+                match known.and_then(|i| skipped.get_mut(i)) {
+                    Some(entry) => entry.1 = sent.ssn,
+                    None => skipped.push((sent.stream_id, sent.ssn)),
+                }
+            }
+            new_cumulative_tsn = tsn;
+        }
+        let destination = self.current;
+        let path = self.paths.get(usize::from(self.destinations[destination].path.0));
+        let rto = path.map_or(self.config.rto_initial, |p| p.rto());
+        self.partial.point = Some(new_cumulative_tsn);
+        self.partial.sent = Some((new_cumulative_tsn, now, destination));
+        self.partial.t3_rtx = Some(now + rto);
+        self.counters.forward_tsns_sent += 1;
+        Some(Chunk::ForwardTsn(Box::new(ForwardTsn {
+            new_cumulative_tsn,
+            skipped,
+        })))
+    }
+
+    /// The FORWARD TSN that is due, with the SACK that is owed, as a packet of its own.
+    pub(super) fn forward_tsn_packet(&mut self, now: Instant) -> Option<Transmit> {
+        let path = &self.paths[usize::from(self.current_path()?.0)];
+        let destination = self.destinations[self.current].address;
+        let source = path.source;
+        let room = self
+            .config
+            .mtu
+            .saturating_sub(PACKET_HEADERS + self.data_overhead());
+        let chunk = self.take_forward_tsn(now, room)?;
+        Some(self.transmit(source, destination, self.peer_tag, SmallVec::from_buf([chunk])))
+    }
+
+    /// The peer has not acknowledged a FORWARD TSN (rule A5). If DATA is in flight its own timers judge the path.
+    pub(super) fn on_forward_tsn_t3(&mut self, now: Instant) {
+        self.partial.t3_rtx = None;
+        let Some((_, _, destination)) = self.partial.sent.take() else {
+            return;
+        };
+        if self.outbound.outstanding_chunks == 0 && self.destinations[destination].in_use {
+            let path = self.destinations[destination].path;
+            if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+                path.rtt.back_off();
+            }
+            if !self.count_error(destination) {
+                return;
+            }
+        }
+        self.advance_peer_ack_point(now);
+        self.open_burst();
+    }
+
+    /// The peer's cumulative TSN ack passed abandoned chunks: the FORWARD TSN arrived, and so did nothing else.
+    pub(super) fn on_forward_tsn_acked(&mut self) {
+        if let Some((_, _, destination)) = self.partial.sent
+            && self.destinations[destination].in_use
+            && (self.destinations[destination].error_count > 0 || self.association_error_count > 0)
+        {
+            self.clear_errors(destination);
+        }
+    }
+
+    fn abandon_expired_unsent(&mut self, now: Instant) {
+        let mut index = 0;
+        while let Some(policy) = self.outbound.unsent_policy(index) {
+            if policy.is_expired(now) {
+                self.abandon_unsent(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Drops the unsent message at `index` of those of which nothing was sent.
+    fn abandon_unsent(&mut self, index: usize) {
+        if let Some((stream_id, payload_protocol_id)) = self.outbound.remove_unsent(index) {
+            self.counters.messages_abandoned_unsent += 1;
+            self.tell_abandoned(stream_id, payload_protocol_id, false);
+        }
+    }
+
+    /// Abandons the message that the chunk with `tsn` belongs to, with all its chunks (rule A3) and what of it is yet
+    /// unsent.
+    fn abandon_sent(&mut self, tsn: Tsn) {
+        let Some((first, last, ends)) = self.outbound.message_around(tsn) else {
+            return;
+        };
+        let mut about = None;
+        for offset in 0..=last.distance_from(first) {
+            let tsn = first.add(offset);
+            let Some((former, path, size, len)) = self.outbound.abandon(tsn) else {
+                break;
+            };
+            about = self
+                .outbound
+                .get(tsn)
+                .map(|s| (s.stream_id, s.payload_protocol_id));
+            if former != ChunkState::Outstanding {
+                continue;
+            }
+            self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+            let floor = first;
+            if let Some(state) = self.paths.get_mut(usize::from(path.0)) {
+                state.flightsize -= size;
+                if state.timed.is_some_and(|t| t.0 == tsn) {
+                    state.timed = None;
+                }
+                if state.flightsize == 0 {
+                    state.t3_rtx = None;
+                } else if state.earliest == tsn
+                    && let Some(earliest) = self.outbound.earliest_on(path, floor)
+                {
+                    state.earliest = earliest;
+                }
+            }
+        }
+        if !ends {
+            self.outbound.end_partly_sent();
+        }
+        if let Some((stream_id, payload_protocol_id)) = about {
+            self.counters.messages_abandoned_sent += 1;
+            self.tell_abandoned(stream_id, payload_protocol_id, true);
+        }
+    }
+
+    /// Abandons the message that is being sent.
+    fn abandon_partly_sent(&mut self) {
+        let last = self.outbound.next_tsn().previous();
+        let in_flight = self.outbound.get(last).is_some_and(|s| !s.ending);
+        if in_flight {
+            self.abandon_sent(last);
+        } else if let Some((stream_id, payload_protocol_id)) = self.outbound.end_partly_sent() {
+            // all that was sent of it is acknowledged
+            self.counters.messages_abandoned_sent += 1;
+            self.tell_abandoned(stream_id, payload_protocol_id, true);
+        }
+    }
+
+    fn tell_abandoned(&mut self, stream_id: u16, payload_protocol_id: u32, sent: bool) {
+        self.events.push_back(Event::MessageAbandoned {
+            stream_id,
+            payload_protocol_id,
+            sent,
+        });
+    }
+
+    /// The send queue may have become shorter without a SACK.
+    fn note_emptied(&mut self, now: Instant) {
+        self.announce_space();
+        if self.outbound.is_empty() {
+            self.events.push_back(Event::SendersDry);
+            self.continue_shutdown(now);
+        }
+    }
+}

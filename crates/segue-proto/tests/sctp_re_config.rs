@@ -1,0 +1,530 @@
+//! Streams are reset and added (RFC 6525).
+
+mod common;
+
+use common::*;
+use segue_proto::Duration;
+use segue_proto::sctp::{Config, Event, SendError, StreamError, StreamRefused, StreamRequest};
+use segue_wire::sctp::{Chunk, ReConfig, ReConfigParameter as P, ReConfigResult};
+use segue_wire::{Data, ReConfigSerial, Ssn, Tsn};
+
+fn established() -> Net {
+    Net::established(Config::default(), [1, 1])
+}
+
+/// RE-CONFIG parameters in the order in which they left, with their sender.
+fn parameters(net: &Net) -> Vec<(usize, P)> {
+    let packets = net.log.iter();
+    packets
+        .flat_map(|d| d.sctp().chunks.iter().map(move |c| (d.from, c)))
+        .filter_map(|(from, c)| match c {
+            Chunk::ReConfig(r) => Some((from, r.parameters.clone())),
+            _ => None,
+        })
+        .flat_map(|(from, list)| list.into_iter().map(move |p| (from, p)))
+        .collect()
+}
+
+fn results(net: &Net, from: usize) -> Vec<ReConfigResult> {
+    parameters(net)
+        .into_iter()
+        .filter_map(|(f, p)| match p {
+            P::Response { result, .. } if f == from => Some(result),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Stream and SSN of all DATA that `host` sent.
+fn numbers(net: &Net, host: usize) -> Vec<(u16, u16)> {
+    let sent = net.log.iter().filter(|d| d.from == host);
+    sent.flat_map(|d| d.data().map(|c| (c.stream_id, c.ssn.0)))
+        .collect()
+}
+
+fn offsets(net: &Net, host: usize) -> Vec<u64> {
+    net.messages[host]
+        .iter()
+        .map(|m| match m.parts[0] {
+            Data::Synthetic { offset, .. } => offset,
+            Data::Bytes(_) => unreachable!(),
+        })
+        .collect()
+}
+
+fn answered(net: &Net, host: usize) -> Vec<(StreamRequest, Result<(), StreamRefused>)> {
+    net.events[host]
+        .iter()
+        .filter_map(|(_, e)| match e {
+            Event::StreamRequestAnswered { request, outcome } => Some((request.clone(), *outcome)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn forge(net: &mut Net, parameters: Vec<P>) {
+    let packet = net.forge(
+        B,
+        address(A, 1),
+        [Chunk::ReConfig(Box::new(ReConfig { parameters }))],
+    );
+    net.inject(B, packet);
+}
+
+/// The sequence number that A's next request has, from one that it sends.
+fn next_serial(net: &mut Net) -> ReConfigSerial {
+    net.command(A, |a, now| a.add_streams(now, 1, 0)).unwrap();
+    net.run_for(ms(100));
+    let serial = parameters(net).iter().find_map(|(_, p)| p.request()).unwrap();
+    net.log.clear();
+    net.events = [Vec::new(), Vec::new()];
+    serial.next()
+}
+
+#[test]
+fn an_outgoing_reset_begins_the_named_streams_at_zero_and_no_others() {
+    let mut net = established();
+    for i in 0..6 {
+        net.send(A, (i % 3) as u16, synthetic(i * 100, 100));
+    }
+    net.run_for(ms(100));
+    net.log.clear();
+    net.command(A, |a, now| a.reset_streams(now, &[0, 2])).unwrap();
+    // what is sent meanwhile on a stream that is reset waits, on another it does not
+    for i in 6..9 {
+        net.send(A, (i % 3) as u16, synthetic(i * 100, 100));
+    }
+    assert_eq!(numbers(&net, A), [(1, 2)]);
+    net.run_for(ms(500));
+    assert_eq!(numbers(&net, A), [(1, 2), (0, 0), (2, 0)]);
+    let mut all = offsets(&net, B);
+    all.sort_unstable();
+    assert_eq!(all, (0..9).map(|i| i * 100).collect::<Vec<_>>());
+    assert_eq!(
+        answered(&net, A),
+        [(StreamRequest::ResetOutgoing(vec![0, 2]), Ok(()))]
+    );
+    assert!(net.has_event(B, &Event::IncomingStreamsReset(vec![0, 2])));
+    assert_eq!(results(&net, B), [ReConfigResult::Performed]);
+    assert!(net.association(A).is_sender_dry());
+}
+
+#[test]
+fn a_reset_of_all_streams_names_none() {
+    let mut net = established();
+    net.send(A, 5, synthetic(0, 100));
+    net.run_for(ms(100));
+    net.command(A, |a, now| a.reset_streams(now, &[])).unwrap();
+    net.run_for(ms(100));
+    net.log.clear();
+    net.send(A, 5, synthetic(100, 100));
+    assert_eq!(numbers(&net, A), [(5, 0)]);
+    net.run_for(ms(100));
+    assert_eq!(offsets(&net, B), [0, 100]);
+    assert!(net.has_event(B, &Event::IncomingStreamsReset(vec![])));
+}
+
+#[test]
+fn a_request_that_overtakes_data_is_deferred_until_the_data_is_there() {
+    // RFC 6525 section 5.2.2 E2
+    let mut net = established();
+    net.rule = Box::new(|d| vec![if d.data().next().is_some() { ms(80) } else { ms(10) }]);
+    net.send(A, 0, synthetic(0, 100));
+    net.send(A, 0, synthetic(100, 100));
+    net.command(A, |a, now| a.reset_streams(now, &[0])).unwrap();
+    net.send(A, 0, synthetic(200, 100));
+    net.run_for(ms(500));
+    assert_eq!(
+        results(&net, B),
+        [ReConfigResult::InProgress, ReConfigResult::Performed]
+    );
+    assert_eq!(offsets(&net, B), [0, 100, 200]);
+    assert_eq!(numbers(&net, A), [(0, 0), (0, 1), (0, 0)]);
+    assert_eq!(answered(&net, A).len(), 1);
+}
+
+#[test]
+fn data_sent_after_a_deferred_reset_waits_for_it() {
+    // a peer that sends on at once, before it has its answer
+    let mut net = established();
+    let serial = next_serial(&mut net);
+    net.send(A, 0, synthetic(0, 100));
+    net.run_for(ms(50));
+    let tsn = net.log.iter().flat_map(|d| d.data()).next().unwrap().tsn;
+    net.messages = [Vec::new(), Vec::new()];
+    let data = |tsn, ssn, offset| {
+        Chunk::Data(segue_wire::sctp::DataChunk {
+            tsn,
+            stream_id: 0,
+            ssn: Ssn(ssn),
+            payload_protocol_id: 0,
+            unordered: false,
+            beginning: true,
+            ending: true,
+            immediate: false,
+            data: synthetic(offset, 10),
+        })
+    };
+    forge(
+        &mut net,
+        vec![P::OutgoingSsnReset {
+            request: serial,
+            response: ReConfigSerial(0),
+            last_assigned_tsn: tsn.add(2),
+            streams: vec![0],
+        }],
+    );
+    // SSN 0 and 1 are of the new count; 2 is of the old one
+    for (step, ssn, offset) in [(4, 1, 40), (3, 0, 30), (2, 2, 20)] {
+        let packet = net.forge(B, address(A, 1), [data(tsn.add(step), ssn, offset)]);
+        net.inject(B, packet);
+    }
+    assert_eq!(offsets(&net, B), []);
+    let packet = net.forge(B, address(A, 1), [data(tsn.add(1), 1, 10)]);
+    net.inject(B, packet);
+    assert_eq!(offsets(&net, B), [10, 20, 30, 40]);
+    assert_eq!(net.association(B).a_rwnd(), Config::default().receive_buffer);
+}
+
+#[test]
+fn a_long_message_is_finished_before_its_stream_is_reset() {
+    let mut net = established();
+    net.send(A, 0, synthetic(0, 40_000));
+    net.command(A, |a, now| a.reset_streams(now, &[0])).unwrap();
+    net.send(A, 0, synthetic(90_000, 10));
+    net.run_for(ms(2000));
+    assert_eq!(offsets(&net, B), [0, 90_000]);
+    assert_eq!(*numbers(&net, A).last().unwrap(), (0, 0));
+    assert_eq!(answered(&net, A).len(), 1);
+}
+
+#[test]
+fn an_incoming_reset_has_the_peer_reset_its_streams() {
+    let mut net = established();
+    net.send(B, 1, synthetic(0, 100));
+    net.run_for(ms(100));
+    net.log.clear();
+    net.command(A, |a, now| a.reset_incoming_streams(now, &[1]))
+        .unwrap();
+    net.run_for(ms(200));
+    net.send(B, 1, synthetic(100, 100));
+    net.run_for(ms(100));
+    assert_eq!(numbers(&net, B), [(1, 0)]);
+    assert_eq!(offsets(&net, A), [0, 100]);
+    assert_eq!(
+        answered(&net, A),
+        [(StreamRequest::ResetIncoming(vec![1]), Ok(()))]
+    );
+    assert_eq!(
+        answered(&net, B),
+        [(StreamRequest::ResetOutgoing(vec![1]), Ok(()))]
+    );
+    assert!(net.has_event(A, &Event::IncomingStreamsReset(vec![1])));
+    // section 5.1.2: the peer's request names the one that it answers
+    let requests: Vec<_> = parameters(&net)
+        .into_iter()
+        .filter(|p| p.1.request().is_some())
+        .collect();
+    let P::OutgoingSsnReset { response, .. } = &requests[1].1 else {
+        panic!("{requests:?}");
+    };
+    assert_eq!(Some(*response), requests[0].1.request());
+}
+
+#[test]
+fn lost_requests_and_responses_are_made_good_by_t_reconfig() {
+    for lost in 1..6 {
+        let mut net = established();
+        let mut count = 0;
+        net.rule = Box::new(move |d| {
+            let ours = d.sctp().chunks.iter().any(|c| matches!(c, Chunk::ReConfig(_)));
+            count += u32::from(ours);
+            if ours && count <= lost {
+                Vec::new()
+            } else {
+                vec![ms(10)]
+            }
+        });
+        net.send(A, 0, synthetic(0, 100));
+        net.command(A, |a, now| a.reset_streams(now, &[0])).unwrap();
+        net.send(A, 0, synthetic(100, 100));
+        net.run_for(Duration::from_secs(100));
+        assert_eq!(offsets(&net, B), [0, 100]);
+        assert_eq!(answered(&net, A).len(), 1);
+        let requests: Vec<_> = parameters(&net)
+            .into_iter()
+            .filter_map(|(_, p)| p.request())
+            .collect();
+        assert!(
+            requests.windows(2).all(|w| w[0] == w[1]),
+            "the same request again"
+        );
+        let resets = net.events[B]
+            .iter()
+            .filter(|e| matches!(e.1, Event::IncomingStreamsReset(_)));
+        assert_eq!(resets.count(), 1, "carried out once");
+        assert_eq!(net.association(A).paths().next().unwrap().error_count, 0);
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_is_lost() {
+    let mut net = Net::established(
+        Config {
+            association_max_retrans: 3,
+            hb_interval: None,
+            ..Config::default()
+        },
+        [1, 1],
+    );
+    net.rule = Box::new(|_| Vec::new());
+    net.command(A, |a, now| a.add_streams(now, 1, 0)).unwrap();
+    net.run_for(Duration::from_secs(100));
+    assert!(net.has_event(A, &Event::Lost));
+}
+
+#[test]
+fn a_reset_of_the_association_begins_tsns_and_all_streams_anew() {
+    // RFC 6525 sections 5.1.4 and 5.2.4
+    let mut net = established();
+    for i in 0..10 {
+        net.send(A, 1, synthetic(i * 100, 100));
+        net.send(B, 2, synthetic(i * 100, 100));
+    }
+    net.command(A, |a, now| a.reset_association(now)).unwrap();
+    // both ends go on sending
+    for i in 10..20 {
+        net.send(A, 1, synthetic(i * 100, 100));
+        net.send(B, 2, synthetic(i * 100, 100));
+    }
+    net.run_for(ms(2000));
+    assert_eq!(answered(&net, A), [(StreamRequest::ResetAssociation, Ok(()))]);
+    assert!(net.has_event(B, &Event::AssociationReset));
+    let in_order: Vec<u64> = (0..20).map(|i| i * 100).collect();
+    assert_eq!(offsets(&net, A), in_order);
+    assert_eq!(offsets(&net, B), in_order);
+    assert!(net.association(A).is_sender_dry() && net.association(B).is_sender_dry());
+    // the receiver of the request moved the requester's TSNs by half the number space
+    let tsns: Vec<Tsn> = net
+        .log
+        .iter()
+        .filter(|d| d.from == A)
+        .flat_map(|d| d.data().map(|c| c.tsn))
+        .collect();
+    assert_eq!(tsns[10].distance_from(tsns[9]), (1 << 31) + 1);
+    assert_eq!(numbers(&net, A)[10], (1, 0));
+    for host in [A, B] {
+        net.send(host, 1, synthetic(5000, 100));
+        net.send(host, 2, synthetic(6000, 100));
+    }
+    net.run_for(ms(500));
+    assert_eq!(offsets(&net, A)[20..], [5000, 6000]);
+    assert_eq!(offsets(&net, B)[20..], [5000, 6000]);
+}
+
+#[test]
+fn resets_of_the_association_from_both_ends_at_once_are_refused_and_nothing_is_lost() {
+    let mut net = established();
+    net.command(A, |a, now| a.reset_association(now)).unwrap();
+    net.command(B, |b, now| b.reset_association(now)).unwrap();
+    for host in [A, B] {
+        for i in 0..5 {
+            net.send(host, 0, synthetic(i * 100, 100));
+        }
+    }
+    net.run_for(ms(2000));
+    for host in [A, B] {
+        let refused = Err(StreamRefused::Busy);
+        assert_eq!(answered(&net, host), [(StreamRequest::ResetAssociation, refused)]);
+        assert_eq!(offsets(&net, host), [0, 100, 200, 300, 400]);
+    }
+}
+
+#[test]
+fn outgoing_resets_from_both_ends_at_once_are_independent() {
+    let mut net = established();
+    for host in [A, B] {
+        net.send(host, 0, synthetic(0, 100));
+        net.command(host, |a, now| a.reset_streams(now, &[0])).unwrap();
+        net.send(host, 0, synthetic(100, 100));
+    }
+    net.run_for(ms(1000));
+    for host in [A, B] {
+        assert_eq!(
+            answered(&net, host),
+            [(StreamRequest::ResetOutgoing(vec![0]), Ok(()))]
+        );
+        assert_eq!(offsets(&net, host), [0, 100]);
+    }
+}
+
+#[test]
+fn streams_are_added_in_both_directions() {
+    let mut net = established();
+    let refused = net.command(A, |a, now| a.send(now, 10, synthetic(0, 10), Default::default()));
+    assert_eq!(refused, Err(SendError::NoSuchStream));
+    net.command(A, |a, now| a.add_streams(now, 5, 7)).unwrap();
+    net.run_for(ms(500));
+    assert_eq!(net.association(A).outbound_streams(), 15);
+    assert_eq!(net.association(B).outbound_streams(), 17);
+    assert!(net.has_event(B, &Event::IncomingStreamsAdded(5)));
+    assert!(net.has_event(A, &Event::IncomingStreamsAdded(7)));
+    net.send(A, 14, synthetic(0, 10));
+    net.send(B, 16, synthetic(0, 10));
+    net.run_for(ms(500));
+    assert_eq!((net.messages[A].len(), net.messages[B].len()), (1, 1));
+}
+
+#[test]
+fn more_streams_than_the_peer_takes_are_denied() {
+    let config = Config {
+        max_inbound_streams: 12,
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    net.command(A, |a, now| a.add_streams(now, 3, 0)).unwrap();
+    net.run_for(ms(500));
+    let denied = Err(StreamRefused::Denied);
+    assert_eq!(answered(&net, A), [(StreamRequest::AddOutgoing(3), denied)]);
+    assert_eq!(net.association(A).outbound_streams(), 10);
+    let most = net.command(A, |a, now| a.add_streams(now, u16::MAX, 0));
+    assert_eq!(most, Err(StreamError::TooMany));
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_at_once() {
+    let off = Config {
+        stream_reconfiguration: false,
+        ..Config::default()
+    };
+    for configs in [[Config::default(), off.clone()], [off, Config::default()]] {
+        let mut net = Net::new(configs, [1, 1], ms(10), 1);
+        net.connect();
+        let early = net.command(A, |a, now| a.reset_streams(now, &[]));
+        assert_eq!(early, Err(StreamError::NotPossible), "not yet established");
+        net.run_for(ms(500));
+        let refused = net.command(A, |a, now| a.reset_streams(now, &[]));
+        assert_eq!(refused, Err(StreamError::NotPossible));
+        net.log.clear();
+        forge(
+            &mut net,
+            vec![P::SsnTsnReset {
+                request: ReConfigSerial(0),
+            }],
+        );
+        // 0x82: skipped without a report
+        assert!(parameters(&net).is_empty());
+        assert_eq!(net.association(B).counters().refused.unknown, 1);
+    }
+    let mut net = established();
+    let refused = net.command(A, |a, now| a.reset_streams(now, &[10]));
+    assert_eq!(refused, Err(StreamError::NoSuchStream));
+}
+
+#[test]
+fn requests_out_of_turn_change_nothing() {
+    let mut net = established();
+    let serial = next_serial(&mut net);
+    for (wrong, expected) in [
+        (serial.add(1), ReConfigResult::BadSequenceNumber),
+        (serial.sub(5), ReConfigResult::BadSequenceNumber),
+        // the last one again: the same answer again
+        (serial.sub(1), ReConfigResult::Performed),
+    ] {
+        net.log.clear();
+        forge(&mut net, vec![P::SsnTsnReset { request: wrong }]);
+        assert_eq!(results(&net, B), [expected]);
+    }
+    assert_eq!(net.events[B], []);
+    net.log.clear();
+    let unknown_stream = P::OutgoingSsnReset {
+        request: serial,
+        response: ReConfigSerial(0),
+        last_assigned_tsn: Tsn(0),
+        streams: vec![400],
+    };
+    forge(&mut net, vec![unknown_stream]);
+    assert_eq!(results(&net, B), [ReConfigResult::WrongSsn]);
+    let three = vec![
+        P::SsnTsnReset {
+            request: serial.next()
+        };
+        3
+    ];
+    net.log.clear();
+    forge(&mut net, three);
+    assert!(parameters(&net).is_empty());
+    assert_eq!(net.association(B).counters().refused.unexpected, 1);
+}
+
+#[test]
+fn a_response_that_nobody_awaits_changes_nothing() {
+    let mut net = established();
+    let next = next_serial(&mut net);
+    for response in [next, next.sub(1), next.add(7)] {
+        forge(
+            &mut net,
+            vec![P::Response {
+                response,
+                result: ReConfigResult::Performed,
+                next_tsns: Some((Tsn(1), Tsn(2))),
+            }],
+        );
+    }
+    assert_eq!(net.events[B], []);
+    net.run_for(ms(500));
+    net.messages = [Vec::new(), Vec::new()];
+    net.send(A, 0, synthetic(0, 10));
+    net.send(B, 0, synthetic(0, 10));
+    net.run_for(ms(500));
+    assert_eq!((net.messages[A].len(), net.messages[B].len()), (1, 1));
+}
+
+#[test]
+fn resets_amid_a_stream_of_messages_under_loss_keep_every_message_in_order() {
+    for seed in 0..20_u64 {
+        let mut net = Net::symmetric(Config::default(), [1, 1], seed);
+        net.keep_log = false;
+        net.connect();
+        net.run_for(ms(3000));
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        net.rule = Box::new(move |_| match random() % 12 {
+            0 => Vec::new(),
+            1 => vec![ms(10), ms(35)],
+            n => vec![ms(5 + 3 * n)],
+        });
+        for i in 0..200_u64 {
+            for host in [A, B] {
+                net.send(host, (i % 3) as u16, synthetic(i * 1000, 900));
+            }
+            let _ = match (i + seed) % 40 {
+                7 => net.command(A, |a, now| a.reset_streams(now, &[0, 1])),
+                15 => net.command(B, |b, now| b.reset_incoming_streams(now, &[])),
+                23 => net.command(B, |b, now| b.reset_association(now)),
+                31 => net.command(A, |a, now| a.add_streams(now, 1, 1)),
+                _ => Ok(()),
+            };
+            net.run_for(ms(20));
+        }
+        net.run_for(Duration::from_secs(200));
+        for host in [A, B] {
+            assert!(net.association(host).is_sender_dry(), "seed {seed}");
+            for stream in 0..3 {
+                let came: Vec<u64> = net.messages[host]
+                    .iter()
+                    .zip(offsets(&net, host))
+                    .filter(|(m, _)| u64::from(m.stream_id) == stream)
+                    .map(|(_, o)| o)
+                    .collect();
+                let sent: Vec<u64> = (0..200).filter(|i| i % 3 == stream).map(|i| i * 1000).collect();
+                assert_eq!(came, sent, "seed {seed}, host {host}, stream {stream}");
+            }
+        }
+    }
+}
