@@ -28,7 +28,7 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test bench docs lint fmt build clean
+.PHONY: help demo test bench gaps docs lint fmt build clean
 .PHONY: system-packages check-format check-rust check-python test-rust test-python
 
 help:  ## List the targets
@@ -43,6 +43,10 @@ bench:  ## Measure the simulator beside ns-2 and SCTP beside usrsctp, where they
 	cargo build --release --locked --package segue-bench --package segue-live
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
 	$(PYTHON) benches/sctp_throughput.py $(TARGET)/release/segue-sctp
+
+gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue beside usrsctp (root)
+	cargo build --release --locked --package segue-live
+	SEGUE_SCTP=$(abspath $(TARGET))/release/segue-sctp $(PYTHON) tests/interop/gaps.py
 
 docs: build  ## Make the figures that the documents show
 	$(BIN)/segue reproduce sigma --out report

@@ -87,7 +87,7 @@ def usrsctp(directory: Path) -> Stack | None:
     )
     if built.returncode != 0:
         print(
-            "SKIPPED: libusrsctp cannot be linked (Debian package libusrsctp-dev), so there is nothing to compare with\n"
+            "SKIPPED: libusrsctp (Debian package libusrsctp-dev) cannot be linked: there is nothing to compare with\n"
         )
         return None
 
@@ -139,9 +139,7 @@ def main() -> int:
         for _ in range(arguments.repetitions):
             for sender, receiver in pairs:
                 rates[sender.name, receiver.name].append(run_pair(sender, receiver, arguments.seconds))
-    print(
-        f"One SCTP association in UDP on ::1: messages of {MESSAGE} bytes, MTU {MTU} bytes, {BUFFER >> 20} MiB of buffer,"
-    )
+    print(f"One SCTP association in UDP on ::1: messages of {MESSAGE} B, MTU {MTU} B, {BUFFER >> 20} MiB of buffer,")
     print(f"CRC32c on; {arguments.seconds:g} s a transfer, medians of {arguments.repetitions}, smallest .. largest.\n")
     median = {pair: statistics.median(values) for pair, values in rates.items()}
     for (sender_name, receiver_name), values in rates.items():

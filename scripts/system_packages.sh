@@ -2,21 +2,38 @@
 # Install the system packages that tests use, where this may be done: as root, with apt-get. Elsewhere, and where the
 # installation fails, say what will be skipped; the tests print the same reason where they skip.
 set -uo pipefail
+cd "$(dirname "$0")/.."
 
-# command, Debian package, what is not tested without it
+# command or file, Debian package, what is not tested without it
 needed=(
     "tshark|tshark|captures are not checked with tshark"
     "named|bind9|the location manager is not tested with BIND"
     "nsupdate|bind9-dnsutils|the location manager is not tested with BIND's nsupdate and dig"
     "ns|ns2|goodput under loss is not compared with ns-2"
+    "ip|iproute2|nothing is tested between network namespaces"
+    "/usr/include/usrsctp.h|libusrsctp-dev|SCTP is not tested against usrsctp"
+    "qemu-system-x86_64|qemu-system-x86|SCTP is not tested against the Linux kernel"
 )
+
+is_there() {
+    [ -e "$1" ] || command -v "$1" >/dev/null
+}
+
+# The kernel that is booted under qemu, unpacked into a cache. What it prints says why there is none.
+fetch_kernel() {
+    command -v qemu-system-x86_64 >/dev/null || return 0
+    scripts/linux_kernel.sh || echo "SKIPPED: SCTP is not tested against the Linux kernel"
+}
 
 missing=()
 for entry in "${needed[@]}"; do
     IFS='|' read -r command _ _ <<<"$entry"
-    command -v "$command" >/dev/null || missing+=("$entry")
+    is_there "$command" || missing+=("$entry")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+if [ ${#missing[@]} -eq 0 ]; then
+    fetch_kernel
+    exit 0
+fi
 
 packages=()
 for entry in "${missing[@]}"; do
@@ -36,7 +53,8 @@ fi
 
 for entry in "${missing[@]}"; do
     IFS='|' read -r command package lost <<<"$entry"
-    command -v "$command" >/dev/null ||
+    is_there "$command" ||
         echo "SKIPPED: $command is missing, so $lost (as root on Debian: apt-get install $package)"
 done
+fetch_kernel
 exit 0

@@ -91,7 +91,7 @@ def judge(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Judge]:
         reason = reason or guest.missing()
         if reason is None:
             running: guest.Guest = request.getfixturevalue("machine")
-            made = Judge("linux", peers.linux(running), lambda: Network(running.directory, guest=True))
+            made = Judge("linux", peers.linux(running), lambda: Network(tmp_path, guest_directory=running.directory))
     if reason is not None:
         pytest.skip(reason)
     with made.stack:

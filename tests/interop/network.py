@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -62,6 +63,11 @@ class Host:
         """Give this host its address on `link`."""
         self.ip("address", "add", f"{self.addresses[link]}/64", "dev", self.devices[link], "nodad")
 
+    def add_neighbour(self, peer: str, *, link: int, lladdr: str) -> None:
+        """Have this host reach `peer` over `link`, on which it is not at home."""
+        self.ip("route", "replace", f"{peer}/128", "dev", self.devices[link])
+        self.ip("neigh", "replace", peer, "lladdr", lladdr, "dev", self.devices[link], "nud", "permanent")
+
     def delete_address(self, link: int) -> None:
         """Take this host's address on `link` away."""
         self.ip("address", "del", f"{self.addresses[link]}/64", "dev", self.devices[link])
@@ -80,9 +86,9 @@ def mac(link: int, side: int) -> str:
 class Network:
     """Hosts `a` and `b`, and `links` links between them, for the length of a with block.
 
-    `delay_us` is one way. With `guest`, host `b` is an emulated machine whose network cards are the sockets of
-    `guest_sockets`; otherwise both are namespaces that have an address on every link but those of `unaddressed`, as
-    (side, link).
+    The capture goes to `directory`. `delay_us` is one way. With `guest_directory`, host `b` is an emulated machine
+    whose network cards are sockets there; otherwise both are namespaces that have an address on every link but those
+    of `unaddressed`, as (side, link).
     """
 
     def __init__(
@@ -92,12 +98,12 @@ class Network:
         links: int = 2,
         delay_us: int = 10_000,
         seed: int = 1,
-        guest: bool = False,
+        guest_directory: Path | None = None,
         unaddressed: frozenset[tuple[int, int]] = frozenset(),
         capture_frames: int = CAPTURE_FRAMES,
     ) -> None:
         remove_abandoned()
-        self.directory = directory
+        self.guest_directory = guest_directory
         self.capture = directory / "relay.pcapng"
         self.links = links
         self.delay_us = delay_us
@@ -106,16 +112,12 @@ class Network:
         self.unaddressed = unaddressed
         name = f"{PREFIX}-{os.getpid()}-{next(NUMBERS)}"
         self.a = self._host(0, f"{name}a")
-        self.b = self._host(1, None if guest else f"{name}b")
+        self.b = self._host(1, None if guest_directory else f"{name}b")
         self.hosts = [self.a, self.b]
 
     def _host(self, side: int, netns: str | None) -> Host:
         devices = [f"link{link}" for link in range(self.links)]
         return Host(netns, [address(link, side) for link in range(self.links)], devices)
-
-    def guest_socket(self, link: int, end: str) -> Path:
-        """The datagram socket of the guest's card on `link`: `end` is "relay" or "guest"."""
-        return self.directory / f"{end}{link}"
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as undo:
@@ -145,7 +147,8 @@ class Network:
     def _port(self, side: int, link: int) -> str:
         netns = self.hosts[side].netns
         if netns is None:
-            return f"unix:{self.guest_socket(link, 'relay')}:{self.guest_socket(link, 'guest')}"
+            assert self.guest_directory is not None
+            return f"unix:{self.guest_directory / f'relay{link}'}:{self.guest_directory / f'guest{link}'}"
         return f"tap:{NETNS / netns}:link{link}"
 
     def _configure(self, side: int, host: Host) -> None:
@@ -166,7 +169,9 @@ class Network:
         return self.relay.ask(line, line.split(maxsplit=1)[0])
 
     def stop(self) -> Path:
-        """Ends the relay: the capture is whole then."""
+        """Ends the relay, when what is under way has arrived: the capture is whole then."""
+        if self.relay.child.poll() is None:
+            time.sleep(4 * self.delay_us / 1e6 + 0.1)
         self.relay.finish()
         return self.capture
 

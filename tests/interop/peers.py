@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from collections.abc import Callable, Sequence
@@ -13,7 +14,8 @@ from guest import Guest, GuestPeer
 from network import Host
 from process import Process
 
-PORT = 5000
+# A port of its own for every association: a guest's former sockets may linger.
+PORTS = itertools.count(5000)
 UDP_PORT = 9899
 # Longest wait for anything that takes a few round trips.
 SOON = 10.0
@@ -33,7 +35,7 @@ class Settings:
     rto_max: int = 1000
     path_retrans: int = 1
     association_retrans: int = 10
-    heartbeat: int = 1000
+    heartbeat: int = 500
     sack: int = 20
     key: str | None = None
     auth_chunks: tuple[int, ...] = ()
@@ -46,6 +48,7 @@ class End:
     """Where an end runs and what it talks to; `remote` is empty for the one that listens."""
 
     host: Host
+    port: int
     local: list[str]
     remote: list[str]
 
@@ -64,9 +67,9 @@ def segue(end: End, settings: Settings, *extra: str) -> Process:
     """segue-sctp; what it is to do is in its arguments."""
     command: list[str] = [str(segue_program())]
     if end.remote:
-        command += ["connect", ",".join(end.remote), str(PORT), "--local-port", str(PORT)]
+        command += ["connect", ",".join(end.remote), str(end.port), "--local-port", str(end.port)]
     else:
-        command += ["listen", "--port", str(PORT)]
+        command += ["listen", "--port", str(end.port)]
     command += [f"--address={address}" for address in end.local]
     command += ["--json"]
     command += [f"--udp-port={UDP_PORT}", f"--remote-udp-port={UDP_PORT}"] if settings.udp else ["--raw"]
@@ -77,14 +80,22 @@ def segue(end: End, settings: Settings, *extra: str) -> Process:
     command += [f"--association-max-retrans={settings.association_retrans}"]
     command += [f"--send-buffer={settings.buffer} B", f"--receive-buffer={settings.buffer} B"]
     if settings.key is not None:
-        command.append(f"--auth-key={settings.key}")
+        command.append(f"--auth-key={key_file(settings.key)}")
     command += [f"--auth-chunk={chunk}" for chunk in settings.auth_chunks]
     return Process(end.host.command(*command, *extra), "segue-sctp")
 
 
+def key_file(key: str) -> str:
+    """A key as peer.c takes it, ID:HEX, as segue-sctp does: ID:FILE."""
+    number, _, digits = key.partition(":")
+    path = build.TARGET / f"key-{digits}"
+    path.write_bytes(bytes.fromhex(digits))
+    return f"{number}:{path}"
+
+
 def arguments(end: End, settings: Settings) -> list[str]:
     """The command line of peer.c."""
-    words = ["connect" if end.remote else "listen", str(PORT)]
+    words = ["connect" if end.remote else "listen", str(end.port)]
     words += [f"local={address}" for address in end.local] + [f"remote={address}" for address in end.remote]
     words.append(f"udp={UDP_PORT}:{UDP_PORT}" if settings.udp else "udp=0:0")
     words.append(f"rto={settings.rto_initial}:{settings.rto_min}:{settings.rto_max}")
@@ -114,8 +125,9 @@ def ends(
     a: Host, b: Host, *, a_connects: bool, a_links: Sequence[int] = (0, 1), b_links: Sequence[int] = (0, 1)
 ) -> tuple[End, End]:
     """The ends of an association between two hosts, with their addresses on these links."""
-    first = End(a, [a.addresses[link] for link in a_links], [])
-    second = End(b, [b.addresses[link] for link in b_links], [])
+    port = next(PORTS)
+    first = End(a, port, [a.addresses[link] for link in a_links], [])
+    second = End(b, port, [b.addresses[link] for link in b_links], [])
     if a_connects:
         return replace(first, remote=second.local), second
     return first, replace(second, remote=first.local)

@@ -39,16 +39,16 @@ def check_totals(own: Process, other: Peer, *, sent_by_other: int) -> None:
 @BOTH_ROLES
 @pytest.mark.parametrize("udp", [False, True], ids=["raw", "udp"])
 def test_data_flows_both_ways_and_the_end_is_graceful(judge: Judge, *, ours_connects: bool, udp: bool) -> None:
-    own, other = judge.connect(Settings(udp=udp), *STREAM, "--duration=1 s", ours_connects=ours_connects)
+    own, other = judge.connect(Settings(udp=udp), *STREAM, "--duration=2 s", ours_connects=ours_connects)
     other.tell("send 150 1000 5000")
     own.wait_for("closed", timeout=SOON)
     check_totals(own, other, sent_by_other=150)
     packets = judge.packets()
     assert tshark.is_subsequence([*SET_UP, "DATA", "SACK", *GRACEFUL_END], chunks(packets))
-    # both addresses of each end were confirmed, over the link that leads to them
-    confirmed = {(packet.source, packet.link) for packet in packets if packet.has("HEARTBEAT ACK")}
+    # the other addresses were probed, over the link that leads to them
+    probed = {(packet.source, packet.link) for packet in packets if packet.has("HEARTBEAT ACK")}
     hosts = judge.network.hosts
-    assert {(hosts[0].addresses[1], 1), (hosts[1].addresses[1], 1)} <= confirmed
+    assert {(hosts[0].addresses[1], 1), (hosts[1].addresses[1], 1)} <= probed
 
 
 @BOTH_ROLES
@@ -81,12 +81,14 @@ def test_an_abort_ends_both_ends(judge: Judge, *, ours_connects: bool, by_ours: 
 
 @BOTH_ROLES
 def test_a_link_that_fails_stops_neither_direction(judge: Judge, *, ours_connects: bool) -> None:
-    own, other = judge.connect(Settings(log=True), *STREAM, "--duration=4 s", ours_connects=ours_connects)
-    other.tell("send 600 1000 5000")
+    own, other = judge.connect(Settings(log=True), *STREAM, ours_connects=ours_connects)
+    other.tell("send 700 1000 5000")
     time.sleep(1)
     down = judge.network.command("down 0") / 1e9
-    own.wait_for("closed", timeout=3 * SOON)
-    check_totals(own, other, sent_by_other=600)
-    after = [packet for packet in judge.packets() if packet.at > down + 2 and packet.has("DATA")]
+    other.wait_for("sent", timeout=3 * SOON)
+    other.tell("shutdown")
+    own.wait_for("closed", timeout=SOON)
+    check_totals(own, other, sent_by_other=700)
+    after = [packet for packet in judge.packets() if packet.at > down + 1.5 and packet.has("DATA")]
     for host in judge.network.hosts:
         assert {packet.link for packet in after if packet.source in host.addresses} == {1}

@@ -118,7 +118,9 @@ pub struct DriverCounters {
     pub malformed: u64,
     /// Calls to send that the kernel refused: no route, or the source address is gone.
     pub send_failures: u64,
-    /// Errors that the kernel reported with the socket, ICMPv6 errors among them.
+    /// ICMPv6 errors about packets of ours.
+    pub icmp_errors: u64,
+    /// Other errors of the socket.
     pub socket_errors: u64,
 }
 
@@ -339,6 +341,7 @@ impl Driver {
             self.drain(now);
         }
         if packets {
+            self.receive_errors();
             self.receive();
         }
         self.flush();
@@ -450,6 +453,21 @@ impl Driver {
         for _ in 0..RECEIVES_PER_TURN {
             match self.socket.receive() {
                 Ok(Some(datagrams)) => self.take(&datagrams),
+                Ok(None) => return,
+                Err(error) => {
+                    self.counters.socket_errors += 1;
+                    self.last_failure = Some(error);
+                }
+            }
+        }
+    }
+
+    /// Errors are kept until they are read, and wake whoever waits until then.
+    fn receive_errors(&mut self) {
+        for _ in 0..RECEIVES_PER_TURN {
+            match self.socket.receive_error() {
+                Ok(Some(Some(_))) => self.counters.icmp_errors += 1,
+                Ok(Some(None)) => self.counters.socket_errors += 1,
                 Ok(None) => return,
                 Err(error) => {
                     self.counters.socket_errors += 1;

@@ -36,6 +36,7 @@ mod addresses;
 mod capture;
 mod clock;
 mod driver;
+mod icmp;
 mod outbox;
 mod secrets;
 mod socket;

@@ -1,7 +1,8 @@
 //! The socket that SCTP packets go through: UDP, or IPv6 protocol 132.
 
+use crate::icmp::Notice;
 use nix::errno::Errno;
-use nix::libc::{in6_addr, in6_pktinfo, sockaddr_in6};
+use nix::libc::{SO_EE_ORIGIN_ICMP6, in6_addr, in6_pktinfo, sockaddr_in6};
 use nix::sys::socket::sockopt::{
     Ipv6RecvErr, Ipv6RecvPacketInfo, Ipv6V6Only, RcvBuf, RcvBufForce, SndBuf, SndBufForce, UdpGroSegment,
 };
@@ -9,6 +10,7 @@ use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType,
     SockaddrIn6, bind, connect, getsockname, recvmsg, sendmsg, setsockopt, socket,
 };
+use segue_wire::icmpv6::Icmpv6;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -147,6 +149,51 @@ impl PacketSocket {
             }
         }
         Ok(Some(datagrams))
+    }
+
+    /// An error that the kernel keeps with the socket: the ICMPv6 message if it was one, and `None` inside if it was another
+    /// one; `None` if there are no more. Never waits.
+    pub(crate) fn receive_error(&mut self) -> io::Result<Option<Option<Icmpv6>>> {
+        self.control.resize(self.control.capacity(), 0);
+        let mut slices = [IoSliceMut::new(&mut self.buffer)];
+        let message = match recvmsg::<SockaddrIn6>(
+            self.fd.as_raw_fd(),
+            &mut slices,
+            Some(&mut self.control),
+            MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE,
+        ) {
+            Ok(message) => message,
+            Err(Errno::EAGAIN) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        };
+        let (mut error, mut source) = (None, None);
+        for control in message.cmsgs()? {
+            match control {
+                ControlMessageOwned::Ipv6RecvErr(e, _) => error = Some(e),
+                // the message came to the address that the packet had come from
+                ControlMessageOwned::Ipv6PacketInfo(info) => {
+                    source = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr))
+                }
+                _ => {}
+            }
+        }
+        let (len, destination) = (message.bytes, message.address);
+        let (Some(error), Some(source), Some(destination)) = (error, source, destination) else {
+            return Ok(Some(None));
+        };
+        if error.ee_origin != SO_EE_ORIGIN_ICMP6 {
+            return Ok(Some(None));
+        }
+        let notice = Notice {
+            message_type: error.ee_type,
+            code: error.ee_code,
+            info: error.ee_info,
+            source,
+            destination: destination.ip(),
+            udp_ports: self.udp_port().map(|own| (own, destination.port())),
+            quoted: &self.buffer[..len],
+        };
+        Ok(Some(notice.message()))
     }
 
     /// The bytes of what was received last.

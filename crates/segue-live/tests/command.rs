@@ -37,7 +37,7 @@ fn connect(port: u16, more: &[&str]) -> Running {
 fn a_file_arrives_as_it_was_and_the_capture_holds_every_packet() {
     let folder = directory("file");
     let port = free_udp_port();
-    let content: Vec<u8> = (0..700_001_u32).map(|i| (i * 31 >> 3) as u8).collect();
+    let content: Vec<u8> = (0..700_001_u32).map(|i| ((i * 31) >> 3) as u8).collect();
     let [from, to, pcap, log] = ["from", "to", "pcapng", "csv"].map(|n| folder.join(n));
     std::fs::write(&from, &content).unwrap();
     let listening = listen(
@@ -109,6 +109,21 @@ fn made_up_data_over_several_streams_is_verified() {
     let (output, status) = listening.finish();
     assert_eq!(status, 0, "{output}");
     assert_eq!(summary(&output)["received_bytes"], 3_000_000);
+}
+
+#[test]
+fn data_goes_both_ways_and_whoever_lingers_misses_nothing() {
+    let port = free_udp_port();
+    // the listener has more to send than the one who connects, and may not be cut short
+    let listening = listen(port, &["--verify", "--bytes", "4 MB", "--linger", "60 s"]);
+    listening.wait_for("listening");
+    let connecting = connect(port, &["--verify", "--bytes", "1 MB", "--linger", "2 s"]);
+    let (output, status) = connecting.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], 4_000_000);
+    let (output, status) = listening.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], 1_000_000);
 }
 
 #[test]
@@ -207,10 +222,8 @@ fn what_the_user_did_wrong_is_one_line_and_status_2() {
         ),
         (&["listen", "--raw", "--udp-port", "9"], "cannot be used with"),
         (&["listen", "--echo", "--discard"], "cannot be used with"),
-        (
-            &["listen", "--save", "/nowhere/file", "--pcap", "/nowhere/p"],
-            "cannot write /nowhere/p",
-        ),
+        (&["listen", "--pcap", "/nowhere/p"], "cannot write /nowhere/p"),
+        (&["listen", "--save", "file"], "--save: needs --once"),
         (
             &["ping", "::1", "5001", "--interval", "0 s"],
             "--interval: expected at least 1 ms",

@@ -18,7 +18,7 @@ impl Hosts {
         for name in &hosts.names {
             let made = Command::new("ip").args(["netns", "add", name]).output();
             if !made.is_ok_and(|m| m.status.success()) {
-                println!(
+                eprintln!(
                     "SKIPPED: network namespaces cannot be made here (they need root and the command ip)"
                 );
                 return None;

@@ -763,3 +763,22 @@ fn shutdown_complete_goes_to_where_the_shutdown_ack_came_from() {
     assert_eq!(complete.packet.ip.destination, address(B, 2));
     assert!(net.has_event(A, &Event::Closed) && net.has_event(B, &Event::Closed));
 }
+
+#[test]
+fn two_endpoints_never_have_more_than_one_association() {
+    // RFC 9260 section 1.3
+    let mut net = Net::established(Config::default(), [1, 2]);
+    let now = net.now;
+    for (host, peer) in [(A, address(B, 1)), (B, address(A, 1))] {
+        assert_eq!(net.ends[host].connect(now, &[peer], PORT), None);
+    }
+    assert!(
+        net.ends[A].connect(now, &[address(B, 1)], PORT + 1).is_some(),
+        "another endpoint"
+    );
+    // an association that is over is no obstacle
+    net.command(A, |a, now| a.abort(now, "over".into()));
+    net.drain();
+    let now = net.now;
+    assert!(net.ends[A].connect(now, &[address(B, 1)], PORT).is_some());
+}

@@ -7,7 +7,8 @@ mod peer;
 use bytes::Bytes;
 use common::*;
 use peer::{association_key, authenticated, is_authentic};
-use segue_proto::sctp::{AsconfAuth, AuthConfig, Config, Event, SharedKey};
+use segue_proto::random::Stream;
+use segue_proto::sctp::{AsconfAuth, AuthConfig, Config, Endpoint, Event, SharedKey};
 use segue_proto::{Duration, InterfaceId, Transmit};
 use segue_wire::sctp::{Auth, Chunk, ErrorCause, Init, Parameter, SctpPacket};
 use segue_wire::{Packet, Payload};
@@ -322,4 +323,86 @@ fn packets_as_values_and_packets_as_bytes_are_the_same_conversation() {
     let typed = run(false);
     assert!(typed.len() > 50);
     assert_eq!(typed, run(true));
+}
+
+/// A loses everything it knew, but not the keys of its configuration.
+fn lose_memory(net: &mut Net, config: Config) {
+    net.ends[A] = Endpoint::new(config, PORT, Box::new(Stream::new(9, "secrets after the crash")));
+    net.ends[A].add_local_address(local(A, 1));
+    net.ids[A] = None;
+}
+
+fn keyed(config: Config) -> Config {
+    let key = SharedKey {
+        id: 3,
+        key: Bytes::from_static(b"right"),
+    };
+    Config {
+        auth: AuthConfig {
+            shared_keys: vec![key],
+            ..config.auth
+        },
+        ..config
+    }
+}
+
+#[test]
+fn a_restart_makes_new_association_keys_and_keeps_the_shared_ones() {
+    let config = keyed(Config::default());
+    let mut net = Net::new([config.clone(), config.clone()], [1, 1], ms(10), 1);
+    net.connect();
+    net.run_for(ms(500));
+    net.command(B, |b, _| b.set_shared_key(8, "set later")).unwrap();
+    let former = association_key(&net, b"right");
+    lose_memory(&mut net, config);
+    net.log.clear();
+    net.connect();
+    net.run_for(ms(500));
+    assert_eq!(net.ends[B].counters().restarts, 1);
+    let key = association_key(&net, b"right");
+    assert_ne!(key, former);
+    net.log.clear();
+    net.owned[B].push(address(B, 2));
+    net.command(B, |b, now| b.add_address(now, local(B, 2))).unwrap();
+    net.run_for(ms(100));
+    assert!(is_authentic(&key, net.log[0].sctp()));
+    assert!(net.association(A).paths().any(|p| p.destination == address(B, 2)));
+    // the key that was set on the association, not configured, is there under the new vectors
+    net.command(A, |a, _| a.set_shared_key(8, "set later")).unwrap();
+    net.command(A, |a, _| a.set_active_key(8)).unwrap();
+    net.owned[A].push(address(A, 2));
+    net.command(A, |a, now| a.add_address(now, local(A, 2))).unwrap();
+    net.run_for(ms(100));
+    assert!(net.association(B).paths().any(|p| p.destination == address(A, 2)));
+    assert_eq!(net.association(B).counters().refused.bad_auth, 0);
+}
+
+#[test]
+fn nobody_restarts_an_association_whose_key_he_does_not_know_if_the_cookie_echo_must_be_authenticated() {
+    // RFC 4895 section 6.3
+    let config = keyed(requiring(&[COOKIE_ECHO]));
+    let mut net = Net::new([config.clone(), config.clone()], [1, 1], ms(10), 1);
+    net.connect();
+    net.run_for(ms(500));
+    let former = association_key(&net, b"right");
+    let tag = net.tag_of(A);
+    lose_memory(&mut net, config);
+    net.rule = Box::new(|_| vec![]);
+    until_cookie_echo(&mut net, |_| {});
+    let echo = last(&net, A);
+    assert_eq!(chunks_of_last(&net, A), ["AUTH", "COOKIE-ECHO"]);
+    let before = net.ends[B].counters().refused.bad_auth;
+    net.inject(B, echo.clone());
+    assert_eq!(net.ends[B].counters().refused.bad_auth, before + 1);
+    assert_eq!(net.ends[B].counters().restarts, 0);
+    // the former association is untouched: what B says still bears the tag of A's former self
+    net.log.clear();
+    net.send(B, 0, synthetic(0, 10));
+    assert_eq!(sctp(&mut last(&net, B)).verification_tag, tag);
+    // who does know the association's key may
+    let mut known = echo;
+    let cookie_echo = sctp(&mut known).chunks[1].clone();
+    sctp(&mut known).chunks = authenticated(&former, (3, 3), [cookie_echo]).into();
+    net.inject(B, known);
+    assert_eq!(net.ends[B].counters().restarts, 1);
 }

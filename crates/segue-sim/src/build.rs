@@ -15,6 +15,7 @@ use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig};
 use crate::mobility::{Point, Trajectory};
 use crate::network::cells::{Attachment, Cell, Owner};
+use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::routers::{Access, RouterNode};
 use crate::network::{LazyTimer, LinkEnd, Network, Node};
@@ -126,6 +127,8 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             routes: routes::routes(s, &numbers, number),
             access,
             timer: LazyTimer::default(),
+            address: router_address(number),
+            errors: ErrorBudget::default(),
         })));
     }
 
@@ -208,6 +211,7 @@ fn wires(
             duplicate: entry.duplicate,
             corrupt: entry.corrupt,
             service: entry.service,
+            mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {
             let [from, to] = [&entry.between[direction], &entry.between[1 - direction]];

@@ -45,6 +45,8 @@ pub struct LinkConfig {
     pub corrupt: f64,
     /// How waiting packets are served.
     pub service: Service,
+    /// Longest packet, bytes; `None` for any.
+    pub mtu: Option<u32>,
 }
 
 /// Why a link took no packet, or what becomes of one it took.
@@ -199,6 +201,12 @@ impl Link {
         }
     }
 
+    /// Longest packet that the link takes, bytes.
+    #[must_use]
+    pub fn mtu(&self) -> Option<u32> {
+        self.config.mtu
+    }
+
     /// Packets queued and not yet sent, the one being sent included.
     pub fn backlog(&mut self, now: Instant) -> usize {
         self.forget_departed(now);
@@ -314,6 +322,7 @@ mod tests {
             reorder: false,
             duplicate: 0.05,
             corrupt: 0.05,
+            mtu: None,
             service,
         }
     }

@@ -42,6 +42,8 @@ pub enum DropCause {
     NoRoute,
     /// The hop limit ran out.
     HopLimit,
+    /// Longer than the MTU of the next link.
+    TooBig,
 }
 
 impl DropCause {
@@ -59,6 +61,7 @@ impl DropCause {
             Self::NoLink => "no-link",
             Self::NoRoute => "no-route",
             Self::HopLimit => "hop-limit",
+            Self::TooBig => "too-big",
         }
     }
 
@@ -72,9 +75,12 @@ impl DropCause {
                 LossCause::Handover
             }
             Self::QueueFull => LossCause::Queue,
-            Self::RandomLoss | Self::Corrupted | Self::Collision | Self::NoRoute | Self::HopLimit => {
-                LossCause::Other
-            }
+            Self::RandomLoss
+            | Self::Corrupted
+            | Self::Collision
+            | Self::NoRoute
+            | Self::HopLimit
+            | Self::TooBig => LossCause::Other,
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::world::{A, B, Network, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
 use segue_proto::sctp::{
-    AddressRequest, Config, CwndCredit, Event, Profile, RetransmitTo, SackImmediately, SackRoute, SendOptions,
+    AddressRequest, AsconfAuth, Config, CwndCredit, Event, Profile, RetransmitTo, SackImmediately, SackRoute,
+    SendOptions,
 };
 use segue_proto::{Duration, Instant};
 use segue_wire::Packet;
@@ -125,7 +126,11 @@ struct Ordeal {
 impl Ordeal {
     fn new(seed: u64, trials: Trials) -> Self {
         let mut random = Stream::new(seed, "ordeal");
-        let configs = [config(&mut random), config(&mut random)];
+        let mut configs = [config(&mut random), config(&mut random)];
+        if random.chance(0.95) {
+            // addresses change only where both ends agree about authentication
+            configs[B].asconf_auth = configs[A].asconf_auth;
+        }
         let addresses = [1 + random.below(3) as u16, 1 + random.below(3) as u16];
         let chaos_until = Instant::ZERO + Duration::from_millis(2000 + random.below(60_000));
         let network = Adverse {
@@ -532,6 +537,10 @@ fn config(random: &mut Stream) -> Config {
         cwnd_credit: one_of(random, &[CwndCredit::DataPath, CwndCredit::AckPath]),
         sack_route: one_of(random, &[SackRoute::RoutingTable, SackRoute::Arrival]),
         retransmit_to: one_of(random, &[RetransmitTo::AlternatePath, RetransmitTo::SamePath]),
+        asconf_auth: one_of(
+            random,
+            &[AsconfAuth::Required, AsconfAuth::Required, AsconfAuth::None],
+        ),
         pf_max_retrans: one_of(random, &[None, Some(0), Some(1)]),
         primary_switchover_max_retrans: one_of(random, &[None, Some(2)]),
         sack_immediately: one_of(

@@ -274,6 +274,10 @@ static void command(char *line)
         result = stack_shutdown(current);
     } else if (strcmp(verb, "abort") == 0) {
         result = stack_abort(current);
+        if (result > 0) {
+            status("end");
+            _exit(0);
+        }
     } else {
         struct sockaddr_in6 address = address_of(text, options.port);
         if (strcmp(verb, "add") == 0)

@@ -374,6 +374,8 @@ static void open_port(struct port *port, char *text)
     port->remote.sun_family = AF_UNIX;
     snprintf(port->remote.sun_path, sizeof port->remote.sun_path, "%s", rest);
     port->remote_length = sizeof port->remote;
+    /* What an earlier relay has left. */
+    unlink(first);
     port->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (port->fd < 0 || bind(port->fd, (struct sockaddr *)&local, sizeof local) < 0)
         fail("%s: %s", first, strerror(errno));

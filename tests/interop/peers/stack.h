@@ -63,6 +63,7 @@ int stack_set_primary(stack_socket association, const struct sockaddr_in6 *addre
 /* Our address that the peer is asked to send to. */
 int stack_set_peer_primary(stack_socket association, const struct sockaddr_in6 *address);
 int stack_shutdown(stack_socket association);
+/* 1 if the association is aborted by the end of the program. */
 int stack_abort(stack_socket association);
 void stack_close(stack_socket association);
 

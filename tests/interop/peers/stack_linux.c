@@ -194,9 +194,11 @@ int stack_shutdown(stack_socket association)
     return shutdown((int)association, SHUT_WR);
 }
 
+/* SCTP_ABORT is not for one-to-one sockets: one that is closed without lingering aborts, when nobody waits on it. */
 int stack_abort(stack_socket association)
 {
-    return send_with((int)association, NULL, 0, (struct sctp_sndinfo){.snd_flags = SCTP_ABORT}) < 0 ? -1 : 0;
+    struct linger none = {.l_onoff = 1};
+    return setsockopt((int)association, SOL_SOCKET, SO_LINGER, &none, sizeof none) < 0 ? -1 : 1;
 }
 
 void stack_close(stack_socket association)

@@ -139,10 +139,15 @@ impl Application {
     /// received.
     pub fn on_restarted(&mut self, now: Instant, connection: &mut impl Connection) {
         self.on_closed(now);
+        self.begin_anew();
+        self.on_connected(now, connection);
+    }
+
+    /// The next connection is another one; what was counted stays.
+    pub fn begin_anew(&mut self) {
         (self.machine, self.outgoing) = Self::beginning(&self.kind);
         self.position = Position::default();
         self.finished = false;
-        self.on_connected(now, connection);
     }
 
     /// The connection is established.
@@ -161,8 +166,8 @@ impl Application {
     /// Messages can be received: takes all there are.
     pub fn on_readable(&mut self, now: Instant, connection: &mut impl Connection) {
         while let Some(parts) = connection.recv() {
-            if self.stats.messages_received == 0 {
-                self.stats.first_received = Some(now);
+            if self.position.received == 0 {
+                self.stats.first_received = self.stats.first_received.or(Some(now));
                 self.events.push_back(AppEvent::FirstByte);
             }
             self.stats.last_received = Some(now);

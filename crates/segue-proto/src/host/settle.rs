@@ -106,6 +106,7 @@ impl Host {
         let Some(Running {
             application,
             connection: Connecting::With(id),
+            ..
         }) = self.applications.get_mut(index)
         else {
             return;
@@ -187,7 +188,12 @@ impl Host {
             Some(index) => {
                 self.with_application(index, |app, association| app.on_connected(now, association));
             }
-            None => self.counters.without_application += 1,
+            None => {
+                self.counters.without_application += 1;
+                if let Some(association) = self.endpoint.association_mut(id) {
+                    association.abort(now, "nobody listens".into());
+                }
+            }
         }
     }
 
@@ -214,10 +220,18 @@ impl Host {
             first.connection = Connecting::With(id);
             return Some(*number);
         }
+        // one whose connection is over serves again, so that a server's memory does not grow with its past
+        let ended = |r: &Running| r.accepted && matches!(r.connection, Connecting::Over);
+        if let Some(index) = self.applications.iter().position(ended) {
+            self.applications[index].application.begin_anew();
+            self.applications[index].connection = Connecting::With(id);
+            return Some(index);
+        }
         let application = Application::new(kind);
         self.applications.push(Running {
             application,
             connection: Connecting::With(id),
+            accepted: true,
         });
         Some(self.applications.len() - 1)
     }
@@ -231,6 +245,8 @@ impl Host {
             running.application.on_closed(now);
             self.tell_of_application(index);
         }
+        // nobody will ask for what is left
+        self.endpoint.forget(id);
         if self.sigma_association == Some(id) {
             self.sigma_association = None;
             self.dirty = true;

@@ -108,6 +108,7 @@ impl Association {
             return;
         };
         path.acked_bytes += size;
+        path.pmtu.is_good();
         if former == ChunkState::Outstanding {
             path.flightsize -= size;
             // R3
@@ -244,7 +245,7 @@ impl Association {
         }
     }
 
-    fn mark_lost(&mut self, tsn: Tsn, len: u32) {
+    pub(super) fn mark_lost(&mut self, tsn: Tsn, len: u32) {
         let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
             return;
         };
@@ -318,21 +319,6 @@ impl Association {
             && path.acked_bytes == 0
         {
             path.window.on_credit();
-        }
-    }
-
-    /// Keeps the state of window probing in step with the window advertised.
-    fn note_window(&mut self, a_rwnd: u32) {
-        if a_rwnd > 0 {
-            self.window_probe.allowed = false;
-            self.window_probe_timer = None;
-        }
-        if let Some(tsn) = self.window_probe.tsn {
-            if tsn.at_or_before(self.outbound.cumulative_tsn_ack()) {
-                self.window_probe.tsn = None;
-            } else {
-                self.window_probe.answered = true;
-            }
         }
     }
 

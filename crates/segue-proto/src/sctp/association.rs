@@ -17,7 +17,9 @@ use super::path::{Destination, Path};
 use super::re_config_answer::StreamAnswers;
 use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
+use super::receive::Replies;
 use super::sources::Sources;
+use super::window_probe::WindowProbe;
 use super::{
     AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
     SackImmediately, SendError, SendOptions,
@@ -63,7 +65,10 @@ pub(super) struct ControlPacket {
 
 /// An association with a peer.
 pub struct Association {
+    /// Its `mtu` follows the smallest PMTU (see `pmtu`).
     pub(super) config: Config,
+    /// `Config::mtu` as configured: what the interfaces carry.
+    pub(super) interface_mtu: u32,
     pub(super) state: State,
     pub(super) local_port: u16,
     pub(super) peer_port: u16,
@@ -124,6 +129,9 @@ pub struct Association {
     pub(super) reply_to: Ipv6Addr,
     pub(super) arrived_at: Ipv6Addr,
 
+    /// Answers to the packet at hand.
+    pub(super) replies: Replies,
+
     // handshake
     /// Given out in cookies; zeros until there was need of them (section 5.2.2).
     pub(super) tie_tags: TieTags,
@@ -155,17 +163,6 @@ pub struct Association {
     pub(super) t5_shutdown_guard: Option<Instant>,
     pub(super) sack_timer: Option<Instant>,
     pub(super) window_probe_timer: Option<Instant>,
-}
-
-/// Probing of a closed peer window (RFC 9260 section 6.1 rule A).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct WindowProbe {
-    /// A probe may be sent now.
-    pub allowed: bool,
-    /// The probe that is out.
-    pub tsn: Option<Tsn>,
-    /// A SACK arrived while it was out: the peer is alive.
-    pub answered: bool,
 }
 
 impl Association {
@@ -378,7 +375,7 @@ impl Association {
     pub fn a_rwnd(&self) -> u32 {
         self.config
             .receive_buffer
-            .saturating_sub(u32::try_from(self.reassembly.buffered).unwrap_or(u32::MAX))
+            .saturating_sub(u32::try_from(self.held_bytes()).unwrap_or(u32::MAX))
     }
 
     /// Room left in the peer's receive window, bytes.
@@ -419,6 +416,7 @@ impl Association {
         let auth = Authentication::new(&config, setup.local_random);
         let (max_data, rules) = chunk_sizes(&config, 0);
         let mut association = Self {
+            interface_mtu: config.mtu,
             state: setup.state,
             local_port: setup.local_port,
             peer_port: setup.peer_port,
@@ -455,7 +453,7 @@ impl Association {
             partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
-            reassembly: Reassembly::new(Tsn(0)),
+            reassembly: Reassembly::new(Tsn(0), &config),
             inbound_streams: config.max_inbound_streams,
             readable_announced: false,
             unacknowledged_packets: 0,
@@ -463,6 +461,7 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            replies: Replies::default(),
             tie_tags: (0, 0),
             handshake_sent: None,
             cookie: Bytes::new(),
@@ -495,13 +494,18 @@ impl Association {
         self.peer_extensions = PeerExtensions::read(parameters);
         self.auth.negotiate(parameters);
         self.peer_extensions.asconf &= self.auth.allows_asconf();
+        self.resize_chunks();
+    }
+
+    /// Chunks are cut, and windows counted, by what is now known of MTU and of the bytes that other chunks take.
+    pub(super) fn resize_chunks(&mut self) {
         (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
         self.outbound.set_max_data(self.max_data);
     }
 
     /// Bytes that an AUTH chunk takes from a packet with data.
     pub(super) fn data_overhead(&self) -> u32 {
-        self.auth.overhead(&[DATA, SACK])
+        self.auth.overhead(&[DATA, SACK, FORWARD_TSN])
     }
 
     /// Whether nothing of a closed association is left to be told or taken.
@@ -510,6 +514,12 @@ impl Association {
             && self.events.is_empty()
             && self.control.is_empty()
             && !self.reassembly.has_ready()
+    }
+
+    /// Drops events and messages that the user does not want.
+    pub(super) fn drop_untold(&mut self) {
+        self.events.clear();
+        while self.reassembly.pop().is_some() {}
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
@@ -539,8 +549,11 @@ impl Association {
         for timer in own.into_iter().flatten() {
             earliest = earliest.min(timer);
         }
-        for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
-            earliest = earliest.min(timer);
+        for path in &self.paths {
+            let timers = [path.t3_rtx, path.pmtu.timer().filter(|_| path.in_use)];
+            for timer in timers.into_iter().flatten() {
+                earliest = earliest.min(timer);
+            }
         }
         for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
@@ -574,6 +587,7 @@ impl Association {
             self.window_probe.allowed = true;
             self.open_burst();
         }
+        self.on_pmtu_timers(now);
         for i in 0..self.paths.len() {
             if self.state != State::Closed && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
@@ -598,6 +612,7 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.send_pmtu_probes(now);
         if self.is_stranded() {
             // ASCONF names its source: the only thing that may leave from an address that the peer does not know
             let asconf = self.control.iter().position(|c| c.source.is_some())?;
@@ -680,3 +695,4 @@ fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
 
 const DATA: u8 = 0;
 const SACK: u8 = 3;
+const FORWARD_TSN: u8 = 0xc0;

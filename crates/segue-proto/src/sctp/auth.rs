@@ -230,7 +230,9 @@ pub(super) fn first_chunk(packet: &SctpPacket) -> Option<&Chunk> {
 }
 
 /// Whether the COOKIE ECHO that begins `chunks`, alone or behind an AUTH, may be acted on (section 6.3). It is verified by
-/// `existing`, an association past its handshake; if there is none, by what the cookie itself says.
+/// the association that exists, so that nobody restarts it who does not know its key, not even the peer if it forgot it;
+/// where none exists, or the cookie is of the same handshake and may name another RANDOM of the peer's, by what the cookie
+/// itself says.
 ///
 /// # Errors
 /// Why not; `None` if it must be authenticated and is not.
@@ -242,7 +244,8 @@ pub(super) fn verify_cookie_echo(
 ) -> Result<(), Option<AuthFailure>> {
     match chunks {
         [Chunk::Auth(auth), following @ ..] => {
-            let verdict = match existing {
+            let restarted = |a: &&Association| !a.is_in_handshake() && a.local_tag != cookie.local_tag;
+            let verdict = match existing.filter(restarted) {
                 Some(association) => association.auth.verify(auth, following),
                 None => {
                     let mut keys = Authentication::new(config, cookie.local_random);
@@ -337,6 +340,8 @@ pub(super) struct Authentication {
     active_key: u16,
     /// Shared key identifier of the last AUTH chunk that was right.
     peer_key: u16,
+    /// Whether the peer takes ASCONF only authenticated.
+    refuses_bare_asconf: bool,
     peer: Option<PeerAuth>,
 }
 
@@ -373,6 +378,7 @@ impl Authentication {
                 .collect(),
             active_key,
             peer_key: active_key,
+            refuses_bare_asconf: false,
             peer: None,
         }
     }
@@ -387,7 +393,10 @@ impl Authentication {
 
     /// The peer's INIT or INIT ACK said this.
     pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
-        self.peer = PeerAuth::read(parameters).filter(|_| self.random.is_some());
+        let peer = PeerAuth::read(parameters);
+        self.refuses_bare_asconf = peer.as_ref().is_some_and(|p| p.demanded.contains(ASCONF));
+        self.peer = peer.filter(|_| self.random.is_some());
+        self.make_keys();
         self.demanded = ChunkTypes::default();
         let Some(peer) = &self.peer else {
             return;
@@ -400,15 +409,22 @@ impl Authentication {
                 *all |= asconf;
             }
         }
+    }
+
+    /// Association shared keys of all endpoint pair shared keys, if both key vectors are known.
+    fn make_keys(&mut self) {
         for key in &mut self.keys {
-            let bytes = association_shared_key(&key.shared.key, [&self.own_vector, &peer.vector]);
-            key.association = Some(AssociationKey::new(&bytes));
+            key.association = self.peer.as_ref().map(|peer| {
+                let bytes = association_shared_key(&key.shared.key, [&self.own_vector, &peer.vector]);
+                AssociationKey::new(&bytes)
+            });
         }
     }
 
-    /// Whether ASCONF may be used with this peer.
+    /// Whether ASCONF may be used with this peer: it would drop one that is not authenticated if it listed the chunk
+    /// type, and the association would end for want of an answer.
     pub(super) fn allows_asconf(&self) -> bool {
-        self.asconf == AsconfAuth::None || self.peer.is_some()
+        self.peer.is_some() || (self.asconf == AsconfAuth::None && !self.refuses_bare_asconf)
     }
 
     /// Whether `chunk_type` is accepted only authenticated.
@@ -469,6 +485,14 @@ impl Authentication {
         Ok(auth.shared_key_id)
     }
 
+    /// The association has restarted: the endpoint pair shared keys are as they were set.
+    pub(super) fn inherit_keys(&mut self, former: Self) {
+        self.active_key = former.active_key;
+        self.peer_key = former.peer_key;
+        self.keys = former.keys;
+        self.make_keys();
+    }
+
     fn key(&self, id: u16) -> Option<&Key> {
         self.keys.iter().find(|k| k.shared.id == id)
     }
@@ -477,14 +501,12 @@ impl Authentication {
         if self.random.is_none() {
             return Err(AuthError::NotOffered);
         }
-        let association = self.peer.as_ref().map(|peer| {
-            AssociationKey::new(&association_shared_key(
-                &shared.key,
-                [&self.own_vector, &peer.vector],
-            ))
-        });
         self.keys.retain(|k| k.shared.id != shared.id);
-        self.keys.push(Key { shared, association });
+        self.keys.push(Key {
+            shared,
+            association: None,
+        });
+        self.make_keys();
         Ok(())
     }
 }

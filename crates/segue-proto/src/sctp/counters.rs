@@ -12,8 +12,21 @@ pub struct EndpointCounters {
     pub restarts: u64,
     /// Addresses that an INIT named and that cannot be its sender's (section 5.1.2).
     pub addresses_ignored: u64,
+    /// ICMPv6 errors about packets of this endpoint's.
+    pub icmp: IcmpCounters,
     /// Packets refused, by reason.
     pub refused: EndpointRefused,
+}
+
+/// ICMPv6 errors (RFC 9260 section 10).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IcmpCounters {
+    /// Something came of it.
+    pub taken: u64,
+    /// About a packet of ours, but of a kind that nothing comes of, or too soon after the last.
+    pub ignored: u64,
+    /// Too short a quote, or one that none of our associations can have sent (ICMP5, ICMP6).
+    pub invalid: u64,
 }
 
 /// Packets that an endpoint refused, each counted under one reason.
@@ -96,6 +109,8 @@ pub struct Counters {
     pub deactivations: u64,
     /// Times that the peer activated one again.
     pub activations: u64,
+    /// Probes of the path MTU sent.
+    pub pmtu_probes: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
     /// SACKs received.

@@ -67,6 +67,7 @@ impl Association {
             path: PathId::NONE,
             heartbeat_due: None,
             heartbeat: None,
+            unreachable_at: None,
             deactivated: false,
         };
         match free {
@@ -101,6 +102,7 @@ impl Association {
         if !self.has_peer_address(self.reply_to) {
             self.reply_to = self.destinations[self.primary].address;
         }
+        self.follow_pmtu();
         self.choose_current();
     }
 
@@ -275,6 +277,7 @@ impl Association {
                 }
             }
         }
+        self.follow_pmtu();
     }
 
     /// The path from the current source of packets for a destination to it.
@@ -291,10 +294,10 @@ impl Association {
         }
         let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
         let window = SctpWindow::new(self.rules, self.initial_ssthresh);
-        let path = Path::new(source, destination, rtt, window);
+        let path = Path::new(source, destination, rtt, window, self.new_pmtu());
         // a slot is used again only when no chunk remembers it
         let free = self.paths.iter().position(|p| !p.in_use);
-        match free {
+        let id = match free {
             Some(i) => {
                 self.paths[i] = path;
                 PathId(i as u8)
@@ -303,9 +306,32 @@ impl Association {
                 self.paths.push(path);
                 PathId((self.paths.len() - 1) as u8)
             }
-            // hundreds of sources at once: share the first path rather than grow without bound
-            None => PathId(0),
+            // hundreds of sources, with something outstanding from each
+            None => self.evict_path(path),
+        };
+        self.follow_pmtu();
+        id
+    }
+
+    /// Puts `path` in the place of one that no destination uses now: the one with the least outstanding, and that goes
+    /// out again elsewhere. There are more slots than destinations, so there is one.
+    fn evict_path(&mut self, path: Path) -> PathId {
+        let current = |i: usize| self.destinations.iter().any(|d| usize::from(d.path.0) == i);
+        let index = (0..self.paths.len())
+            .filter(|&i| !current(i))
+            .min_by_key(|&i| self.paths[i].flightsize)
+            .unwrap_or(0);
+        let id = PathId(index as u8);
+        let marked = self.outbound.mark_where(|sent| sent.path == id);
+        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        self.outbound.forget_paths(|p| p == id);
+        for d in &mut self.destinations {
+            if d.heartbeat.is_some_and(|sent| sent.path == id) {
+                d.heartbeat = None;
+            }
         }
+        self.paths[index] = path;
+        id
     }
 
     pub(super) fn is_up(&self) -> bool {

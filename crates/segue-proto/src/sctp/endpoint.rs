@@ -2,6 +2,7 @@
 //! none (RFC 9260 section 8.4). INIT and COOKIE ECHO, which make associations, are dealt with in `handshake`.
 
 mod handshake;
+mod icmp;
 
 use super::address_rules;
 use super::association::{Association, Setup, State};
@@ -40,6 +41,8 @@ pub struct Endpoint {
     /// Associations touched since they were last drained.
     to_transmit: VecDeque<AssociationId>,
     to_notify: VecDeque<AssociationId>,
+    /// Some association may have nothing left to tell.
+    has_ended: bool,
     /// The earliest timer of all, as `Slot::deadline`.
     deadline: Option<Option<Instant>>,
     counters: EndpointCounters,
@@ -105,6 +108,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             to_transmit: VecDeque::new(),
             to_notify: VecDeque::new(),
+            has_ended: false,
             deadline: None,
             counters: EndpointCounters::default(),
         }
@@ -158,9 +162,19 @@ impl Endpoint {
     }
 
     /// Starts an association with a peer, whose first address is the primary path; `None` if there is no local or no
-    /// peer address.
+    /// peer address, or if there is an association with that peer: two endpoints never have more than one (RFC 9260
+    /// section 1.3).
     pub fn connect(&mut self, now: Instant, peer: &[Ipv6Addr], peer_port: u16) -> Option<AssociationId> {
         let first = *peer.first()?;
+        for &address in peer {
+            // an address that another peer claims and has not confirmed is not yet its own
+            if self
+                .find_by(address, peer_port, |a| a.has_confirmed_address(address))
+                .is_some()
+            {
+                return None;
+            }
+        }
         let local = address_rules::offered(self.local.iter().copied(), first);
         let route = address_rules::first_source(&local, first)?;
         let (local_tag, local_initial_tsn) = self.new_tag_and_tsn();
@@ -197,6 +211,18 @@ impl Endpoint {
         Some(&mut self.slots[index].association)
     }
 
+    /// Lets go of an association that has ended, with whatever it still has to tell. Returns false if it has not ended.
+    pub fn forget(&mut self, id: AssociationId) -> bool {
+        match self.slot_of(id) {
+            Some(index) if self.slots[index].association.is_closed() => {
+                self.slots[index].association.drop_untold();
+                self.touch(index);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// All associations.
     pub fn associations(&self) -> impl Iterator<Item = (AssociationId, &Association)> {
         self.slots.iter().map(|s| (s.id, &*s.association))
@@ -204,6 +230,7 @@ impl Endpoint {
 
     /// Takes a packet that arrived over `interface`; anything but SCTP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.reap();
         let (from, to) = (packet.ip.source, packet.ip.destination);
         // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
         let (sctp, encapsulation) = match &mut packet.payload {
@@ -287,6 +314,7 @@ impl Endpoint {
                     return Some(transmit);
                 }
                 self.slots[index].queued_transmit = false;
+                self.has_ended |= self.slots[index].association.is_done();
             }
             self.to_transmit.pop_front();
         }
@@ -310,10 +338,21 @@ impl Endpoint {
                     return Some((id, event));
                 }
                 self.slots[index].queued_notify = false;
+                self.has_ended |= self.slots[index].association.is_done();
             }
             self.to_notify.pop_front();
         }
         None
+    }
+
+    /// Longest packet towards `destination` if that is less than `Config::mtu`: packets that are longer all the same,
+    /// because their chunks were cut before this was known, are to be fragmented by IPv6 (RFC 9260 section 6.9).
+    #[must_use]
+    pub fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        self.slots
+            .iter()
+            .filter_map(|s| s.association.reduced_mtu(destination))
+            .min()
     }
 
     /// Packets that reached no association.
@@ -367,7 +406,7 @@ impl Endpoint {
 
     /// Forgets associations that ended and have nothing left to tell.
     fn reap(&mut self) {
-        if self.slots.iter().any(|s| s.association.is_done()) {
+        if core::mem::take(&mut self.has_ended) {
             self.slots.retain(|s| !s.association.is_done());
             self.deadline = None;
             self.last_slot = 0;
@@ -376,10 +415,14 @@ impl Endpoint {
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
         let association = &mut self.slots[index].association;
+        let former = association.peer_encapsulation;
         if association.accepts_tag(sctp) {
             association.note_encapsulation(arrived.from, arrived.encapsulation);
         }
-        association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
+        if !association.handle_packet(arrived.now, arrived.from, arrived.to, sctp) {
+            association.peer_encapsulation = former;
+        }
         self.touch(index);
     }
 

@@ -1,5 +1,6 @@
 //! What an association tells its user, and what it shows of itself.
 
+use super::Unreachable;
 use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
@@ -66,6 +67,13 @@ pub enum Event {
         /// Every request with its outcome.
         results: SmallVec<[AsconfResult; 1]>,
     },
+    /// A router reported that an address of the peer cannot be reached (RFC 9260 section 10).
+    Unreachable {
+        /// Destination.
+        address: Ipv6Addr,
+        /// What the router said.
+        reason: Unreachable,
+    },
     /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
     /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
     Restarted(Box<Restarted>),
@@ -76,6 +84,8 @@ pub enum Event {
         /// Whether it was done.
         outcome: Result<(), StreamRefused>,
     },
+    /// The message of this stream that was being delivered in pieces will not be completed: its sender gave it up.
+    PartialDeliveryAborted(u16),
     /// The peer begins again at stream sequence number 0 in these streams; in all, if none is named.
     IncomingStreamsReset(Vec<u16>),
     /// The peer has that many more streams to send on.
@@ -210,8 +220,22 @@ pub struct Message {
     pub payload_protocol_id: u32,
     /// Sent unordered.
     pub unordered: bool,
+    /// Whether it begins with these parts.
+    pub first: bool,
+    /// Whether it ends with them. A message longer than `Config::partial_delivery_point` may come in several pieces
+    /// (RFC 6458 section 6.1.7): of one message at a time, so that a piece that is not `first` continues the last one
+    /// that was not `last`. Between them whole messages may come.
+    pub last: bool,
     /// The message's data in order, one part per DATA chunk.
     pub parts: SmallVec<[Data; 1]>,
+}
+
+impl Message {
+    /// Whether this is all of it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.first && self.last
+    }
 }
 
 /// One destination as seen now: for traces, figures and status output.

@@ -32,7 +32,9 @@ impl Association {
         self.received.advance_to(new);
         let known = self.inbound_streams;
         let skipped = chunk.skipped.iter().copied().filter(|s| s.0 < known);
-        self.reassembly.forward(new, skipped);
+        if let Some(stream_id) = self.reassembly.forward(new, skipped) {
+            self.events.push_back(Event::PartialDeliveryAborted(stream_id));
+        }
         self.announce_readable();
     }
 
@@ -46,10 +48,10 @@ impl Association {
 
     /// A chunk of an extension that was not agreed on is one of an unknown type (RFC 3758 section 3.3.1, RFC 6525
     /// section 5.2).
-    pub(super) fn on_unagreed_chunk(&mut self, from: core::net::Ipv6Addr, chunk: &Chunk) -> bool {
+    pub(super) fn on_unagreed_chunk(&mut self, chunk: &Chunk) -> bool {
         let mut whole = Vec::with_capacity(chunk.buffer_len());
         chunk.emit(&mut whole);
         let value = whole.get(4..).unwrap_or_default();
-        self.on_unknown_chunk(from, chunk.chunk_type(), chunk.flags(), value)
+        self.on_unknown_chunk(chunk.chunk_type(), chunk.flags(), value)
     }
 }

@@ -1,10 +1,9 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
-use super::Message;
-use super::SendOptions;
 use super::options::Policy;
 use super::outbound_hold::Held;
 use super::path::PathId;
+use super::{Message, SendOptions};
 use crate::time::Instant;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
@@ -400,15 +399,19 @@ impl Outbound {
     /// Takes out every message that was not acknowledged in whole: first those of which something was sent, then the
     /// others.
     pub(super) fn take_messages(&mut self) -> (Vec<Message>, Vec<Message>) {
+        self.release();
         let (mut begun, mut unsent) = (Vec::new(), Vec::new());
         let mut open: Option<(Message, bool)> = None;
         for sent in core::mem::take(&mut self.sent) {
-            let arrived = sent.state == ChunkState::GapAcked;
+            // what was abandoned is so in all its chunks, and the user knows
+            let arrived = matches!(sent.state, ChunkState::GapAcked | ChunkState::Abandoned);
             let (message, all_arrived) = open.get_or_insert_with(|| {
                 let message = Message {
                     stream_id: sent.stream_id,
                     payload_protocol_id: sent.payload_protocol_id,
                     unordered: sent.unordered,
+                    first: true,
+                    last: true,
                     parts: SmallVec::new(),
                 };
                 (message, true)
@@ -435,6 +438,8 @@ impl Outbound {
                 stream_id: rest.stream_id,
                 payload_protocol_id: rest.options.payload_protocol_id,
                 unordered: rest.options.unordered,
+                first: true,
+                last: true,
                 parts: SmallVec::from_buf([data]),
             };
             if rest.position > 0 {

@@ -167,7 +167,10 @@ impl Association {
         let path = &self.paths[usize::from(self.current_path()?.0)];
         let destination = self.destinations[self.current].address;
         let source = path.source;
-        let room = self.config.mtu.saturating_sub(PACKET_HEADERS);
+        let room = self
+            .config
+            .mtu
+            .saturating_sub(PACKET_HEADERS + self.data_overhead());
         let chunk = self.take_forward_tsn(now, room)?;
         Some(self.transmit(source, destination, self.peer_tag, SmallVec::from_buf([chunk])))
     }

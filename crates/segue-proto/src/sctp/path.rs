@@ -1,6 +1,7 @@
 //! Destinations of the peer, and the send state of every (source, destination) pair.
 
 use super::PathState;
+use super::pmtu::Pmtu;
 use crate::congestion::{CongestionControl, RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::time::{Duration, Instant};
@@ -37,6 +38,8 @@ pub(super) struct Destination {
     /// When the next heartbeat is due.
     pub heartbeat_due: Option<Instant>,
     pub heartbeat: Option<HeartbeatSent>,
+    /// When a router last reported that it cannot be reached.
+    pub unreachable_at: Option<Instant>,
     /// The peer wants nothing there for now (see `deactivation`).
     pub deactivated: bool,
 }
@@ -59,6 +62,7 @@ pub(super) struct Path {
     pub destination: DestinationId,
     pub rtt: RttEstimator,
     pub window: SctpWindow,
+    pub pmtu: Pmtu,
     /// DATA chunks outstanding, bytes with header and padding.
     pub flightsize: u32,
     pub t3_rtx: Option<Instant>,
@@ -82,6 +86,7 @@ impl Path {
         destination: DestinationId,
         rtt: RttEstimator,
         window: SctpWindow,
+        pmtu: Pmtu,
     ) -> Self {
         Self {
             in_use: true,
@@ -89,6 +94,7 @@ impl Path {
             destination,
             rtt,
             window,
+            pmtu,
             flightsize: 0,
             t3_rtx: None,
             earliest: Tsn(0),

@@ -1,7 +1,7 @@
 //! Messages from chunks: reassembly of fragments and order within streams (RFC 9260 sections 6.5, 6.6 and 6.9).
 
-use super::Message;
 use super::outbound_hold::concerns;
+use super::{Config, Message};
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
 use smallvec::SmallVec;
@@ -18,6 +18,9 @@ struct Run {
     ssn: Ssn,
     unordered: bool,
     payload_protocol_id: u32,
+    /// User bytes of it not yet delivered.
+    bytes: usize,
+    /// What of it is not yet delivered.
     parts: VecDeque<Data>,
 }
 
@@ -38,6 +41,12 @@ pub(super) struct Reassembly {
     reference: u64,
     /// User bytes held here.
     pub buffered: usize,
+    /// DATA chunks that they came in.
+    chunks: usize,
+    /// The run that is being delivered in parts.
+    delivering: Option<u64>,
+    /// Bytes of an incomplete message from which on it is delivered in parts.
+    partial_delivery_point: usize,
     /// Whether anything waits for its stream's order.
     waiting: usize,
     /// Chunks that wait for streams to be reset.
@@ -55,8 +64,12 @@ struct Held {
 }
 
 impl Reassembly {
-    pub(super) fn new(initial_tsn: Tsn) -> Self {
+    pub(super) fn new(initial_tsn: Tsn, config: &Config) -> Self {
+        let half = config.receive_buffer / 2;
         Self {
+            chunks: 0,
+            delivering: None,
+            partial_delivery_point: config.partial_delivery_point.unwrap_or(half) as usize,
             ready: VecDeque::new(),
             streams: Vec::new(),
             runs: BTreeMap::new(),
@@ -69,7 +82,7 @@ impl Reassembly {
 
     pub(super) fn pop(&mut self) -> Option<Message> {
         let message = self.ready.pop_front()?;
-        self.buffered -= message.parts.iter().map(Data::len).sum::<usize>();
+        self.forget(message.parts.iter());
         Some(message)
     }
 
@@ -91,6 +104,7 @@ impl Reassembly {
     /// Takes a chunk whose TSN is new.
     pub(super) fn insert(&mut self, chunk: DataChunk) {
         self.buffered += chunk.data.len();
+        self.chunks += 1;
         if let Some(held) = &mut self.held
             && held.after.before(chunk.tsn)
             && concerns(&held.streams, chunk.stream_id)
@@ -103,6 +117,8 @@ impl Reassembly {
                 stream_id: chunk.stream_id,
                 payload_protocol_id: chunk.payload_protocol_id,
                 unordered: chunk.unordered,
+                first: true,
+                last: true,
                 parts: SmallVec::from_buf([chunk.data]),
             };
             self.deliver(chunk.ssn, message);
@@ -123,7 +139,7 @@ impl Reassembly {
     /// Takes in what was kept.
     pub(super) fn release(&mut self) {
         for chunk in self.held.take().map(|h| h.chunks).unwrap_or_default() {
-            self.buffered -= chunk.data.len();
+            self.forget([&chunk.data].into_iter());
             self.insert(chunk);
         }
     }
@@ -133,12 +149,12 @@ impl Reassembly {
         let chunks = self.held.take().map(|h| h.chunks).unwrap_or_default();
         let (before, after): (Vec<_>, Vec<_>) = chunks.into_iter().partition(|c| c.tsn.before(next_tsn));
         for chunk in before {
-            self.buffered -= chunk.data.len();
+            self.forget([&chunk.data].into_iter());
             self.insert(chunk);
         }
         self.reset_streams(&[]);
         for chunk in after {
-            self.buffered -= chunk.data.len();
+            self.forget([&chunk.data].into_iter());
             self.insert(chunk);
         }
     }
@@ -164,22 +180,35 @@ impl Reassembly {
         self.reset_streams(&[]);
         self.release();
         for (_, run) in core::mem::take(&mut self.runs) {
-            self.buffered -= run.parts.iter().map(Data::len).sum::<usize>();
+            self.forget(run.parts.iter());
         }
+        self.delivering = None;
         self.reference = (1 << 32) | u64::from(next_tsn.0);
     }
 
     /// The peer gave up what is missing up to `new_cumulative_tsn` (RFC 3758 section 3.6): parts of messages that lack
     /// it go, and the order of each stream in `skipped` goes on after the stream sequence number given with it.
-    pub(super) fn forward(&mut self, new_cumulative_tsn: Tsn, skipped: impl Iterator<Item = (u16, Ssn)>) {
+    ///
+    /// Returns the stream of the message that was being delivered in parts, if it went.
+    pub(super) fn forward(
+        &mut self,
+        new_cumulative_tsn: Tsn,
+        skipped: impl Iterator<Item = (u16, Ssn)>,
+    ) -> Option<u16> {
+        let mut cut_short = None;
         let end = self.unwrap_tsn(new_cumulative_tsn);
         let kept = self.runs.split_off(&(end + 1));
-        for (_, run) in core::mem::replace(&mut self.runs, kept) {
-            self.buffered -= run.parts.iter().map(Data::len).sum::<usize>();
+        for (start, run) in core::mem::replace(&mut self.runs, kept) {
+            self.forget(run.parts.iter());
+            if self.delivering == Some(start) {
+                self.delivering = None;
+                cut_short = Some(run.stream_id);
+            }
         }
         for (stream_id, ssn) in skipped {
             self.skip_to(stream_id, ssn);
         }
+        cut_short
     }
 
     /// Delivers what waits in a stream up to `ssn`, without what is missing, and then what follows in order.
@@ -224,6 +253,7 @@ impl Reassembly {
                 if run.end + 1 == tsn && !run.ending && !chunk.beginning && run.same_message(&chunk) =>
             {
                 run.end = tsn;
+                run.bytes += chunk.data.len();
                 run.ending = chunk.ending;
                 run.parts.push_back(chunk.data);
                 start = s;
@@ -237,24 +267,95 @@ impl Reassembly {
                     ssn: chunk.ssn,
                     unordered: chunk.unordered,
                     payload_protocol_id: chunk.payload_protocol_id,
+                    bytes: chunk.data.len(),
                     parts: VecDeque::from([chunk.data]),
                 };
                 self.runs.insert(tsn, run);
             }
         }
         self.join_following(start, tsn + 1);
-        let complete = self
+        let Some(run) = self.runs.get(&start).filter(|run| run.beginning) else {
+            return;
+        };
+        if run.ending {
+            let first = self.delivering != Some(start);
+            if !first {
+                self.delivering = None;
+            }
+            if let Some(run) = self.runs.remove(&start) {
+                let message = Message {
+                    stream_id: run.stream_id,
+                    payload_protocol_id: run.payload_protocol_id,
+                    unordered: run.unordered,
+                    first,
+                    last: true,
+                    parts: run.parts.into_iter().collect(),
+                };
+                self.deliver(run.ssn, message);
+            }
+        } else {
+            let long = run.bytes >= self.partial_delivery_point;
+            let goes_on = self.delivering == Some(start);
+            if goes_on || (long && self.delivering.is_none() && self.is_in_turn(start)) {
+                self.deliver_part(start);
+            }
+        }
+    }
+
+    /// Begins to deliver an incomplete message, whatever its length: the buffer is full and nothing else can make room.
+    pub(super) fn deliver_in_parts(&mut self) -> bool {
+        if self.delivering.is_some() || self.partial_delivery_point == u32::MAX as usize {
+            return false;
+        }
+        let begun = self
             .runs
-            .get(&start)
-            .is_some_and(|run| run.beginning && run.ending);
-        if complete && let Some(run) = self.runs.remove(&start) {
-            let message = Message {
-                stream_id: run.stream_id,
-                payload_protocol_id: run.payload_protocol_id,
-                unordered: run.unordered,
-                parts: run.parts.into_iter().collect(),
-            };
-            self.deliver(run.ssn, message);
+            .iter()
+            .filter(|(_, run)| run.beginning)
+            .map(|(&start, _)| start);
+        let candidates: SmallVec<[u64; 1]> = begun.collect();
+        let Some(&start) = candidates.iter().find(|&&start| self.is_in_turn(start)) else {
+            return false;
+        };
+        self.deliver_part(start);
+        true
+    }
+
+    /// Whether the message that begins with the run at `start` is the next of its stream.
+    fn is_in_turn(&self, start: u64) -> bool {
+        self.runs.get(&start).is_some_and(|run| {
+            let stream = self.streams.get(usize::from(run.stream_id));
+            run.unordered || stream.map_or(Ssn(0), |s| s.next_ssn) == run.ssn
+        })
+    }
+
+    fn deliver_part(&mut self, start: u64) {
+        let first = self.delivering != Some(start);
+        let Some(run) = self.runs.get_mut(&start).filter(|run| !run.parts.is_empty()) else {
+            return;
+        };
+        run.bytes = 0;
+        self.delivering = Some(start);
+        self.ready.push_back(Message {
+            stream_id: run.stream_id,
+            payload_protocol_id: run.payload_protocol_id,
+            unordered: run.unordered,
+            first,
+            last: false,
+            parts: run.parts.drain(..).collect(),
+        });
+    }
+
+    /// What the chunks held cost beyond their user bytes, as far as it exceeds `allowance`: so that a peer cannot have
+    /// much memory kept by few bytes.
+    pub(super) fn overhead_beyond(&self, allowance: usize) -> usize {
+        (self.chunks * CHUNK_OVERHEAD).saturating_sub(allowance)
+    }
+
+    /// Data leaves.
+    fn forget<'a>(&mut self, parts: impl Iterator<Item = &'a Data>) {
+        for part in parts {
+            self.buffered -= part.len();
+            self.chunks -= 1;
         }
     }
 
@@ -281,6 +382,7 @@ impl Reassembly {
         };
         first.end = second.end;
         first.ending = second.ending;
+        first.bytes += second.bytes;
         if first.parts.len() >= second.parts.len() {
             first.parts.append(&mut second.parts);
         } else {
@@ -300,7 +402,7 @@ impl Reassembly {
         if ssn != stream.next_ssn {
             // a second message with a waiting SSN replaces it: its peer broke the protocol
             if let Some(replaced) = stream.waiting.insert(ssn.0, message) {
-                self.buffered -= replaced.parts.iter().map(Data::len).sum::<usize>();
+                self.forget(replaced.parts.iter());
             } else {
                 self.waiting += 1;
             }
@@ -332,6 +434,9 @@ impl Run {
         self.stream_id == chunk.stream_id && self.ssn == chunk.ssn && self.unordered == chunk.unordered
     }
 }
+
+/// Bytes by which the record of a chunk held is larger than its user data, about.
+const CHUNK_OVERHEAD: usize = 128;
 
 #[cfg(test)]
 mod tests {
@@ -367,7 +472,7 @@ mod tests {
         let tsns = [u32::MAX - 1, u32::MAX, 0, 1];
         let flags = ["B", "", "", "E"];
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
-            let mut r = Reassembly::new(Tsn(u32::MAX - 1));
+            let mut r = Reassembly::new(Tsn(u32::MAX - 1), &Config::default());
             for (n, &i) in order.iter().enumerate() {
                 assert!(r.pop().is_none(), "delivered after {n} of 4 fragments");
                 r.insert(chunk(tsns[i], 0, flags[i], 10 * i as u64));
@@ -379,7 +484,7 @@ mod tests {
 
     #[test]
     fn ordered_messages_wait_for_their_predecessor_and_unordered_ones_do_not() {
-        let mut r = Reassembly::new(Tsn(1));
+        let mut r = Reassembly::new(Tsn(1), &Config::default());
         r.insert(chunk(2, 1, "BE", 100));
         assert!(r.pop().is_none());
         r.insert(chunk(3, 0, "UBE", 200));
@@ -391,7 +496,7 @@ mod tests {
 
     #[test]
     fn adjacent_fragments_of_different_messages_are_not_joined() {
-        let mut r = Reassembly::new(Tsn(1));
+        let mut r = Reassembly::new(Tsn(1), &Config::default());
         r.insert(chunk(1, 0, "B", 0));
         r.insert(chunk(2, 1, "E", 10));
         assert!(r.pop().is_none());

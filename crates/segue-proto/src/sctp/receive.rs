@@ -1,12 +1,22 @@
 //! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
 use super::Event;
-use super::association::{Association, State};
+use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
 use super::auth;
 use super::inbound::Arrival;
 use crate::time::Instant;
+use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket, UnrecognizedAction};
+use smallvec::SmallVec;
+
+/// What answers the chunks of one packet: collected, so that a packet is answered by one and not by one per chunk. A peer
+/// that claims another's address would otherwise make of one packet many.
+#[derive(Default)]
+pub(super) struct Replies {
+    heartbeat_acks: Vec<Bytes>,
+    causes: Vec<ErrorCause>,
+}
 
 /// What the DATA chunks of one packet mean for the SACK.
 #[derive(Default)]
@@ -17,21 +27,21 @@ pub(super) struct DataSeen {
 }
 
 impl Association {
-    /// `from` and `to`: the addresses of the packet.
+    /// `from` and `to`: the addresses of the packet. Returns false if it is refused whole.
     pub(super) fn handle_packet(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
         to: Ipv6Addr,
         packet: &mut SctpPacket,
-    ) {
+    ) -> bool {
         if self.state == State::Closed {
             self.counters.refused.after_close += 1;
-            return;
+            return false;
         }
         if !self.accepts_tag(packet) {
             self.counters.refused.bad_tag += 1;
-            return;
+            return false;
         }
         let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
         let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
@@ -39,9 +49,10 @@ impl Association {
         // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
         // was good for the ABORT alone
         if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
-            return;
+            return false;
         }
         self.handle_chunks(now, from, to, packet);
+        true
     }
 
     /// Works off the chunks of a packet that may be acted on.
@@ -59,6 +70,7 @@ impl Association {
                 break;
             }
         }
+        self.send_replies(from);
         if data.any && self.state != State::Closed {
             if self.stream_answers.is_busy() {
                 self.continue_stream_changes(now);
@@ -104,7 +116,7 @@ impl Association {
             }
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
-            Chunk::Heartbeat(info) => self.queue_control(from, Chunk::HeartbeatAck(info)),
+            Chunk::Heartbeat(info) => self.replies.heartbeat_acks.push(info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
             Chunk::Abort { causes, .. } => {
                 self.close(Event::Aborted { causes });
@@ -119,12 +131,16 @@ impl Association {
             }
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
             chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_)) => {
-                return self.on_unagreed_chunk(from, &chunk);
+                return self.on_unagreed_chunk(&chunk);
+            }
+            // the association is over but for the last word: there is nothing left to change
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state == State::ShutdownAckSent => {
+                self.counters.refused.unexpected += 1;
             }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
-            // AUTH has done its work
-            Chunk::Auth(_) => {}
+            // AUTH has done its work, and padding has none (RFC 4820 section 3)
+            Chunk::Auth(_) | Chunk::Pad(_) => {}
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
             Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
                 self.counters.refused.unexpected += 1;
@@ -134,30 +150,70 @@ impl Association {
                 flags,
                 value,
             } => {
-                return self.on_unknown_chunk(from, chunk_type, flags, &value);
+                return self.on_unknown_chunk(chunk_type, flags, &value);
             }
         }
         true
     }
 
+    /// Reports an error of the packet at hand: in one ERROR chunk with all others of that packet.
+    pub(super) fn report(&mut self, cause: ErrorCause) {
+        self.replies.causes.push(cause);
+    }
+
+    /// Sends what answers the packet at hand: HEARTBEAT ACKs, and an ERROR with as many causes as fit (section 3.3.10
+    /// asks for none of them to be repeated).
+    fn send_replies(&mut self, from: Ipv6Addr) {
+        if self.replies.heartbeat_acks.is_empty() && self.replies.causes.is_empty() {
+            return;
+        }
+        let replies = core::mem::take(&mut self.replies);
+        if self.state == State::Closed {
+            return;
+        }
+        let mut room = (self.config.mtu.saturating_sub(PACKET_HEADERS)) as usize;
+        let mut chunks: SmallVec<[Chunk; 1]> = SmallVec::new();
+        for info in replies.heartbeat_acks {
+            let chunk = Chunk::HeartbeatAck(info);
+            // one alone is sent whatever its size: so was what it answers
+            if !chunks.is_empty() && chunk.buffer_len() > room {
+                break;
+            }
+            room = room.saturating_sub(chunk.buffer_len());
+            chunks.push(chunk);
+        }
+        let mut causes: Vec<ErrorCause> = Vec::new();
+        room = room.saturating_sub(4);
+        for cause in replies.causes {
+            let len = cause.buffer_len().next_multiple_of(4);
+            if len > room || causes.contains(&cause) {
+                continue;
+            }
+            room -= len;
+            causes.push(cause);
+        }
+        if !causes.is_empty() {
+            chunks.insert(0, Chunk::Error(causes));
+        }
+        if !chunks.is_empty() {
+            self.control.push_back(ControlPacket {
+                source: None,
+                destination: from,
+                verification_tag: self.peer_tag,
+                chunks,
+            });
+        }
+    }
+
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
-    pub(super) fn on_unknown_chunk(
-        &mut self,
-        from: Ipv6Addr,
-        chunk_type: u8,
-        flags: u8,
-        value: &[u8],
-    ) -> bool {
+    pub(super) fn on_unknown_chunk(&mut self, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
         self.counters.refused.unknown += 1;
         let action = UnrecognizedAction::of_chunk_type(chunk_type);
         if action.reports() && self.is_up() {
             let mut whole = vec![chunk_type, flags];
             whole.extend((4 + value.len() as u16).to_be_bytes());
             whole.extend(value);
-            self.queue_control(
-                from,
-                Chunk::Error(vec![ErrorCause::UnrecognizedChunkType(whole.into())]),
-            );
+            self.report(ErrorCause::UnrecognizedChunkType(whole.into()));
         }
         !action.stops()
     }
@@ -219,12 +275,7 @@ impl Association {
         if chunk.stream_id >= self.inbound_streams {
             // section 6.5: acknowledged, reported and dropped
             self.counters.refused.bad_stream += 1;
-            let stream_id = chunk.stream_id;
-            let to = self.reply_to;
-            self.queue_control(
-                to,
-                Chunk::Error(vec![ErrorCause::InvalidStreamIdentifier(stream_id)]),
-            );
+            self.report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
             return true;
         }
         self.reassembly.insert(chunk);
@@ -237,7 +288,7 @@ impl Association {
     /// user has nothing to take, a message is longer than the buffer and will never be complete.
     fn has_room_for(&mut self, tsn: segue_wire::Tsn, len: usize) -> bool {
         let buffer = self.config.receive_buffer as usize;
-        let held = self.reassembly.buffered;
+        let held = self.held_bytes();
         if held < buffer {
             return true;
         }
@@ -247,12 +298,20 @@ impl Association {
         }
         let next = tsn == self.received.cumulative_tsn_ack().next();
         if next && !self.reassembly.has_ready() {
-            if !self.received.has_gap() || held + len > 2 * buffer {
+            if self.reassembly.deliver_in_parts() {
+                self.announce_readable();
+            } else if !self.received.has_gap() || held + len > 2 * buffer {
                 self.abort_with(ErrorCause::OutOfResource);
             }
             return false;
         }
         false
+    }
+
+    /// What is held of the receive buffer: user bytes, and what many small chunks cost beyond as much again.
+    pub(super) fn held_bytes(&self) -> usize {
+        let allowance = self.config.receive_buffer as usize;
+        self.reassembly.buffered + self.reassembly.overhead_beyond(allowance)
     }
 
     /// Section 6.2: every second packet with DATA is acknowledged at once, any other within the delay.

@@ -119,7 +119,7 @@ impl Association {
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
         self.received = Received::new(cookie.peer_initial_tsn);
-        self.reassembly = Reassembly::new(cookie.peer_initial_tsn);
+        self.reassembly = Reassembly::new(cookie.peer_initial_tsn, &self.config);
         self.stream_answers = StreamAnswers::new(cookie.peer_initial_tsn);
         self.asconf_answers.start(cookie.peer_initial_tsn);
     }
@@ -142,7 +142,7 @@ impl Association {
     pub(super) fn usable_local(&self) -> SmallVec<[LocalAddress; 4]> {
         self.local
             .iter()
-            .filter(|l| l.state == LocalState::InUse)
+            .filter(|l| l.state == LocalState::InUse && l.present)
             .map(|l| l.address)
             .collect()
     }
@@ -157,7 +157,7 @@ impl Association {
     }
 
     /// Takes over from the association that this one is the restart of: what its user has not been told yet, what it
-    /// did not get rid of, and its counters. TSNs, streams, paths, windows and timers are as at the beginning.
+    /// did not get rid of, its counters and its endpoint pair shared keys. TSNs, streams, paths, windows and timers are as at the beginning.
     pub(super) fn replaces(&mut self, mut former: Association) {
         let (unacknowledged, unsent) = former.outbound.take_messages();
         let unread: Vec<Message> = core::iter::from_fn(|| former.reassembly.pop()).collect();
@@ -175,6 +175,7 @@ impl Association {
         former.events.append(&mut self.events);
         self.events = former.events;
         self.counters = former.counters;
+        self.auth.inherit_keys(former.auth);
     }
 }
 

@@ -14,17 +14,17 @@ impl Association {
         let _ = now;
         self.counters.t3_expiries += 1;
         let id = PathId(index as u8);
+        let probe_answered = self.probe_was_answered(id);
         let path = &mut self.paths[index];
-        path.window.on_rto();
+        if !probe_answered {
+            path.window.on_rto();
+        }
         path.rtt.back_off();
         path.clear_flight();
         let destination = usize::from(path.destination.0);
-        let probe_answered = self.window_probe.answered
-            && self
-                .window_probe
-                .tsn
-                .and_then(|tsn| self.outbound.get(tsn))
-                .is_some_and(|probe| probe.path == id);
+        if !probe_answered {
+            self.suspect_black_hole(index);
+        }
         let bytes = self.outbound.mark_where(|sent| sent.path == id);
         self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
         self.fast_recovery_exit = None;

@@ -48,7 +48,9 @@ impl Association {
         let mut room = self
             .config
             .mtu
-            .saturating_sub(PACKET_HEADERS + self.data_overhead());
+            .saturating_sub(PACKET_HEADERS + self.data_overhead())
+            // a chunk that was cut before the peer, against RFC 4895 section 6.1, listed DATA
+            .max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
         if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
             return self.forward_tsn_packet(now);
@@ -95,6 +97,10 @@ impl Association {
             let tsn = self.outbound.next_marked(None)?;
             let path = self.retransmission_path(tsn)?;
             let forced = self.forced_retransmissions > 0;
+            // one packet at a time into a closed window
+            if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
+                return None;
+            }
             if forced || (self.burst > 0 && self.paths[usize::from(path.0)].has_window()) {
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
@@ -140,6 +146,9 @@ impl Association {
         } else {
             self.burst -= 1;
         }
+        if self.window_probe.closed {
+            self.window_probe.on_sent(first);
+        }
         let mut next = Some(first);
         while let Some(tsn) = next {
             if self.retransmission_path(tsn) != Some(path)
@@ -151,7 +160,8 @@ impl Association {
                 break;
             };
             let state = &mut self.paths[usize::from(path.0)];
-            if size > room || !(forced || state.has_window()) {
+            // what was cut for a larger PMTU goes alone: IPv6 fragments it (section 6.9)
+            if (size > room && tsn != first) || !(forced || state.has_window()) {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
@@ -167,7 +177,7 @@ impl Association {
                 self.counters.fast_retransmits += 1;
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
-            room -= size;
+            room = room.saturating_sub(size);
             let mut chunk = sent.chunk(tsn);
             chunk.immediate |= self.window_probe.tsn == Some(tsn)
                 && self.config.sack_immediately == SackImmediately::WhenBlocked;
@@ -198,9 +208,7 @@ impl Association {
                 break;
             }
             if len > self.peer_rwnd {
-                self.window_probe.allowed = false;
-                self.window_probe.tsn = Some(self.outbound.next_tsn());
-                self.window_probe.answered = false;
+                self.window_probe.on_sent(self.outbound.next_tsn());
             }
             first = false;
             // RFC 7053 section 4: who asks for the SACK at once

@@ -19,6 +19,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     let mut c = sctp::Config::new(set.profile);
     let bytes = |b: Option<Bytes>, otherwise: u32| b.map_or(otherwise, |b| b.bytes() as u32);
     c.mtu = bytes(set.mtu, c.mtu);
+    c.pmtu_discovery = set.pmtu_discovery;
     c.receive_buffer = bytes(set.receive_buffer, c.receive_buffer);
     c.send_buffer = bytes(set.send_buffer, c.send_buffer);
     c.max_chunk_data = set.chunk_data.map(|b| b.bytes() as u32);
@@ -64,11 +65,16 @@ pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
             addressing: Addressing::Acquire(acquisition(s)),
         });
     }
+    let mut sctp = sctp_config(s);
+    // a host knows the MTU of the links that it is on
+    for mtu in wired_ends(s, &host.name).filter_map(|(link, _)| s.link[link].mtu) {
+        sctp.mtu = sctp.mtu.min(mtu.bytes() as u32);
+    }
     let mobile = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
     HostConfig {
         name: host.name.clone(),
         interfaces,
-        sctp: sctp_config(s),
+        sctp,
         port: PORT,
         applications: applications(s, &host.name),
         sigma: mobile.then(|| s.handover.clone()),

@@ -1,6 +1,7 @@
 //! The network at work: nodes, links and cells, and the loop that moves packets and time.
 
 pub(crate) mod cells;
+pub(crate) mod errors;
 pub(crate) mod hosts;
 pub(crate) mod routers;
 
@@ -114,6 +115,12 @@ impl Network {
     /// Puts a packet on a link, or drops it.
     pub fn send_on_link(&mut self, link: u32, packet: PacketRef) {
         let length = self.store.get(packet).length;
+        if let Some(mtu) = self.links[link as usize].mtu()
+            && length > mtu
+        {
+            let node = self.link_ends[link as usize ^ 1].node;
+            return self.drop_too_big(packet, node, mtu);
+        }
         let store = &mut self.store;
         let copy = || store.duplicate(packet);
         if !self.links[link as usize].enqueue(self.now, packet, length, &mut self.scheduler, copy) {

@@ -1,5 +1,6 @@
 //! Routers: longest match is exact match here, because every prefix is a /64.
 
+use super::errors::ErrorBudget;
 use super::{LazyTimer, Network, Node};
 use crate::recorder::DropCause;
 use crate::scheduler::Event;
@@ -17,6 +18,10 @@ pub(crate) struct RouterNode {
     /// The cell it serves, with what it runs there.
     pub access: Option<Access>,
     pub timer: LazyTimer,
+    /// What it says itself comes from here.
+    pub address: Ipv6Addr,
+    /// Errors that it may still send.
+    pub errors: ErrorBudget,
 }
 
 /// A way out of a router.
@@ -63,7 +68,7 @@ impl Network {
             .find(|(p, _)| *p == prefix)
             .map(|(_, way)| *way);
         let Some(way) = way else {
-            return self.drop_packet(packet, node, DropCause::NoRoute);
+            return self.drop_without_route(packet, node);
         };
         let ip = &mut self.store.get_mut(packet).packet.ip;
         if ip.hop_limit <= 1 {

@@ -137,6 +137,11 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
                 "expected a probability from 0 to 1",
             );
         }
+        if let Some(mtu) = link.mtu
+            && !(1280..=65_535).contains(&mtu.bytes())
+        {
+            return problem(key("mtu"), "expected 1280 B to 65535 B (RFC 8200 section 5)");
+        }
         for (name, value) in [("duplicate", link.duplicate), ("corrupt", link.corrupt)] {
             if !(0.0..=1.0).contains(&value) {
                 return problem(key(name), "expected a probability from 0 to 1");

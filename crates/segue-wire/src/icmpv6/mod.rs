@@ -1,5 +1,6 @@
 //! ICMPv6 (RFC 4443) and neighbour discovery (RFC 4861).
 
+pub mod invoking;
 pub mod nd;
 
 use crate::ParseError;

@@ -1,6 +1,7 @@
 //! Tests over more than one layer.
 
 mod auth_vectors;
+mod icmpv6_errors;
 mod icmpv6_vectors;
 mod ipv6_vectors;
 mod robustness;

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from segue.grid import summarise
 from segue.papers.sigma import experiment as ex
+from segue.papers.sigma import zigzag
 from segue.plot.sequence import BEFORE_S, Switch, find_switches, segment_sequence, sender_of, span_around
 from segue.plot.sweep import Panel, curves
 from segue.plot.window import congestion_windows
@@ -109,6 +110,12 @@ def grid_figures(frames: Mapping[str, pl.DataFrame]) -> Iterator[Drawn]:
     yield from _latency_figures(frames[ex.LATENCY])
     yield from _speed_figures(frames[ex.SPEED])
     yield from _policy_figures(frames[ex.POLICY], frames[ex.POLICY_SPEED])
+
+
+def zigzag_figure(frame: pl.DataFrame) -> Drawn:
+    """Signalling of a host that zigzags, by what becomes of its old address (claim S11)."""
+    figure, table = zigzag.figure(frame)
+    return Drawn("figure-zigzag", "Not in the paper: signalling on a zigzag, old address deleted or deactivated", figure, table)
 
 
 def typical(run: Run, switches: list[Switch]) -> Switch:

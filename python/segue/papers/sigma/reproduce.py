@@ -9,7 +9,7 @@ from pathlib import Path
 from segue.grid import run_grids
 from segue.output import write_file
 from segue.papers.claims import Claim, to_json
-from segue.papers.sigma import claims, figures, location
+from segue.papers.sigma import claims, figures, location, zigzag
 from segue.papers.sigma import experiment as ex
 from segue.plot.style import render
 from segue.report.html import Section, claims_section, figure_section, page, text_section
@@ -25,7 +25,7 @@ class Reproduction:
     """What came of it.
 
     Attributes:
-        claims: S1 to S10.
+        claims: S1 to S11.
         report: The report's file.
         runs: Simulations run.
     """
@@ -67,8 +67,16 @@ def reproduce(
         threads=threads,
         progress=lambda done, total: tell("simulating", done, total),
     )
-    judged = [*claims.evaluate(frames, traced), location.s10(location.measure(quick=quick, threads=threads))]
-    drawn = sorted([*figures.trace_figures(traced), *figures.grid_figures(frames)], key=lambda one: one.name)
+    zigzags = zigzag.run(
+        seed_list, quick=quick, threads=threads, progress=lambda done, total: tell("zigzagging", done, total)
+    )
+    judged = [
+        *claims.evaluate(frames, traced),
+        location.s10(location.measure(quick=quick, threads=threads)),
+        zigzag.s11(zigzags),
+    ]
+    drawn = [*figures.trace_figures(traced), *figures.grid_figures(frames), figures.zigzag_figure(zigzags)]
+    drawn.sort(key=lambda one: one.name)
     sections: list[Section] = []
     for index, one in enumerate(drawn):
         tell("drawing", index, len(drawn))
@@ -79,9 +87,10 @@ def reproduce(
             write_file(out / "tables" / f"{one.name}.csv", one.table.write_csv())
         sections.append(figure_section(one.heading, rendered))
     tell("drawing", len(drawn), len(drawn))
-    for name, frame in frames.items():
+    tables = {**frames, "zigzag": zigzags}
+    for name, frame in tables.items():
         write_file(out / "tables" / f"runs-{name}.csv", frame.write_csv())
-    runs = sum(frame.height for frame in frames.values()) + len(traced)
+    runs = sum(frame.height for frame in tables.values()) + len(traced)
     write_file(out / "claims.json", to_json(judged))
     report = write_file(
         out / "report.html",

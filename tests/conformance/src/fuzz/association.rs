@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::world::{A, B, Network, PORT, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{AddressRequest, Config, Event, Profile, SendOptions};
+use segue_proto::sctp::{AddressRequest, AsconfAuth, Config, Event, Profile, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::checksum::sctp_crc32c;
 use segue_wire::sctp::Chunk;
@@ -443,6 +443,13 @@ fn config(input: &mut Input<'_>) -> Config {
         hb_interval: Some(Duration::from_secs(if bit(11) { 1 } else { 30 })),
         rto_min: Duration::from_millis(if bit(12) { 100 } else { 1000 }),
         max_inbound_streams: if bit(13) { 6 } else { 2048 },
+        // without authentication an attacker gets at ASCONF
+        asconf_auth: if bit(14) {
+            AsconfAuth::None
+        } else {
+            AsconfAuth::Required
+        },
+        pf_max_retrans: bit(15).then_some(0),
         ..defaults
     }
 }

@@ -20,6 +20,9 @@ use std::os::fd::AsFd as _;
 
 /// `segue-sctp listen`.
 pub(crate) fn listen(options: Listen) -> Result<u8> {
+    if options.received.save.is_some() && !options.once {
+        bail!("--save: needs --once, a file takes what one association brings");
+    }
     let mut exchange = Exchange::new(
         setup::driver(&options.common, options.port, true)?,
         options.common,
@@ -81,8 +84,18 @@ struct Session {
     script: Script,
     next_step: usize,
     connected: Option<Instant>,
+    /// When everything to be sent had been acknowledged.
+    finished: Option<Instant>,
     closing: bool,
     counters: Counters,
+}
+
+impl Session {
+    /// Since when there has been nothing to send and nothing has arrived.
+    fn quiet_since(&self) -> Option<Instant> {
+        let finished = self.finished?;
+        Some(self.receiver.last().map_or(finished, |last| finished.max(last)))
+    }
 }
 
 impl Exchange {
@@ -137,6 +150,7 @@ impl Exchange {
             script: self.common.script.clone().unwrap_or_default(),
             next_step: 0,
             connected: None,
+            finished: None,
             closing: false,
             counters: Counters::default(),
         });
@@ -202,7 +216,12 @@ impl Exchange {
             .map(|s| connected + s.at)
             .filter(|at| *at > self.driver.now());
         let end = self.sent.duration.map(|d| connected + d);
-        [session.sender.next_at(), step, end].into_iter().flatten().min()
+        let quiet = session.quiet_since().filter(|_| self.sent.duration.is_none());
+        let linger = quiet.map(|at| at + self.sent.linger);
+        [session.sender.next_at(), step, end, linger]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn on_event(&mut self, event: DriverEvent) -> Result<()> {
@@ -345,8 +364,13 @@ impl Exchange {
         session.sender.send(now, association)?;
         let finished = session.sender.has_source() && session.sender.is_done() && association.is_sender_dry();
         let over = self.sent.duration.is_some_and(|d| now >= connected + d);
-        // a listener leaves the end to the one who connected
-        if over || (finished && self.sent.duration.is_none()) {
+        if finished && session.finished.is_none() {
+            session.finished = Some(now);
+        }
+        let quiet = session
+            .quiet_since()
+            .is_some_and(|at| now >= at + self.sent.linger);
+        if over || (quiet && self.sent.duration.is_none()) {
             association.shutdown(now);
             session.closing = true;
             return Ok(());
@@ -451,6 +475,7 @@ impl Exchange {
             "malformed": d.malformed,
             "send_failures": d.send_failures,
             "socket_errors": d.socket_errors,
+            "icmp_errors": d.icmp_errors,
         });
         if let (Value::Object(fields), Value::Object(received)) = (&mut fields, session.receiver.summary()) {
             fields.extend(received);

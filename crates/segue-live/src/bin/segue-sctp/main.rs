@@ -6,6 +6,7 @@
 #[cfg(target_os = "linux")]
 mod exchange;
 #[cfg(target_os = "linux")]
+mod keys;
 mod options;
 #[cfg(target_os = "linux")]
 mod ping;

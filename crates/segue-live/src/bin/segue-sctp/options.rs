@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::keys::KeyFile;
 use crate::script::Script;
 use clap::{Args, Parser, Subcommand};
 use segue_proto::Duration;
@@ -115,6 +116,9 @@ pub(crate) struct SentOptions {
     /// Size of a message
     #[arg(long, default_value = "1200 B", value_name = "SIZE")]
     pub size: Bytes,
+    /// End the association only when nothing has arrived for this long after everything was sent
+    #[arg(long, value_name = "TIME", default_value = "0 s")]
+    pub linger: Duration,
     /// End the association after this time
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Duration>,
@@ -188,6 +192,13 @@ pub(crate) struct Common {
     /// Whether changes of addresses are authenticated (RFC 4895); `off` is for peers older than that
     #[arg(long, value_enum, default_value_t = Authentication::On)]
     pub auth: Authentication,
+    /// Shared key of chunk authentication: its identifier and the file whose bytes it is, such as "1:key"; may be given
+    /// again. The first is the one that this end sends with. Without any, the empty key
+    #[arg(long = "auth-key", value_name = "ID:FILE")]
+    pub auth_keys: Vec<KeyFile>,
+    /// Type of a chunk that the peer has to authenticate, such as 0 for DATA; may be given again
+    #[arg(long = "auth-chunk", value_name = "TYPE")]
+    pub auth_chunks: Vec<u8>,
     /// Offer to deactivate addresses; without it, or with a peer that cannot, `deactivate` deletes
     #[arg(long)]
     pub deactivation: bool,

@@ -96,6 +96,11 @@ impl Receiver {
         self.bytes
     }
 
+    /// When the last message was taken.
+    pub(crate) const fn last(&self) -> Option<Instant> {
+        self.last
+    }
+
     /// First to last message.
     pub(crate) fn duration(&self) -> Option<Duration> {
         Some(self.last?.since(self.first?))

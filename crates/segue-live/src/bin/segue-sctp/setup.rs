@@ -1,5 +1,6 @@
 //! From options to a driver, and the signals that end a program.
 
+use crate::keys::KeyFile;
 use crate::options::{Authentication, Common};
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -35,6 +36,10 @@ pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driv
         },
         ..Config::default()
     };
+    sctp.auth.required_chunks.clone_from(&common.auth_chunks);
+    let keys = common.auth_keys.iter().map(KeyFile::read);
+    sctp.auth.shared_keys = keys.collect::<Result<_>>()?;
+    sctp.auth.active_key = common.auth_keys.first().map_or(0, |key| key.id);
     sctp.rto_initial = common.rto_initial.unwrap_or(sctp.rto_initial);
     sctp.rto_min = common.rto_min.unwrap_or(sctp.rto_min);
     sctp.rto_max = common.rto_max.unwrap_or(sctp.rto_max);

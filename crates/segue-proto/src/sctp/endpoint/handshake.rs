@@ -158,11 +158,8 @@ impl Endpoint {
             return;
         }
         let existing = self.find_for_cookie(arrived, &cookie);
-        // a peer that has restarted knows nothing of the former association's keys
-        let settled = existing.map(|index| &*self.slots[index].association).filter(|a| {
-            !a.is_in_handshake() && a.local_tag == cookie.local_tag && a.peer_tag == cookie.peer_tag
-        });
-        match auth::verify_cookie_echo(&self.config, settled, &cookie, &sctp.chunks) {
+        let association = existing.map(|index| &*self.slots[index].association);
+        match auth::verify_cookie_echo(&self.config, association, &cookie, &sctp.chunks) {
             Ok(()) => {}
             Err(Some(_)) => {
                 self.counters.refused.bad_auth += 1;
@@ -257,7 +254,11 @@ impl Endpoint {
         );
         association.start_encapsulation(arrived.encapsulation);
         let id: AssociationId = self.insert(association);
-        self.slot_of(id)
+        let index = self.slot_of(id)?;
+        self.slots[index]
+            .association
+            .start_encapsulation(arrived.encapsulation);
+        Some(index)
     }
 
     /// Section 5.2.4, action A: the peer has restarted; what was is over, and the association begins anew in its
@@ -283,6 +284,7 @@ impl Endpoint {
         fresh.start_encapsulation(arrived.encapsulation);
         let former = core::mem::replace(&mut **association, fresh);
         association.replaces(former);
+        association.start_encapsulation(arrived.encapsulation);
         self.counters.restarts += 1;
         true
     }

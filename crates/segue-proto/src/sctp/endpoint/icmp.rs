@@ -1,0 +1,84 @@
+//! ICMPv6 errors about packets of ours (RFC 9260 section 10; RFC 6951 section 5.5 for those in UDP).
+//!
+//! Whoever sees none of an association's packets cannot have an error taken: it must quote the peer's verification tag,
+//! or for an INIT the initiate tag. What that does not let through is counted and forgotten.
+
+use super::Endpoint;
+use crate::sctp::association::State;
+use crate::sctp::icmp::Unreachable;
+use crate::time::Instant;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::icmpv6::invoking::{Invoking, InvokingSctp};
+
+impl Endpoint {
+    /// Takes an ICMPv6 error that arrived for this host. Anything else than an error is ignored.
+    pub fn handle_icmp(&mut self, now: Instant, error: &Icmpv6) {
+        if !error.is_error() {
+            return;
+        }
+        let invoking = error.invoking().and_then(|quoted| Invoking::parse(quoted).ok());
+        let Some((invoking, sctp)) = invoking.and_then(|i| i.sctp().ok().map(|sctp| (i, sctp))) else {
+            self.counters.icmp.invalid += 1;
+            return;
+        };
+        let Some(index) = self.find_invoked(&invoking, &sctp) else {
+            self.counters.icmp.invalid += 1;
+            return;
+        };
+        let association = &mut self.slots[index].association;
+        let taken = match error {
+            // ICMP7
+            Icmpv6::PacketTooBig { mtu, .. } => {
+                association.on_packet_too_big(now, invoking.source, invoking.destination, *mtu)
+            }
+            // ICMP8
+            Icmpv6::ParameterProblem { code, .. } if *code == UNRECOGNIZED_NEXT_HEADER => {
+                let init = sctp.verification_tag == 0;
+                if !init || association.state == State::CookieWait {
+                    association.on_protocol_unreachable();
+                    true
+                } else {
+                    false
+                }
+            }
+            // ICMP3 and ICMP9
+            Icmpv6::DestinationUnreachable { code, .. } if *code != PORT_UNREACHABLE => {
+                association.on_unreachable(now, invoking.destination, Unreachable::of_code(*code))
+            }
+            _ => false,
+        };
+        if taken {
+            self.counters.icmp.taken += 1;
+            self.touch(index);
+        } else {
+            self.counters.icmp.ignored += 1;
+        }
+    }
+
+    /// The association that sent the packet, if it did: ICMP5 and ICMP6.
+    fn find_invoked(&self, invoking: &Invoking, sctp: &InvokingSctp) -> Option<usize> {
+        if sctp.source_port != self.port
+            || sctp.udp_ports.map(|ports| ports.0) != self.config.udp_encapsulation.map(|udp| udp.local_port)
+                && sctp.udp_ports.is_some()
+        {
+            return None;
+        }
+        self.slots.iter().position(|slot| {
+            let a = &slot.association;
+            let tag_matches = if sctp.verification_tag == 0 {
+                sctp.initiate_tag == Some(a.local_tag)
+            } else {
+                sctp.verification_tag == a.peer_tag
+            };
+            a.state != State::Closed
+                && tag_matches
+                && a.peer_port == sctp.destination_port
+                && a.has_peer_address(invoking.destination)
+        })
+    }
+}
+
+/// Code of a Parameter Problem (RFC 4443 section 3.4).
+const UNRECOGNIZED_NEXT_HEADER: u8 = 1;
+/// Code of a Destination Unreachable (RFC 4443 section 3.1).
+const PORT_UNREACHABLE: u8 = 4;

@@ -1,0 +1,62 @@
+//! What an ICMPv6 error that is known to be about a packet of ours does to its association (RFC 9260 section 10).
+
+use super::association::Association;
+use super::{Event, PathState};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+
+/// Why a destination cannot be reached, as a router says (RFC 4443 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unreachable {
+    /// No route to destination.
+    NoRoute,
+    /// Communication administratively prohibited, or refused by a policy of the source's.
+    Prohibited,
+    /// Beyond scope of source address.
+    BeyondScope,
+    /// Address unreachable, or for no reason that is given.
+    Address,
+}
+
+impl Unreachable {
+    pub(super) fn of_code(code: u8) -> Self {
+        match code {
+            0 | 6 => Self::NoRoute,
+            1 | 5 => Self::Prohibited,
+            2 => Self::BeyondScope,
+            _ => Self::Address,
+        }
+    }
+}
+
+impl Association {
+    /// ICMP9: it counts as an error of the path, once per RTO, so that a router that reports every packet takes no
+    /// path down sooner than silence would; the association's own count leaves it out, because a router may be wrong
+    /// for a while (section 8.1 counts what was not answered). Returns whether anything came of it.
+    pub(super) fn on_unreachable(&mut self, now: Instant, address: Ipv6Addr, reason: Unreachable) -> bool {
+        let Some(index) = self.destination_index(address) else {
+            return false;
+        };
+        let rto = self
+            .paths
+            .get(usize::from(self.destinations[index].path.0))
+            .map_or(self.config.rto_initial, |p| p.rto());
+        let up = self.is_up();
+        let d = &mut self.destinations[index];
+        if d.unreachable_at.is_some_and(|at| now < at + rto) {
+            return false;
+        }
+        d.unreachable_at = Some(now);
+        self.events.push_back(Event::Unreachable { address, reason });
+        if up && d.state != PathState::Unconfirmed {
+            d.error_count += 1;
+            self.degrade(index);
+        }
+        true
+    }
+
+    /// ICMP8: as an ABORT with the T bit.
+    pub(super) fn on_protocol_unreachable(&mut self) {
+        self.close(Event::Aborted { causes: Vec::new() });
+    }
+}

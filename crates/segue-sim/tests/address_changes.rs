@@ -1,0 +1,64 @@
+//! Hosts that change their addresses: across a gap in coverage, and back and forth across a border.
+#![allow(clippy::disallowed_methods)]
+
+mod common;
+
+use common::{all_scenarios, metrics};
+
+fn scenario(name: &str) -> String {
+    let found = all_scenarios().into_iter().find(|(path, _)| path.ends_with(name));
+    found.expect("the scenario is there").1
+}
+
+/// Seconds without data in a crossing of the gap: 4 s without coverage, less than 0.2 s of missed beacons before the host
+/// notices, then a beacon, attaching, router discovery, a second of duplicate address detection, and two round trips.
+const GAP_S: std::ops::Range<f64> = 4.0..6.0;
+
+#[test]
+fn an_association_outlives_the_time_without_any_address_and_data_resumes_at_once() {
+    for bundle in ["all", "none"] {
+        let m = metrics(&scenario("coverage-gap.toml"), &[("handover.bundle", bundle)], 1);
+        // 20 s from one end to the other, over 120 s
+        assert!(
+            m.handovers.len() >= 5,
+            "{bundle}: {} handovers",
+            m.handovers.len()
+        );
+        let mut gaps: Vec<f64> = m.handovers.iter().map(|h| h.interruption_s).collect();
+        gaps.sort_by(f64::total_cmp);
+        // a solicitation that is lost on the radio channel is repeated after RTR_SOLICITATION_INTERVAL, 4 s
+        let longest = gaps[gaps.len() - 1];
+        assert!(
+            GAP_S.contains(&gaps[gaps.len() / 2]),
+            "{bundle}: {gaps:?} s without data"
+        );
+        assert!(longest < GAP_S.end + 4.0, "{bundle}: {gaps:?} s without data");
+    }
+}
+
+#[test]
+fn deactivated_addresses_carry_the_data_of_a_zigzag() {
+    let text = scenario("zigzag.toml");
+    for overrides in [
+        &[][..],
+        &[("handover.bundle", "all")],
+        &[("address.retain", "false")],
+        &[("sctp.address_deactivation", "false")],
+        &[("address.valid_lifetime", "18 s")],
+        &[("address.method", "fixed")],
+        &[("address.method", "dhcpv6"), ("address.retrans_timer", "200 ms")],
+    ] {
+        let m = metrics(&text, overrides, 1);
+        // 11 s from turn to turn, over 120 s
+        assert!(
+            m.handovers.len() >= 9,
+            "{overrides:?}: {} handovers",
+            m.handovers.len()
+        );
+        assert!(
+            m.longest_gap_s < 1.0,
+            "{overrides:?}: {} s without data",
+            m.longest_gap_s
+        );
+    }
+}
