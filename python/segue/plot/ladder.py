@@ -149,5 +149,17 @@ def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s
 
 
 def _step_of(kind: str) -> int:
-    steps = {"RS": 1, "RA": 1, "NS": 1, "NA": 1, "ASCONF-ADD": 2, "ASCONF-SET-PRIMARY": 3, "ASCONF-DELETE": 5, "ASCONF-DEACTIVATE": 5, "ASCONF-ACTIVATE": 3}
+    steps = {
+        "RS": 1,
+        "RA": 1,
+        "NS": 1,
+        "NA": 1,
+        "ASCONF-ADD": 2,
+        "ASCONF-SET-PRIMARY": 3,
+        "ASCONF-DELETE": 5,
+        "ASCONF-DEACTIVATE": 5,
+        "ASCONF-ACTIVATE": 3,
+        "DNS-UPDATE": 4,
+        "DNS-UPDATE-ANSWER": 4,
+    }
     return steps.get(kind, 0)
