@@ -151,5 +151,6 @@ def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s
 def _step_of(kind: str) -> int:
     configuration = {"RS": 1, "RA": 1, "NS": 1, "NA": 1}
     asconf = {"ADD": 2, "SET-PRIMARY": 3, "ACTIVATE": 3, "DELETE": 5, "DEACTIVATE": 5}
-    steps = configuration | {f"ASCONF-{name}": step for name, step in asconf.items()}
+    location = {"DNS-UPDATE": 4, "DNS-UPDATE-ANSWER": 4}
+    steps = configuration | location | {f"ASCONF-{name}": step for name, step in asconf.items()}
     return steps.get(kind, 0)
