@@ -59,7 +59,7 @@ fmt: $(STAMP)/dev  ## Format Rust and Python
 	$(BIN)/ruff format $(PYTHON_SOURCES)
 	$(BIN)/ruff check --fix-only $(PYTHON_SOURCES)
 
-build: $(STAMP)/release  ## Build the extension and segue-sctp in release and install them into .venv
+build: $(STAMP)/release  ## Build the extension and the tools in release and install them into .venv
 
 clean:  ## Remove everything that was built
 	cargo clean
@@ -103,19 +103,19 @@ $(STAMP)/dev: $(STAMP)/venv
 	$(BIN)/pip install --quiet --requirement $(VENV)/requirements-dev.txt
 	touch $@
 
-# One extension and one segue-sctp are installed at a time: installing one takes the other's stamp away. Python sources
+# One extension and one set of tools are installed at a time: installing one takes the other's stamp away. Python sources
 # are used in place.
 
 $(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/checked
 	$(BIN)/maturin develop --release --locked
-	cargo build --release --locked --package segue-live
-	install -m 755 $(TARGET)/release/segue-sctp $(BIN)/segue-sctp
+	cargo build --release --locked --package segue-live --package segue-location
+	install -m 755 $(TARGET)/release/segue-sctp $(TARGET)/release/segue-location $(BIN)
 	touch $@
 
 $(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/release
 	$(BIN)/maturin develop --profile checked --locked
-	cargo build --profile checked --locked --package segue-live
-	install -m 755 $(TARGET)/checked/segue-sctp $(BIN)/segue-sctp
+	cargo build --profile checked --locked --package segue-live --package segue-location
+	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(BIN)
 	touch $@

@@ -5,9 +5,9 @@ mod common;
 use common::*;
 use segue_proto::app;
 use segue_proto::contract::LocalAddress;
-use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, ShimConfig};
+use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, LocationConfig, ShimConfig};
 use segue_proto::random::Stream;
-use segue_proto::sctp::{Config, Endpoint, Event};
+use segue_proto::sctp::{AsconfAuth, Config, Endpoint, Event};
 use segue_proto::units::Bytes;
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::AsconfSerial;
@@ -99,7 +99,7 @@ fn hundreds_of_sources_with_data_outstanding_from_each_are_kept_apart() {
 #[test]
 fn an_asconf_that_comes_when_only_shutdown_complete_is_missing_changes_nothing() {
     let config = Config {
-        asconf_auth: segue_proto::sctp::AsconfAuth::None,
+        asconf_auth: AsconfAuth::None,
         ..Config::default()
     };
     let mut net = Net::established(config, [1, 1]);
@@ -205,7 +205,7 @@ fn host(name: &str, role: app::Role, kind: app::Kind) -> Host {
         applications: vec![app::Config { role, kind }],
         sigma: None,
         shim: ShimConfig::None,
-        location: Default::default(),
+        location: LocationConfig::default(),
     };
     Host::new(config, 1, Box::new(Stream::new(1, name))).expect("host")
 }

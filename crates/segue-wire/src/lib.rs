@@ -10,6 +10,7 @@ pub mod arbitrary;
 pub mod checksum;
 pub mod dhcpv6;
 pub mod error;
+pub mod fragment;
 pub mod icmpv6;
 pub mod ipv6;
 pub mod packet;

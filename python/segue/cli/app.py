@@ -97,9 +97,19 @@ def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: in
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def sctp(arguments: tuple[str, ...]) -> None:
     """SCTP over real sockets: listen, connect, ping (Linux; see segue sctp --help)."""
-    from segue.cli.sctp import hand_over
+    from segue.cli.program import hand_over
 
-    hand_over(arguments)
+    hand_over("segue-sctp", arguments)
+
+
+@app.command(name="location", add_help_option=False,
+             context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def location(arguments: tuple[str, ...]) -> None:
+    """The location manager: serve, update, lookup (dynamic DNS; see segue location --help)."""
+    from segue.cli.program import hand_over
+
+    hand_over("segue-location", arguments)
 
 
 @app.group(name="scenarios")

@@ -75,6 +75,11 @@ impl SctpWindow {
         }
     }
 
+    /// The path MTU changed: the unit of increase and the floors with it. The window stays, in bytes.
+    pub fn set_rules(&mut self, rules: WindowRules) {
+        self.rules = rules;
+    }
+
     fn halve(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(self.rules.floor());
         self.partial_bytes_acked = 0;

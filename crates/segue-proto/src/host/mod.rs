@@ -11,8 +11,11 @@
 //! touches the endpoint and its application only: everything else is looked at when it was marked dirty.
 
 mod config;
+mod fragments;
 mod location;
 mod settle;
+
+use fragments::{Outcome, Reassembler};
 
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
 pub use location::LocationConfig;
@@ -26,8 +29,10 @@ use crate::sctp::{self, AssociationId, Endpoint, Event};
 use crate::sigma::{Sigma, SigmaEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
+use segue_wire::fragment::{Fragment, fragment};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ipv6::OptionAction;
+use segue_wire::sctp::Chunk;
 use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -75,6 +80,8 @@ pub struct HostCounters {
     pub not_understood: u64,
     /// Associations accepted although no application listens for more.
     pub without_application: u64,
+    /// Packets sent in fragments.
+    pub fragmented: u64,
     /// Commands of SIGMA that SCTP did not take.
     pub commands_refused: u64,
     /// Times that the parts did not come to rest within the bound: a bug of this program.
@@ -99,6 +106,9 @@ pub struct Host {
     /// Timers of everything but SCTP and the applications on connections.
     slow_timeout: Option<Instant>,
     transmits: VecDeque<Transmit>,
+    reassembler: Reassembler,
+    /// Of the last packet that was fragmented.
+    identification: u32,
     events: VecDeque<HostEvent>,
     counters: HostCounters,
 }
@@ -171,6 +181,8 @@ impl Host {
             dirty: true,
             slow_timeout: None,
             transmits: VecDeque::new(),
+            reassembler: Reassembler::default(),
+            identification: Stream::new(seed, &format!("host {} fragments", config.name)).secret_u32(),
             events: VecDeque::new(),
             counters: HostCounters::default(),
         };
@@ -232,6 +244,10 @@ impl Host {
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
         if packet.extensions.iter().any(forbids_processing) {
             self.counters.not_understood += 1;
+            return;
+        }
+        if let Some(fragment) = Fragment::of(&packet) {
+            self.handle_fragment(now, interface, fragment);
             return;
         }
         match &packet.payload {
@@ -335,7 +351,7 @@ impl Host {
                 return Some(transmit);
             }
             if let Some(transmit) = self.endpoint.poll_transmit(now) {
-                return Some(transmit);
+                return Some(self.fragmented(transmit));
             }
             // Sending may have events of its own, and they may lead to more to send.
             if !self.settle(now) {
@@ -413,6 +429,45 @@ impl Host {
     #[must_use]
     pub fn counters(&self) -> HostCounters {
         self.counters
+    }
+
+    /// A packet of chunks that were cut before its path turned out to carry less is fragmented (RFC 9260 section 6.9);
+    /// one that is padded to find out what a path carries is not (RFC 4820 section 3).
+    fn fragmented(&mut self, transmit: Transmit) -> Transmit {
+        let Some(mtu) = self.endpoint.reduced_mtu(transmit.packet.ip.destination) else {
+            return transmit;
+        };
+        let mtu = mtu as usize;
+        let (Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. }) = &transmit.packet.payload
+        else {
+            return transmit;
+        };
+        let probe = sctp.chunks.iter().any(|c| matches!(c, Chunk::Pad(_)));
+        if probe || transmit.packet.buffer_len() <= mtu {
+            return transmit;
+        }
+        self.identification = self.identification.wrapping_add(1);
+        self.counters.fragmented += 1;
+        let interface = transmit.interface;
+        let mut fragments = fragment(transmit.packet, mtu, self.identification)
+            .into_iter()
+            .map(|packet| Transmit { interface, packet });
+        let first = fragments.next();
+        self.transmits.extend(fragments);
+        // a packet has at least one
+        first.unwrap_or_else(|| unreachable!("a packet of no fragments"))
+    }
+
+    fn handle_fragment(&mut self, now: Instant, interface: InterfaceId, fragment: Fragment) {
+        if !self.has_address(fragment.ip.destination) {
+            self.counters.not_for_us += 1;
+            return;
+        }
+        match self.reassembler.take(now, fragment) {
+            Outcome::Whole(packet) => self.handle_packet(now, interface, *packet),
+            Outcome::Waits => {}
+            Outcome::Bad => self.counters.not_understood += 1,
+        }
     }
 
     fn acquisition_mut(&mut self, interface: InterfaceId) -> Option<&mut Acquisition> {

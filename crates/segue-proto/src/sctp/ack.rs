@@ -108,6 +108,7 @@ impl Association {
             return;
         };
         path.acked_bytes += size;
+        path.pmtu.is_good();
         if former == ChunkState::Outstanding {
             path.flightsize -= size;
             // R3

@@ -71,7 +71,7 @@ impl AsconfRequests {
 }
 
 /// Bytes of a packet that an ASCONF cannot have for itself: IPv6 and SCTP headers, chunk header, serial number and
-/// address parameter, and an AUTH chunk before it (RFC 4895 section 4.1, with 32 bytes of HMAC).
+/// address parameter, and an AUTH chunk before it (RFC 4895 section 5.1, with 32 bytes of HMAC).
 const BESIDE_REQUESTS: usize = 40 + 12 + 4 + 4 + 20 + 40;
 /// Bytes of a request about an IPv6 address.
 const REQUEST: usize = 28;
@@ -165,7 +165,9 @@ impl Association {
                         .local
                         .iter()
                         .any(|l| l.address.address != address && l.is_active_member());
-                    let added = requests[..i].iter().any(|r| matches!(r, AddressRequest::Add(_)));
+                    let added = requests[..i]
+                        .iter()
+                        .any(|r| matches!(r, AddressRequest::Add(_) | AddressRequest::Activate(_)));
                     if !others && !added {
                         return Err(AddressError::LastAddress);
                     }

@@ -65,7 +65,10 @@ pub(super) struct ControlPacket {
 
 /// An association with a peer.
 pub struct Association {
+    /// Its `mtu` follows the smallest PMTU (see `pmtu`).
     pub(super) config: Config,
+    /// `Config::mtu` as configured: what the interfaces carry.
+    pub(super) interface_mtu: u32,
     pub(super) state: State,
     pub(super) local_port: u16,
     pub(super) peer_port: u16,
@@ -413,6 +416,7 @@ impl Association {
         let auth = Authentication::new(&config, setup.local_random);
         let (max_data, rules) = chunk_sizes(&config, 0);
         let mut association = Self {
+            interface_mtu: config.mtu,
             state: setup.state,
             local_port: setup.local_port,
             peer_port: setup.peer_port,
@@ -490,6 +494,11 @@ impl Association {
         self.peer_extensions = PeerExtensions::read(parameters);
         self.auth.negotiate(parameters);
         self.peer_extensions.asconf &= self.auth.allows_asconf();
+        self.resize_chunks();
+    }
+
+    /// Chunks are cut, and windows counted, by what is now known of MTU and of the bytes that other chunks take.
+    pub(super) fn resize_chunks(&mut self) {
         (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
         self.outbound.set_max_data(self.max_data);
     }
@@ -540,8 +549,11 @@ impl Association {
         for timer in own.into_iter().flatten() {
             earliest = earliest.min(timer);
         }
-        for timer in self.paths.iter().filter_map(|p| p.t3_rtx) {
-            earliest = earliest.min(timer);
+        for path in &self.paths {
+            let timers = [path.t3_rtx, path.pmtu.timer().filter(|_| path.in_use)];
+            for timer in timers.into_iter().flatten() {
+                earliest = earliest.min(timer);
+            }
         }
         for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
@@ -575,6 +587,7 @@ impl Association {
             self.window_probe.allowed = true;
             self.open_burst();
         }
+        self.on_pmtu_timers(now);
         for i in 0..self.paths.len() {
             if self.state != State::Closed && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
@@ -599,6 +612,7 @@ impl Association {
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.send_pmtu_probes(now);
         if self.is_stranded() {
             // ASCONF names its source: the only thing that may leave from an address that the peer does not know
             let asconf = self.control.iter().position(|c| c.source.is_some())?;

@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::PmtuDiscovery;
 use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
@@ -71,8 +72,10 @@ pub enum SackImmediately {
 pub struct Config {
     /// Specification followed.
     pub profile: Profile,
-    /// Path MTU of every path, bytes of IPv6 packet, the UDP header of an encapsulated one included.
+    /// Largest IPv6 packet that the interfaces carry, bytes, the UDP header of an encapsulated one included.
     pub mtu: u32,
+    /// How it is found out that a path carries less.
+    pub pmtu_discovery: PmtuDiscovery,
     /// Receive buffer, bytes: the a_rwnd offered.
     pub receive_buffer: u32,
     /// Bytes of an incomplete message from which on it is delivered in pieces (RFC 6458 section 8.1.21): a message
@@ -160,6 +163,7 @@ impl Config {
         Self {
             profile,
             mtu: 1500,
+            pmtu_discovery: PmtuDiscovery::default(),
             receive_buffer: 131_072,
             partial_delivery_point: None,
             send_buffer: 262_144,

@@ -109,6 +109,8 @@ pub struct Counters {
     pub deactivations: u64,
     /// Times that the peer activated one again.
     pub activations: u64,
+    /// Probes of the path MTU sent.
+    pub pmtu_probes: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
     /// SACKs received.

@@ -102,6 +102,7 @@ impl Association {
         if !self.has_peer_address(self.reply_to) {
             self.reply_to = self.destinations[self.primary].address;
         }
+        self.follow_pmtu();
         self.choose_current();
     }
 
@@ -276,6 +277,7 @@ impl Association {
                 }
             }
         }
+        self.follow_pmtu();
     }
 
     /// The path from the current source of packets for a destination to it.
@@ -292,10 +294,10 @@ impl Association {
         }
         let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
         let window = SctpWindow::new(self.rules, self.initial_ssthresh);
-        let path = Path::new(source, destination, rtt, window);
+        let path = Path::new(source, destination, rtt, window, self.new_pmtu());
         // a slot is used again only when no chunk remembers it
         let free = self.paths.iter().position(|p| !p.in_use);
-        match free {
+        let id = match free {
             Some(i) => {
                 self.paths[i] = path;
                 PathId(i as u8)
@@ -306,7 +308,9 @@ impl Association {
             }
             // hundreds of sources, with something outstanding from each
             None => self.evict_path(path),
-        }
+        };
+        self.follow_pmtu();
+        id
     }
 
     /// Puts `path` in the place of one that no destination uses now: the one with the least outstanding, and that goes

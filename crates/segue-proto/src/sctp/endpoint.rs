@@ -345,6 +345,16 @@ impl Endpoint {
         None
     }
 
+    /// Longest packet towards `destination` if that is less than `Config::mtu`: packets that are longer all the same,
+    /// because their chunks were cut before this was known, are to be fragmented by IPv6 (RFC 9260 section 6.9).
+    #[must_use]
+    pub fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        self.slots
+            .iter()
+            .filter_map(|s| s.association.reduced_mtu(destination))
+            .min()
+    }
+
     /// Packets that reached no association.
     #[must_use]
     pub fn counters(&self) -> EndpointCounters {
@@ -405,10 +415,14 @@ impl Endpoint {
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
         let association = &mut self.slots[index].association;
+        let former = association.peer_encapsulation;
         if association.accepts_tag(sctp) {
             association.note_encapsulation(arrived.from, arrived.encapsulation);
         }
-        association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
+        if !association.handle_packet(arrived.now, arrived.from, arrived.to, sctp) {
+            association.peer_encapsulation = former;
+        }
         self.touch(index);
     }
 

@@ -62,6 +62,9 @@ impl Association {
     }
 
     pub(super) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
+        if read_info(info).is_some_and(|(nonce, _)| self.on_pmtu_probe_answered(nonce)) {
+            return;
+        }
         let Some((index, sent)) = self.heartbeat_answered(info) else {
             self.counters.refused.bad_heartbeat_acks += 1;
             return;
@@ -128,7 +131,7 @@ impl Association {
 }
 
 /// Heartbeat information: nonce, then the destination.
-fn write_info(nonce: u64, address: Ipv6Addr) -> Bytes {
+pub(super) fn write_info(nonce: u64, address: Ipv6Addr) -> Bytes {
     let mut info = Vec::with_capacity(24);
     info.extend(nonce.to_be_bytes());
     info.extend(address.octets());

@@ -1,6 +1,7 @@
 //! Destinations of the peer, and the send state of every (source, destination) pair.
 
 use super::PathState;
+use super::pmtu::Pmtu;
 use crate::congestion::{CongestionControl, RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::time::{Duration, Instant};
@@ -61,6 +62,7 @@ pub(super) struct Path {
     pub destination: DestinationId,
     pub rtt: RttEstimator,
     pub window: SctpWindow,
+    pub pmtu: Pmtu,
     /// DATA chunks outstanding, bytes with header and padding.
     pub flightsize: u32,
     pub t3_rtx: Option<Instant>,
@@ -84,6 +86,7 @@ impl Path {
         destination: DestinationId,
         rtt: RttEstimator,
         window: SctpWindow,
+        pmtu: Pmtu,
     ) -> Self {
         Self {
             in_use: true,
@@ -91,6 +94,7 @@ impl Path {
             destination,
             rtt,
             window,
+            pmtu,
             flightsize: 0,
             t3_rtx: None,
             earliest: Tsn(0),

@@ -1,10 +1,172 @@
-//! Path MTU (RFC 9260 section 7.3).
+//! Path MTU (RFC 9260 section 7.3): lowered by Packet Too Big, raised by probes (RFC 8899).
+//!
+//! Each (source, destination) pair has a PMTU. The association cuts messages, bundles and counts windows by the smallest
+//! of them, so that every chunk fits every path it may be retransmitted on. A chunk that was cut for a larger one cannot
+//! be cut again (section 6.9): it is sent whole, and the host's IPv6 layer fragments the packet
+//! (`Endpoint::reduced_mtu`).
+//!
+//! Sizes are those of the IPv6 packet, without the UDP header where there is one (RFC 6951).
 
-use super::association::Association;
-use crate::time::Instant;
+use super::PathState;
+use super::association::{Association, ControlPacket, PACKET_HEADERS};
+use super::encapsulation::UDP_HEADER;
+use super::path::PathId;
+use crate::time::{Duration, Instant};
+use bytes::Bytes;
 use core::net::Ipv6Addr;
+use segue_wire::sctp::Chunk;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// How the MTU of a path is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PmtuDiscovery {
+    /// Every path is taken to carry `Config::mtu`.
+    None,
+    /// It begins at `Config::mtu`, and Packet Too Big lowers it (RFC 8201).
+    #[default]
+    PacketTooBig,
+    /// It begins at 1280 bytes, and probes raise it up to `Config::mtu` (RFC 8899). Packet Too Big shortens the search,
+    /// and a path that swallows what is large is noticed by its timeouts.
+    Probing,
+}
+
+/// PMTU of a path, and the search for it.
+#[derive(Debug)]
+pub(super) struct Pmtu {
+    /// Packets of this size are taken to pass.
+    pub value: u32,
+    /// Larger ones are known not to, or not worth trying.
+    ceiling: u32,
+    /// The ceiling itself does not pass.
+    ceiling_failed: bool,
+    searching: bool,
+    probe: Option<Probe>,
+    /// Probes of the present size that were lost.
+    lost: u32,
+    /// When to try again whether more passes.
+    raise_at: Option<Instant>,
+    /// T3-rtx expiries in a row.
+    timeouts: u32,
+}
+
+/// A probe that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    nonce: u64,
+    size: u32,
+    expires: Instant,
+}
+
+impl Pmtu {
+    /// `mtu`: what the interface carries.
+    pub(super) fn new(discovery: PmtuDiscovery, mtu: u32, base: u32) -> Self {
+        let probing = discovery == PmtuDiscovery::Probing;
+        Self {
+            value: if probing { base.min(mtu) } else { mtu },
+            ceiling: mtu,
+            ceiling_failed: false,
+            searching: probing,
+            probe: None,
+            lost: 0,
+            raise_at: None,
+            timeouts: 0,
+        }
+    }
+
+    /// The size to probe next: the ceiling as long as nothing speaks against it, then the middle of what is left.
+    fn next_size(&self) -> Option<u32> {
+        let least = self.value + STEP;
+        if self.ceiling < least {
+            return None;
+        }
+        if !self.ceiling_failed {
+            return Some(self.ceiling & !3);
+        }
+        let middle = self.value + (self.ceiling - self.value) / 2;
+        // chunks are multiples of four bytes
+        (least < self.ceiling).then(|| (middle & !3).max(least & !3))
+    }
+
+    /// The search begins anew.
+    fn restart(&mut self, mtu: u32) {
+        self.ceiling = mtu;
+        self.ceiling_failed = false;
+        self.searching = true;
+        self.probe = None;
+        self.lost = 0;
+        self.raise_at = None;
+    }
+
+    /// Something sent on the path was acknowledged.
+    pub(super) fn is_good(&mut self) {
+        self.timeouts = 0;
+    }
+
+    pub(super) fn timer(&self) -> Option<Instant> {
+        self.probe
+            .map(|p| p.expires)
+            .into_iter()
+            .chain(self.raise_at)
+            .min()
+    }
+}
 
 impl Association {
+    /// What the least MTU of IPv6 leaves (RFC 8899 section 5.1.2, BASE_PLPMTU).
+    fn base_mtu(&self) -> u32 {
+        LEAST_MTU - self.encapsulation_overhead()
+    }
+
+    fn encapsulation_overhead(&self) -> u32 {
+        if self.config.udp_encapsulation.is_some() {
+            UDP_HEADER
+        } else {
+            0
+        }
+    }
+
+    /// PMTU of a path that begins.
+    pub(super) fn new_pmtu(&self) -> Pmtu {
+        Pmtu::new(self.config.pmtu_discovery, self.interface_mtu, self.base_mtu())
+    }
+
+    /// The PMTU towards `destination` with whatever carries SCTP, if it is less than the interface's.
+    pub(super) fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        let index = self.destination_index(destination)?;
+        let value = self
+            .paths
+            .iter()
+            .filter(|p| p.in_use && usize::from(p.destination.0) == index)
+            .map(|p| p.pmtu.value)
+            .min()?;
+        (value < self.interface_mtu).then_some(value + self.encapsulation_overhead())
+    }
+
+    /// Everything follows the smallest PMTU of the paths in use: where messages are cut, how much a packet bundles, the
+    /// unit of the windows.
+    pub(super) fn follow_pmtu(&mut self) {
+        let smallest = self
+            .paths
+            .iter()
+            .filter(|p| p.in_use && !p.retired)
+            .map(|p| p.pmtu.value)
+            .min()
+            .unwrap_or(self.config.mtu);
+        if smallest == self.config.mtu {
+            return;
+        }
+        self.config.mtu = smallest;
+        self.resize_chunks();
+        let rules = self.rules;
+        for path in &mut self.paths {
+            path.window.set_rules(rules);
+        }
+    }
+
+    /// A router says that packets from `source` to `destination` must not exceed `mtu`; it is known to be about one of
+    /// ours. Less than the least MTU of IPv6 is no such limit (RFC 8200 section 5). Returns whether anything changed.
     pub(super) fn on_packet_too_big(
         &mut self,
         now: Instant,
@@ -12,7 +174,198 @@ impl Association {
         destination: Ipv6Addr,
         mtu: u32,
     ) -> bool {
-        let _ = (now, source, destination, mtu);
-        false
+        let Some(index) = self.destination_index(destination) else {
+            return false;
+        };
+        if self.config.pmtu_discovery == PmtuDiscovery::None || mtu < LEAST_MTU {
+            return false;
+        }
+        let mtu = mtu - self.encapsulation_overhead();
+        let mut changed = false;
+        for i in 0..self.paths.len() {
+            let path = &mut self.paths[i];
+            let concerned =
+                path.in_use && usize::from(path.destination.0) == index && path.source.address == source;
+            if !concerned || mtu >= path.pmtu.ceiling.max(path.pmtu.value) {
+                continue;
+            }
+            changed = true;
+            path.pmtu.ceiling = mtu;
+            path.pmtu.ceiling_failed = false;
+            path.pmtu.raise_at = Some(now + RAISE_INTERVAL);
+            if path.pmtu.probe.is_some_and(|p| p.size > mtu) {
+                path.pmtu.probe = None;
+                path.pmtu.lost = 0;
+            }
+            if mtu < path.pmtu.value {
+                path.pmtu.value = mtu;
+                self.follow_pmtu();
+                self.repeat_what_was_too_big(i, mtu);
+            }
+        }
+        changed
+    }
+
+    /// Chunks outstanding on the path that did not fit are marked for retransmission: they were not lost to congestion,
+    /// and T3-rtx need not tell.
+    fn repeat_what_was_too_big(&mut self, index: usize, mtu: u32) {
+        let id = PathId(index as u8);
+        let room = mtu.saturating_sub(PACKET_HEADERS + self.data_overhead());
+        let mut flight = 0;
+        let marked = self.outbound.mark_where(|sent| {
+            let large = sent.path == id && sent.size() > room;
+            if large {
+                flight += sent.size();
+            }
+            large
+        });
+        if marked == 0 {
+            return;
+        }
+        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        let path = &mut self.paths[index];
+        path.flightsize -= flight;
+        // no round trip is measured over what a router dropped
+        path.timed = None;
+        if path.flightsize == 0 {
+            path.clear_flight();
+        } else if let Some(tsn) = self
+            .outbound
+            .earliest_on(id, self.outbound.cumulative_tsn_ack().next())
+        {
+            path.earliest = tsn;
+        }
+        self.open_burst();
+    }
+
+    /// Sends the probes that the search asks for. Called whenever something may be sent.
+    pub(super) fn send_pmtu_probes(&mut self, now: Instant) {
+        if self.config.pmtu_discovery != PmtuDiscovery::Probing || !self.is_up() {
+            return;
+        }
+        for i in 0..self.paths.len() {
+            let path = &self.paths[i];
+            let destination = usize::from(path.destination.0);
+            let usable = path.in_use
+                && !path.retired
+                && path.pmtu.searching
+                && path.pmtu.probe.is_none()
+                && self.destinations[destination].state == PathState::Active
+                && usize::from(self.destinations[destination].path.0) == i;
+            if !usable {
+                continue;
+            }
+            match path.pmtu.next_size() {
+                Some(size) => self.send_pmtu_probe(now, i, size),
+                None => {
+                    let pmtu = &mut self.paths[i].pmtu;
+                    pmtu.searching = false;
+                    pmtu.raise_at = (pmtu.value < self.interface_mtu).then(|| now + RAISE_INTERVAL);
+                }
+            }
+        }
+    }
+
+    /// A HEARTBEAT padded to `size` by a PAD chunk (RFC 4820 section 3, RFC 8899 section 6.2.1.2).
+    fn send_pmtu_probe(&mut self, now: Instant, index: usize, size: u32) {
+        let nonce = self.secret_u64();
+        let overhead = self.auth.overhead(&[HEARTBEAT, PAD]);
+        let path = &mut self.paths[index];
+        let address = self.destinations[usize::from(path.destination.0)].address;
+        let heartbeat = Chunk::Heartbeat(super::heartbeat::write_info(nonce, address));
+        let used = PACKET_HEADERS + overhead + heartbeat.buffer_len() as u32 + PAD_HEADER;
+        let padding = Chunk::Pad(Bytes::from(vec![0; size.saturating_sub(used) as usize]));
+        path.pmtu.probe = Some(Probe {
+            nonce,
+            size,
+            expires: now + path.rtt.rto().max(PROBE_TIMER),
+        });
+        let source = path.source;
+        self.counters.pmtu_probes += 1;
+        self.control.push_back(ControlPacket {
+            source: Some(source),
+            destination: address,
+            verification_tag: self.peer_tag,
+            chunks: SmallVec::from_iter([heartbeat, padding]),
+        });
+    }
+
+    /// Whether a HEARTBEAT ACK with this nonce answers a probe; what was probed then passes.
+    pub(super) fn on_pmtu_probe_answered(&mut self, nonce: u64) -> bool {
+        let answered =
+            |p: &super::path::Path| p.in_use && p.pmtu.probe.is_some_and(|probe| probe.nonce == nonce);
+        let Some(index) = self.paths.iter().position(answered) else {
+            return false;
+        };
+        let pmtu = &mut self.paths[index].pmtu;
+        if let Some(probe) = pmtu.probe.take() {
+            pmtu.value = pmtu.value.max(probe.size);
+            pmtu.lost = 0;
+        }
+        self.follow_pmtu();
+        true
+    }
+
+    pub(super) fn on_pmtu_timers(&mut self, now: Instant) {
+        let mtu = self.interface_mtu;
+        let probing = self.config.pmtu_discovery == PmtuDiscovery::Probing;
+        let mut changed = false;
+        for path in self.paths.iter_mut().filter(|p| p.in_use) {
+            let pmtu = &mut path.pmtu;
+            if let Some(probe) = pmtu.probe.filter(|p| p.expires <= now) {
+                // a lost probe is no sign of congestion, nor of a dead path (RFC 8899 section 3, items 6 and 7)
+                pmtu.probe = None;
+                pmtu.lost += 1;
+                if pmtu.lost >= MAX_PROBES {
+                    pmtu.lost = 0;
+                    pmtu.ceiling = probe.size;
+                    pmtu.ceiling_failed = true;
+                }
+            }
+            if pmtu.raise_at.is_some_and(|at| at <= now) {
+                pmtu.restart(mtu);
+                if !probing {
+                    // RFC 8201 section 4: ten minutes after the last Packet Too Big, what the interface carries
+                    pmtu.searching = false;
+                    pmtu.value = mtu;
+                    changed = true;
+                }
+            }
+        }
+        if changed {
+            self.follow_pmtu();
+        }
+    }
+
+    /// T3-rtx expired on a path. If that happens again and again to packets larger than the least MTU, it is perhaps
+    /// their size (RFC 8899 section 4.3).
+    pub(super) fn suspect_black_hole(&mut self, index: usize) {
+        let (base, mtu) = (self.base_mtu(), self.interface_mtu);
+        let pmtu = &mut self.paths[index].pmtu;
+        pmtu.timeouts += 1;
+        if self.config.pmtu_discovery != PmtuDiscovery::Probing
+            || pmtu.timeouts < MAX_PROBES
+            || pmtu.value <= base
+        {
+            return;
+        }
+        pmtu.value = base;
+        pmtu.timeouts = 0;
+        pmtu.restart(mtu);
+        self.follow_pmtu();
     }
 }
+
+/// RFC 8200 section 5.
+const LEAST_MTU: u32 = 1280;
+/// The search ends when less than this is left, bytes.
+const STEP: u32 = 4;
+/// Probes of a size, and timeouts, until it counts as too large (RFC 8899 section 5.1.2, MAX_PROBES).
+const MAX_PROBES: u32 = 3;
+/// RFC 8899 section 5.1.1: PROBE_TIMER is at least a second.
+const PROBE_TIMER: Duration = Duration::from_secs(1);
+/// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1), and the ten minutes of RFC 8201 section 4.
+const RAISE_INTERVAL: Duration = Duration::from_secs(600);
+const PAD_HEADER: u32 = 4;
+const HEARTBEAT: u8 = 4;
+const PAD: u8 = 0x84;

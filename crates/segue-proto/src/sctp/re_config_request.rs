@@ -130,11 +130,11 @@ impl Association {
         if streams.iter().any(|&s| s >= known) {
             return Err(StreamError::NoSuchStream);
         }
-        // chunk and parameter headers take at most 24 bytes
+        // chunk and parameter headers take at most 24 bytes, an AUTH chunk 40
         let most = (self
             .config
             .mtu
-            .saturating_sub(super::association::PACKET_HEADERS + 24)
+            .saturating_sub(super::association::PACKET_HEADERS + 24 + 40)
             / 2) as usize;
         if streams.len() > most {
             return Err(StreamError::TooMany);

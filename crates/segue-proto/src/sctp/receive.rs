@@ -27,21 +27,21 @@ pub(super) struct DataSeen {
 }
 
 impl Association {
-    /// `from` and `to`: the addresses of the packet.
+    /// `from` and `to`: the addresses of the packet. Returns false if it is refused whole.
     pub(super) fn handle_packet(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
         to: Ipv6Addr,
         packet: &mut SctpPacket,
-    ) {
+    ) -> bool {
         if self.state == State::Closed {
             self.counters.refused.after_close += 1;
-            return;
+            return false;
         }
         if !self.accepts_tag(packet) {
             self.counters.refused.bad_tag += 1;
-            return;
+            return false;
         }
         let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
         let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
@@ -49,9 +49,10 @@ impl Association {
         // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
         // was good for the ABORT alone
         if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
-            return;
+            return false;
         }
         self.handle_chunks(now, from, to, packet);
+        true
     }
 
     /// Works off the chunks of a packet that may be acted on.
@@ -138,8 +139,8 @@ impl Association {
             }
             Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
-            // AUTH has done its work
-            Chunk::Auth(_) => {}
+            // AUTH has done its work, and padding has none (RFC 4820 section 3)
+            Chunk::Auth(_) | Chunk::Pad(_) => {}
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
             Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
                 self.counters.refused.unexpected += 1;

@@ -120,8 +120,8 @@ impl Association {
         self.negotiate(&cookie.peer_parameters);
         self.received = Received::new(cookie.peer_initial_tsn);
         self.reassembly = Reassembly::new(cookie.peer_initial_tsn, &self.config);
-        self.asconf_answers.start(cookie.peer_initial_tsn);
         self.stream_answers = StreamAnswers::new(cookie.peer_initial_tsn);
+        self.asconf_answers.start(cookie.peer_initial_tsn);
     }
 
     /// Action A in SHUTDOWN-ACK-SENT: no new association; the shutdown is to be completed first.

@@ -22,6 +22,9 @@ impl Association {
         path.rtt.back_off();
         path.clear_flight();
         let destination = usize::from(path.destination.0);
+        if !probe_answered {
+            self.suspect_black_hole(index);
+        }
         let bytes = self.outbound.mark_where(|sent| sent.path == id);
         self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
         self.fast_recovery_exit = None;

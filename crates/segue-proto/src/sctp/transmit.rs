@@ -48,7 +48,9 @@ impl Association {
         let mut room = self
             .config
             .mtu
-            .saturating_sub(PACKET_HEADERS + self.data_overhead());
+            .saturating_sub(PACKET_HEADERS + self.data_overhead())
+            // a chunk that was cut before the peer, against RFC 4895 section 6.1, listed DATA
+            .max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
         if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
             return self.forward_tsn_packet(now);
@@ -158,7 +160,8 @@ impl Association {
                 break;
             };
             let state = &mut self.paths[usize::from(path.0)];
-            if size > room || !(forced || state.has_window()) {
+            // what was cut for a larger PMTU goes alone: IPv6 fragments it (section 6.9)
+            if (size > room && tsn != first) || !(forced || state.has_window()) {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
@@ -174,7 +177,7 @@ impl Association {
                 self.counters.fast_retransmits += 1;
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
-            room -= size;
+            room = room.saturating_sub(size);
             let mut chunk = sent.chunk(tsn);
             chunk.immediate |= self.window_probe.tsn == Some(tsn)
                 && self.config.sack_immediately == SackImmediately::WhenBlocked;

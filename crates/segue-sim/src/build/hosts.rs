@@ -19,6 +19,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     let mut c = sctp::Config::new(set.profile);
     let bytes = |b: Option<Bytes>, otherwise: u32| b.map_or(otherwise, |b| b.bytes() as u32);
     c.mtu = bytes(set.mtu, c.mtu);
+    c.pmtu_discovery = set.pmtu_discovery;
     c.receive_buffer = bytes(set.receive_buffer, c.receive_buffer);
     c.send_buffer = bytes(set.send_buffer, c.send_buffer);
     c.max_chunk_data = set.chunk_data.map(|b| b.bytes() as u32);

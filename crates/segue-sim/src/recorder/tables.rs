@@ -273,6 +273,7 @@ fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
         Chunk::Auth(_) => "AUTH",
         Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::Pad(_) => "PAD",
         Chunk::ReConfig(_) => "RE-CONFIG",
         Chunk::ForwardTsn(_) => "FORWARD-TSN",
         Chunk::Unknown { .. } => "UNKNOWN",

@@ -4,7 +4,9 @@ use crate::link::Service;
 use crate::loss::LossModel;
 use segue_proto::Duration;
 use segue_proto::l2::{Latency, LossDetection};
-use segue_proto::sctp::{AsconfAuth, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
+use segue_proto::sctp::{
+    AsconfAuth, CwndCredit, PmtuDiscovery, Profile, RetransmitTo, SackImmediately, SackRoute,
+};
 use segue_proto::units::{BitRate, Bytes, Coordinate, Metres, QueueLimit, Speed};
 use serde::{Deserialize, Serialize};
 
@@ -296,6 +298,9 @@ pub struct SctpSection {
     /// Path MTU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
+    /// How it is found out that a path carries less.
+    #[serde(skip_serializing_if = "is_default")]
+    pub pmtu_discovery: PmtuDiscovery,
     /// User data per DATA chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_data: Option<Bytes>,

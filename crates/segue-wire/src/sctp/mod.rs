@@ -172,6 +172,8 @@ pub enum Chunk {
     Asconf(Box<Asconf>),
     /// ASCONF-ACK (0x80, RFC 5061 section 4.1.2).
     AsconfAck(Box<AsconfAck>),
+    /// PAD (0x84, RFC 4820 section 3): bytes that mean nothing.
+    Pad(Bytes),
     /// RE-CONFIG (0x82, RFC 6525 section 3).
     ReConfig(Box<ReConfig>),
     /// FORWARD TSN (0xC0, RFC 3758 section 3.2).
@@ -209,6 +211,7 @@ impl Chunk {
             Self::ShutdownComplete { .. } => SHUTDOWN_COMPLETE,
             Self::Auth(_) => AUTH,
             Self::AsconfAck(_) => ASCONF_ACK,
+            Self::Pad(_) => PAD,
             Self::Asconf(_) => ASCONF,
             Self::ReConfig(_) => RE_CONFIG,
             Self::ForwardTsn(_) => FORWARD_TSN,
@@ -272,6 +275,7 @@ impl Chunk {
             SHUTDOWN_ACK => empty(value, Self::ShutdownAck)?,
             ERROR => Self::Error(parse_list(value.named("ERROR cause"))?),
             COOKIE_ECHO => Self::CookieEcho(value.rest()),
+            PAD => Self::Pad(value.rest()),
             COOKIE_ACK => empty(value, Self::CookieAck)?,
             ECNE => Self::Ecne(parse_tsn(value)?),
             CWR => Self::Cwr(parse_tsn(value)?),
@@ -314,7 +318,9 @@ impl Chunk {
             | Self::Ecne(tsn)
             | Self::Cwr(tsn) => out.put_u32(tsn.0),
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => {}
-            Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
+            Self::CookieEcho(bytes) | Self::Pad(bytes) | Self::Unknown { value: bytes, .. } => {
+                out.put_slice(bytes);
+            }
             Self::Auth(auth) => auth.emit(out),
             Self::AsconfAck(ack) => ack.emit(out),
             Self::Asconf(asconf) => asconf.emit(out),
@@ -334,7 +340,7 @@ impl Chunk {
             Self::Abort { causes, .. } | Self::Error(causes) => list_len(causes),
             Self::Shutdown { .. } | Self::Ecne(_) | Self::Cwr(_) => 4,
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,
-            Self::CookieEcho(bytes) | Self::Unknown { value: bytes, .. } => bytes.len(),
+            Self::CookieEcho(bytes) | Self::Pad(bytes) | Self::Unknown { value: bytes, .. } => bytes.len(),
             Self::Auth(auth) => auth.buffer_len(),
             Self::AsconfAck(ack) => ack.buffer_len(),
             Self::Asconf(asconf) => asconf.buffer_len(),
@@ -366,6 +372,7 @@ const CWR: u8 = 13;
 const SHUTDOWN_COMPLETE: u8 = 14;
 const AUTH: u8 = 15;
 const ASCONF_ACK: u8 = 0x80;
+const PAD: u8 = 0x84;
 const ASCONF: u8 = 0xc1;
 const RE_CONFIG: u8 = 0x82;
 const FORWARD_TSN: u8 = 0xc0;
@@ -390,6 +397,7 @@ const fn name(chunk_type: u8) -> &'static str {
         SHUTDOWN_COMPLETE => "SHUTDOWN COMPLETE",
         AUTH => "AUTH",
         ASCONF_ACK => "ASCONF-ACK",
+        PAD => "PAD",
         ASCONF => "ASCONF",
         RE_CONFIG => "RE-CONFIG",
         FORWARD_TSN => "FORWARD TSN",

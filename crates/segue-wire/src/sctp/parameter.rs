@@ -36,6 +36,8 @@ pub enum Parameter {
     Chunks(Bytes),
     /// HMAC-ALGO (0x8004, RFC 4895 section 3.3): HMAC identifiers that the peer may use, by preference.
     HmacAlgo(Vec<u16>),
+    /// Padding (0x8005, RFC 4820 section 4): bytes that mean nothing.
+    Padding(Bytes),
     /// Supported extensions (0x8008, RFC 5061 section 4.2.7): chunk types.
     SupportedExtensions(Bytes),
     /// Forward TSN supported (0xC000, RFC 3758).
@@ -90,6 +92,7 @@ impl Parameter {
             Self::Random(_) => RANDOM,
             Self::Chunks(_) => CHUNKS,
             Self::HmacAlgo(_) => HMAC_ALGO,
+            Self::Padding(_) => PADDING,
             Self::SupportedExtensions(_) => SUPPORTED_EXTENSIONS,
             Self::ForwardTsnSupported => FORWARD_TSN_SUPPORTED,
             Self::AdaptationLayerIndication(_) => ADAPTATION_LAYER_INDICATION,
@@ -127,6 +130,7 @@ impl Parameter {
             RANDOM => Self::Random(value.rest()),
             CHUNKS => Self::Chunks(value.rest()),
             HMAC_ALGO => Self::HmacAlgo(parse_u16s(&mut value)?),
+            PADDING => Self::Padding(value.rest()),
             SUPPORTED_EXTENSIONS => Self::SupportedExtensions(value.rest()),
             FORWARD_TSN_SUPPORTED => Self::ForwardTsnSupported,
             ADAPTATION_LAYER_INDICATION => Self::AdaptationLayerIndication(value.u32()?),
@@ -175,6 +179,7 @@ impl Parameter {
                 | Self::HostNameAddress(bytes)
                 | Self::Random(bytes)
                 | Self::Chunks(bytes)
+                | Self::Padding(bytes)
                 | Self::SupportedExtensions(bytes)
                 | Self::Unknown { value: bytes, .. } => bytes.len(),
                 Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::AdaptationLayerIndication(_) => 4,
@@ -195,6 +200,7 @@ impl Parameter {
             | Self::HostNameAddress(bytes)
             | Self::Random(bytes)
             | Self::Chunks(bytes)
+            | Self::Padding(bytes)
             | Self::SupportedExtensions(bytes)
             | Self::Unknown { value: bytes, .. } => out.put_slice(bytes),
             Self::Ipv4Address(address) => out.put_slice(&address.octets()),
@@ -232,6 +238,7 @@ const ECN_CAPABLE: u16 = 0x8000;
 const RANDOM: u16 = 0x8002;
 const CHUNKS: u16 = 0x8003;
 const HMAC_ALGO: u16 = 0x8004;
+const PADDING: u16 = 0x8005;
 const SUPPORTED_EXTENSIONS: u16 = 0x8008;
 const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 pub(super) const SET_PRIMARY_ADDRESS: u16 = 0xc004;

@@ -9,7 +9,7 @@ from pathlib import Path
 from segue.grid import run_grids
 from segue.output import write_file
 from segue.papers.claims import Claim, to_json
-from segue.papers.sigma import claims, figures, zigzag
+from segue.papers.sigma import claims, figures, location, zigzag
 from segue.papers.sigma import experiment as ex
 from segue.plot.style import render
 from segue.report.html import Section, claims_section, figure_section, page, text_section
@@ -25,7 +25,7 @@ class Reproduction:
     """What came of it.
 
     Attributes:
-        claims: S1 to S9, and S11.
+        claims: S1 to S11.
         report: The report's file.
         runs: Simulations run.
     """
@@ -70,7 +70,11 @@ def reproduce(
     zigzags = zigzag.run(
         seed_list, quick=quick, threads=threads, progress=lambda done, total: tell("zigzagging", done, total)
     )
-    judged = [*claims.evaluate(frames, traced), zigzag.s11(zigzags)]
+    judged = [
+        *claims.evaluate(frames, traced),
+        location.s10(location.measure(quick=quick, threads=threads)),
+        zigzag.s11(zigzags),
+    ]
     drawn = [*figures.trace_figures(traced), *figures.grid_figures(frames), figures.zigzag_figure(zigzags)]
     drawn.sort(key=lambda one: one.name)
     sections: list[Section] = []

@@ -1,0 +1,113 @@
+//! tshark judges the chunks of RFC 3758 and RFC 6525: it names them and finds nothing malformed.
+
+use segue_capture::pcapng::{Direction, PcapngWriter};
+use segue_wire::sctp::{Chunk, ForwardTsn, ReConfig, ReConfigParameter as P, ReConfigResult, SctpPacket};
+use segue_wire::{Ipv6Header, Packet, Payload, ReConfigSerial, Ssn, Tsn};
+use std::process::Command;
+
+fn re_config(parameters: Vec<P>) -> Chunk {
+    Chunk::ReConfig(Box::new(ReConfig { parameters }))
+}
+
+/// What tshark calls the chunk or parameter, beside a chunk that has it.
+fn cases() -> Vec<(&'static str, Chunk)> {
+    let request = ReConfigSerial(7);
+    let forward_tsn = ForwardTsn {
+        new_cumulative_tsn: Tsn(99),
+        skipped: vec![(1, Ssn(2)), (3, Ssn(4))],
+    };
+    vec![
+        ("FORWARD_TSN chunk", Chunk::ForwardTsn(Box::new(forward_tsn))),
+        (
+            "Outgoing SSN reset request parameter",
+            re_config(vec![P::OutgoingSsnReset {
+                request,
+                response: ReConfigSerial(8),
+                last_assigned_tsn: Tsn(9),
+                streams: vec![1, 2, 3],
+            }]),
+        ),
+        (
+            "Incoming SSN reset request parameter",
+            re_config(vec![P::IncomingSsnReset {
+                request,
+                streams: vec![5],
+            }]),
+        ),
+        (
+            "SSN/TSN reset request parameter",
+            re_config(vec![P::SsnTsnReset { request }]),
+        ),
+        (
+            "Re-configuration response parameter",
+            re_config(vec![P::Response {
+                response: request,
+                result: ReConfigResult::Performed,
+                next_tsns: Some((Tsn(1), Tsn(2))),
+            }]),
+        ),
+        (
+            "Add outgoing streams request parameter",
+            re_config(vec![P::AddOutgoingStreams {
+                request,
+                new_streams: 4,
+            }]),
+        ),
+        (
+            "Add incoming streams request parameter",
+            re_config(vec![P::AddIncomingStreams {
+                request,
+                new_streams: 4,
+            }]),
+        ),
+    ]
+}
+
+#[test]
+fn tshark_names_the_chunks_and_finds_nothing_malformed() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        println!("skipped: tshark is not installed (Debian package tshark)");
+        return;
+    }
+    let mut writer = PcapngWriter::new(Vec::new(), "chunks").unwrap();
+    let interface = writer.interface("cn.eth0", "").unwrap();
+    for (time, (_, chunk)) in (0..).zip(cases()) {
+        let packet = Packet {
+            ip: Ipv6Header {
+                source: "2001:db8:1::1".parse().unwrap(),
+                destination: "2001:db8:2::1".parse().unwrap(),
+                traffic_class: 0,
+                hop_limit: 64,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload: Payload::Sctp(SctpPacket {
+                source_port: 5001,
+                destination_port: 5001,
+                verification_tag: 0x1234_5678,
+                chunks: [chunk].into_iter().collect(),
+            }),
+        };
+        writer
+            .packet(interface, time, Direction::Outbound, &packet)
+            .unwrap();
+    }
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("chunks.pcapng");
+    std::fs::write(&path, writer.finish().unwrap()).unwrap();
+    let output = Command::new("tshark")
+        .args(["-o", "sctp.checksum:crc-32c", "-V", "-r"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = format!("\n{}", String::from_utf8_lossy(&output.stdout));
+    let frames: Vec<&str> = text.split("\nFrame ").skip(1).collect();
+    assert_eq!(frames.len(), cases().len());
+    for (frame, (name, _)) in frames.iter().zip(cases()) {
+        assert!(frame.contains(name), "{name}:\n{frame}");
+        for complaint in ["Malformed", "malformed", "[Expert Info (Error", "Unknown"] {
+            assert!(!frame.contains(complaint), "{complaint} in {name}:\n{frame}");
+        }
+        assert!(frame.contains("[Checksum Status: Good]"), "{frame}");
+    }
+}

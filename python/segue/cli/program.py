@@ -1,0 +1,40 @@
+"""Programs of the workspace that are no part of the Python package, found and become."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+
+def hand_over(program: str, arguments: Sequence[str]) -> NoReturn:
+    """Become `program` with these arguments: signals and the exit status are then its own."""
+    path = find_program(program)
+    sys.stdout.flush()
+    os.execv(path, [program, *arguments])
+
+
+def find_program(program: str) -> str:
+    """The program that its variable names ($SEGUE_SCTP), the one beside this interpreter, or the one on the PATH."""
+    variable = program.upper().replace("-", "_")
+    named = os.environ.get(variable)
+    if named:
+        if not _is_program(Path(named)):
+            raise click.ClickException(f"${variable} is {named}, which is not a program")
+        return named
+    beside = Path(sys.prefix) / "bin" / program
+    found = str(beside) if _is_program(beside) else shutil.which(program)
+    if found is None:
+        raise click.ClickException(
+            f"{program} not found: build it in the source tree with `make build`, or name it in ${variable}"
+        )
+    return found
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
