@@ -108,6 +108,7 @@ fn row_c_a_cookie_that_comes_late_is_discarded() {
     t.send_with_tag(0, [Chunk::Init(Box::new(init()))]);
     let late = expect!(t, Chunk::InitAck(ack) => ack.clone());
     t.id = t.end.connect(t.now, &[peer(1)], 5000);
+    t.command(|_, _| ());
     let own = expect!(t, Chunk::Init(init) => init.clone());
     t.our_tag = own.initiate_tag;
     t.send([Chunk::InitAck(Box::new(Init {
