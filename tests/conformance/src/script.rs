@@ -72,6 +72,8 @@ pub struct Sent {
     pub tag: u32,
     /// Chunks.
     pub chunks: Vec<Chunk>,
+    /// UDP ports, source first, if the packet was encapsulated (RFC 6951).
+    pub udp: Option<(u16, u16)>,
     /// Length of the IPv6 packet, bytes.
     pub len: usize,
 }
@@ -299,7 +301,24 @@ impl Script {
     /// # Panics
     /// If an invariant breaks.
     pub fn send_sctp(&mut self, from: Ipv6Addr, to: Ipv6Addr, sctp: SctpPacket) {
-        let bytes = packet(from, to, Payload::Sctp(sctp)).to_vec();
+        self.send_payload(from, to, Payload::Sctp(sctp));
+    }
+
+    /// The peer sends in UDP, between these ports, its own first.
+    ///
+    /// # Panics
+    /// If an invariant breaks.
+    pub fn send_in_udp(&mut self, ports: (u16, u16), tag: u32, chunks: impl IntoIterator<Item = Chunk>) {
+        let payload = Payload::SctpOverUdp {
+            source_port: ports.0,
+            destination_port: ports.1,
+            packet: sctp(tag, chunks),
+        };
+        self.send_payload(peer(1), ours(1), payload);
+    }
+
+    fn send_payload(&mut self, from: Ipv6Addr, to: Ipv6Addr, payload: Payload) {
+        let bytes = packet(from, to, payload).to_vec();
         let packet = Packet::parse(&bytes).expect("a packet that parses");
         self.end.handle_packet(self.now, InterfaceId(1), packet);
         self.settle();
@@ -434,8 +453,14 @@ impl Script {
                 quiet = false;
                 let bytes = transmit.packet.to_vec();
                 let packet = Packet::parse(&bytes).expect("what is sent parses");
-                let Payload::Sctp(sctp) = packet.payload else {
-                    panic!("not SCTP: {packet:?}")
+                let (sctp, udp) = match packet.payload {
+                    Payload::Sctp(sctp) => (sctp, None),
+                    Payload::SctpOverUdp {
+                        source_port,
+                        destination_port,
+                        packet,
+                    } => (packet, Some((source_port, destination_port))),
+                    other => panic!("not SCTP: {other:?}"),
                 };
                 self.out.push_back(Sent {
                     at: self.now,
@@ -443,6 +468,7 @@ impl Script {
                     destination: packet.ip.destination,
                     tag: sctp.verification_tag,
                     chunks: sctp.chunks.into_vec(),
+                    udp,
                     len: bytes.len(),
                 });
             }

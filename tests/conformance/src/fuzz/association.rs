@@ -204,7 +204,7 @@ impl<'a> Play<'a> {
             }
             27 => {
                 if let Some(own) = self.any_own(host) {
-                    let deactivates = self.input.u8() % 2 == 0;
+                    let deactivates = self.input.u8().is_multiple_of(2);
                     self.world.command(host, |a, now| {
                         if deactivates {
                             a.deactivate_address(now, own)

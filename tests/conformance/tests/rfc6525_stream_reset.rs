@@ -1,0 +1,158 @@
+//! RFC 6525: streams and TSNs that begin anew.
+
+use segue_conformance::expect;
+use segue_conformance::script::chunks::{data, data_chunk, extensions, init, peer_tsn, sack};
+use segue_conformance::script::{Script, ms, quiet};
+use segue_proto::sctp::{Event, SendOptions};
+use segue_wire::sctp::{Chunk, DataChunk, ReConfig, ReConfigParameter as P, ReConfigResult};
+use segue_wire::{Data, ReConfigSerial, Ssn};
+
+/// A peer that knows RE-CONFIG.
+fn resettable() -> Script {
+    Script::established_with(quiet(), 1, vec![extensions(&[0x82])])
+}
+
+/// The peer's request number `n`: the first has its initial TSN (section 4.1).
+fn serial(n: u32) -> ReConfigSerial {
+    ReConfigSerial(init().initial_tsn.0).add(n)
+}
+
+fn ask(t: &mut Script, parameter: P) -> (ReConfigSerial, ReConfigResult) {
+    t.send([Chunk::ReConfig(Box::new(ReConfig {
+        parameters: vec![parameter],
+    }))]);
+    result_of(t)
+}
+
+/// The answer that is sent next, SACKs passed over.
+fn result_of(t: &mut Script) -> (ReConfigSerial, ReConfigResult) {
+    loop {
+        let sent = t.receive();
+        let found = sent.chunks.iter().find_map(|c| match c {
+            Chunk::ReConfig(r) => r.parameters.iter().find_map(|p| match p {
+                P::Response { response, result, .. } => Some((*response, *result)),
+                _ => None,
+            }),
+            _ => None,
+        });
+        if let Some(found) = found {
+            return found;
+        }
+    }
+}
+
+fn outgoing(t: &Script, n: u32, last: u32, streams: Vec<u16>) -> P {
+    P::OutgoingSsnReset {
+        request: serial(n),
+        response: ReConfigSerial(t.our_tsn.0).previous(),
+        last_assigned_tsn: peer_tsn(0).add(last).previous(),
+        streams,
+    }
+}
+
+#[test]
+fn s5_2_2_an_outgoing_reset_lets_the_streams_begin_at_0() {
+    let mut t = resettable();
+    t.send([data(0), data(1)]);
+    let reset = outgoing(&t, 0, 2, vec![0]);
+    assert_eq!(ask(&mut t, reset), (serial(0), ReConfigResult::Performed));
+    t.expect_event(&Event::IncomingStreamsReset(vec![0]));
+    t.send([Chunk::Data(DataChunk {
+        ssn: Ssn(0),
+        ..data_chunk(2)
+    })]);
+    assert_eq!(t.messages.len(), 3);
+}
+
+#[test]
+fn s5_2_2_e2_a_reset_waits_for_the_tsns_before_it() {
+    let mut t = resettable();
+    let reset = outgoing(&t, 0, 1, vec![0]);
+    assert_eq!(ask(&mut t, reset.clone()).1, ReConfigResult::InProgress);
+    // what comes behind it waits, what is before it goes first
+    t.send([Chunk::Data(DataChunk {
+        ssn: Ssn(0),
+        payload_protocol_id: 99,
+        ..data_chunk(1)
+    })]);
+    assert!(t.messages.is_empty());
+    t.send([data(0)]);
+    let ids: Vec<_> = t.messages.iter().map(|m| m.payload_protocol_id).collect();
+    assert_eq!(ids, [0, 99]);
+    t.forget();
+    assert_eq!(ask(&mut t, reset).1, ReConfigResult::Performed);
+}
+
+#[test]
+fn s5_2_a_request_out_of_sequence_is_refused_and_one_repeated_is_answered_again() {
+    let mut t = resettable();
+    let reset = outgoing(&t, 0, 0, vec![0]);
+    let first = ask(&mut t, reset.clone());
+    assert_eq!(ask(&mut t, reset), first);
+    let far = outgoing(&t, 5, 0, vec![0]);
+    assert_eq!(ask(&mut t, far), (serial(5), ReConfigResult::BadSequenceNumber));
+}
+
+#[test]
+fn s5_2_2_e3_streams_that_do_not_exist_are_a_wrong_stream_number() {
+    let mut t = resettable();
+    let reset = outgoing(&t, 0, 0, vec![4000]);
+    assert_eq!(ask(&mut t, reset).1, ReConfigResult::WrongSsn);
+}
+
+#[test]
+fn s5_1_2_our_reset_is_sent_when_everything_before_it_is_acknowledged_or_names_the_last_tsn() {
+    let mut t = resettable();
+    t.user_sends(10);
+    expect!(t, Chunk::Data(_));
+    t.command(|a, now| a.reset_streams(now, &[0])).expect("reset");
+    t.send([sack(t.our_tsn)]);
+    let (first, last) = (t.our_tsn, t.our_tsn);
+    let request = loop {
+        let sent = t.receive();
+        if let Some(Chunk::ReConfig(r)) = sent.chunks.first() {
+            break r.parameters[0].clone();
+        }
+    };
+    let P::OutgoingSsnReset {
+        request,
+        last_assigned_tsn,
+        streams,
+        ..
+    } = request
+    else {
+        panic!("{request:?}")
+    };
+    assert_eq!(
+        (request.0, last_assigned_tsn, &streams[..]),
+        (first.0, last, &[0][..])
+    );
+    t.send([Chunk::ReConfig(Box::new(ReConfig {
+        parameters: vec![P::Response {
+            response: request,
+            result: ReConfigResult::Performed,
+            next_tsns: None,
+        }],
+    }))]);
+    t.forget();
+    t.command(|a, now| a.send(now, 0, Data::Bytes("x".into()), SendOptions::default()))
+        .expect("send");
+    expect!(t, Chunk::Data(chunk) if chunk.ssn == Ssn(0) && chunk.tsn == t.our_tsn.add(1));
+}
+
+#[test]
+fn s5_1_a_request_is_repeated_until_it_is_answered() {
+    let mut t = resettable();
+    t.command(|a, now| a.reset_streams(now, &[0])).expect("reset");
+    let first = expect!(t, Chunk::ReConfig(r) => r.clone());
+    for _ in 0..3 {
+        expect!(t, Chunk::ReConfig(r) if *r == first);
+    }
+}
+
+#[test]
+fn s3_1_a_peer_that_does_not_know_re_config_is_not_asked() {
+    let mut t = Script::established(quiet());
+    assert!(t.command(|a, now| a.reset_streams(now, &[0])).is_err());
+    t.silence(ms(1000));
+}
