@@ -577,6 +577,8 @@ impl Driver {
                     if self.all_addresses || self.named.contains(&address.address) {
                         self.endpoint.add_local_address(local);
                     }
+                    // what is sent from it at once has to go to where it reaches
+                    self.choose_all_sources();
                     self.tell_associations(|association, now| {
                         // an address that the peer cannot answer to is none
                         let known = |l: LocalAddress| l.address == address.address;
@@ -596,11 +598,15 @@ impl Driver {
             };
             self.events.push_back(event);
         }
+        self.choose_all_sources();
+        Ok(())
+    }
+
+    fn choose_all_sources(&mut self) {
         let all: Vec<AssociationId> = self.endpoint.associations().map(|(id, _)| id).collect();
         for id in all {
             self.choose_sources(id);
         }
-        Ok(())
     }
 
     fn tell_associations(&mut self, mut tell: impl FnMut(&mut Association, Instant)) {

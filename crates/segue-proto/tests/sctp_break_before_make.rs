@@ -510,3 +510,28 @@ fn a_handshake_without_an_address_begins_again_from_the_next_one() {
     assert!(net.association(B).is_established());
     assert_eq!(peer_addresses(&net), [address(B, 2)]);
 }
+
+#[test]
+fn the_asconf_goes_where_the_routing_table_reaches_from_the_new_address() {
+    let mut net = Net::established(Config::default(), [2, 1]);
+    // two networks: nothing of the first is reached from the second
+    net.rule = Box::new(|d| {
+        let network = |a: Ipv6Addr| a.segments()[3];
+        let same = network(d.packet.ip.source) == network(d.packet.ip.destination);
+        if same || d.from == A { vec![ms(10)] } else { vec![] }
+    });
+    lose(&mut net, 1);
+    net.run_for(ms(300));
+    let start = net.now;
+    net.command(B, |b, now| {
+        assert!(b.set_primary_path(now, address(A, 1)).is_ok());
+        b.set_source(address(A, 1), None);
+        b.set_source(address(A, 2), Some(address(B, 2)));
+    });
+    gain(&mut net, 2);
+    net.run_for(ms(30));
+    let way = |d: &&Departure| d.from == B && d.at == start;
+    let first = net.log.iter().find(way).unwrap();
+    assert_eq!(first.packet.ip.destination, address(A, 2));
+    assert!(!net.association(B).is_stranded());
+}

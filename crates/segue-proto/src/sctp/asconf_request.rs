@@ -324,6 +324,12 @@ impl Association {
         if !d.in_use || d.deactivated {
             outstanding.destination = self.current;
         }
+        if stranded {
+            let towards = outstanding.destination;
+            outstanding.destination = self
+                .sources
+                .reached_from(source.address, &self.destinations, towards);
+        }
         let d = &self.destinations[outstanding.destination];
         // A4: the RTO of the destination, which is that of the path it takes
         let path = self.paths.get(usize::from(d.path.0)).filter(|_| !stranded);
