@@ -101,7 +101,8 @@ pub enum DriverEvent {
     Association(AssociationId, Event),
     /// The host has a new address, usable from now on.
     AddressAppeared(LocalAddress),
-    /// The host has lost an address. Associations still have it: whether it comes back is the caller's to guess.
+    /// The host has lost an address. Associations send from it no more, and go on from another, or from the next one that
+    /// appears if it was the last; their peers are not told unless that happens.
     AddressVanished(LocalAddress),
 }
 
@@ -466,7 +467,12 @@ impl Driver {
     fn receive_errors(&mut self) {
         for _ in 0..RECEIVES_PER_TURN {
             match self.socket.receive_error() {
-                Ok(Some(Some(_))) => self.counters.icmp_errors += 1,
+                Ok(Some(Some(message))) => {
+                    self.counters.icmp_errors += 1;
+                    let now = self.now();
+                    self.endpoint.handle_icmp(now, &message);
+                    self.drain(now);
+                }
                 Ok(Some(None)) => self.counters.socket_errors += 1,
                 Ok(None) => return,
                 Err(error) => {
@@ -548,13 +554,23 @@ impl Driver {
             let event = match change {
                 AddressChange::Appeared(address) => {
                     let local = self.local(&address);
-                    if self.all_addresses {
+                    if self.all_addresses || self.named.contains(&address.address) {
                         self.endpoint.add_local_address(local);
                     }
+                    self.tell_associations(|association, now| {
+                        // an address that the peer cannot answer to is none
+                        let known = |l: LocalAddress| l.address == address.address;
+                        if address.global || association.local_addresses().any(known) {
+                            association.local_address_added(now, local);
+                        }
+                    });
                     DriverEvent::AddressAppeared(local)
                 }
                 AddressChange::Vanished(address) => {
                     self.endpoint.remove_local_address(address.address);
+                    self.tell_associations(|association, now| {
+                        association.local_address_removed(now, address.address);
+                    });
                     DriverEvent::AddressVanished(self.local(&address))
                 }
             };
@@ -565,6 +581,17 @@ impl Driver {
             self.choose_sources(id);
         }
         Ok(())
+    }
+
+    fn tell_associations(&mut self, mut tell: impl FnMut(&mut Association, Instant)) {
+        let now = self.now();
+        let ids: Vec<AssociationId> = self.endpoint.associations().map(|(id, _)| id).collect();
+        for id in ids {
+            if let Some(association) = self.endpoint.association_mut(id) {
+                tell(association, now);
+            }
+            self.drain(now);
+        }
     }
 
     /// The addresses named, or where none are, those that every host of the network may use.

@@ -190,6 +190,7 @@ fn a_peer_that_is_not_there_is_given_up_in_real_time() {
         }
         assert!(client.now() < start + PATIENCE);
     }
+    assert!(client.counters().icmp_errors > 0, "port unreachable");
     // 20, 40, 40 and 40 ms
     let waited = client.now() - start;
     assert!(waited >= Duration::from_millis(140), "{waited}");

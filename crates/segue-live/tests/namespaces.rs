@@ -146,6 +146,42 @@ fn a_handover_over_protocol_132_loses_nothing() {
 }
 
 #[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a host takes its time between two networks"
+)]
+fn a_host_that_is_between_two_addresses_goes_on_from_the_second() {
+    let Some(hosts) = Hosts::new("break") else { return };
+    let server = hosts.start(1, &["listen", "--raw", "--json", "--once", "--verify"]);
+    server.wait_for("listening");
+    let peer = address(1, 1);
+    let stream = ["--rate", "1 Mbit/s", "--size", "500 B", "--duration", "3 s"];
+    let timers = ["--rto-initial", "200 ms", "--rto-min", "100 ms"];
+    let mut arguments = vec!["connect", &peer, "5001", "--raw", "--json"];
+    arguments.extend(stream.iter().chain(&timers));
+    let client = hosts.start(0, &arguments);
+    client.wait_for("connected");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    hosts.delete(0, 1);
+    client.wait_for("address_vanished");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    hosts.add(0, 2);
+    // what a router of the new network would advertise
+    hosts.ip(0, &format!("route add 2001:db8:1::/64 via {}", address(1, 2)));
+    let (output, status) = client.finish();
+    assert_eq!(status, 0, "{output}");
+    let sent = summary(&output);
+    assert!(sent["sent_bytes"].as_u64() > Some(200_000), "{output}");
+    let (output, status) = server.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], sent["sent_bytes"]);
+    let added = events(&output, "peer_address_added");
+    assert_eq!(added[0]["address"], address(0, 2).as_str(), "{output}");
+    let deleted = events(&output, "peer_address_deleted");
+    assert_eq!(deleted[0]["address"], address(0, 1).as_str(), "{output}");
+}
+
+#[test]
 fn an_address_that_vanishes_is_told() {
     let Some(hosts) = Hosts::new("vanish") else { return };
     let server = hosts.start(1, &["listen", "--json", "--once"]);

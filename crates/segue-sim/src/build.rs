@@ -348,7 +348,6 @@ fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> 
         preference: Some(255),
         valid_lifetime: a.valid_lifetime.unwrap_or(dhcp.valid_lifetime),
         preferred_lifetime: a.valid_lifetime.unwrap_or(dhcp.preferred_lifetime),
-        ..dhcp
     };
     Access {
         cell: cell as u32,

@@ -100,10 +100,7 @@ fn a_lost_update_is_sent_again_and_the_download_does_not_notice() {
         assert!(last.detail.starts_with(told.as_str()), "seed {seed}: {last:?}");
         again += u32::from(!last.detail.ends_with("sent 1"));
         assert_eq!(metrics.handovers.len(), without.handovers.len());
-        assert_eq!(
-            (metrics.packets_lost_to_handover, metrics.timeouts),
-            (0, without.timeouts)
-        );
+        assert_eq!((metrics.packets_lost_to_handover, metrics.timeouts), (0, 0));
     }
     assert!(again >= 2, "{again} of 6 runs had to send the update again");
 }

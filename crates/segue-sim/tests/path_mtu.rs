@@ -74,8 +74,7 @@ fn a_transfer_crosses_a_link_of_a_smaller_mtu_with_the_same_events_typed_and_in_
 fn an_mtu_below_the_least_is_refused() {
     let text = scenario("none", "typed").replace("1400 B", "1200 B");
     let error = Scenario::from_toml(&text, "test", &[])
-        .err()
-        .expect("refused")
+        .expect_err("refused")
         .to_string();
     assert!(error.contains("link[1].mtu") && error.contains("1280"), "{error}");
 }

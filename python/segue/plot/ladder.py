@@ -149,5 +149,8 @@ def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s
 
 
 def _step_of(kind: str) -> int:
-    steps = {"RS": 1, "RA": 1, "NS": 1, "NA": 1, "ASCONF-ADD": 2, "ASCONF-SET-PRIMARY": 3, "ASCONF-DELETE": 5, "ASCONF-DEACTIVATE": 5, "ASCONF-ACTIVATE": 3}
+    configuration = {"RS": 1, "RA": 1, "NS": 1, "NA": 1}
+    asconf = {"ADD": 2, "SET-PRIMARY": 3, "ACTIVATE": 3, "DELETE": 5, "DEACTIVATE": 5}
+    location = {"DNS-UPDATE": 4, "DNS-UPDATE-ANSWER": 4}
+    steps = configuration | location | {f"ASCONF-{name}": step for name, step in asconf.items()}
     return steps.get(kind, 0)

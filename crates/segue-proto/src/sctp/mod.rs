@@ -28,6 +28,27 @@
 //! address of the peer the way its last packet with the right verification tag came. An INIT proves nothing: its answer
 //! goes back the way it came, and the association is left as it is.
 //!
+//! # Peers that restart
+//! A peer that lost its state and opens again takes the place of its former self: the association keeps its
+//! [`AssociationId`], everything else begins anew, and [`Event::Restarted`] gives back what was not delivered. A restart
+//! that would add addresses is refused (RFC 9260 section 5.2.2). Accepted associations are limited in number
+//! ([`Config::max_associations`]), and forgotten once they have ended and told everything ([`Endpoint::forget`]).
+//!
+//! # What a path carries
+//! [`PmtuDiscovery`] says how the MTU of a path is found. [`Endpoint::handle_icmp`] takes ICMPv6 errors, if they quote a
+//! packet of ours (RFC 9260 section 10). Messages are cut to the smallest PMTU of all paths. What was cut before a PMTU
+//! shrank cannot be cut again (section 6.9): such packets are longer than [`Endpoint::reduced_mtu`], and whoever carries
+//! them fragments them; a host of this crate does.
+//!
+//! # What is left out
+//! ECN, ICMP errors of IPv4, and the addition of duplicate TSNs to partial_bytes_acked (RFC 9260 section 7.2.2).
+//! Partial delivery is left out too: a message longer than the receive buffer aborts the association.
+//! # Addresses of ours
+//! The host decides which it has ([`Association::local_address_added`], [`Association::local_address_removed`]), and its
+//! user which of them the peer is told of ([`Association::change_addresses`]). An association whose last address is gone
+//! stands still, without counting errors, until there is one again: with [`Config::auto_asconf`] it then takes that one in
+//! place of the others by itself (RFC 5061 section 5.3.2). An address may be deactivated instead of deleted, if both ends
+//! are configured to ([`Config::address_deactivation`], [`Association::deactivate_address`]).
 //! # Extensions
 //! - [`SendOptions`] ask for a SACK at once (RFC 7053) and say when a message is given up ([`Reliability`]: RFC 3758, RFC
 //!   7496).
@@ -47,21 +68,6 @@
 //! partial_bytes_acked (RFC 9260 section 7.2.2), because the sizes of chunks are forgotten with their acknowledgement. Of
 //! the combinations of requests that one RE-CONFIG may carry (RFC 6525 section 3.1) all are understood, but each
 //! request of ours travels alone.
-//! # Peers that restart
-//! A peer that lost its state and opens again takes the place of its former self: the association keeps its
-//! [`AssociationId`], everything else begins anew, and [`Event::Restarted`] gives back what was not delivered. A restart
-//! that would add addresses is refused (RFC 9260 section 5.2.2). Accepted associations are limited in number
-//! ([`Config::max_associations`]), and forgotten once they have ended and told everything ([`Endpoint::forget`]).
-//!
-//! # What a path carries
-//! [`PmtuDiscovery`] says how the MTU of a path is found. [`Endpoint::handle_icmp`] takes ICMPv6 errors, if they quote a
-//! packet of ours (RFC 9260 section 10). Messages are cut to the smallest PMTU of all paths. What was cut before a PMTU
-//! shrank cannot be cut again (section 6.9): such packets are longer than [`Endpoint::reduced_mtu`], and whoever carries
-//! them fragments them; a host of this crate does.
-//!
-//! # What is left out
-//! ECN, ICMP errors of IPv4, and the addition of duplicate TSNs to partial_bytes_acked (RFC 9260 section 7.2.2).
-//! Partial delivery is left out too: a message longer than the receive buffer aborts the association.
 //!
 //! # Example
 //! Two endpoints joined by nothing but a loop:

@@ -115,7 +115,9 @@ def grid_figures(frames: Mapping[str, pl.DataFrame]) -> Iterator[Drawn]:
 def zigzag_figure(frame: pl.DataFrame) -> Drawn:
     """Signalling of a host that zigzags, by what becomes of its old address (claim S11)."""
     figure, table = zigzag.figure(frame)
-    return Drawn("figure-zigzag", "Not in the paper: signalling on a zigzag, old address deleted or deactivated", figure, table)
+    return Drawn(
+        "figure-zigzag", "Not in the paper: signalling on a zigzag, old address deleted or deactivated", figure, table
+    )
 
 
 def typical(run: Run, switches: list[Switch]) -> Switch:

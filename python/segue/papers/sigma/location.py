@@ -27,18 +27,20 @@ OVERRIDES = {
     "address.resolution": "500 ms",
     "handover.when_missed": "when-ready",
 }
-CALLER_DELAY_MS = 5.0
-"""One way from a caller to the router."""
+CALLER_DELAY_MS = 0.5
+"""One way from a caller to the router: less than from the mobile host, or no look-up that begins after step 4 could be
+ahead of the update."""
 DELAYS_MS = (5.0, 20.0, 50.0, 100.0)
 """One way from the location manager to the router; the look-up goes there as the update does."""
 TTLS_S = (1, 2, 4)
 """Times to live with which callers that have looked up before keep the old address."""
 SEEDS = (1, 2, 3)
 
-STEP_S = 0.002
-"""Between two callers."""
-LEAD_S = 0.02
-"""How long before the move the first caller rings."""
+FINE_S = tuple(n / 1000 for n in range(-6, 7))
+"""When callers ring, seconds after step 4, to see where the old address ends."""
+COARSE_S = tuple(n / 50 for n in range(5))
+"""When further callers ring, seconds after the acknowledgement of the update is due. No denser: on the radio channel
+each call is a few packets beside the data, and a burst of calls would measure its own congestion."""
 CACHED_STEP_S = 0.25
 CACHED_LOOKUP_LEAD_S = 0.5
 """How long before the move callers with a cache have looked up already."""
@@ -215,11 +217,11 @@ def _window(plain: Scenario, delay_ms: float, ttl_s: int | None, seed: int, thre
     """Two runs: one without callers, to learn when the move is, and one with."""
     base = _with_manager(plain, delay_ms, ttl_s or 5)
     (quiet,) = run_jobs([job(base, OVERRIDES, seed=seed, trace=True)], threads=threads)
-    told_s, _, _ = _update(quiet)
-    step = STEP_S if ttl_s is None else CACHED_STEP_S
-    last = LEAD_S + 2.5 * delay_ms / 1e3 + 0.06 if ttl_s is None else ttl_s + 2 * CACHED_STEP_S
-    begin = told_s - LEAD_S if ttl_s is None else told_s + CACHED_STEP_S / 2
-    starts = [begin + n * step for n in range(int(last / step) + 1)]
+    told_s, _, acknowledged_s = _update(quiet)
+    if ttl_s is None:
+        starts = [told_s + at for at in FINE_S] + [acknowledged_s + 0.002 + at for at in COARSE_S]
+    else:
+        starts = [told_s + (n + 0.5) * CACHED_STEP_S for n in range(int(ttl_s / CACHED_STEP_S) + 2)]
     before = None if ttl_s is None else told_s - CACHED_LOOKUP_LEAD_S
     scenario = _with_callers(base, starts, before)
     overrides = {**OVERRIDES, "location.cache": "true"} if ttl_s else OVERRIDES
