@@ -2,12 +2,12 @@
 //! `fuzz/`, need a nightly compiler; `tests/fuzz_seeds.rs` replays what they found with the bodies alone.
 
 mod association;
-mod dns;
 mod forge;
+mod location;
 mod wire;
 
 pub use association::association;
-pub use dns::dns;
+pub use location::location;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, packet, sctp};
 
 /// A fuzz target.
@@ -29,16 +29,16 @@ pub const TARGETS: &[Target] = &[
         body: dhcpv6,
     },
     Target {
-        name: "dns",
-        body: dns,
-    },
-    Target {
         name: "icmpv6",
         body: icmpv6,
     },
     Target {
         name: "ipv6_headers",
         body: ipv6_headers,
+    },
+    Target {
+        name: "location",
+        body: location,
     },
     Target {
         name: "packet",

@@ -1,4 +1,0 @@
-//! See `segue_conformance::fuzz::dns`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| segue_conformance::fuzz::dns(bytes));

@@ -1,0 +1,121 @@
+//! DNS messages and journal entries, through the location manager's client and server.
+
+use bytes::Bytes;
+use segue_proto::Instant;
+use segue_proto::location::tsig::{Algorithm, FUDGE, Key, Signing, sign};
+use segue_proto::location::{
+    Client, ClientConfig, Datagram, Grant, KeyConfig, Name, Server, ServerConfig, Transport, ZoneConfig,
+    parse_name,
+};
+use segue_proto::random::Stream;
+use std::net::Ipv6Addr;
+
+const UNIX: u64 = 1_800_000_000;
+
+/// The first byte says what the others are: a message to the server, one that its key holder has signed, an answer to
+/// the client, or an entry of a journal. Whatever the server has become, its snapshot makes the same server again.
+pub fn location(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let mut server = server();
+    match kind % 4 {
+        0 => ask(&mut server, bytes.to_vec()),
+        1 if bytes.len() >= 12 => {
+            let mut message = bytes.to_vec();
+            let signing = Signing {
+                request_mac: None,
+                time_signed: UNIX,
+                fudge: FUDGE,
+                error: 0,
+                other: &[],
+            };
+            sign(&mut message, &key(), &signing);
+            ask(&mut server, message.clone());
+            // The retransmission changes nothing.
+            let before = server.snapshot();
+            ask(&mut server, message);
+            assert_eq!(server.snapshot(), before);
+        }
+        2 => answer(bytes),
+        _ => drop(server.replay(bytes)),
+    }
+    let snapshot = server.snapshot();
+    let mut again = self::server();
+    for entry in &snapshot {
+        again.replay(entry).expect("an entry of a snapshot");
+    }
+    assert_eq!(again.snapshot(), snapshot);
+}
+
+fn name(text: &str) -> Name {
+    parse_name(text).expect("a name")
+}
+
+fn key() -> Key {
+    Key::new(name("k"), Algorithm::HmacSha256, vec![7; 32])
+}
+
+fn server() -> Server {
+    let zone = ZoneConfig::new(name("l.e"), vec![Ipv6Addr::LOCALHOST]).expect("a zone");
+    let grants = vec![Grant {
+        name: name("l.e"),
+        below: true,
+    }];
+    let config = ServerConfig::new(vec![zone], vec![KeyConfig { key: key(), grants }]);
+    Server::new(ServerConfig {
+        unix_at_zero: UNIX,
+        ..config
+    })
+    .expect("a server")
+}
+
+fn ask(server: &mut Server, message: Vec<u8>) {
+    let datagram = Datagram {
+        peer: Ipv6Addr::LOCALHOST,
+        peer_port: 50_000,
+        local_port: 53,
+        data: message.into(),
+    };
+    let answered = server.handle_message(Instant::ZERO, Transport::Udp, &datagram);
+    let answer = server.poll_answer();
+    assert_eq!(answer.is_some(), answered);
+    if let Some(answer) = answer {
+        // A signature may come on top of what a requestor without EDNS takes, and no more.
+        let len = answer.datagram.data.len();
+        assert!((12..=1232 + 256).contains(&len), "{len} bytes");
+    }
+}
+
+/// As the answer to a look-up and to an update, with the right id.
+fn answer(bytes: &[u8]) {
+    let config = ClientConfig {
+        record: Some((name("l.e"), name("m.l.e"))),
+        cache: true,
+        ..ClientConfig::new(vec![(Ipv6Addr::LOCALHOST, 53)])
+    };
+    for signed in [None, Some(key())] {
+        let config = ClientConfig {
+            key: signed,
+            ..config.clone()
+        };
+        let mut client = Client::new(config, Box::new(Stream::new(1, "fuzz"))).expect("a client");
+        client.look_up(Instant::ZERO, &name("m.l.e"));
+        client.update(Instant::ZERO, Ipv6Addr::LOCALHOST);
+        while let Some(asked) = client.poll_transmit() {
+            let mut data = bytes.to_vec();
+            for (to, from) in data.iter_mut().zip(&asked.data[..2]) {
+                *to = *from;
+            }
+            client.handle_datagram(
+                Instant::ZERO,
+                &Datagram {
+                    data: Bytes::from(data),
+                    ..asked
+                },
+            );
+            while client.poll_event().is_some() {}
+        }
+        client.handle_timeout(Instant::ZERO);
+    }
+}
