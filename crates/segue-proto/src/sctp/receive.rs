@@ -222,10 +222,8 @@ impl Association {
         for cause in causes {
             match cause {
                 ErrorCause::StaleCookie(staleness_us) => self.on_stale_cookie(now, *staleness_us),
-                // RFC 5061 section 4.1.1: a peer that reports ASCONF as unknown does not support it
-                ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&0xc1) => {
-                    self.peer_extensions.asconf = false;
-                    self.fail_requests(cause);
+                ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&ASCONF) => {
+                    self.on_asconf_unknown(cause, chunk);
                 }
                 _ => {}
             }
@@ -353,6 +351,8 @@ impl Association {
         }
     }
 }
+
+const ASCONF: u8 = 0xc1;
 
 /// Whether a chunk means something only to an association that is up. DATA is judged by the state itself.
 fn needs_association(chunk: &Chunk) -> bool {
