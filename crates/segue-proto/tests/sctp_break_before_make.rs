@@ -192,6 +192,29 @@ fn the_same_address_come_back_needs_no_asconf_and_begins_a_new_path() {
     assert!(path.rto <= Duration::from_secs(1) && path.error_count == 0);
 }
 
+/// Standing still stops the heartbeats: they begin again with the address, whichever it is.
+#[test]
+fn the_same_address_come_back_is_a_resumption() {
+    let mut config = Config::default();
+    config.hb_interval = Some(Duration::from_secs(5));
+    let mut net = Net::established(config, [1, 1]);
+    lose(&mut net, 1);
+    assert!(net.has_event(B, &Event::Stranded));
+    net.run_for(Duration::from_secs(20));
+    assert!(!net.has_event(B, &Event::Resumed));
+    let back = net.now;
+    gain(&mut net, 1);
+    assert!(net.has_event(B, &Event::Resumed));
+    net.run_for(Duration::from_secs(20));
+    let heartbeats = net.log.iter().filter(|d| {
+        d.from == B && d.at > back && matches!(d.sctp().chunks.as_slice(), [Chunk::Heartbeat(_), ..])
+    });
+    assert!(
+        heartbeats.count() >= 2,
+        "heartbeats every 5 s and an RTO, 50 % jitter"
+    );
+}
+
 #[test]
 fn an_unanswered_asconf_goes_out_again_from_the_new_address_at_once_and_unchanged() {
     let mut net = Net::established(Config::default(), [1, 1]);

@@ -121,6 +121,7 @@ impl Association {
     /// 5061 section 5.3.2): an ASCONF from it adds it, makes it primary and deletes the others. To have it beside an
     /// address that works, call [`add_address`](Self::add_address).
     pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
+        let was_stranded = self.is_stranded();
         match self
             .local
             .iter_mut()
@@ -144,11 +145,7 @@ impl Association {
                 self.local.push(Local::new(address, LocalState::Spare));
             }
         }
-        let was_stranded = self.is_stranded();
-        self.update_source();
-        if was_stranded && !self.is_stranded() {
-            self.go_on(now);
-        }
+        self.after_address_change(now, was_stranded);
         self.asconf_route_changed(now);
         self.find_a_way(now);
     }
