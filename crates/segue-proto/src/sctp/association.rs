@@ -18,6 +18,7 @@ use super::re_config_answer::StreamAnswers;
 use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
 use super::receive::Replies;
+use super::replacement::Replacement;
 use super::sources::Sources;
 use super::window_probe::WindowProbe;
 use super::{
@@ -156,6 +157,8 @@ pub struct Association {
     // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
+    /// What the deletion of addresses that another one replaced waits for.
+    pub(super) replacement: Option<Replacement>,
 
     // timers; T3-rtx and heartbeats are kept by path and destination
     pub(super) t1: Option<Instant>,
@@ -476,6 +479,7 @@ impl Association {
             stream_answers: StreamAnswers::new(Tsn(0)),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
+            replacement: None,
             t1: None,
             t2_shutdown: None,
             t5_shutdown_guard: None,
@@ -544,6 +548,7 @@ impl Association {
             self.partial.t3_rtx,
             self.stream_requests.t_reconfig(),
             self.asconf.t4_rto(),
+            self.replacement_timer(),
         ];
         let mut earliest = Instant::MAX;
         for timer in own.into_iter().flatten() {
@@ -601,6 +606,9 @@ impl Association {
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
+        }
+        if self.state != State::Closed && due(self.replacement_timer()) {
+            self.delete_replaced(now);
         }
         for i in 0..self.destinations.len() {
             if self.state == State::Closed {
@@ -667,6 +675,7 @@ impl Association {
             path.clear_flight();
         }
         self.asconf.clear();
+        self.replacement = None;
         self.t1 = None;
         self.t2_shutdown = None;
         self.t5_shutdown_guard = None;

@@ -139,6 +139,7 @@ mod re_config_answer;
 mod re_config_request;
 mod reassembly;
 mod receive;
+mod replacement;
 mod restart;
 mod retransmission;
 mod shutdown;
