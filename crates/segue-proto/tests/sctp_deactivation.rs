@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use segue_proto::Duration;
-use segue_proto::sctp::{AddressChange, AddressError, AddressRequest, Config, Event};
+use segue_proto::sctp::{AddressChange, AddressError, AddressRequest, Config, Event, RetransmitTo};
 use segue_wire::sctp::{Chunk, Parameter};
 use std::net::Ipv6Addr;
 
@@ -230,5 +230,29 @@ fn the_only_address_left_is_activated_when_the_others_are_gone() {
             .iter()
             .any(|(at, e)| *e == Event::PrimaryChanged(address(B, 1)) && *at < start + ms(20))
     );
+    assert_eq!(net.messages[B].len(), 1);
+}
+
+#[test]
+fn what_was_outstanding_at_a_deactivated_address_goes_elsewhere_though_retransmissions_stay() {
+    let stay = Config {
+        retransmit_to: RetransmitTo::SamePath,
+        ..config()
+    };
+    let mut net = Net::established(stay, [1, 2]);
+    net.run_for(ms(200));
+    net.rule = Box::new(|d| {
+        if d.data().next().is_some() && d.packet.ip.destination == address(B, 1) {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    net.send(A, 0, synthetic(0, 1000));
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.log.clear();
+    change(&mut net, &[AddressChange::Deactivate(address(B, 1))]).unwrap();
+    net.run_for(ms(300));
+    assert_eq!(destinations_of(&net, A), [address(B, 2)]);
     assert_eq!(net.messages[B].len(), 1);
 }

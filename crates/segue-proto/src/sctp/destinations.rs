@@ -271,11 +271,7 @@ impl Association {
             path.clear_flight();
             path.in_use = false;
             self.outbound.forget_paths(|p| p == id);
-            for d in &mut self.destinations {
-                if d.heartbeat.is_some_and(|sent| sent.path == id) {
-                    d.heartbeat = None;
-                }
-            }
+            Self::lose_heartbeats(&mut self.destinations, |path| path == id);
         }
         self.follow_pmtu();
     }
@@ -325,11 +321,7 @@ impl Association {
         let marked = self.outbound.mark_where(|sent| sent.path == id);
         self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
         self.outbound.forget_paths(|p| p == id);
-        for d in &mut self.destinations {
-            if d.heartbeat.is_some_and(|sent| sent.path == id) {
-                d.heartbeat = None;
-            }
-        }
+        Self::lose_heartbeats(&mut self.destinations, |path| path == id);
         self.paths[index] = path;
         id
     }
