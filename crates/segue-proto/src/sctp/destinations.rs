@@ -25,11 +25,11 @@ impl Association {
             .is_some_and(|index| self.destinations[index].state != PathState::Unconfirmed)
     }
 
-    /// Whether any address of the peer has been confirmed.
+    /// Whether any address that the peer wants data at has been confirmed.
     pub(super) fn has_confirmed(&self) -> bool {
         self.destinations
             .iter()
-            .any(|d| d.in_use && d.state != PathState::Unconfirmed)
+            .any(|d| d.in_use && !d.deactivated && d.state != PathState::Unconfirmed)
     }
 
     pub(super) fn destination_count(&self) -> usize {
@@ -132,6 +132,9 @@ impl Association {
         if let Some(next) = next {
             if core::mem::take(&mut self.destinations[next].deactivated) {
                 // there is no other any more
+                if self.config.hb_interval.is_some() {
+                    self.destinations[next].heartbeat_due = Some(Instant::ZERO);
+                }
                 let address = self.destinations[next].address;
                 self.counters.activations += 1;
                 self.events.push_back(Event::PeerAddressActivated(address));
