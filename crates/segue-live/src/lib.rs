@@ -9,7 +9,7 @@
 //!
 //! ```no_run
 //! use segue_live::{Driver, DriverConfig, DriverEvent, Transport};
-//! use segue_proto::sctp::Event;
+//! use segue_proto::sctp::{Event, SendOptions};
 //! use segue_wire::Data;
 //!
 //! let mut driver = Driver::new(DriverConfig {

@@ -625,7 +625,11 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        self.poll_sack_or_data(now)
+        if let Some(transmit) = self.poll_sack_or_data(now) {
+            return Some(transmit);
+        }
+        // looking for data may have brought a request of its own about: that streams are to be reset, for one
+        self.control.pop_front().map(|c| self.control_transmit(c))
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
