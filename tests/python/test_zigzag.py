@@ -8,7 +8,7 @@ from segue.papers.sigma import zigzag
 
 
 def frame(**deactivated: float) -> pl.DataFrame:
-    """Two seeds at two speeds; deleting costs 10 packets, 1000 bytes, 1.2 s until ready, 100 ms without data."""
+    """Five seeds at two speeds; deleting costs 10 packets, 1000 bytes, 1.2 s until ready, 100 ms without data."""
     deleted = {
         zigzag.PACKETS: 10.0,
         zigzag.BYTES: 1000.0,
@@ -23,7 +23,7 @@ def frame(**deactivated: float) -> pl.DataFrame:
             {zigzag.VARIANT: variant, zigzag.MPS: speed, "seed": seed, **values[variant]}
             for variant in zigzag.VARIANTS
             for speed in (1.0, 2.0)
-            for seed in (1, 2)
+            for seed in range(1, 6)
         ]
     )
 
@@ -71,6 +71,12 @@ def test_a_mean_that_is_higher_with_one_seed_and_lower_with_another_is_chance() 
         .alias(zigzag.INTERRUPTION_MEAN)
     )
     assert zigzag.s11(by_chance).holds
+
+
+def test_two_seeds_say_nothing_of_the_mean() -> None:
+    worse = frame(**LESS, **{zigzag.INTERRUPTION_MEAN: 0.3})
+    assert not zigzag.s11(worse).holds
+    assert zigzag.s11(worse.filter(pl.col("seed") <= 2)).holds
 
 
 def test_nothing_measured_does_not_hold() -> None:
