@@ -444,8 +444,10 @@ fn the_same_address_come_back_needs_no_asconf_and_begins_a_new_path() {
 /// Standing still stops the heartbeats: they begin again with the address, whichever it is.
 #[test]
 fn the_same_address_come_back_is_a_resumption() {
-    let mut config = Config::default();
-    config.hb_interval = Some(Duration::from_secs(5));
+    let config = Config {
+        hb_interval: Some(Duration::from_secs(5)),
+        ..Config::default()
+    };
     let mut net = Net::established(config, [1, 1]);
     lose(&mut net, 1);
     assert!(net.has_event(B, &Event::Stranded));
