@@ -384,7 +384,10 @@ impl Driver {
         while let Some((id, event)) = self.endpoint.poll_event() {
             if matches!(
                 event,
-                Event::Connected | Event::PeerAddressAdded(_) | Event::AsconfAnswered { .. }
+                Event::Connected
+                    | Event::Restarted(_)
+                    | Event::PeerAddressAdded(_)
+                    | Event::AsconfAnswered { .. }
             ) {
                 self.choose_sources(id);
             }

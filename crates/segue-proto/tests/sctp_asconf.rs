@@ -326,6 +326,86 @@ fn duplicate_asconf_is_answered_from_the_cache_and_not_applied_again() {
     assert_eq!(ask(&mut net, address(B, 1), serial.previous(), request), None);
 }
 
+#[test]
+fn asconfs_sent_again_in_one_packet_are_all_answered_again() {
+    // RFC 5061 sections 5.2, E2 and E3, and 5.5
+    let mut net = Net::established(unauthenticated(), [1, 1]);
+    let serial = first_serial(&mut net);
+    let chunks = [9, 10].map(|n| {
+        let address_added = AsconfParameter::AddIpAddress {
+            correlation_id: u32::from(n),
+            address: address(B, n),
+        };
+        Chunk::Asconf(Box::new(Asconf {
+            serial_number: serial.add(u32::from(n) - 9),
+            address: address(B, 1),
+            parameters: vec![address_added],
+        }))
+    });
+    let acked = |net: &mut Net| {
+        net.log.clear();
+        let packet = net.forge(A, address(B, 1), chunks.clone());
+        net.inject(A, packet);
+        let chunks = net.log.iter().flat_map(|d| &d.sctp().chunks);
+        let serials = chunks.filter_map(|c| match c {
+            Chunk::AsconfAck(ack) => Some(ack.serial_number),
+            _ => None,
+        });
+        serials.collect::<Vec<_>>()
+    };
+    let both = [serial, serial.next()];
+    assert_eq!(acked(&mut net), both);
+    assert_eq!(net.association(A).paths().count(), 3);
+    assert_eq!(acked(&mut net), both);
+    assert_eq!(net.association(A).paths().count(), 3);
+    assert_eq!(net.association(A).counters().refused.bad_asconf_serial, 0);
+}
+
+#[test]
+fn an_asconf_that_is_not_authenticated_takes_the_rest_of_its_packet_with_it() {
+    // RFC 5061 section 5.2, D5
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let serial_number = first_serial(&mut net);
+    let asconf = Chunk::Asconf(Box::new(Asconf {
+        serial_number,
+        address: address(B, 1),
+        parameters: vec![],
+    }));
+    let heartbeat = |info: &'static [u8]| Chunk::Heartbeat(info.into());
+    let packet = net.forge(
+        A,
+        address(B, 1),
+        [heartbeat(b"before"), asconf, heartbeat(b"after")],
+    );
+    net.log.clear();
+    net.inject(A, packet);
+    let said: Vec<_> = net.log.iter().flat_map(|d| &d.sctp().chunks).collect();
+    assert_eq!(said, [&Chunk::HeartbeatAck(b"before"[..].into())]);
+    assert_eq!(net.association(A).counters().refused.unauthenticated, 1);
+}
+
+#[test]
+fn an_abort_to_an_address_that_is_being_deleted_is_ignored() {
+    // RFC 5061 sections 5.3, F4, and 5.3.1
+    let mut net = Net::established(Config::default(), [1, 2]);
+    let abort = |reflected_tag| Chunk::Abort {
+        reflected_tag,
+        causes: vec![],
+    };
+    let packet = net.forge(B, address(A, 1), [abort(false)]);
+    net.rule = Box::new(|_| vec![]);
+    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
+        .unwrap();
+    net.inject(B, packet.clone());
+    assert!(net.association(B).is_established());
+    assert_eq!(net.association(B).counters().refused.unexpected, 1);
+    // to any other it is what it says
+    let mut elsewhere = packet;
+    elsewhere.ip.destination = address(B, 2);
+    net.inject(B, elsewhere);
+    assert!(net.has_event(B, &Event::Aborted { causes: vec![] }));
+}
+
 fn refusal(ack: Option<AsconfAck>) -> Vec<ErrorCause> {
     match ack.unwrap().responses.pop() {
         Some(AsconfResponse::ErrorCauseIndication { causes, .. }) => causes,

@@ -210,6 +210,28 @@ fn a_cookie_echo_can_be_authenticated_and_then_must_be() {
 }
 
 #[test]
+fn a_stale_cookie_that_is_not_authentic_or_not_for_this_port_is_not_answered() {
+    // RFC 9260 section 5.1.5, steps 3 and 4; RFC 4895 section 6.3
+    let mut net = apart([requiring(&[]), requiring(&[COOKIE_ECHO])]);
+    until_cookie_echo(&mut net, |_| {});
+    let echo = last(&net, A);
+    net.run_for(Duration::from_secs(1000));
+    net.log.clear();
+    let mut bare = echo.clone();
+    sctp(&mut bare).chunks.remove(0);
+    net.inject(B, bare);
+    assert_eq!(net.ends[B].counters().refused.unauthenticated, 1);
+    let mut of_another_port = echo.clone();
+    sctp(&mut of_another_port).source_port += 1;
+    net.inject(B, of_another_port);
+    assert_eq!(net.ends[B].counters().refused.mismatched_cookies, 1);
+    assert!(net.log.iter().all(|d| d.from != B), "{:?}", net.trace());
+    net.inject(B, echo);
+    assert_eq!(chunks_of_last(&net, B), ["ERROR"]);
+    assert_eq!(net.ends[B].counters().refused.stale_cookies, 1);
+}
+
+#[test]
 fn auth_stands_behind_a_cookie_echo_that_need_not_be_authenticated() {
     // RFC 4895 section 7, the second example: the receiver has the keys once it has worked off the COOKIE ECHO
     let mut net = apart([Config::default(), requiring(&[ERROR])]);

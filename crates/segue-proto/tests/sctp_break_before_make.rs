@@ -3,7 +3,9 @@
 mod common;
 
 use common::*;
-use segue_proto::sctp::{AddressChange, AddressRequest, Config, Event};
+use segue_proto::sctp::{
+    AddressChange, AddressRequest, Config, Event, PmtuDiscovery, Reliability, SendOptions,
+};
 use segue_proto::{Duration, Instant};
 use segue_wire::sctp::{AsconfParameter, Chunk};
 use std::net::Ipv6Addr;
@@ -314,6 +316,108 @@ fn a_host_without_addresses_counts_no_errors_however_long_it_takes() {
 }
 
 #[test]
+fn requests_and_shutdowns_of_a_host_without_addresses_wait_and_count_no_errors() {
+    let patient = Config {
+        association_max_retrans: 1000,
+        ..Config::default()
+    };
+    let impatient = Config {
+        association_max_retrans: 3,
+        pmtu_discovery: PmtuDiscovery::Probing,
+        ..Config::default()
+    };
+    let mut net = Net::new([patient, impatient], [1, 1], ms(10), 1);
+    net.connect();
+    net.run_for(ms(500));
+    // one request is out when the address goes, the next one is made without any
+    net.command(B, |b, now| b.reset_streams(now, &[1])).unwrap();
+    lose(&mut net, 1);
+    net.log.clear();
+    net.command(B, |b, now| b.add_streams(now, 3, 0)).unwrap();
+    net.run_for(Duration::from_secs(3600));
+    let said: Vec<_> = net
+        .log
+        .iter()
+        .filter(|d| d.from == B)
+        .map(|d| names(d.sctp()))
+        .collect();
+    assert!(said.is_empty(), "{said:?}");
+    assert!(net.association(B).is_established());
+    gain(&mut net, 1);
+    net.run_for(ms(1000));
+    assert!(net.has_event(B, &Event::Resumed));
+    let outcomes = net.events[B].iter().filter_map(|(_, e)| match e {
+        Event::StreamRequestAnswered { outcome, .. } => Some(*outcome),
+        _ => None,
+    });
+    assert_eq!(outcomes.collect::<Vec<_>>(), [Ok(()), Ok(())]);
+    // the same of a shutdown that begins there
+    lose(&mut net, 1);
+    net.command(B, |b, now| b.shutdown(now));
+    net.run_for(Duration::from_secs(200));
+    assert!(!net.association(B).is_closed());
+    gain(&mut net, 1);
+    net.run_for(ms(1000));
+    assert!(net.has_event(B, &Event::Closed));
+}
+
+#[test]
+fn a_message_given_up_by_a_host_without_addresses_is_passed_over_later() {
+    // RFC 3758 section 3.5, rule C5: T3-rtx of the FORWARD TSN
+    let patient = Config {
+        association_max_retrans: 1000,
+        ..Config::default()
+    };
+    let mut net = Net::established(patient, [1, 1]);
+    net.rule = Box::new(|_| vec![]);
+    let brief = SendOptions {
+        reliability: Reliability::Timed { lifetime: ms(50) },
+        ..SendOptions::default()
+    };
+    net.command(B, |b, now| b.send(now, 0, synthetic(0, 100), brief))
+        .unwrap();
+    net.run_for(ms(1100));
+    assert_eq!(net.association(B).counters().forward_tsns_sent, 1);
+    lose(&mut net, 1);
+    net.run_for(Duration::from_secs(3600));
+    assert!(net.association(B).is_established());
+    assert_eq!(net.association(B).paths().next().unwrap().error_count, 1);
+    net.rule = Box::new(|_| vec![ms(10)]);
+    gain(&mut net, 1);
+    net.run_for(ms(300));
+    net.send(B, 0, synthetic(100, 100));
+    net.run_for(ms(300));
+    assert_eq!(net.association(A).counters().forward_tsns_received, 1);
+    assert_eq!(net.messages[A].len(), 1);
+}
+
+#[test]
+fn a_peer_that_talks_to_a_host_without_usable_addresses_fills_no_memory() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    lose(&mut net, 1);
+    // the ASCONF that adds the new address is not answered
+    net.rule = Box::new(|_| vec![]);
+    let packet = net.forge(B, address(A, 1), [Chunk::Heartbeat(vec![7; 1000].into())]);
+    gain(&mut net, 2);
+    for _ in 0..100 {
+        net.inject(B, packet.clone());
+    }
+    // the peer answers at last
+    net.rule = Box::new(|_| vec![ms(10)]);
+    net.log.clear();
+    net.run_for(Duration::from_secs(5));
+    assert!(!net.association(B).is_stranded());
+    let echoed = net
+        .log
+        .iter()
+        .filter(|d| names(d.sctp()).contains(&"HEARTBEAT-ACK") && d.from == B);
+    assert!(
+        echoed.count() <= 1,
+        "the peer's own heartbeat is answered, and no other"
+    );
+}
+
+#[test]
 fn the_same_address_come_back_needs_no_asconf_and_begins_a_new_path() {
     let mut net = Net::established(Config::default(), [1, 1]);
     for i in 0..4 {
@@ -335,6 +439,31 @@ fn the_same_address_come_back_needs_no_asconf_and_begins_a_new_path() {
     assert_eq!(net.messages[A].len(), 4);
     let path = net.association(B).paths().next().unwrap();
     assert!(path.rto <= Duration::from_secs(1) && path.error_count == 0);
+}
+
+/// Standing still stops the heartbeats: they begin again with the address, whichever it is.
+#[test]
+fn the_same_address_come_back_is_a_resumption() {
+    let config = Config {
+        hb_interval: Some(Duration::from_secs(5)),
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    lose(&mut net, 1);
+    assert!(net.has_event(B, &Event::Stranded));
+    net.run_for(Duration::from_secs(20));
+    assert!(!net.has_event(B, &Event::Resumed));
+    let back = net.now;
+    gain(&mut net, 1);
+    assert!(net.has_event(B, &Event::Resumed));
+    net.run_for(Duration::from_secs(20));
+    let heartbeats = net.log.iter().filter(|d| {
+        d.from == B && d.at > back && matches!(d.sctp().chunks.as_slice(), [Chunk::Heartbeat(_), ..])
+    });
+    assert!(
+        heartbeats.count() >= 2,
+        "heartbeats every 5 s and an RTO, 50 % jitter"
+    );
 }
 
 #[test]

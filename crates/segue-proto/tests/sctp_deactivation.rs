@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use segue_proto::Duration;
-use segue_proto::sctp::{AddressChange, AddressError, AddressRequest, Config, Event};
+use segue_proto::sctp::{AddressChange, AddressError, AddressRequest, Config, Event, RetransmitTo};
 use segue_wire::sctp::{Chunk, Parameter};
 use std::net::Ipv6Addr;
 
@@ -231,4 +231,80 @@ fn the_only_address_left_is_activated_when_the_others_are_gone() {
             .any(|(at, e)| *e == Event::PrimaryChanged(address(B, 1)) && *at < start + ms(20))
     );
     assert_eq!(net.messages[B].len(), 1);
+}
+
+#[test]
+fn what_was_outstanding_at_a_deactivated_address_goes_elsewhere_though_retransmissions_stay() {
+    let stay = Config {
+        retransmit_to: RetransmitTo::SamePath,
+        ..config()
+    };
+    let mut net = Net::established(stay, [1, 2]);
+    net.run_for(ms(200));
+    net.rule = Box::new(|d| {
+        if d.data().next().is_some() && d.packet.ip.destination == address(B, 1) {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    net.send(A, 0, synthetic(0, 1000));
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    net.log.clear();
+    change(&mut net, &[AddressChange::Deactivate(address(B, 1))]).unwrap();
+    net.run_for(ms(300));
+    assert_eq!(destinations_of(&net, A), [address(B, 2)]);
+    assert_eq!(net.messages[B].len(), 1);
+}
+
+#[test]
+fn a_peer_that_wants_data_only_where_nothing_answers_is_lost() {
+    // RFC 9260 section 5.4: no data goes to an address that is not confirmed, so no T3-rtx would ever tell
+    let impatient = Config {
+        association_max_retrans: 3,
+        ..config()
+    };
+    let mut net = Net::new([impatient, config()], [1, 1], ms(10), 1);
+    net.connect();
+    net.run_for(ms(500));
+    net.rule = Box::new(|d| {
+        let heartbeat = matches!(d.sctp().chunks[0], Chunk::Heartbeat(_));
+        if heartbeat && d.packet.ip.destination == address(B, 2) {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    net.owned[B].push(address(B, 2));
+    change(&mut net, &[AddressChange::Add(local(B, 2))]).unwrap();
+    net.run_for(ms(100));
+    net.command(B, |b, now| b.set_route(now, address(B, 2))).unwrap();
+    change(&mut net, &[AddressChange::Deactivate(address(B, 1))]).unwrap();
+    net.run_for(ms(100));
+    assert_eq!(
+        answered(&net),
+        [
+            (AddressRequest::Add(address(B, 2)), true),
+            (AddressRequest::Deactivate(address(B, 1)), true)
+        ]
+    );
+    net.send(A, 0, synthetic(0, 100));
+    net.run_for(Duration::from_secs(60));
+    assert!(net.has_event(A, &Event::Lost));
+}
+
+#[test]
+fn an_address_that_is_activated_because_the_other_is_deleted_gets_heartbeats_again() {
+    let mut net = moved_over();
+    net.command(B, |b, now| b.set_route(now, address(B, 1))).unwrap();
+    change(&mut net, &[AddressChange::Delete(address(B, 2))]).unwrap();
+    net.run_for(ms(100));
+    assert!(net.has_event(A, &Event::PeerAddressActivated(address(B, 1))));
+    net.log.clear();
+    net.run_for(Duration::from_secs(20));
+    let heartbeats = net.log.iter().filter(|d| {
+        let heartbeat = matches!(d.sctp().chunks[0], Chunk::Heartbeat(_));
+        d.from == A && heartbeat && d.packet.ip.destination == address(B, 1)
+    });
+    assert!(heartbeats.count() >= 2);
 }

@@ -280,9 +280,25 @@ fn requests_to_a_peer_that_reports_asconf_as_unknown_fail() {
         .expect("delete");
     net.command(B, |b, now| b.set_route(now, address(B, 3)))
         .expect("route");
-    let unknown = ErrorCause::UnrecognizedChunkType(vec![0xc1, 0, 0, 4].into());
-    let packet = net.forge(B, address(A, 1), [Chunk::Error(vec![unknown])]);
-    net.inject(B, packet);
+    let asconf = net.log.iter().rev().flat_map(|d| &d.sctp().chunks);
+    let mut whole = Vec::new();
+    asconf
+        .filter(|c| matches!(c, Chunk::Asconf(_)))
+        .for_each(|c| c.emit(&mut whole));
+    let report = |net: &mut Net, quoted: &[u8]| {
+        let unknown = ErrorCause::UnrecognizedChunkType(quoted.to_vec().into());
+        let packet = net.forge(B, address(A, 1), [Chunk::Error(vec![unknown])]);
+        net.inject(B, packet);
+    };
+    // ERROR is not authenticated: one that does not quote what was sent is from somebody who did not see it
+    let mut other = whole.clone();
+    other[7] ^= 1;
+    for quoted in [&[0xc1, 0, 0, 4], &whole[..4], &other[..]] {
+        report(&mut net, quoted);
+    }
+    assert!(net.events[B].is_empty() && net.association(B).asconf_outstanding());
+    assert_eq!(net.association(B).counters().refused.unexpected, 3);
+    report(&mut net, &whole);
     let failed: Vec<_> = net.events[B]
         .iter()
         .filter_map(|(_, e)| match e {
@@ -305,6 +321,20 @@ fn requests_to_a_peer_that_reports_asconf_as_unknown_fail() {
         [address(B, 1), address(B, 2)]
     );
     assert_eq!(b.route().address, address(B, 1));
+}
+
+#[test]
+fn an_error_about_an_asconf_that_was_never_sent_does_not_turn_address_changes_off() {
+    // RFC 5061 section 4.1.1
+    let mut net = Net::established(Config::default(), [1, 1]);
+    let unknown = ErrorCause::UnrecognizedChunkType(vec![0xc1, 0, 0, 8, 0, 0, 0, 1].into());
+    let packet = net.forge(B, address(A, 1), [Chunk::Error(vec![unknown])]);
+    net.inject(B, packet);
+    net.owned[B].push(address(B, 2));
+    net.command(B, |b, now| b.add_address(now, local(B, 2)))
+        .expect("add");
+    net.run_for(ms(100));
+    assert_eq!(net.association(B).local_addresses().count(), 2);
 }
 
 #[test]

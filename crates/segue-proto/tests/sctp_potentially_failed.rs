@@ -152,6 +152,28 @@ fn a_heartbeat_ack_makes_the_path_active_again_with_one_segment_of_cwnd() {
 }
 
 #[test]
+fn a_failing_path_is_probed_on_though_the_source_of_its_heartbeat_goes() {
+    // RFC 7829 section 3.2: a heartbeat every RTO, here with none at other times
+    let config = Config {
+        hb_interval: None,
+        ..fast(Some(0))
+    };
+    let mut net = Net::established(config, [2, 2]);
+    paced(&mut net, ms(500));
+    kill(&mut net, &[1]);
+    paced(&mut net, ms(300));
+    assert_eq!(path_to(&net, 1).state, PathState::PotentiallyFailed);
+    net.owned[A].retain(|a| *a != address(A, 1));
+    net.command(A, |a, now| a.local_address_removed(now, address(A, 1)));
+    net.rule = Box::new(|_| vec![ms(10)]);
+    net.run_for(ms(1500));
+    assert_eq!(
+        state_events(&net, 1),
+        [PathState::PotentiallyFailed, PathState::Active]
+    );
+}
+
+#[test]
 fn a_sack_for_data_sent_there_makes_the_path_active_again() {
     // a spurious timeout: the SACK is late, and nothing is lost
     let mut net = Net::established(fast(Some(0)), [1, 1]);

@@ -518,3 +518,39 @@ fn a_preservative_cannot_make_a_cookie_live_longer_than_twice() {
         assert_eq!(names(sctp(&answered[0])), [expected]);
     }
 }
+
+#[test]
+fn a_restart_keeps_what_is_known_of_the_host_itself() {
+    let mut net = Net::established(Config::default(), [2, 2]);
+    net.command(B, |b, now| {
+        // the routing table, and an address that the association does not have
+        b.set_source(address(A, 1), Some(address(B, 2)));
+        b.local_address_added(now, local(B, 3));
+    });
+    net.owned[B].push(address(B, 3));
+    lose_memory(&mut net, A, 2, 7);
+    net.connect();
+    net.run_for(seconds(1));
+    assert_eq!(restarts(&net, B).len(), 1);
+    let sources = |net: &Net| {
+        let paths = net.association(B).paths();
+        paths
+            .filter(|p| p.destination == address(A, 1))
+            .map(|p| p.source)
+            .collect::<Vec<_>>()
+    };
+    assert!(sources(&net).contains(&address(B, 2)));
+    net.log.clear();
+    net.send(B, 0, synthetic(0, 100));
+    assert_eq!(net.log[0].packet.ip.source, address(B, 2));
+    net.run_for(seconds(1));
+    // the spare takes the place of those that go
+    for n in [1, 2] {
+        net.owned[B].retain(|a| *a != address(B, n));
+        net.command(B, |b, now| b.local_address_removed(now, address(B, n)));
+    }
+    net.run_for(seconds(1));
+    assert!(!net.association(B).is_stranded());
+    let left: Vec<_> = net.association(B).local_addresses().map(|l| l.address).collect();
+    assert_eq!(left, [address(B, 3)]);
+}

@@ -30,6 +30,8 @@ struct Position {
     sent: u64,
     received: u64,
     responses: u64,
+    /// The message of which the end is still to come has a wrong byte.
+    corrupt: bool,
 }
 
 #[derive(Debug)]
@@ -165,20 +167,21 @@ impl Application {
 
     /// Messages can be received: takes all there are.
     pub fn on_readable(&mut self, now: Instant, connection: &mut impl Connection) {
-        while let Some(parts) = connection.recv() {
+        while let Some(piece) = connection.recv() {
             if self.position.received == 0 {
                 self.stats.first_received = self.stats.first_received.or(Some(now));
                 self.events.push_back(AppEvent::FirstByte);
             }
             self.stats.last_received = Some(now);
-            self.stats.messages_received += 1;
-            let mut intact = true;
-            for part in &parts {
-                intact &= part.is_synthetic_at(self.position.received);
+            for part in &piece.parts {
+                self.position.corrupt |= !part.is_synthetic_at(self.position.received);
                 self.position.received += part.len() as u64;
                 self.stats.bytes_received += part.len() as u64;
             }
-            self.stats.messages_corrupt += u64::from(!intact);
+            if piece.last {
+                self.stats.messages_received += 1;
+                self.stats.messages_corrupt += u64::from(core::mem::take(&mut self.position.corrupt));
+            }
             match &mut self.machine {
                 Machine::Client(client) => {
                     let latency = client.on_received(now, &mut self.position, &mut self.stats);

@@ -16,11 +16,20 @@ pub trait Connection {
     /// Bytes of the largest message that travels in one piece.
     fn max_message(&self) -> u32;
 
-    /// The next message received, in parts; makes room for more.
-    fn recv(&mut self) -> Option<SmallVec<[Data; 1]>>;
+    /// The next message received, or the next piece of one that is too long to be kept whole; makes room for more.
+    fn recv(&mut self) -> Option<Piece>;
 
     /// Closes once everything sent has arrived.
     fn close(&mut self, now: Instant);
+}
+
+/// A message received, or a piece of one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Piece {
+    /// Its bytes.
+    pub parts: SmallVec<[Data; 1]>,
+    /// Whether the message ends with it.
+    pub last: bool,
 }
 
 /// Why a message was not taken.
@@ -44,8 +53,11 @@ impl Connection for Association {
         self.max_message_in_one_chunk()
     }
 
-    fn recv(&mut self) -> Option<SmallVec<[Data; 1]>> {
-        Self::recv(self).map(|message| message.parts)
+    fn recv(&mut self) -> Option<Piece> {
+        Self::recv(self).map(|message| Piece {
+            parts: message.parts,
+            last: message.last,
+        })
     }
 
     fn close(&mut self, now: Instant) {

@@ -10,7 +10,7 @@ mod connection;
 
 pub use application::Application;
 pub use config::{Config, Kind, Role};
-pub use connection::{Connection, SendRefused};
+pub use connection::{Connection, Piece, SendRefused};
 
 use crate::time::{Duration, Instant};
 

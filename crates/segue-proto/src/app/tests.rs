@@ -2,7 +2,7 @@ use super::*;
 use crate::units::{BitRate, Bytes};
 use bytes::Bytes as Buffer;
 use segue_wire::Data;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 use std::collections::VecDeque;
 
 fn at(ms: u64) -> Instant {
@@ -15,6 +15,8 @@ struct Pipe {
     room: usize,
     sent: VecDeque<(Instant, Data)>,
     arrived: VecDeque<Data>,
+    /// Of what has arrived, so many are pieces of messages that go on.
+    unfinished: usize,
     closed: bool,
 }
 
@@ -33,8 +35,14 @@ impl Connection for Pipe {
     fn max_message(&self) -> u32 {
         1000
     }
-    fn recv(&mut self) -> Option<SmallVec<[Data; 1]>> {
-        self.arrived.pop_front().map(|d| smallvec![d])
+    fn recv(&mut self) -> Option<Piece> {
+        let data = self.arrived.pop_front()?;
+        let last = self.unfinished == 0;
+        self.unfinished -= usize::from(!last);
+        Some(Piece {
+            parts: smallvec![data],
+            last,
+        })
     }
     fn close(&mut self, _now: Instant) {
         self.closed = true;
@@ -92,6 +100,26 @@ fn bulk_without_end_never_completes() {
     app.on_dry(at(1), &mut pipe);
     assert_eq!(app.stats().bytes_sent, 300);
     assert_eq!(events(&mut app), [AppEvent::Connected]);
+}
+
+#[test]
+fn a_message_that_comes_in_pieces_is_one_message() {
+    let mut pipe = Pipe {
+        unfinished: 2,
+        ..Pipe::default()
+    };
+    let mut app = Application::new(&Kind::Sink);
+    app.on_connected(at(0), &mut pipe);
+    // the second piece is wrong, and the end comes later
+    pipe.arrived.extend([synthetic(0, 1000), synthetic(7, 1000)]);
+    app.on_readable(at(5), &mut pipe);
+    let stats = app.stats();
+    assert_eq!((stats.messages_received, stats.bytes_received), (0, 2000));
+    pipe.arrived.extend([synthetic(2000, 10), synthetic(2010, 10)]);
+    app.on_readable(at(6), &mut pipe);
+    let stats = app.stats();
+    assert_eq!((stats.messages_received, stats.messages_corrupt), (2, 1));
+    assert_eq!(stats.bytes_received, 2020);
 }
 
 #[test]

@@ -204,6 +204,7 @@ impl Host {
         {
             self.dirty = true;
             sigma.handle_closed(now);
+            sigma.set_can_deactivate(association.can_deactivate());
             let route = association.route().address;
             sigma.handle_established(now, association.local_addresses(), route);
         }

@@ -11,19 +11,31 @@ use core::net::Ipv6Addr;
 use segue_wire::sctp::{Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, ErrorCause};
 use segue_wire::{AsconfSerial, Tsn};
 use smallvec::SmallVec;
+use std::collections::VecDeque;
 
-/// Serial number of the peer's ASCONF last answered, and the answer.
+/// Serial number of the peer's ASCONF last answered, and the answers to those of the packet that it came in: a peer may
+/// send several again in one packet (section 5.5).
 #[derive(Debug, Default)]
 pub(super) struct AsconfAnswers {
     last_serial: AsconfSerial,
-    last_answer: Option<AsconfAck>,
+    answers: VecDeque<AsconfAck>,
+    /// An ASCONF of the packet at hand was seen.
+    amid_packet: bool,
 }
+
+/// Most answers kept.
+const MAX_ANSWERS: usize = 4;
 
 impl AsconfAnswers {
     /// Section 5.2: the peer's first serial number is its initial TSN.
     pub(super) fn start(&mut self, peer_initial_tsn: Tsn) {
         self.last_serial = AsconfSerial(peer_initial_tsn.0).previous();
-        self.last_answer = None;
+        self.answers.clear();
+    }
+
+    /// A packet arrived.
+    pub(super) fn begin_packet(&mut self) {
+        self.amid_packet = false;
     }
 }
 
@@ -32,11 +44,11 @@ impl Association {
     /// to the address that the ASCONF came from (E6).
     pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, asconf: &Asconf) {
         let serial = asconf.serial_number;
-        if serial == self.asconf_answers.last_serial {
-            if let Some(answer) = self.asconf_answers.last_answer.clone() {
-                self.counters.asconf_acks_sent += 1;
-                self.queue_control(from, Chunk::AsconfAck(Box::new(answer)));
-            }
+        let amid_packet = core::mem::replace(&mut self.asconf_answers.amid_packet, true);
+        let mut answers = self.asconf_answers.answers.iter();
+        if let Some(answer) = answers.find(|a| a.serial_number == serial).cloned() {
+            self.counters.asconf_acks_sent += 1;
+            self.queue_control(from, Chunk::AsconfAck(Box::new(answer)));
             return;
         }
         if serial != self.asconf_answers.last_serial.next() {
@@ -66,7 +78,15 @@ impl Association {
             responses,
         };
         self.asconf_answers.last_serial = serial;
-        self.asconf_answers.last_answer = Some(answer.clone());
+        let answers = &mut self.asconf_answers.answers;
+        if !amid_packet {
+            // E1: the peer has the former ones
+            answers.clear();
+        }
+        if answers.len() == MAX_ANSWERS {
+            answers.pop_front();
+        }
+        answers.push_back(answer.clone());
         // before the heartbeat to an address just added, which its owner may use only once it has the answer
         let answer = ControlPacket {
             source: None,

@@ -75,6 +75,8 @@ impl AsconfRequests {
 /// Bytes of a packet that an ASCONF cannot have for itself: IPv6 and SCTP headers, chunk header, serial number and
 /// address parameter, and an AUTH chunk before it (RFC 4895 section 5.1, with 32 bytes of HMAC).
 const BESIDE_REQUESTS: usize = 40 + 12 + 4 + 4 + 20 + 40;
+/// Bytes of an ASCONF that tell it from others: chunk header and serial number.
+const QUOTED_AT_LEAST: usize = 8;
 /// Bytes of a request about an IPv6 address.
 const REQUEST: usize = 28;
 
@@ -479,11 +481,21 @@ impl Association {
         }
     }
 
-    /// The peer does not know ASCONF (section 5.1, A9): all that was asked, or was to be, fails.
-    pub(super) fn fail_requests(&mut self, cause: &ErrorCause) {
-        let Some(outstanding) = self.asconf.outstanding.take() else {
+    /// The peer reports an ASCONF as an unknown chunk (section 5.1, A9): it does not support it, and all that was
+    /// asked, or was to be, fails. ERROR is not authenticated: it counts only if it quotes the ASCONF that waits for
+    /// its answer, so that nobody who did not see that one can turn address changes off.
+    pub(super) fn on_asconf_unknown(&mut self, cause: &ErrorCause, quoted: &[u8]) {
+        let is_quoted = |outstanding: &mut Outstanding| {
+            let mut whole = Vec::new();
+            Chunk::Asconf(Box::new(outstanding.chunk.clone())).emit(&mut whole);
+            // the end of it may have been cut off
+            quoted.len() >= QUOTED_AT_LEAST && whole.starts_with(quoted)
+        };
+        let Some(outstanding) = self.asconf.outstanding.take_if(is_quoted) else {
+            self.counters.refused.unexpected += 1;
             return;
         };
+        self.peer_extensions.asconf = false;
         let asked = outstanding.requests.into_iter().map(|r| r.1);
         let results: SmallVec<[AsconfResult; 1]> = asked
             .chain(self.asconf.waiting.drain(..))

@@ -573,6 +573,10 @@ impl Association {
 
     /// Works off the timers that are due.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.is_stranded() {
+            // what was asked for meanwhile may have started some
+            self.stop_timers();
+        }
         let due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
         if due(self.t1) {
             self.on_t1(now);
@@ -622,9 +626,10 @@ impl Association {
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.send_pmtu_probes(now);
         if self.is_stranded() {
-            // ASCONF names its source: the only thing that may leave from an address that the peer does not know
-            let asconf = self.control.iter().position(|c| c.source.is_some())?;
-            let control = self.control.remove(asconf)?;
+            // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
+            // rest is not kept: a peer that goes on talking could fill the memory with answers
+            self.control.retain(|c| c.source.is_some());
+            let control = self.control.pop_front()?;
             return Some(self.control_transmit(control));
         }
         if let Some(control) = self.control.pop_front() {
@@ -633,7 +638,11 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        self.poll_sack_or_data(now)
+        if let Some(transmit) = self.poll_sack_or_data(now) {
+            return Some(transmit);
+        }
+        // looking for data may have brought a request of its own about: that streams are to be reset, for one
+        self.control.pop_front().map(|c| self.control_transmit(c))
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {

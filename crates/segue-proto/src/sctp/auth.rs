@@ -543,10 +543,14 @@ impl Association {
             return;
         }
         let mut index = 0;
+        let mut stopped = false;
         packet.chunks.retain(|chunk| {
-            let accepted = index >= authenticated_from || !self.auth.requires(chunk.chunk_type());
+            let bare = index < authenticated_from && self.auth.requires(chunk.chunk_type());
+            // RFC 5061 section 5.2, D5: a bare ASCONF takes the rest of the packet with it
+            stopped |= bare && matches!(chunk, Chunk::Asconf(_));
+            let accepted = !(bare || stopped);
             index += 1;
-            self.counters.refused.unauthenticated += u64::from(!accepted);
+            self.counters.refused.unauthenticated += u64::from(bare);
             accepted
         });
     }

@@ -42,11 +42,11 @@ pub struct EndpointRefused {
     pub bad_init_tag: u64,
     /// INITs with values that no INIT may have (section 3.3.2).
     pub bad_init: u64,
-    /// COOKIE ECHOs whose cookie this endpoint never signed, or that was changed on the way (section 5.1.5, step 1).
+    /// COOKIE ECHOs whose cookie this endpoint never signed, or that was changed on the way (section 5.1.5, step 2).
     pub forged_cookies: u64,
-    /// COOKIE ECHOs whose cookie has outlived its life (section 5.1.5, step 3).
+    /// COOKIE ECHOs whose cookie has outlived its life (section 5.1.5, step 4).
     pub stale_cookies: u64,
-    /// COOKIE ECHOs with a good cookie under a verification tag or between ports that are not the cookie's (step 2).
+    /// COOKIE ECHOs with a good cookie under a verification tag or between ports that are not the cookie's (step 3).
     pub mismatched_cookies: u64,
     /// COOKIE ECHOs that neither begin nor repeat an association (section 5.2.4).
     pub unexpected_cookies: u64,

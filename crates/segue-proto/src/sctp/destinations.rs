@@ -25,11 +25,11 @@ impl Association {
             .is_some_and(|index| self.destinations[index].state != PathState::Unconfirmed)
     }
 
-    /// Whether any address of the peer has been confirmed.
+    /// Whether any address that the peer wants data at has been confirmed.
     pub(super) fn has_confirmed(&self) -> bool {
         self.destinations
             .iter()
-            .any(|d| d.in_use && d.state != PathState::Unconfirmed)
+            .any(|d| d.in_use && !d.deactivated && d.state != PathState::Unconfirmed)
     }
 
     pub(super) fn destination_count(&self) -> usize {
@@ -132,6 +132,9 @@ impl Association {
         if let Some(next) = next {
             if core::mem::take(&mut self.destinations[next].deactivated) {
                 // there is no other any more
+                if self.config.hb_interval.is_some() {
+                    self.destinations[next].heartbeat_due = Some(Instant::ZERO);
+                }
                 let address = self.destinations[next].address;
                 self.counters.activations += 1;
                 self.events.push_back(Event::PeerAddressActivated(address));
@@ -278,11 +281,7 @@ impl Association {
             path.clear_flight();
             path.in_use = false;
             self.outbound.forget_paths(|p| p == id);
-            for d in &mut self.destinations {
-                if d.heartbeat.is_some_and(|sent| sent.path == id) {
-                    d.heartbeat = None;
-                }
-            }
+            Self::lose_heartbeats(&mut self.destinations, |path| path == id);
         }
         self.follow_pmtu();
     }
@@ -332,11 +331,7 @@ impl Association {
         let marked = self.outbound.mark_where(|sent| sent.path == id);
         self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
         self.outbound.forget_paths(|p| p == id);
-        for d in &mut self.destinations {
-            if d.heartbeat.is_some_and(|sent| sent.path == id) {
-                d.heartbeat = None;
-            }
-        }
+        Self::lose_heartbeats(&mut self.destinations, |path| path == id);
         self.paths[index] = path;
         id
     }

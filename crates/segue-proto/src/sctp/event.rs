@@ -75,7 +75,8 @@ pub enum Event {
         reason: Unreachable,
     },
     /// RESTART: the peer lost its state and began anew (RFC 9260 section 5.2.4, action A). The association is established,
-    /// with new TSNs, streams and paths; nothing of what was exchanged before is continued.
+    /// with new TSNs, streams and paths; nothing of what was exchanged before is continued, and requests for addresses or
+    /// streams that wait for an answer get none.
     Restarted(Box<Restarted>),
     /// A request for streams of ours was answered, or failed.
     StreamRequestAnswered {

@@ -2,7 +2,7 @@
 
 use super::PathState;
 use super::association::Association;
-use super::path::HeartbeatSent;
+use super::path::{Destination, HeartbeatSent, PathId};
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -10,9 +10,10 @@ use rand_core::RngCore;
 use segue_wire::sctp::Chunk;
 
 impl Association {
-    /// The association came up, or a destination was added while it was: an unconfirmed one is probed at once.
+    /// The association came up, or a destination was added while it was: one that is not to be used before it answers
+    /// is probed at once.
     pub(super) fn start_heartbeats(&mut self, now: Instant, index: usize) {
-        if self.destinations[index].state == PathState::Unconfirmed {
+        if awaits_answer(self.destinations[index].state) {
             self.send_heartbeat(now, index);
         } else {
             self.schedule_heartbeat(now, index);
@@ -82,6 +83,16 @@ impl Association {
         self.schedule_heartbeat(now, index);
     }
 
+    /// Heartbeats that left over paths that are `gone` are not answered. A destination that is not to be used before it
+    /// answers gets another at once.
+    pub(super) fn lose_heartbeats(destinations: &mut [Destination], gone: impl Fn(PathId) -> bool) {
+        for d in destinations {
+            if d.heartbeat.take_if(|sent| gone(sent.path)).is_some() && awaits_answer(d.state) {
+                d.heartbeat_due = Some(Instant::ZERO);
+            }
+        }
+    }
+
     /// The destination whose heartbeat this answers, and when it was sent.
     fn heartbeat_answered(&self, info: &[u8]) -> Option<(usize, HeartbeatSent)> {
         let (nonce, address) = read_info(info)?;
@@ -132,6 +143,12 @@ impl Association {
             .and_then(|p| p.last_data_sent)
             .is_none_or(|last| now.since(last) >= interval)
     }
+}
+
+/// Whether a destination in this state is used only once it has answered, where there is another (RFC 9260 section 5.4,
+/// RFC 7829 section 3.2).
+fn awaits_answer(state: PathState) -> bool {
+    matches!(state, PathState::Unconfirmed | PathState::PotentiallyFailed)
 }
 
 /// Heartbeat information: nonce, then the destination.

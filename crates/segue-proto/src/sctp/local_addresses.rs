@@ -124,6 +124,7 @@ impl Association {
     /// 5061 section 5.3.2): an ASCONF from it adds it and makes it primary, and a later one deletes the others, unless they
     /// come back before. To have it beside an address that works, call [`add_address`](Self::add_address).
     pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
+        let was_stranded = self.is_stranded();
         match self
             .local
             .iter_mut()
@@ -148,11 +149,7 @@ impl Association {
                 self.local.push(Local::new(address, LocalState::Spare));
             }
         }
-        let was_stranded = self.is_stranded();
-        self.update_source();
-        if was_stranded && !self.is_stranded() {
-            self.go_on(now);
-        }
+        self.after_address_change(now, was_stranded);
         self.asconf_route_changed(now);
         self.find_a_way(now);
     }
@@ -244,18 +241,27 @@ impl Association {
         }
     }
 
-    /// No packet can leave: the timers that wait for answers stop.
-    fn stand_still(&mut self) {
+    /// No packet can leave: the timers that wait for answers stop, and those that only packets start do not run.
+    pub(super) fn stop_timers(&mut self) {
         for destination in &mut self.destinations {
             destination.heartbeat = None;
             destination.heartbeat_due = None;
         }
-        self.sack_timer = None;
-        self.window_probe_timer = None;
-        self.asconf.suspend();
-        for stopped in [&mut self.t1, &mut self.t2_shutdown] {
+        for stopped in [
+            &mut self.t1,
+            &mut self.t2_shutdown,
+            &mut self.sack_timer,
+            &mut self.window_probe_timer,
+            &mut self.partial.t3_rtx,
+        ] {
             *stopped = None;
         }
+        self.stream_requests.suspend();
+    }
+
+    fn stand_still(&mut self) {
+        self.stop_timers();
+        self.asconf.suspend();
         // what waits to be sent would be stale by the time that it can be; only ABORT still says something then
         self.control.retain(|packet| {
             packet
@@ -281,6 +287,10 @@ impl Association {
                     self.start_heartbeats(now, index);
                 }
             }
+        }
+        self.resend_stream_request(now);
+        if self.partial.in_use {
+            self.repeat_forward_tsn(now);
         }
         // whatever the peer sent meanwhile was lost: it learns at once what is missing
         self.sack_now |= self.unacknowledged_packets > 0;
@@ -313,16 +323,10 @@ impl Association {
         {
             path.clear_flight();
         }
-        for destination in &mut self.destinations {
-            let gone = destination.heartbeat.is_some_and(|sent| {
-                paths
-                    .get(usize::from(sent.path.0))
-                    .is_some_and(|p| p.source.address == source)
-            });
-            if gone {
-                destination.heartbeat = None;
-            }
-        }
+        Self::lose_heartbeats(&mut self.destinations, |path| {
+            let path = paths.get(usize::from(path.0));
+            path.is_some_and(|p| p.source.address == source)
+        });
         // the route of the retransmissions is another one, whatever the one before was guilty of
         self.fast_recovery_exit = None;
     }

@@ -194,6 +194,12 @@ impl Association {
         self.open_burst();
     }
 
+    /// Packets can leave again: the last FORWARD TSN goes out once more.
+    pub(super) fn repeat_forward_tsn(&mut self, now: Instant) {
+        self.partial.sent = None;
+        self.advance_peer_ack_point(now);
+    }
+
     /// The peer's cumulative TSN ack passed abandoned chunks: the FORWARD TSN arrived, and so did nothing else.
     pub(super) fn on_forward_tsn_acked(&mut self) {
         if let Some((_, _, destination)) = self.partial.sent

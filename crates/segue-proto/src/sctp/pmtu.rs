@@ -240,18 +240,19 @@ impl Association {
 
     /// Sends the probes that the search asks for. Called whenever something may be sent.
     pub(super) fn send_pmtu_probes(&mut self, now: Instant) {
-        if self.config.pmtu_discovery != PmtuDiscovery::Probing || !self.is_up() {
+        if self.config.pmtu_discovery != PmtuDiscovery::Probing || !self.is_up() || self.is_stranded() {
             return;
         }
         for i in 0..self.paths.len() {
             let path = &self.paths[i];
-            let destination = usize::from(path.destination.0);
+            let destination = &self.destinations[usize::from(path.destination.0)];
             let usable = path.in_use
                 && !path.retired
                 && path.pmtu.searching
                 && path.pmtu.probe.is_none()
-                && self.destinations[destination].state == PathState::Active
-                && usize::from(self.destinations[destination].path.0) == i;
+                && destination.state == PathState::Active
+                && !destination.deactivated
+                && usize::from(destination.path.0) == i;
             if !usable {
                 continue;
             }

@@ -33,7 +33,8 @@ struct Outstanding {
     serial: ReConfigSerial,
     chunk: ReConfig,
     destination: usize,
-    t_reconfig: Instant,
+    /// T-reconfig; none while nothing can be sent.
+    t_reconfig: Option<Instant>,
     /// The peer is at it: silence is no error.
     in_progress: bool,
 }
@@ -59,7 +60,14 @@ impl StreamRequests {
     }
 
     pub(super) fn t_reconfig(&self) -> Option<Instant> {
-        self.outstanding.as_ref().map(|o| o.t_reconfig)
+        self.outstanding.as_ref().and_then(|o| o.t_reconfig)
+    }
+
+    /// T-reconfig stops: nothing can be sent.
+    pub(super) fn suspend(&mut self) {
+        if let Some(outstanding) = &mut self.outstanding {
+            outstanding.t_reconfig = None;
+        }
     }
 
     pub(super) fn clear(&mut self) {
@@ -235,7 +243,7 @@ impl Association {
             serial,
             chunk,
             destination,
-            t_reconfig: now,
+            t_reconfig: None,
             in_progress: false,
         });
         self.transmit_stream_request(now, destination);
@@ -250,13 +258,20 @@ impl Association {
             return;
         };
         outstanding.destination = destination;
-        outstanding.t_reconfig = now + rto;
+        outstanding.t_reconfig = Some(now + rto);
         self.control.push_back(ControlPacket {
             source: None,
             destination: address,
             verification_tag: self.peer_tag,
             chunks: SmallVec::from_buf([Chunk::ReConfig(Box::new(outstanding.chunk.clone()))]),
         });
+    }
+
+    /// Packets can leave again: the outstanding request goes out once more.
+    pub(super) fn resend_stream_request(&mut self, now: Instant) {
+        if self.stream_requests.outstanding.is_some() {
+            self.transmit_stream_request(now, self.current);
+        }
     }
 
     /// T-reconfig expired (section 5.1.1): as for DATA, unless the peer said that it is at it.

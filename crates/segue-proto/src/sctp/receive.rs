@@ -4,6 +4,7 @@ use super::Event;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
 use super::auth;
 use super::inbound::Arrival;
+use super::local_addresses::{Local, LocalState};
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -63,6 +64,8 @@ impl Association {
         to: Ipv6Addr,
         packet: &mut SctpPacket,
     ) {
+        self.ignore_aborts_of_deleted(to, packet);
+        self.asconf_answers.begin_packet();
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
         let awaited = self.awaited_for(to);
@@ -87,6 +90,17 @@ impl Association {
             self.arrived_at = to;
             self.on_data_after_replacement(now);
             self.owe_sack(now, data.immediate || had_gap || self.received.has_gap());
+        }
+    }
+
+    /// RFC 5061 section 5.3, F4 and 5.3.1: a packet from an address that is being deleted may overtake the deletion, or be
+    /// overtaken by it, and the peer may answer it with an ABORT, which then comes to that address.
+    fn ignore_aborts_of_deleted(&mut self, to: Ipv6Addr, packet: &mut SctpPacket) {
+        let deleting = |l: &Local| l.address.address == to && l.state == LocalState::Deleting;
+        if self.local.iter().any(deleting) {
+            let before = packet.chunks.len();
+            packet.chunks.retain(|c| !matches!(c, Chunk::Abort { .. }));
+            self.counters.refused.unexpected += (before - packet.chunks.len()) as u64;
         }
     }
 
@@ -227,10 +241,8 @@ impl Association {
         for cause in causes {
             match cause {
                 ErrorCause::StaleCookie(staleness_us) => self.on_stale_cookie(now, *staleness_us),
-                // RFC 5061 section 4.1.1: a peer that reports ASCONF as unknown does not support it
-                ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&0xc1) => {
-                    self.peer_extensions.asconf = false;
-                    self.fail_requests(cause);
+                ErrorCause::UnrecognizedChunkType(chunk) if chunk.first() == Some(&ASCONF) => {
+                    self.on_asconf_unknown(cause, chunk);
                 }
                 _ => {}
             }
@@ -358,6 +370,8 @@ impl Association {
         }
     }
 }
+
+const ASCONF: u8 = 0xc1;
 
 /// Whether a chunk means something only to an association that is up. DATA is judged by the state itself.
 fn needs_association(chunk: &Chunk) -> bool {

@@ -6,7 +6,7 @@ use super::auth::Random;
 use super::cookie::{Cookie, TieTags};
 use super::event::{Message, Restarted};
 use super::inbound::Received;
-use super::local_addresses::LocalState;
+use super::local_addresses::{Local, LocalState};
 use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use crate::contract::LocalAddress;
@@ -157,8 +157,20 @@ impl Association {
     }
 
     /// Takes over from the association that this one is the restart of: what its user has not been told yet, what it
-    /// did not get rid of, its counters and its endpoint pair shared keys. TSNs, streams, paths, windows and timers are as at the beginning.
+    /// did not get rid of, its counters, its endpoint pair shared keys, and what it knows of this host: spare addresses
+    /// and the routing table. TSNs, streams, paths, windows and timers are as at the beginning; requests for addresses
+    /// and streams that were not answered are forgotten, as [`Event::Restarted`] says.
     pub(super) fn replaces(&mut self, mut former: Association) {
+        self.sources = former.sources;
+        for local in former.local {
+            // one that was being added is not part of the association that the peer began
+            let kept = matches!(local.state, LocalState::Spare | LocalState::Adding) || local.returned;
+            let address = local.address;
+            if kept && local.present && !self.local.iter().any(|l| l.address.address == address.address) {
+                self.local.push(Local::new(address, LocalState::Spare));
+            }
+        }
+        self.update_source();
         let (unacknowledged, unsent) = former.outbound.take_messages();
         let unread: Vec<Message> = core::iter::from_fn(|| former.reassembly.pop()).collect();
         let restarted = Restarted {

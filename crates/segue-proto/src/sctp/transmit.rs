@@ -241,6 +241,9 @@ impl Association {
             return self.current_path();
         };
         let last = usize::from(path.destination.0);
+        if self.destinations[last].deactivated {
+            return self.current_path();
+        }
         let stay = self.config.retransmit_to == RetransmitTo::SamePath
             || (sent.fast_marked && self.config.profile != Profile::Rfc2960);
         let active = self.destinations[last].state == PathState::Active;

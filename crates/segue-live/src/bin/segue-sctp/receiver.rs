@@ -141,10 +141,12 @@ impl Receiver {
                 at += part.len() as u64;
             }
         }
-        *number += 1;
         *offset += len;
         self.bytes += len;
-        self.messages += 1;
+        if message.last {
+            *number += 1;
+            self.messages += 1;
+        }
         self.first.get_or_insert(now);
         if let Some(last) = self.last
             && now.since(last) > self.longest_gap

@@ -134,22 +134,15 @@ impl Endpoint {
         let Some(Chunk::CookieEcho(bytes)) = sctp.chunks.get(usize::from(authenticated)).cloned() else {
             return;
         };
-        let cookie = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
-            Ok(cookie) => cookie,
+        let (cookie, excess) = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
+            Ok(cookie) => (cookie, None),
+            Err(CookieError::Stale(cookie, excess)) => (*cookie, Some(excess)),
             Err(CookieError::Forged) => {
                 self.counters.refused.forged_cookies += 1;
                 return;
             }
-            // section 5.2.4, step 3: a cookie of the association that exists is good however old
-            Err(CookieError::Stale(cookie, _)) if self.is_of_existing(&cookie) => *cookie,
-            Err(CookieError::Stale(cookie, excess)) => {
-                self.counters.refused.stale_cookies += 1;
-                let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
-                let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
-                self.answer(arrived, cookie.peer_tag, error);
-                return;
-            }
         };
+        // section 5.1.5, steps 3 and 4: what does not match is not even told that it is stale
         if cookie.local_tag != arrived.tag
             || cookie.peer_port != arrived.from_port
             || cookie.local_port != self.port
@@ -169,6 +162,14 @@ impl Endpoint {
                 self.counters.refused.unauthenticated += 1;
                 return;
             }
+        }
+        // section 5.2.4, step 3: a cookie of the association that exists is good however old
+        if let Some(excess) = excess.filter(|_| !self.is_of_existing(&cookie)) {
+            self.counters.refused.stale_cookies += 1;
+            let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
+            let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
+            self.answer(arrived, cookie.peer_tag, error);
+            return;
         }
         sctp.chunks.drain(..=usize::from(authenticated));
         let index = match existing {
