@@ -205,6 +205,35 @@ fn what_is_outstanding_on_a_silent_path_moves_with_the_primary_before_its_timeou
 }
 
 #[test]
+fn an_answer_over_the_new_path_does_not_vouch_for_the_old_one() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.send(A, 0, synthetic(0, 1000));
+    net.run_for(ms(300));
+    // received, and not acknowledged when the address goes
+    net.send(A, 0, synthetic(1000, 1000));
+    net.run_for(ms(20));
+    roam(&mut net, &[]);
+    net.command(B, |b, now| b.local_address_removed(now, address(B, 1)));
+    for i in 2..6 {
+        net.send(A, 0, synthetic(i * 1000, 1000));
+    }
+    net.run_for(Duration::from_secs(4));
+    let start = net.now;
+    gain(&mut net, 2);
+    net.run_for(ms(100));
+    let acknowledged = net.log.iter().position(|d| {
+        let sack = |c: &Chunk| matches!(c, Chunk::Sack(_));
+        d.from == B && d.at >= start && d.sctp().chunks.iter().any(sack)
+    });
+    let verified = net.log.iter().position(|d| {
+        let answer = |c: &Chunk| matches!(c, Chunk::HeartbeatAck(_));
+        d.from == B && d.at >= start && d.sctp().chunks.iter().any(answer)
+    });
+    assert!(acknowledged.is_some() && acknowledged < verified);
+    assert_eq!(net.messages[B].len(), 6);
+}
+
+#[test]
 fn what_is_outstanding_on_a_path_that_answers_stays_when_the_primary_moves() {
     let mut net = Net::established(Config::default(), [1, 2]);
     net.send(A, 0, synthetic(0, 1000));

@@ -194,6 +194,7 @@ impl Association {
                                 .or_else(|cause| refuse(correlation_id, cause))?;
                         }
                         self.make_primary(index);
+                        self.note_silent_paths(now);
                         if self.current == index {
                             self.leave_silent_paths(now);
                         }

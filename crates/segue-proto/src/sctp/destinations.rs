@@ -69,6 +69,7 @@ impl Association {
             heartbeat: None,
             unreachable_at: None,
             deactivated: false,
+            silent: false,
         };
         match free {
             Some(i) => self.destinations[i] = destination,

@@ -42,6 +42,8 @@ pub(super) struct Destination {
     pub unreachable_at: Option<Instant>,
     /// The peer wants nothing there for now (see `deactivation`).
     pub deactivated: bool,
+    /// It did not answer when the peer asked for another primary path (see `replacement`).
+    pub silent: bool,
 }
 
 /// A heartbeat that waits for its answer.

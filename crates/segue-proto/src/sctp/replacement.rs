@@ -88,23 +88,23 @@ impl Association {
         }
     }
 
-    /// The peer asked for another primary path, and data may go there: what is outstanding on paths that have fallen
-    /// silent goes out again there, with no penalty to any window.
+    /// The peer asks for another primary path: notes which of the others are silent now. An answer to what went there
+    /// earlier may come over the new path before data may go there, and says nothing of the old one.
+    pub(super) fn note_silent_paths(&mut self, now: Instant) {
+        for index in 0..self.destinations.len() {
+            self.destinations[index].silent = index != self.primary && self.is_silent(now, index);
+        }
+    }
+
+    /// Data may go to the primary path that the peer asked for: what is outstanding on paths that have fallen silent goes
+    /// out again there, with no penalty to any window.
     pub(super) fn leave_silent_paths(&mut self, now: Instant) {
         for index in 0..self.destinations.len() {
-            let destination = &self.destinations[index];
-            if index == self.primary || !destination.in_use {
+            let noted = core::mem::take(&mut self.destinations[index].silent);
+            if index == self.primary || !self.destinations[index].in_use {
                 continue;
             }
-            let failing = destination.error_count > 0;
-            let sack_delay = self.config.sack_delay;
-            let silent = |p: &Path| {
-                p.in_use
-                    && usize::from(p.destination.0) == index
-                    && p.flightsize > 0
-                    && (failing || is_silent(p, now, sack_delay))
-            };
-            if !self.paths.iter().any(silent) {
+            if !noted && !self.is_silent(now, index) {
                 continue;
             }
             self.move_outstanding_from(index);
@@ -118,6 +118,19 @@ impl Association {
         }
     }
 
+    /// Whether something outstanding at a destination should have been acknowledged by now.
+    fn is_silent(&self, now: Instant, index: usize) -> bool {
+        let destination = &self.destinations[index];
+        let failing = destination.error_count > 0;
+        let outstanding = |p: &&Path| p.in_use && usize::from(p.destination.0) == index && p.flightsize > 0;
+        destination.in_use
+            && self
+                .paths
+                .iter()
+                .filter(outstanding)
+                .any(|p| failing || is_overdue(p, now, self.config.sack_delay))
+    }
+
     fn replaced(&self) -> SmallVec<[Ipv6Addr; 4]> {
         let waits = |l: &&Local| l.state == LocalState::InUse && l.replaced && !l.present;
         self.local
@@ -128,8 +141,7 @@ impl Association {
     }
 }
 
-/// Whether something outstanding on `path` should have been acknowledged by now.
-fn is_silent(path: &Path, now: Instant, sack_delay: Duration) -> bool {
+fn is_overdue(path: &Path, now: Instant, sack_delay: Duration) -> bool {
     let (Some(t3_rtx), Some(measured)) = (path.t3_rtx, path.rtt.measured_rto()) else {
         return false;
     };
