@@ -77,9 +77,11 @@ check-format:
 check-rust:
 	cargo clippy --workspace --all-targets --profile checked --locked -- -D warnings
 
+# Two runs of mypy: two folders of tests have a conftest.py each.
 check-python:
 	$(BIN)/ruff check $(PYTHON_SOURCES)
-	$(BIN)/mypy --strict $(PYTHON_SOURCES)
+	$(BIN)/mypy --strict python tests/python tests/parity benches scripts
+	$(BIN)/mypy --strict tests/interop
 
 # The glue crate has no tests of its own: as an extension module it links only inside an interpreter, and the Python
 # tests are its tests.

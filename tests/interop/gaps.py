@@ -157,12 +157,12 @@ def break_before_make_one_address(trial: Trial) -> float | None:
 
 def break_first(trial: Trial, *, correspondent_links: Sequence[int]) -> float | None:
     """Break before make, to a correspondent with these addresses."""
-    new, old = address(1, MOBILE), address(0, MOBILE)
+    new = address(1, MOBILE)
     target = address(correspondent_links[-1], CORRESPONDENT)
     by_segue = trial.implementation[0] == "segue"
     missing = {(MOBILE, 1)} | ({(CORRESPONDENT, 1)} if len(correspondent_links) == 1 else set())
-    steps = [f"add {new}", f"route {new}", f"peer {target}", f"primary {new}", f"delete {old}"]
-    script = "; ".join(f"1 s {step}" for step in steps)
+    # the association changes addresses by itself; the step waits for the address
+    script = f"1 s add {new}; 1 s peer {target}"
     with trial.running(
         mobile_links=(0,), correspondent_links=correspondent_links, unaddressed=frozenset(missing), script=script
     ) as (hosts, receiver):

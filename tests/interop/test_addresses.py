@@ -36,7 +36,7 @@ def check_streams(own: Process, other: Peer, *, sent_by_other: int) -> None:
 
 
 def check_gone(packets: list[tshark.SctpPacket], deleted: str) -> None:
-    """Data goes on both ways after the last ASCONF ACK, none to or from the address deleted by then; ours sends nothing.
+    """After the last ASCONF ACK data goes on both ways, none to or from the address deleted; ours sends nothing.
 
     (usrsctp leaves the source of a heartbeat to the kernel, which knows nothing of the deletion.)
     """

@@ -66,7 +66,7 @@ fn cases() -> Vec<(&'static str, Chunk)> {
 #[test]
 fn tshark_names_the_chunks_and_finds_nothing_malformed() {
     if Command::new("tshark").arg("--version").output().is_err() {
-        println!("skipped: tshark is not installed (Debian package tshark)");
+        eprintln!("skipped: tshark is not installed (Debian package tshark)");
         return;
     }
     let mut writer = PcapngWriter::new(Vec::new(), "chunks").unwrap();
@@ -93,6 +93,7 @@ fn tshark_names_the_chunks_and_finds_nothing_malformed() {
             .unwrap();
     }
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("chunks.pcapng");
+    #[expect(clippy::disallowed_methods, reason = "tshark reads a file")]
     std::fs::write(&path, writer.finish().unwrap()).unwrap();
     let output = Command::new("tshark")
         .args(["-o", "sctp.checksum:crc-32c", "-V", "-r"])

@@ -11,7 +11,9 @@ use nix::net::if_::InterfaceFlags;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use segue_proto::contract::LocalAddress;
-use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, UdpEncapsulation};
+use segue_proto::sctp::{
+    Association, AssociationId, Config, Endpoint, Event, PmtuDiscovery, UdpEncapsulation,
+};
 use segue_proto::{Duration, Instant, InterfaceId, Transmit};
 use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Ipv6Header, Packet, Payload};
@@ -157,13 +159,14 @@ impl Driver {
     /// [`DriverError`]: what is in the way.
     pub fn new(config: DriverConfig) -> Result<Self, DriverError> {
         let system = |what| move |error| DriverError::System { what, error };
+        let finds_pmtu = config.sctp.pmtu_discovery != PmtuDiscovery::None;
         let (socket, encapsulation) = match config.transport {
             Transport::Udp {
                 local_port,
                 remote_port,
             } => {
                 let socket =
-                    PacketSocket::udp(local_port, config.socket_buffer).map_err(|error| {
+                    PacketSocket::udp(local_port, config.socket_buffer, finds_pmtu).map_err(|error| {
                         match error.kind() {
                             io::ErrorKind::AddrInUse => DriverError::PortInUse(local_port),
                             _ => system("UDP socket")(error),
@@ -176,10 +179,13 @@ impl Driver {
                 (socket, encapsulation)
             }
             Transport::Raw => {
-                let socket = PacketSocket::raw(config.socket_buffer).map_err(|error| match error.kind() {
-                    io::ErrorKind::PermissionDenied => DriverError::NotPermitted,
-                    _ => system("raw socket")(error),
-                })?;
+                let socket =
+                    PacketSocket::raw(config.socket_buffer, finds_pmtu).map_err(|error| {
+                        match error.kind() {
+                            io::ErrorKind::PermissionDenied => DriverError::NotPermitted,
+                            _ => system("raw socket")(error),
+                        }
+                    })?;
                 (socket, None)
             }
         };
@@ -433,11 +439,25 @@ impl Driver {
             interface_index: pinned.filter(|i| !i.loopback).map_or(0, |i| i.index),
             destination: packet.ip.destination,
             port,
+            fragment_to: self.fragment_to(&packet, sctp),
         };
         self.counters.packets_sent += 1;
         let mut failed = Failed::default();
         self.outbox.push(&mut self.socket, route, sctp, &mut failed);
         self.note(failed);
+    }
+
+    /// A packet of chunks that were cut before its path turned out to carry less is fragmented (RFC 9260 section 6.9);
+    /// one that is padded to find out what a path carries is not (RFC 4820 section 3).
+    fn fragment_to(&self, packet: &Packet, sctp: &SctpPacket) -> Option<u16> {
+        let len = packet.buffer_len();
+        // every path carries this much (RFC 8200 section 5): there is nothing to look up
+        if len <= 1280 {
+            return None;
+        }
+        let mtu = self.endpoint.reduced_mtu(packet.ip.destination)?;
+        let probe = sctp.chunks.iter().any(|c| matches!(c, Chunk::Pad(_)));
+        (len > mtu as usize && !probe).then(|| u16::try_from(mtu).unwrap_or(u16::MAX))
     }
 
     fn flush(&mut self) {
@@ -560,6 +580,8 @@ impl Driver {
                     if self.all_addresses || self.named.contains(&address.address) {
                         self.endpoint.add_local_address(local);
                     }
+                    // what is sent from it at once has to go to where it reaches
+                    self.choose_all_sources();
                     self.tell_associations(|association, now| {
                         // an address that the peer cannot answer to is none
                         let known = |l: LocalAddress| l.address == address.address;
@@ -579,11 +601,15 @@ impl Driver {
             };
             self.events.push_back(event);
         }
+        self.choose_all_sources();
+        Ok(())
+    }
+
+    fn choose_all_sources(&mut self) {
         let all: Vec<AssociationId> = self.endpoint.associations().map(|(id, _)| id).collect();
         for id in all {
             self.choose_sources(id);
         }
-        Ok(())
     }
 
     fn tell_associations(&mut self, mut tell: impl FnMut(&mut Association, Instant)) {

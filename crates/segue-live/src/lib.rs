@@ -9,7 +9,7 @@
 //!
 //! ```no_run
 //! use segue_live::{Driver, DriverConfig, DriverEvent, Transport};
-//! use segue_proto::sctp::Event;
+//! use segue_proto::sctp::{Event, SendOptions};
 //! use segue_wire::Data;
 //!
 //! let mut driver = Driver::new(DriverConfig {
@@ -23,7 +23,7 @@
 //!         if event == DriverEvent::Association(id, Event::Connected) {
 //!             let now = driver.now();
 //!             let association = driver.association_mut(id).expect("it is connected");
-//!             association.send(now, 0, 0, false, Data::Bytes("hello".into()))?;
+//!             association.send(now, 0, Data::Bytes("hello".into()), SendOptions::default())?;
 //!         }
 //!     }
 //! }

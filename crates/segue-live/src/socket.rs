@@ -2,13 +2,17 @@
 
 use crate::icmp::Notice;
 use nix::errno::Errno;
-use nix::libc::{SO_EE_ORIGIN_ICMP6, in6_addr, in6_pktinfo, sockaddr_in6};
+use nix::libc::{
+    IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT, IPV6_PMTUDISC_PROBE, IPV6_PMTUDISC_WANT,
+    SO_EE_ORIGIN_ICMP6, SO_EE_ORIGIN_LOCAL, c_int, in6_addr, in6_pktinfo, setsockopt as setsockopt_c,
+    sockaddr_in6, socklen_t,
+};
 use nix::sys::socket::sockopt::{
     Ipv6RecvErr, Ipv6RecvPacketInfo, Ipv6V6Only, RcvBuf, RcvBufForce, SndBuf, SndBufForce, UdpGroSegment,
 };
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType,
-    SockaddrIn6, bind, connect, getsockname, recvmsg, sendmsg, setsockopt, socket,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SetSockOpt, SockFlag, SockProtocol,
+    SockType, SockaddrIn6, bind, connect, getsockname, recvmsg, sendmsg, setsockopt, socket,
 };
 use segue_wire::icmpv6::Icmpv6;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -22,6 +26,33 @@ pub(crate) const MAX_SEGMENTS: usize = 64;
 /// Most bytes of one call: the largest payload of a UDP datagram over IPv6.
 pub(crate) const MAX_BATCH: usize = 65_535 - 8;
 
+/// Most that an ICMPv6 error quotes of a datagram: an error has at most 1280 bytes (RFC 4443 section 2.4 (c)).
+const MAX_QUOTED: usize = 1280 - 40 - 8 - 40 - 8;
+
+/// An option of IPv6 that `nix` does not have, whose value is a number: `IPV6_MTU_DISCOVER`, whether packets are fragmented
+/// here and whose path MTU counts; `IPV6_MTU`, the size of fragments.
+#[derive(Clone, Copy)]
+struct Ipv6Option(c_int);
+
+impl SetSockOpt for Ipv6Option {
+    type Val = c_int;
+
+    #[allow(unsafe_code, reason = "setsockopt(2) takes a pointer")]
+    fn set<F: AsFd>(&self, fd: &F, value: &c_int) -> nix::Result<()> {
+        // SAFETY: the kernel reads one c_int, which lives throughout the call, through a pointer to it.
+        let result = unsafe {
+            setsockopt_c(
+                fd.as_fd().as_raw_fd(),
+                IPPROTO_IPV6,
+                self.0,
+                core::ptr::from_ref(value).cast(),
+                size_of::<c_int>() as socklen_t,
+            )
+        };
+        Errno::result(result).map(drop)
+    }
+}
+
 /// Where packets go: all of a batch share it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Route {
@@ -31,6 +62,8 @@ pub(crate) struct Route {
     pub destination: Ipv6Addr,
     /// UDP destination port; 0 for protocol 132.
     pub port: u16,
+    /// Packets are longer than the path carries: they are sent in fragments of at most this size.
+    pub fragment_to: Option<u16>,
 }
 
 /// Datagrams received with one call, all from one sender; their bytes are in the socket until the next call.
@@ -52,15 +85,20 @@ pub(crate) struct PacketSocket {
     fd: OwnedFd,
     /// Local UDP port; 0 for protocol 132.
     port: u16,
+    /// `IPV6_MTU_DISCOVER`.
+    discovery: c_int,
     /// Whether the kernel splits what it is given (UDP GSO).
     segmentation: bool,
     buffer: Vec<u8>,
+    /// The last datagram that was longer than the interface takes, as far as an ICMPv6 error would quote it.
+    refused: Option<(Route, Vec<u8>)>,
     control: Vec<u8>,
 }
 
 impl PacketSocket {
-    /// A UDP socket on all addresses; port 0 lets the kernel choose.
-    pub(crate) fn udp(port: u16, buffer: usize) -> io::Result<Self> {
+    /// A UDP socket on all addresses; port 0 lets the kernel choose. `finds_pmtu`: the path MTU is SCTP's business, and
+    /// nothing is fragmented unless it says so.
+    pub(crate) fn udp(port: u16, buffer: usize, finds_pmtu: bool) -> io::Result<Self> {
         let fd = socket(
             AddressFamily::Inet6,
             SockType::Datagram,
@@ -72,23 +110,29 @@ impl PacketSocket {
         let bound: SockaddrIn6 = getsockname(fd.as_raw_fd())?;
         // older kernels have no UDP GRO, and work without
         let _ = setsockopt(&fd, UdpGroSegment, &true);
-        Self::new(fd, bound.port(), buffer)
+        Self::new(fd, bound.port(), buffer, finds_pmtu)
     }
 
     /// A raw socket for IPv6 protocol 132.
-    pub(crate) fn raw(buffer: usize) -> io::Result<Self> {
+    pub(crate) fn raw(buffer: usize, finds_pmtu: bool) -> io::Result<Self> {
         let fd = socket(
             AddressFamily::Inet6,
             SockType::Raw,
             SockFlag::SOCK_CLOEXEC,
             SockProtocol::Sctp,
         )?;
-        Self::new(fd, 0, buffer)
+        Self::new(fd, 0, buffer, finds_pmtu)
     }
 
-    fn new(fd: OwnedFd, port: u16, buffer: usize) -> io::Result<Self> {
+    fn new(fd: OwnedFd, port: u16, buffer: usize, finds_pmtu: bool) -> io::Result<Self> {
         setsockopt(&fd, Ipv6RecvPacketInfo, &true)?;
         setsockopt(&fd, Ipv6RecvErr, &true)?;
+        let discovery = if finds_pmtu {
+            IPV6_PMTUDISC_PROBE
+        } else {
+            IPV6_PMTUDISC_WANT
+        };
+        setsockopt(&fd, Ipv6Option(IPV6_MTU_DISCOVER), &discovery)?;
         // beyond net.core.rmem_max only with privileges
         if setsockopt(&fd, RcvBufForce, &buffer).is_err() {
             setsockopt(&fd, RcvBuf, &buffer)?;
@@ -99,8 +143,10 @@ impl PacketSocket {
         Ok(Self {
             fd,
             port,
+            discovery,
             segmentation: port != 0,
             buffer: vec![0; RECEIVE_LEN],
+            refused: None,
             control: nix::cmsg_space!(in6_pktinfo, i32, nix::libc::sock_extended_err, sockaddr_in6),
         })
     }
@@ -178,6 +224,12 @@ impl PacketSocket {
             }
         }
         let (len, destination) = (message.bytes, message.address);
+        if let Some(error) = error
+            && error.ee_origin == SO_EE_ORIGIN_LOCAL
+            && error.ee_errno == Errno::EMSGSIZE as u32
+        {
+            return Ok(Some(self.too_big_here(error.ee_info)));
+        }
         let (Some(error), Some(source), Some(destination)) = (error, source, destination) else {
             return Ok(Some(None));
         };
@@ -196,6 +248,21 @@ impl PacketSocket {
         Ok(Some(notice.message()))
     }
 
+    /// What a router would say of the datagram that the interface did not take.
+    fn too_big_here(&mut self, mtu: u32) -> Option<Icmpv6> {
+        let (route, quoted) = self.refused.take()?;
+        let notice = Notice {
+            message_type: 2,
+            code: 0,
+            info: mtu,
+            source: route.source,
+            destination: route.destination,
+            udp_ports: self.udp_port().map(|own| (own, route.port)),
+            quoted: &quoted,
+        };
+        notice.message()
+    }
+
     /// The bytes of what was received last.
     pub(crate) fn received(&self, datagrams: &Datagrams) -> impl Iterator<Item = &[u8]> {
         self.buffer[..datagrams.len].chunks(datagrams.segment)
@@ -204,6 +271,9 @@ impl PacketSocket {
     /// Sends `bytes` as datagrams of `segment` bytes each, the last of which may be shorter. Waits while the send buffer is
     /// full.
     pub(crate) fn send(&mut self, route: &Route, bytes: &[u8], segment: usize) -> io::Result<()> {
+        if let Some(mtu) = route.fragment_to {
+            return Ok(self.send_fragmented(route, bytes, segment, mtu)?);
+        }
         if self.segmentation && bytes.len() > segment {
             match self.send_once(route, bytes, Some(segment)) {
                 // an interface that cannot, or a segment larger than its MTU
@@ -214,9 +284,26 @@ impl PacketSocket {
         let mut result = Ok(());
         for datagram in bytes.chunks(segment) {
             if let Err(e) = self.send_once(route, datagram, None) {
+                if e == Errno::EMSGSIZE {
+                    let quoted = &datagram[..datagram.len().min(MAX_QUOTED)];
+                    self.refused = Some((*route, quoted.to_vec()));
+                }
                 result = Err(e.into());
             }
         }
+        result
+    }
+
+    /// The same, in fragments of at most `mtu` bytes.
+    fn send_fragmented(&self, route: &Route, bytes: &[u8], segment: usize, mtu: u16) -> nix::Result<()> {
+        setsockopt(&self.fd, Ipv6Option(IPV6_MTU), &c_int::from(mtu))?;
+        setsockopt(&self.fd, Ipv6Option(IPV6_MTU_DISCOVER), &IPV6_PMTUDISC_DONT)?;
+        let mut result = Ok(());
+        for datagram in bytes.chunks(segment) {
+            result = self.send_once(route, datagram, None).and(result);
+        }
+        setsockopt(&self.fd, Ipv6Option(IPV6_MTU_DISCOVER), &self.discovery)?;
+        setsockopt(&self.fd, Ipv6Option(IPV6_MTU), &0)?;
         result
     }
 

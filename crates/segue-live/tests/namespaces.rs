@@ -156,7 +156,15 @@ fn a_host_that_is_between_two_addresses_goes_on_from_the_second() {
     server.wait_for("listening");
     let peer = address(1, 1);
     let stream = ["--rate", "1 Mbit/s", "--size", "500 B", "--duration", "3 s"];
-    let timers = ["--rto-initial", "200 ms", "--rto-min", "100 ms"];
+    // the peer has no data to send: the old address is deleted after RTO.Max
+    let timers = [
+        "--rto-initial",
+        "200 ms",
+        "--rto-min",
+        "100 ms",
+        "--rto-max",
+        "500 ms",
+    ];
     let mut arguments = vec!["connect", &peer, "5001", "--raw", "--json"];
     arguments.extend(stream.iter().chain(&timers));
     let client = hosts.start(0, &arguments);

@@ -6,7 +6,7 @@ use segue_proto::Duration;
 use segue_proto::location::{ClientConfig, ClientEvent, parse_name};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::Ipv6Addr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -110,7 +110,7 @@ fn client(port: u16, attempts: u32) -> ClientConfig {
 }
 
 /// Whether the update was acknowledged.
-fn update(port: u16, writer: u16, key: &PathBuf, number: u32) -> bool {
+fn update(port: u16, writer: u16, key: &Path, number: u32) -> bool {
     let name = |text: &str| parse_name(text).expect("a name");
     let config = ClientConfig {
         record: Some((name("loc.example"), name(&format!("mh{writer}.loc.example")))),

@@ -87,20 +87,163 @@ fn asconf_from_the_new_address_takes_the_place_of_the_old_and_data_follows_its_a
         .iter()
         .map(AsconfParameter::parameter_type)
         .collect();
-    assert_eq!(kinds, [0xc001, 0xc004, 0xc002]);
-    assert_eq!(
-        answered(&net),
-        [
-            (AddressRequest::Add(address(B, 2)), true),
-            (AddressRequest::SetPrimary(address(B, 2)), true),
-            (AddressRequest::Delete(address(B, 1)), true),
-        ]
-    );
+    assert_eq!(kinds, [0xc001, 0xc004]);
+    let granted = [
+        (AddressRequest::Add(address(B, 2)), true),
+        (AddressRequest::SetPrimary(address(B, 2)), true),
+    ];
+    assert_eq!(answered(&net), granted);
     // one round trip of 20 ms, not a timeout
     assert_eq!(data_after(&net, B, start), [(20, address(B, 2), address(A, 1))]);
-    assert_eq!(peer_addresses(&net), [address(B, 2)]);
+    assert_eq!(net.association(A).primary_path(), address(B, 2));
     assert_eq!(net.messages[A].len(), 2);
     assert!(net.has_event(B, &Event::Resumed));
+
+    // the peer's data comes: the former address is deleted
+    net.send(A, 0, synthetic(0, 1000));
+    net.run_for(ms(100));
+    assert_eq!(
+        answered(&net)[2..],
+        [(AddressRequest::Delete(address(B, 1)), true)]
+    );
+    assert_eq!(peer_addresses(&net), [address(B, 2)]);
+}
+
+#[test]
+fn nothing_is_deleted_before_what_the_peer_lost_has_come_again() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    roam(&mut net, &[]);
+    net.command(B, |b, now| b.local_address_removed(now, address(B, 1)));
+    for i in 0..4 {
+        net.send(A, 0, synthetic(i * 1000, 1000));
+    }
+    net.run_for(ms(100));
+    // new data arrives where what was lost before it does not, until `hole` ends
+    let hole = net.now + Duration::from_secs(3);
+    let mut first = None;
+    net.rule = Box::new(move |d| {
+        let tsn = d.data().next().map(|c| c.tsn);
+        let lost = d.from == A && tsn.is_some() && (first.is_none() || tsn == first) && d.at < hole;
+        first = first.or(tsn.filter(|_| d.from == A));
+        if lost { vec![] } else { vec![ms(10)] }
+    });
+    gain(&mut net, 2);
+    net.run_for(ms(200));
+    net.send(A, 0, synthetic(4000, 1000));
+    net.run_for(ms(700));
+    assert!(net.messages[B].is_empty(), "the first is missing");
+    assert_eq!(answered(&net).len(), 2, "{:?}", answered(&net));
+    net.run_for(Duration::from_secs(8));
+    assert_eq!(net.messages[B].len(), 5);
+    assert_eq!(
+        answered(&net)[2..],
+        [(AddressRequest::Delete(address(B, 1)), true)]
+    );
+}
+
+#[test]
+fn an_idle_peer_is_asked_to_delete_after_rto_max() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    lose(&mut net, 1);
+    gain(&mut net, 2);
+    net.run_for(Duration::from_secs(59));
+    assert_eq!(peer_addresses(&net), [address(B, 1), address(B, 2)]);
+    net.run_for(Duration::from_secs(2));
+    assert_eq!(peer_addresses(&net), [address(B, 2)]);
+}
+
+#[test]
+fn an_address_that_is_back_before_its_deletion_stays() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    lose(&mut net, 1);
+    gain(&mut net, 2);
+    net.run_for(ms(100));
+    gain(&mut net, 1);
+    net.send(A, 0, synthetic(0, 1000));
+    net.run_for(Duration::from_secs(100));
+    assert_eq!(peer_addresses(&net), [address(B, 1), address(B, 2)]);
+    lose(&mut net, 2);
+    net.send(B, 0, synthetic(0, 1000));
+    net.run_for(ms(100));
+    assert_eq!(net.messages[A].len(), 1);
+    assert!(!net.association(B).is_stranded());
+}
+
+#[test]
+fn a_host_that_moves_often_leaves_few_addresses_behind() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    for n in 1..=20 {
+        lose(&mut net, n);
+        gain(&mut net, n + 1);
+        net.run_for(ms(100));
+    }
+    // the present one, and the last four
+    let kept: Vec<_> = (17..=21).map(|n| address(B, n)).collect();
+    let mut known = peer_addresses(&net);
+    known.sort_unstable();
+    assert_eq!(known, kept);
+}
+
+#[test]
+fn what_is_outstanding_on_a_silent_path_moves_with_the_primary_before_its_timeout() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    for i in 0..4 {
+        net.send(A, 0, synthetic(i * 1000, 1000));
+    }
+    net.run_for(ms(300));
+    roam(&mut net, &[]);
+    net.command(B, |b, now| b.local_address_removed(now, address(B, 1)));
+    net.send(A, 0, synthetic(4000, 1000));
+    // longer than round trip and SACK delay, shorter than RTO.Min
+    net.run_for(ms(500));
+    let start = net.now;
+    gain(&mut net, 2);
+    net.run_for(ms(100));
+    assert_eq!(net.messages[B].len(), 5);
+    assert_eq!(data_after(&net, A, start), [(30, address(A, 1), address(B, 2))]);
+    assert_eq!(net.association(A).counters().t3_expiries, 0);
+}
+
+#[test]
+fn what_is_outstanding_on_a_path_that_answers_stays_when_the_primary_moves() {
+    let mut net = Net::established(Config::default(), [1, 2]);
+    net.send(A, 0, synthetic(0, 1000));
+    net.run_for(ms(300));
+    net.log.clear();
+    net.send(A, 0, synthetic(1000, 1000));
+    net.command(B, |b, now| b.request_set_primary(now, address(B, 2)))
+        .unwrap();
+    net.run_for(ms(300));
+    assert_eq!(net.association(A).primary_path(), address(B, 2));
+    assert_eq!(net.association(A).counters().data_chunks_retransmitted, 0);
+}
+
+#[test]
+fn an_answer_that_goes_to_the_old_address_is_asked_for_again_as_soon_as_the_peer_uses_the_new_one() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    lose(&mut net, 1);
+    net.run_for(ms(300));
+    let mut lost = false;
+    net.rule = Box::new(move |d| {
+        let answer = d.sctp().chunks.iter().any(|c| matches!(c, Chunk::AsconfAck(_)));
+        if answer && !core::mem::replace(&mut lost, true) {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    let start = net.now;
+    net.log.clear();
+    gain(&mut net, 2);
+    net.send(B, 0, synthetic(0, 1000));
+    net.run_for(ms(500));
+    // ASCONF; HEARTBEAT; the same ASCONF; ASCONF-ACK
+    assert_eq!(data_after(&net, B, start), [(40, address(B, 2), address(A, 1))]);
+    let asconfs = net.log.iter().filter(|d| {
+        let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
+        d.sctp().chunks.iter().any(is_asconf)
+    });
+    assert_eq!(asconfs.count(), 2);
 }
 
 #[test]
@@ -167,6 +310,8 @@ fn a_host_without_addresses_counts_no_errors_however_long_it_takes() {
     gain(&mut net, 2);
     net.run_for(ms(200));
     assert_eq!(net.messages[A].len(), 1);
+    assert_eq!(net.association(A).primary_path(), address(B, 2));
+    net.run_for(Duration::from_secs(61));
     assert_eq!(peer_addresses(&net), [address(B, 2)]);
 }
 
@@ -296,6 +441,31 @@ fn the_same_address_come_back_needs_no_asconf_and_begins_a_new_path() {
     assert!(path.rto <= Duration::from_secs(1) && path.error_count == 0);
 }
 
+/// Standing still stops the heartbeats: they begin again with the address, whichever it is.
+#[test]
+fn the_same_address_come_back_is_a_resumption() {
+    let config = Config {
+        hb_interval: Some(Duration::from_secs(5)),
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    lose(&mut net, 1);
+    assert!(net.has_event(B, &Event::Stranded));
+    net.run_for(Duration::from_secs(20));
+    assert!(!net.has_event(B, &Event::Resumed));
+    let back = net.now;
+    gain(&mut net, 1);
+    assert!(net.has_event(B, &Event::Resumed));
+    net.run_for(Duration::from_secs(20));
+    let heartbeats = net.log.iter().filter(|d| {
+        d.from == B && d.at > back && matches!(d.sctp().chunks.as_slice(), [Chunk::Heartbeat(_), ..])
+    });
+    assert!(
+        heartbeats.count() >= 2,
+        "heartbeats every 5 s and an RTO, 50 % jitter"
+    );
+}
+
 #[test]
 fn an_unanswered_asconf_goes_out_again_from_the_new_address_at_once_and_unchanged() {
     let mut net = Net::established(Config::default(), [1, 1]);
@@ -327,9 +497,10 @@ fn an_unanswered_asconf_goes_out_again_from_the_new_address_at_once_and_unchange
     assert_eq!(asconfs[0].2, asconfs[1].2);
     assert_eq!((asconfs[1].0, asconfs[1].1), (start, address(B, 3)));
     assert_eq!(asconfs[2].0, start + ms(20));
-    // 2 was added, by the repeated request, and then deleted with 1
-    assert_eq!(peer_addresses(&net), [address(B, 3)]);
     assert_eq!(net.association(A).primary_path(), address(B, 3));
+    // 2 was added, by the repeated request, and is deleted with 1
+    net.run_for(Duration::from_secs(61));
+    assert_eq!(peer_addresses(&net), [address(B, 3)]);
     let own: Vec<_> = net.association(B).local_addresses().collect();
     assert_eq!(own, [local(B, 3)]);
 }
@@ -343,13 +514,23 @@ fn an_answer_lost_with_the_address_it_went_to_is_given_again_to_the_next_one() {
         let lost = d.packet.ip.destination == address(B, 2) || d.packet.ip.source == address(A, 9);
         if lost { vec![] } else { vec![ms(10)] }
     });
-    gain(&mut net, 2);
+    net.owned[B].push(address(B, 2));
+    net.command(B, |b, now| {
+        b.change_addresses(
+            now,
+            &[
+                AddressChange::Add(local(B, 2)),
+                AddressChange::SetPrimary(address(B, 2)),
+                AddressChange::Delete(address(B, 1)),
+            ],
+        )
+    })
+    .unwrap();
     net.run_for(ms(100));
     assert_eq!(peer_addresses(&net), [address(B, 2)]);
     lose(&mut net, 2);
     gain(&mut net, 3);
     net.run_for(ms(500));
-    assert_eq!(peer_addresses(&net), [address(B, 3)]);
     assert_eq!(net.association(A).primary_path(), address(B, 3));
     net.send(A, 0, synthetic(0, 1000));
     net.send(B, 0, synthetic(0, 1000));
@@ -457,4 +638,29 @@ fn a_handshake_without_an_address_begins_again_from_the_next_one() {
     net.run_for(ms(100));
     assert!(net.association(B).is_established());
     assert_eq!(peer_addresses(&net), [address(B, 2)]);
+}
+
+#[test]
+fn the_asconf_goes_where_the_routing_table_reaches_from_the_new_address() {
+    let mut net = Net::established(Config::default(), [2, 1]);
+    // two networks: nothing of the first is reached from the second
+    net.rule = Box::new(|d| {
+        let network = |a: Ipv6Addr| a.segments()[3];
+        let same = network(d.packet.ip.source) == network(d.packet.ip.destination);
+        if same || d.from == A { vec![ms(10)] } else { vec![] }
+    });
+    lose(&mut net, 1);
+    net.run_for(ms(300));
+    let start = net.now;
+    net.command(B, |b, now| {
+        assert!(b.set_primary_path(now, address(A, 1)).is_ok());
+        b.set_source(address(A, 1), None);
+        b.set_source(address(A, 2), Some(address(B, 2)));
+    });
+    gain(&mut net, 2);
+    net.run_for(ms(30));
+    let way = |d: &&Departure| d.from == B && d.at == start;
+    let first = net.log.iter().find(way).unwrap();
+    assert_eq!(first.packet.ip.destination, address(A, 2));
+    assert!(!net.association(B).is_stranded());
 }

@@ -337,7 +337,9 @@ pub fn chunk() -> impl Strategy<Value = Chunk> {
         tsn().prop_map(Chunk::Cwr),
         any::<bool>().prop_map(|reflected_tag| Chunk::ShutdownComplete { reflected_tag }),
     ];
-    let unknown = any::<u8>().prop_filter("known type", |t| !matches!(t, 0..=15 | 0x80 | 0x82 | 0xc0 | 0xc1));
+    let unknown = any::<u8>().prop_filter("known type", |t| {
+        !matches!(t, 0..=15 | 0x80 | 0x82 | 0x84 | 0xc0 | 0xc1)
+    });
     prop_oneof![
         3 => data_chunk().prop_map(Chunk::Data),
         2 => sack().prop_map(Chunk::Sack),

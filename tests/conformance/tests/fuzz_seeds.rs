@@ -40,14 +40,28 @@ fn every_target_of_the_fuzzer_is_listed_and_the_other_way_round() {
     assert_eq!(files, names);
 }
 
-/// A short run without coverage: the association target must get far on bytes that nobody chose.
-#[test]
-fn random_bytes_play_associations() {
-    let mut random = Stream::new(1, "bytes");
-    for n in 0..300 {
+/// Plays `count` associations on random bytes, changed by `change`.
+fn play(count: u32, name: &str, change: fn(u8) -> u8) {
+    let mut random = Stream::new(1, name);
+    for n in 0..count {
         let len = 16 + random.below(500);
-        let bytes: Vec<u8> = (0..len).map(|_| random.next_u64() as u8).collect();
+        let bytes: Vec<u8> = (0..len).map(|_| change(random.next_u64() as u8)).collect();
         let outcome = std::panic::catch_unwind(|| segue_conformance::fuzz::association(&bytes));
         assert!(outcome.is_ok(), "input {n}: {bytes:?}");
     }
+}
+
+/// A short run without coverage: the association target must get far on bytes that nobody chose.
+#[test]
+fn random_bytes_play_associations() {
+    play(300, "bytes", |byte| byte);
+}
+
+/// The same without an attacker, so that everything must be delivered, or failure be reported.
+#[test]
+fn random_bytes_play_honest_associations() {
+    play(300, "honest", |byte| {
+        let (host, operation) = (byte & 0x80, byte & 0x1f);
+        host | if operation > 21 { operation - 22 } else { operation }
+    });
 }

@@ -60,6 +60,12 @@ impl RttEstimator {
         self.rto
     }
 
+    /// The RTO that the measurements alone give, without RTO.Min and back-off, if there were any.
+    #[must_use]
+    pub fn measured_rto(&self) -> Option<Duration> {
+        self.srtt.map(|srtt| srtt + self.rttvar * 4)
+    }
+
     /// Smoothed round-trip time, if measured.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {

@@ -194,6 +194,9 @@ impl Association {
                                 .or_else(|cause| refuse(correlation_id, cause))?;
                         }
                         self.make_primary(index);
+                        if self.current == index {
+                            self.leave_silent_paths(now);
+                        }
                         Ok(())
                     }
                     None => refuse(correlation_id, ErrorCause::UnresolvableAddress(whole(parameter))),

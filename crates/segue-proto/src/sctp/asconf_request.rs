@@ -34,6 +34,8 @@ struct Outstanding {
     source: Option<LocalAddress>,
     /// T4-RTO; none while no address of ours can send it.
     t4_rto: Option<Instant>,
+    /// It was asked again because the answer seemed to be lost.
+    hastened: bool,
 }
 
 impl AsconfRequests {
@@ -287,6 +289,7 @@ impl Association {
             destination,
             source: None,
             t4_rto: None,
+            hastened: false,
         });
         self.transmit_asconf(now);
     }
@@ -322,6 +325,12 @@ impl Association {
         let d = &self.destinations[outstanding.destination];
         if !d.in_use || d.deactivated {
             outstanding.destination = self.current;
+        }
+        if stranded {
+            let towards = outstanding.destination;
+            outstanding.destination = self
+                .sources
+                .reached_from(source.address, &self.destinations, towards);
         }
         let d = &self.destinations[outstanding.destination];
         // A4: the RTO of the destination, which is that of the path it takes
@@ -377,13 +386,38 @@ impl Association {
                 return;
             }
         }
-        let next = self.usable_destination(Some(last));
+        let next = self
+            .usable_destination(Some(last))
+            .or_else(|| self.next_destination(last));
         if let Some(outstanding) = &mut self.asconf.outstanding
             && let Some(next) = next
         {
             outstanding.destination = next;
         }
         self.transmit_asconf(now);
+    }
+
+    /// The ASCONF, if it is outstanding and was not asked again, whose answer is to end our being stranded by adding
+    /// `address`.
+    pub(super) fn awaited_for(&self, address: Ipv6Addr) -> Option<AsconfSerial> {
+        let outstanding = self.asconf.outstanding.as_ref()?;
+        let asks = |r: &(u32, AddressRequest)| r.1 == AddressRequest::Add(address);
+        let waits = outstanding.t4_rto.is_some() && !outstanding.hastened;
+        (waits && self.is_stranded() && outstanding.requests.iter().any(asks))
+            .then_some(outstanding.chunk.serial_number)
+    }
+
+    /// A packet without the answer arrived at the address that the ASCONF `serial` adds: the peer has added it, and sent
+    /// the answer elsewhere. usrsctp 0.9.5 sends it to the address that the ASCONF names; the answer to one that comes
+    /// again, to where that came from. So it is asked again at once, instead of with T4-RTO; once.
+    pub(super) fn ask_again(&mut self, now: Instant, serial: AsconfSerial) {
+        let Some(outstanding) = &mut self.asconf.outstanding else {
+            return;
+        };
+        if outstanding.chunk.serial_number == serial {
+            outstanding.hastened = true;
+            self.transmit_asconf(now);
+        }
     }
 
     pub(super) fn on_asconf_ack(&mut self, now: Instant, ack: &AsconfAck) {

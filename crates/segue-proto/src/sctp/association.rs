@@ -18,6 +18,7 @@ use super::re_config_answer::StreamAnswers;
 use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
 use super::receive::Replies;
+use super::replacement::Replacement;
 use super::sources::Sources;
 use super::window_probe::WindowProbe;
 use super::{
@@ -156,6 +157,8 @@ pub struct Association {
     // dynamic addresses
     pub(super) asconf: AsconfRequests,
     pub(super) asconf_answers: AsconfAnswers,
+    /// What the deletion of addresses that another one replaced waits for.
+    pub(super) replacement: Option<Replacement>,
 
     // timers; T3-rtx and heartbeats are kept by path and destination
     pub(super) t1: Option<Instant>,
@@ -476,6 +479,7 @@ impl Association {
             stream_answers: StreamAnswers::new(Tsn(0)),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
+            replacement: None,
             t1: None,
             t2_shutdown: None,
             t5_shutdown_guard: None,
@@ -546,7 +550,11 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        self.poll_sack_or_data(now)
+        if let Some(transmit) = self.poll_sack_or_data(now) {
+            return Some(transmit);
+        }
+        // looking for data may have brought a request of its own about: that streams are to be reset, for one
+        self.control.pop_front().map(|c| self.control_transmit(c))
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {

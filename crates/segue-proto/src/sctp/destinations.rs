@@ -189,6 +189,13 @@ impl Association {
         (0..n).map(|k| (start + k) % n).find(|&i| usable(i))
     }
 
+    /// The destination after `index` in order, whatever its state.
+    pub(super) fn next_destination(&self, index: usize) -> Option<usize> {
+        let n = self.destinations.len();
+        let usable = |i: &usize| self.destinations[*i].in_use && !self.destinations[*i].deactivated;
+        (1..n).map(|k| (index + k) % n).find(usable)
+    }
+
     /// The path of new data; `None` while it may go nowhere.
     pub(super) fn current_path(&self) -> Option<PathId> {
         let d = &self.destinations[self.current];

@@ -75,7 +75,11 @@ impl Association {
             path.rtt.measure(now.since(sent.sent_at));
         }
         self.clear_errors(index);
+        let verified = self.destinations[index].state == PathState::Unconfirmed;
         self.confirm(index);
+        if verified && index == self.primary {
+            self.leave_silent_paths(now);
+        }
         self.schedule_heartbeat(now, index);
     }
 

@@ -90,14 +90,14 @@ impl Association {
     }
 
     fn check_paths(&self) -> Result<(), String> {
+        let mut in_flight = vec![0; usize::from(PathId::NONE.0) + 1];
+        for (_, sent) in self.outbound.all_sent() {
+            if sent.state == ChunkState::Outstanding {
+                in_flight[usize::from(sent.path.0)] += sent.size();
+            }
+        }
         for (i, path) in self.paths.iter().enumerate() {
-            let id = PathId(i as u8);
-            let flight: u32 = self
-                .outbound
-                .all_sent()
-                .filter(|(_, s)| s.state == ChunkState::Outstanding && s.path == id)
-                .map(|(_, s)| s.size())
-                .sum();
+            let flight: u32 = in_flight[i];
             hold! {
                 path.flightsize == flight, "path {}: {} bytes in flight, flightsize {}", i, flight, path.flightsize;
                 path.in_use || flight == 0, "path {} is gone and has {} bytes in flight", i, flight;
@@ -106,12 +106,9 @@ impl Association {
                 path.window.cwnd() > 0, "path {}: cwnd is 0", i;
             }
         }
-        let astray = self
-            .outbound
-            .all_sent()
-            .find(|(_, s)| s.state == ChunkState::Outstanding && usize::from(s.path.0) >= self.paths.len());
+        let astray: u32 = in_flight[self.paths.len()..].iter().sum();
         hold! {
-            astray.is_none(), "TSN {:?} is outstanding on no path", astray.map(|(tsn, _)| tsn);
+            astray == 0, "{} bytes are outstanding on no path", astray;
         }
         Ok(())
     }

@@ -9,9 +9,9 @@
 //!
 //! With the next address that an interface has, the association goes on:
 //! - if the peer knows the address, with everything that waits;
-//! - if not, with an ASCONF from that very address (section 5.3, F1 permits that) which adds it, makes it primary and
-//!   deletes those that are gone (section 5.3.2). Its address parameter names an address that the peer knows. An ASCONF
-//!   that was outstanding goes out again first, and at once.
+//! - if not, with an ASCONF from that very address (section 5.3, F1 permits that) which adds it and makes it primary
+//!   (section 5.3.2). Its address parameter names an address that the peer knows. An ASCONF that was outstanding goes out
+//!   again first, and at once. Those that are gone are deleted later: see `replacement`.
 //!
 //! Data follows as soon as the answer is there, over a path that is new: initial cwnd, RTO.Initial.
 
@@ -46,6 +46,8 @@ pub(super) struct Local {
     pub deactivated: bool,
     /// It came back while its deletion was unanswered.
     pub returned: bool,
+    /// Another took its place when it was gone: it is to be deleted (see `replacement`).
+    pub replaced: bool,
 }
 
 impl Local {
@@ -56,6 +58,7 @@ impl Local {
             present: true,
             deactivated: false,
             returned: false,
+            replaced: false,
         }
     }
 
@@ -118,8 +121,8 @@ impl Association {
 
     /// An interface has `address`. If the association has it too, it may be a source again, over paths that are new. If
     /// not, it is kept in mind; should every address of the association be gone, now or later, it takes their place (RFC
-    /// 5061 section 5.3.2): an ASCONF from it adds it, makes it primary and deletes the others. To have it beside an
-    /// address that works, call [`add_address`](Self::add_address).
+    /// 5061 section 5.3.2): an ASCONF from it adds it and makes it primary, and a later one deletes the others, unless they
+    /// come back before. To have it beside an address that works, call [`add_address`](Self::add_address).
     pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
         let was_stranded = self.is_stranded();
         match self
@@ -131,6 +134,7 @@ impl Association {
             Some(local) => {
                 let former = core::mem::replace(&mut local.address, address);
                 local.present = true;
+                local.replaced = false;
                 local.returned = local.state == LocalState::Deleting;
                 if self.route == former {
                     self.route = address;
@@ -185,13 +189,7 @@ impl Association {
         let mut requests: SmallVec<[AddressRequest; 4]> = SmallVec::new();
         requests.push(AddressRequest::Add(spare));
         requests.push(AddressRequest::SetPrimary(spare));
-        let gone: SmallVec<[Ipv6Addr; 4]> = self
-            .local
-            .iter()
-            .filter(|l| l.state == LocalState::InUse)
-            .map(|l| l.address.address)
-            .collect();
-        requests.extend(gone.into_iter().map(AddressRequest::Delete));
+        requests.extend(self.replace_absent().into_iter().map(AddressRequest::Delete));
         // what is asked for here was checked here
         let _ = self.request_changes(now, &requests);
     }
@@ -276,6 +274,7 @@ impl Association {
     /// Packets can leave again: what waits goes out at once, from windows of new paths.
     fn go_on(&mut self, now: Instant) {
         self.events.push_back(Event::Resumed);
+        self.await_peer_data(now);
         match self.state {
             State::CookieWait | State::CookieEchoed => self.resend_handshake(now),
             State::ShutdownSent => self.send_shutdown(now),

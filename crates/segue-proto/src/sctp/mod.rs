@@ -40,22 +40,6 @@
 //! shrank cannot be cut again (section 6.9): such packets are longer than [`Endpoint::reduced_mtu`], and whoever carries
 //! them fragments them; a host of this crate does.
 //!
-//! # What is left out
-//! ECN, ICMP errors of IPv4, and the addition of duplicate TSNs to partial_bytes_acked (RFC 9260 section 7.2.2).
-//! Partial delivery is left out too: a message longer than the receive buffer aborts the association.
-//! # Addresses of ours
-//! The host decides which it has ([`Association::local_address_added`], [`Association::local_address_removed`]), and its
-//! user which of them the peer is told of ([`Association::change_addresses`]). An association whose last address is gone
-//! stands still, without counting errors, until there is one again: with [`Config::auto_asconf`] it then takes that one in
-//! place of the others by itself (RFC 5061 section 5.3.2). An address may be deactivated instead of deleted, if both ends
-//! are configured to ([`Config::address_deactivation`], [`Association::deactivate_address`]).
-//! # Extensions
-//! - [`SendOptions`] ask for a SACK at once (RFC 7053) and say when a message is given up ([`Reliability`]: RFC 3758, RFC
-//!   7496).
-//! - Streams are reset and added (RFC 6525): [`Association::reset_streams`] and its neighbours.
-//! - Quick failover (RFC 7829): [`Config::pf_max_retrans`] has settings and what they give.
-//! - Messages longer than the receive buffer are delivered in pieces (RFC 6458): [`Message::first`] and
-//!   [`Message::last`].
 //! # Addresses of ours
 //! The host decides which it has ([`Association::local_address_added`], [`Association::local_address_removed`]), and its
 //! user which of them the peer is told of ([`Association::change_addresses`]). An association whose last address is gone
@@ -63,11 +47,17 @@
 //! place of the others by itself (RFC 5061 section 5.3.2). An address may be deactivated instead of deleted, if both ends
 //! are configured to ([`Config::address_deactivation`], [`Association::deactivate_address`]).
 //!
+//! # Extensions
+//! - [`SendOptions`] ask for a SACK at once (RFC 7053) and say when a message is given up ([`Reliability`]: RFC 3758, RFC
+//!   7496).
+//! - Streams are reset and added (RFC 6525): [`Association::reset_streams`] and its neighbours.
+//! - Quick failover (RFC 7829): [`Config::pf_max_retrans`] has settings and what they give.
+//! - Messages longer than the receive buffer are delivered in pieces (RFC 6458): [`Message::first`] and
+//!   [`Message::last`].
+//!
 //! # What is left out
-//! ECN, path MTU discovery, and interleaving of messages (RFC 8260). Duplicate TSNs that a SACK reports are not added to
-//! partial_bytes_acked (RFC 9260 section 7.2.2), because the sizes of chunks are forgotten with their acknowledgement. Of
-//! the combinations of requests that one RE-CONFIG may carry (RFC 6525 section 3.1) all are understood, but each
-//! request of ours travels alone.
+//! ECN, IPv4, and the addition of duplicate TSNs to partial_bytes_acked (RFC 9260 section 7.2.2). A RE-CONFIG chunk of ours
+//! carries one request.
 //!
 //! # Example
 //! Two endpoints joined by nothing but a loop:
@@ -139,6 +129,7 @@ mod re_config_answer;
 mod re_config_request;
 mod reassembly;
 mod receive;
+mod replacement;
 mod restart;
 mod retransmission;
 mod shutdown;

@@ -68,12 +68,16 @@ impl Association {
         self.asconf_answers.begin_packet();
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
+        let awaited = self.awaited_for(to);
         for chunk in packet.chunks.drain(..) {
             if !self.handle_chunk(now, from, chunk, &mut data) || self.state == State::Closed {
                 break;
             }
         }
         self.send_replies(from);
+        if let Some(serial) = awaited {
+            self.ask_again(now, serial);
+        }
         if data.any && self.state != State::Closed {
             if self.stream_answers.is_busy() {
                 self.continue_stream_changes(now);
@@ -84,6 +88,7 @@ impl Association {
                 self.reply_to
             };
             self.arrived_at = to;
+            self.on_data_after_replacement(now);
             self.owe_sack(now, data.immediate || had_gap || self.received.has_gap());
         }
     }

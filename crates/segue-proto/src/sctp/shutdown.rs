@@ -60,6 +60,7 @@ impl Association {
             path.clear_flight();
         }
         self.asconf.clear();
+        self.replacement = None;
         self.t1 = None;
         self.t2_shutdown = None;
         self.t5_shutdown_guard = None;

@@ -6,6 +6,7 @@
 //! The first is [`Association::set_source`], the second [`Association::set_route`], which wins.
 
 use super::association::Association;
+use super::path::Destination;
 use crate::contract::LocalAddress;
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
@@ -28,6 +29,15 @@ impl Sources {
     /// A destination is gone.
     pub(super) fn forget(&mut self, destination: Ipv6Addr) {
         self.of.retain(|(of, _)| *of != destination);
+    }
+
+    /// `index`, unless the routing table is known not to reach it from `source`, but another destination.
+    pub(super) fn reached_from(&self, source: Ipv6Addr, destinations: &[Destination], index: usize) -> usize {
+        let reached = |d: &Destination| d.in_use && !d.deactivated && self.of(d.address) == Some(source);
+        if destinations.get(index).is_some_and(reached) {
+            return index;
+        }
+        destinations.iter().position(reached).unwrap_or(index)
     }
 
     fn of(&self, destination: Ipv6Addr) -> Option<Ipv6Addr> {

@@ -18,6 +18,7 @@ impl Association {
             self.partial.t3_rtx,
             self.stream_requests.t_reconfig(),
             self.asconf.t4_rto(),
+            self.replacement_timer(),
         ];
         let mut earliest = Instant::MAX;
         for timer in own.into_iter().flatten() {
@@ -79,6 +80,9 @@ impl Association {
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {
             self.on_t4(now);
+        }
+        if self.state != State::Closed && due(self.replacement_timer()) {
+            self.delete_replaced(now);
         }
         for i in 0..self.destinations.len() {
             if self.state == State::Closed {

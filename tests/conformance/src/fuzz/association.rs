@@ -458,6 +458,8 @@ impl Tapped {
                 Chunk::Init(init) | Chunk::InitAck(init) => known.tsn = init.initial_tsn.0.wrapping_sub(1),
                 Chunk::Asconf(asconf) => known.serial = asconf.serial_number.0,
                 Chunk::CookieEcho(cookie) => known.cookie = cookie.to_vec(),
+                // a cookie that comes again after its association has ended begins the same one anew, while it is good
+                Chunk::CookieAck => self.acked.retain(|key, _| key.0 != from),
                 Chunk::Sack(sack) => {
                     let now = sack.cumulative_tsn_ack;
                     known.cumulative_tsn_ack = now.0;

@@ -133,6 +133,14 @@ pub(crate) enum Authentication {
     Off,
 }
 
+/// How the MTU of a path is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Pmtu {
+    None,
+    PacketTooBig,
+    Probing,
+}
+
 /// What all commands share.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
@@ -208,6 +216,10 @@ pub(crate) struct Common {
     /// Path MTU, the IPv6 header and a UDP header included
     #[arg(long, value_name = "SIZE", default_value = "1500 B")]
     pub mtu: Bytes,
+    /// How it is found out that a path carries less: `packet-too-big` believes ICMPv6 (RFC 8201), `probing` needs none
+    /// (RFC 8899), and with `none` the kernel fragments
+    #[arg(long, value_enum, default_value_t = Pmtu::PacketTooBig, value_name = "HOW")]
+    pub pmtu: Pmtu,
     /// Receive buffer: the window offered
     #[arg(long, value_name = "SIZE", default_value = "1 MB")]
     pub receive_buffer: Bytes,

@@ -1,13 +1,13 @@
 //! From options to a driver, and the signals that end a program.
 
 use crate::keys::KeyFile;
-use crate::options::{Authentication, Common};
+use crate::options::{Authentication, Common, Pmtu};
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use segue_live::{Capture, Clock, Driver, DriverConfig, Transport};
 use segue_proto::Duration;
-use segue_proto::sctp::{AsconfAuth, Config};
+use segue_proto::sctp::{AsconfAuth, Config, PmtuDiscovery};
 use segue_wire::udp::SCTP_TUNNELING_PORT;
 use std::fs::File;
 use std::io::BufWriter;
@@ -26,6 +26,11 @@ pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driv
     }
     let mut sctp = Config {
         mtu: mtu as u32,
+        pmtu_discovery: match common.pmtu {
+            Pmtu::None => PmtuDiscovery::None,
+            Pmtu::PacketTooBig => PmtuDiscovery::PacketTooBig,
+            Pmtu::Probing => PmtuDiscovery::Probing,
+        },
         receive_buffer: common.receive_buffer.bytes() as u32,
         send_buffer: common.send_buffer.bytes() as u32,
         outbound_streams: common.streams,
