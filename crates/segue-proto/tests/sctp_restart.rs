@@ -551,6 +551,8 @@ fn a_restart_keeps_what_is_known_of_the_host_itself() {
     }
     net.run_for(seconds(1));
     assert!(!net.association(B).is_stranded());
+    // those that it replaced are deleted within RTO.Max
+    net.run_for(seconds(61));
     let left: Vec<_> = net.association(B).local_addresses().map(|l| l.address).collect();
     assert_eq!(left, [address(B, 3)]);
 }

@@ -6,7 +6,7 @@ use super::{AddressChange, AddressError, AddressRequest, AsconfResult, Event, Pa
 use crate::contract::LocalAddress;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::sctp::{Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, ErrorCause};
+use segue_wire::sctp::{Asconf, AsconfAck, AsconfResponse, Chunk, ErrorCause};
 use segue_wire::{AsconfSerial, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -554,59 +554,6 @@ impl Association {
                 self.local[index].deactivated = deactivates == granted;
             }
             AddressRequest::SetPrimary(_) => {}
-        }
-    }
-}
-
-impl AddressRequest {
-    /// The address that it is about.
-    #[must_use]
-    pub const fn address(&self) -> Ipv6Addr {
-        match *self {
-            Self::Add(address)
-            | Self::Delete(address)
-            | Self::SetPrimary(address)
-            | Self::Deactivate(address)
-            | Self::Activate(address) => address,
-        }
-    }
-
-    fn parameter(self, correlation_id: u32) -> AsconfParameter {
-        match self {
-            Self::Add(address) => AsconfParameter::AddIpAddress {
-                correlation_id,
-                address,
-            },
-            Self::Delete(address) => AsconfParameter::DeleteIpAddress {
-                correlation_id,
-                address,
-            },
-            Self::SetPrimary(address) => AsconfParameter::SetPrimaryAddress {
-                correlation_id,
-                address,
-            },
-            Self::Deactivate(address) => AsconfParameter::DeactivateAddress {
-                correlation_id,
-                address,
-            },
-            Self::Activate(address) => AsconfParameter::ActivateAddress {
-                correlation_id,
-                address,
-            },
-        }
-    }
-}
-
-impl AddressChange {
-    /// The request that the peer gets.
-    #[must_use]
-    pub const fn request(&self) -> AddressRequest {
-        match *self {
-            Self::Add(local) => AddressRequest::Add(local.address),
-            Self::Delete(address) => AddressRequest::Delete(address),
-            Self::SetPrimary(address) => AddressRequest::SetPrimary(address),
-            Self::Deactivate(address) => AddressRequest::Deactivate(address),
-            Self::Activate(address) => AddressRequest::Activate(address),
         }
     }
 }

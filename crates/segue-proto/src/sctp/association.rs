@@ -1,8 +1,8 @@
-//! One association: its state, its user's interface, and its timers.
+//! One association: its state and its user's interface.
 //!
 //! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
 //! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
-//! `auth`, `deactivation`, `shutdown`.
+//! `auth`, `deactivation`, `shutdown`, `timers`.
 
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
@@ -534,94 +534,6 @@ impl Association {
         matches!(self.state, State::CookieWait | State::CookieEchoed)
     }
 
-    /// The earliest timer.
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        if self.state == State::Closed {
-            return None;
-        }
-        let own = [
-            self.t1,
-            self.t2_shutdown,
-            self.t5_shutdown_guard,
-            self.sack_timer,
-            self.window_probe_timer,
-            self.partial.t3_rtx,
-            self.stream_requests.t_reconfig(),
-            self.asconf.t4_rto(),
-            self.replacement_timer(),
-        ];
-        let mut earliest = Instant::MAX;
-        for timer in own.into_iter().flatten() {
-            earliest = earliest.min(timer);
-        }
-        for path in &self.paths {
-            let timers = [path.t3_rtx, path.pmtu.timer().filter(|_| path.in_use)];
-            for timer in timers.into_iter().flatten() {
-                earliest = earliest.min(timer);
-            }
-        }
-        for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
-            if let Some(sent) = &destination.heartbeat {
-                earliest = earliest.min(sent.expires);
-            }
-            if let Some(due) = destination.heartbeat_due {
-                earliest = earliest.min(due);
-            }
-        }
-        (earliest != Instant::MAX).then_some(earliest)
-    }
-
-    /// Works off the timers that are due.
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        if self.is_stranded() {
-            // what was asked for meanwhile may have started some
-            self.stop_timers();
-        }
-        let due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
-        if due(self.t1) {
-            self.on_t1(now);
-        }
-        if due(self.t5_shutdown_guard) {
-            self.on_t5(now);
-        }
-        if due(self.t2_shutdown) {
-            self.on_t2(now);
-        }
-        if due(self.sack_timer) {
-            self.sack_timer = None;
-            self.sack_now = true;
-        }
-        if due(self.window_probe_timer) {
-            self.window_probe_timer = None;
-            self.window_probe.allowed = true;
-            self.open_burst();
-        }
-        self.on_pmtu_timers(now);
-        for i in 0..self.paths.len() {
-            if self.state != State::Closed && due(self.paths[i].t3_rtx) {
-                self.on_t3(now, i);
-            }
-        }
-        if self.state != State::Closed && due(self.partial.t3_rtx) {
-            self.on_forward_tsn_t3(now);
-        }
-        if self.state != State::Closed && due(self.stream_requests.t_reconfig()) {
-            self.on_t_reconfig(now);
-        }
-        if self.state != State::Closed && due(self.asconf.t4_rto()) {
-            self.on_t4(now);
-        }
-        if self.state != State::Closed && due(self.replacement_timer()) {
-            self.delete_replaced(now);
-        }
-        for i in 0..self.destinations.len() {
-            if self.state == State::Closed {
-                return;
-            }
-            self.on_heartbeat_timers(now, i);
-        }
-    }
-
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.send_pmtu_probes(now);
@@ -665,28 +577,6 @@ impl Association {
             verification_tag: self.peer_tag,
             chunks: SmallVec::from_buf([chunk]),
         });
-    }
-
-    /// Ends the association: timers stop and queues are dropped; control packets already queued still go out.
-    pub(super) fn close(&mut self, event: Event) {
-        if self.state == State::Closed {
-            return;
-        }
-        self.state = State::Closed;
-        self.outbound.clear();
-        self.partial.clear();
-        self.stream_requests.clear();
-        for path in &mut self.paths {
-            path.clear_flight();
-        }
-        self.asconf.clear();
-        self.replacement = None;
-        self.t1 = None;
-        self.t2_shutdown = None;
-        self.t5_shutdown_guard = None;
-        self.sack_timer = None;
-        self.window_probe_timer = None;
-        self.events.push_back(event);
     }
 
     /// A secret random number.

@@ -4,7 +4,7 @@ use super::Unreachable;
 use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
-use segue_wire::sctp::ErrorCause;
+use segue_wire::sctp::{AsconfParameter, ErrorCause};
 use segue_wire::{AsconfSerial, Data};
 use smallvec::SmallVec;
 
@@ -296,4 +296,58 @@ pub enum AddressError {
     /// The association is not established, or the peer does not support ASCONF.
     #[error("association cannot change addresses")]
     NotPossible,
+}
+
+impl AddressRequest {
+    /// The address that it is about.
+    #[must_use]
+    pub const fn address(&self) -> Ipv6Addr {
+        match *self {
+            Self::Add(address)
+            | Self::Delete(address)
+            | Self::SetPrimary(address)
+            | Self::Deactivate(address)
+            | Self::Activate(address) => address,
+        }
+    }
+
+    /// What asks for it in an ASCONF.
+    pub(super) fn parameter(self, correlation_id: u32) -> AsconfParameter {
+        match self {
+            Self::Add(address) => AsconfParameter::AddIpAddress {
+                correlation_id,
+                address,
+            },
+            Self::Delete(address) => AsconfParameter::DeleteIpAddress {
+                correlation_id,
+                address,
+            },
+            Self::SetPrimary(address) => AsconfParameter::SetPrimaryAddress {
+                correlation_id,
+                address,
+            },
+            Self::Deactivate(address) => AsconfParameter::DeactivateAddress {
+                correlation_id,
+                address,
+            },
+            Self::Activate(address) => AsconfParameter::ActivateAddress {
+                correlation_id,
+                address,
+            },
+        }
+    }
+}
+
+impl AddressChange {
+    /// The request that the peer gets.
+    #[must_use]
+    pub const fn request(&self) -> AddressRequest {
+        match *self {
+            Self::Add(local) => AddressRequest::Add(local.address),
+            Self::Delete(address) => AddressRequest::Delete(address),
+            Self::SetPrimary(address) => AddressRequest::SetPrimary(address),
+            Self::Deactivate(address) => AddressRequest::Deactivate(address),
+            Self::Activate(address) => AddressRequest::Activate(address),
+        }
+    }
 }

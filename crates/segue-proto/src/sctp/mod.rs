@@ -134,6 +134,7 @@ mod restart;
 mod retransmission;
 mod shutdown;
 mod sources;
+mod timers;
 mod transmit;
 mod window_probe;
 

@@ -47,6 +47,28 @@ impl Association {
         self.close(Event::Aborted { causes: vec![cause] });
     }
 
+    /// Ends the association: timers stop and queues are dropped; control packets already queued still go out.
+    pub(super) fn close(&mut self, event: Event) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.state = State::Closed;
+        self.outbound.clear();
+        self.partial.clear();
+        self.stream_requests.clear();
+        for path in &mut self.paths {
+            path.clear_flight();
+        }
+        self.asconf.clear();
+        self.replacement = None;
+        self.t1 = None;
+        self.t2_shutdown = None;
+        self.t5_shutdown_guard = None;
+        self.sack_timer = None;
+        self.window_probe_timer = None;
+        self.events.push_back(event);
+    }
+
     /// Section 9.2: with everything acknowledged, the next chunk of the shutdown goes out.
     pub(super) fn continue_shutdown(&mut self, now: Instant) {
         if !self.outbound.is_empty() {
