@@ -266,6 +266,10 @@ fn an_answer_that_goes_to_the_old_address_is_asked_for_again_as_soon_as_the_peer
     gain(&mut net, 2);
     net.send(B, 0, synthetic(0, 1000));
     net.run_for(ms(500));
+    // the HEARTBEAT that came too early is answered as soon as anything may be sent
+    let confirmed = Event::PeerAddressConfirmed(address(B, 2));
+    let (at, _) = net.events[A].iter().find(|(_, e)| *e == confirmed).unwrap();
+    assert_eq!((*at - start).as_millis(), 50);
     // ASCONF; HEARTBEAT; the same ASCONF; ASCONF-ACK
     assert_eq!(data_after(&net, B, start), [(40, address(B, 2), address(A, 1))]);
     let asconfs = net.log.iter().filter(|d| {

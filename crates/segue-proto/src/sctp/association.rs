@@ -539,9 +539,15 @@ impl Association {
         self.send_pmtu_probes(now);
         if self.is_stranded() {
             // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
-            // rest is not kept: a peer that goes on talking could fill the memory with answers
-            self.control.retain(|c| c.source.is_some());
-            let control = self.control.pop_front()?;
+            // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
+            // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
+            let answers = |c: &ControlPacket| matches!(c.chunks.first(), Some(Chunk::HeartbeatAck(_)));
+            let last = self.control.iter().rposition(answers);
+            let mut index = 0..;
+            self.control
+                .retain(|c| index.next() == last || c.source.is_some());
+            let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            let control = self.control.remove(asconf)?;
             return Some(self.control_transmit(control));
         }
         if let Some(control) = self.control.pop_front() {
