@@ -351,7 +351,10 @@ impl Host {
                 return Some(transmit);
             }
             if let Some(transmit) = self.endpoint.poll_transmit(now) {
-                return Some(self.fragmented(transmit));
+                return match self.mtu_exceeded_by(&transmit.packet) {
+                    None => Some(transmit),
+                    Some(mtu) => self.fragmented(transmit, mtu),
+                };
             }
             // Sending may have events of its own, and they may lead to more to send.
             if !self.settle(now) {
@@ -433,19 +436,7 @@ impl Host {
 
     /// A packet of chunks that were cut before its path turned out to carry less is fragmented (RFC 9260 section 6.9);
     /// one that is padded to find out what a path carries is not (RFC 4820 section 3).
-    fn fragmented(&mut self, transmit: Transmit) -> Transmit {
-        let Some(mtu) = self.endpoint.reduced_mtu(transmit.packet.ip.destination) else {
-            return transmit;
-        };
-        let mtu = mtu as usize;
-        let (Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. }) = &transmit.packet.payload
-        else {
-            return transmit;
-        };
-        let probe = sctp.chunks.iter().any(|c| matches!(c, Chunk::Pad(_)));
-        if probe || transmit.packet.buffer_len() <= mtu {
-            return transmit;
-        }
+    fn fragmented(&mut self, transmit: Transmit, mtu: usize) -> Option<Transmit> {
         self.identification = self.identification.wrapping_add(1);
         self.counters.fragmented += 1;
         let interface = transmit.interface;
@@ -454,8 +445,15 @@ impl Host {
             .map(|packet| Transmit { interface, packet });
         let first = fragments.next();
         self.transmits.extend(fragments);
-        // a packet has at least one
-        first.unwrap_or_else(|| unreachable!("a packet of no fragments"))
+        first
+    }
+
+    /// The MTU of the way that `packet` goes, if the packet is longer and not there to find out.
+    fn mtu_exceeded_by(&self, packet: &Packet) -> Option<usize> {
+        let mtu = self.endpoint.reduced_mtu(packet.ip.destination)? as usize;
+        let sctp = packet.payload.sctp()?;
+        let probe = sctp.chunks.iter().any(|c| matches!(c, Chunk::Pad(_)));
+        (!probe && packet.buffer_len() > mtu).then_some(mtu)
     }
 
     fn handle_fragment(&mut self, now: Instant, interface: InterfaceId, fragment: Fragment) {

@@ -444,24 +444,21 @@ impl Authentication {
 
     /// Puts an AUTH chunk before the first chunk that the peer demands to be authenticated (section 6.2).
     #[inline]
-    pub(super) fn protect(&self, chunks: SmallVec<[Chunk; 1]>) -> SmallVec<[Chunk; 1]> {
-        if self.demanded.is_empty() {
-            return chunks;
+    pub(super) fn protect(&self, chunks: &mut SmallVec<[Chunk; 1]>) {
+        if let Some(at) = chunks.iter().position(|c| self.demanded.contains(c.chunk_type())) {
+            self.insert_auth(at, chunks);
         }
-        self.insert_auth(chunks)
     }
 
-    fn insert_auth(&self, mut chunks: SmallVec<[Chunk; 1]>) -> SmallVec<[Chunk; 1]> {
-        let first = chunks.iter().position(|c| self.demanded.contains(c.chunk_type()));
+    fn insert_auth(&self, at: usize, chunks: &mut SmallVec<[Chunk; 1]>) {
         let key = self.key(self.active_key).and_then(|k| k.association.as_ref());
-        let (Some(at), Some(peer), Some(key)) = (first, &self.peer, key) else {
-            return chunks;
+        let (Some(peer), Some(key)) = (&self.peer, key) else {
+            return;
         };
         let auth = |hmac| Auth::new(self.active_key, peer.hmac.number(), hmac);
         let blank = auth(Bytes::from(vec![0; peer.hmac.hmac_len()]));
         let hmac = key.sign(peer.hmac, &blank.authenticated_bytes(&chunks[at..]));
         chunks.insert(at, Chunk::Auth(Box::new(auth(hmac))));
-        chunks
     }
 
     /// Verifies an AUTH chunk over itself and `following`, the chunks after it (section 6.3); returns the shared key

@@ -134,6 +134,10 @@ impl Association {
 
     /// The PMTU towards `destination` with whatever carries SCTP, if it is less than the interface's.
     pub(super) fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        // asked for every packet, and nearly always of an association whose paths all carry what the interface does
+        if self.config.mtu == self.interface_mtu {
+            return None;
+        }
         let index = self.destination_index(destination)?;
         let value = self
             .paths

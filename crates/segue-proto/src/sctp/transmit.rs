@@ -307,15 +307,16 @@ impl Association {
         source: LocalAddress,
         destination: Ipv6Addr,
         verification_tag: u32,
-        chunks: SmallVec<[Chunk; 1]>,
+        mut chunks: SmallVec<[Chunk; 1]>,
     ) -> Transmit {
+        self.auth.protect(&mut chunks);
         transmit(
             source,
             destination,
             (self.local_port, self.peer_port),
             self.udp_ports(destination),
             verification_tag,
-            self.auth.protect(chunks),
+            chunks,
         )
     }
 }
