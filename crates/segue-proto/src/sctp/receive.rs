@@ -141,7 +141,7 @@ impl Association {
                 self.close(Event::Aborted { causes });
                 return false;
             }
-            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, cumulative_tsn_ack),
+            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, from, cumulative_tsn_ack),
             Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),

@@ -89,7 +89,7 @@ impl Association {
         }
     }
 
-    pub(super) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
+    pub(super) fn on_shutdown(&mut self, now: Instant, from: Ipv6Addr, cumulative_tsn_ack: Tsn) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 if !cumulative_tsn_ack.before(self.outbound.next_tsn()) {
@@ -112,6 +112,9 @@ impl Association {
                 self.state = State::ShutdownAckSent;
                 self.send_shutdown_ack(now);
             }
+            // the answer did not arrive: once more, to where the SHUTDOWN came from (section 6.4), since the addresses
+            // that T2-shutdown tries may all be gone
+            State::ShutdownAckSent => self.queue_control(from, Chunk::ShutdownAck),
             _ => self.counters.refused.unexpected += 1,
         }
     }
@@ -143,7 +146,11 @@ impl Association {
         if !self.count_error(destination) {
             return;
         }
-        if let Some(next) = self.usable_destination(Some(destination)) {
+        // with none active, each in turn
+        let next = self
+            .usable_destination(Some(destination))
+            .or_else(|| self.next_destination(destination));
+        if let Some(next) = next {
             self.current = next;
         }
         if self.state == State::ShutdownSent {
