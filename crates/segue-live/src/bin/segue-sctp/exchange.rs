@@ -47,8 +47,9 @@ pub(crate) fn listen(options: Listen) -> Result<u8> {
 
 /// `segue-sctp connect`.
 pub(crate) fn connect(options: Connect) -> Result<u8> {
+    setup::check_peer(&options.peer, options.port)?;
     let mut exchange = Exchange::new(
-        setup::driver(&options.common, options.local_port, false)?,
+        setup::driver(&options.common, setup::local_port(options.local_port)?, false)?,
         options.common,
         options.received,
         options.sent,
@@ -56,6 +57,14 @@ pub(crate) fn connect(options: Connect) -> Result<u8> {
     exchange.once = true;
     let id = exchange.driver.connect(&options.peer, options.port)?;
     exchange.open(id)?;
+    let now = exchange.driver.now();
+    let first = shown(options.peer.first().copied());
+    exchange.report.say(
+        now,
+        "connecting",
+        json!({"association": id.0, "peer": options.peer, "port": options.port}),
+        &format!("connecting to {first} port {}", options.port),
+    )?;
     exchange.run()
 }
 
@@ -108,7 +117,12 @@ impl Exchange {
         }
         // what cannot be read is better known before the peer is bothered
         if let Some(path) = &sent.send {
-            setup::open(path)?;
+            let file = setup::open(path)?;
+            if let Some(saved) = &received.save
+                && setup::is_same_file(&file, saved)
+            {
+                bail!("--save: is the file that --send reads");
+            }
         }
         Ok(Self {
             report: Report::new(common.json, driver.now()),
@@ -159,6 +173,10 @@ impl Exchange {
 
     fn run(&mut self) -> Result<u8> {
         let status = self.turns();
+        if status.is_err() {
+            // the peer is not to wait for who is gone
+            self.abort_all();
+        }
         self.driver.send_now();
         if let Some(capture) = self.driver.take_capture() {
             capture.finish()?;
@@ -196,7 +214,7 @@ impl Exchange {
             }
             if self.sessions.is_empty() {
                 match (self.ending, self.outcome) {
-                    (Some(ending), _) => return Ok(ending.status()),
+                    (Some(ending), outcome) => return Ok(ending.status().max(outcome.unwrap_or(0))),
                     (None, Some(status)) if self.once => return Ok(status),
                     _ => {}
                 }
@@ -331,7 +349,32 @@ impl Exchange {
                 }
                 None
             }
+            Event::Closed if self.sessions[index].sender.is_incomplete() && self.sent.duration.is_none() => {
+                let sent = self.sessions[index].sender.sent_bytes();
+                let text = format!("association was shut down before everything was sent: {sent} B were");
+                Some((1, "closed", text))
+            }
             Event::Closed => Some((0, "closed", "association was shut down".to_owned())),
+            Event::Restarted(_) => {
+                say(
+                    "restarted",
+                    json!({}),
+                    "the peer has restarted: what it had begun ends here",
+                )?;
+                self.close(now, index)?;
+                self.outcome.get_or_insert(1);
+                if self.once {
+                    if let Some(association) = self.driver.association_mut(id) {
+                        association.abort(now, Bytes::from_static(b"restarted"));
+                    }
+                } else {
+                    self.open(id)?;
+                    if let Some(session) = self.sessions.last_mut() {
+                        session.connected = Some(now);
+                    }
+                }
+                return Ok(());
+            }
             Event::Lost => Some((1, "lost", "association lost: the peer does not answer".to_owned())),
             Event::Aborted { causes } => Some((1, "aborted", format!("association aborted: {causes:?}"))),
             // what later extensions have to tell is for programs that use them

@@ -49,9 +49,9 @@ pub(crate) struct Connect {
     pub peer: Vec<Ipv6Addr>,
     /// SCTP port of the peer
     pub port: u16,
-    /// SCTP port of this end
-    #[arg(long, default_value_t = 5001, value_name = "PORT")]
-    pub local_port: u16,
+    /// SCTP port of this end; without it, one that is hardly in use
+    #[arg(long, value_name = "PORT")]
+    pub local_port: Option<u16>,
     #[command(flatten)]
     pub received: ReceivedOptions,
     #[command(flatten)]
@@ -67,9 +67,9 @@ pub(crate) struct Ping {
     pub peer: Vec<Ipv6Addr>,
     /// SCTP port of the peer
     pub port: u16,
-    /// SCTP port of this end
-    #[arg(long, default_value_t = 5001, value_name = "PORT")]
-    pub local_port: u16,
+    /// SCTP port of this end; without it, one that is hardly in use
+    #[arg(long, value_name = "PORT")]
+    pub local_port: Option<u16>,
     /// Number of messages; without it, until Ctrl-C
     #[arg(long, short)]
     pub count: Option<u64>,

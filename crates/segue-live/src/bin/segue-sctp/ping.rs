@@ -23,7 +23,8 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
     if options.interval < Duration::from_millis(1) {
         bail!("--interval: expected at least 1 ms");
     }
-    let mut driver = setup::driver(&options.common, options.local_port, false)?;
+    setup::check_peer(&options.peer, options.port)?;
+    let mut driver = setup::driver(&options.common, setup::local_port(options.local_port)?, false)?;
     let signals = setup::signals()?;
     let id = driver.connect(&options.peer, options.port)?;
     let mut pinger = Pinger {

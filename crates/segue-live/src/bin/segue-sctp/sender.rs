@@ -33,6 +33,8 @@ pub(crate) struct Sender {
     offset: u64,
     messages: u64,
     done: bool,
+    /// The association took no more before the end was reached.
+    cut_short: bool,
 }
 
 impl Sender {
@@ -45,6 +47,7 @@ impl Sender {
             offset: 0,
             messages: 0,
             done: false,
+            cut_short: false,
         }
     }
 
@@ -74,6 +77,11 @@ impl Sender {
     /// Whether everything has been given to the association.
     pub(crate) const fn is_done(&self) -> bool {
         self.done
+    }
+
+    /// Whether a file or a number of bytes has an end that the association has not been given.
+    pub(crate) const fn is_incomplete(&self) -> bool {
+        matches!(self.source, Source::Bytes(_) | Source::File(_)) && (self.cut_short || !self.done)
     }
 
     pub(crate) const fn sent_bytes(&self) -> u64 {
@@ -113,6 +121,7 @@ impl Sender {
                 }
                 Err(SendError::Closing) => {
                     self.done = true;
+                    self.cut_short = true;
                     return Ok(());
                 }
                 Err(error) => return Err(error).context("sending"),

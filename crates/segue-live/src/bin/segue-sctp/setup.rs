@@ -5,13 +5,48 @@ use crate::options::{Authentication, Common, Pmtu};
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use segue_live::{Capture, Clock, Driver, DriverConfig, Transport};
+use segue_live::{Capture, Clock, Driver, DriverConfig, OsSecrets, Transport};
 use segue_proto::Duration;
+use segue_proto::random::SecretRng as _;
 use segue_proto::sctp::{AsconfAuth, Config, PmtuDiscovery};
 use segue_wire::udp::SCTP_TUNNELING_PORT;
 use std::fs::File;
 use std::io::BufWriter;
+use std::net::Ipv6Addr;
 use std::path::Path;
+
+/// The port given, or a dynamic one (RFC 6335 section 6): clients of one host that share a port would take each other's
+/// association for their own, restarted.
+pub(crate) fn local_port(given: Option<u16>) -> Result<u16> {
+    match given {
+        Some(0) => bail!("--local-port: expected 1 to 65535"),
+        Some(port) => Ok(port),
+        None => Ok(0xc000 | (OsSecrets::new()?.secret_u32() & 0x3fff) as u16),
+    }
+}
+
+/// Refuses peers that cannot answer.
+pub(crate) fn check_peer(addresses: &[Ipv6Addr], port: u16) -> Result<()> {
+    for address in addresses {
+        if address.is_unspecified() || address.is_multicast() || address.to_ipv4_mapped().is_some() {
+            bail!("PEER: {address} is not the IPv6 address of a single host");
+        }
+    }
+    if port == 0 {
+        bail!("PORT: expected 1 to 65535");
+    }
+    Ok(())
+}
+
+/// Whether `path` names the open `file`.
+pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let id = |m: std::fs::Metadata| (m.dev(), m.ino());
+    match (file.metadata(), path.metadata()) {
+        (Ok(one), Ok(other)) => id(one) == id(other),
+        _ => false,
+    }
+}
 
 /// A driver for what the options say. `listening` has the IANA port by default.
 pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driver> {
