@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import subprocess
@@ -53,6 +54,7 @@ class End:
     remote: list[str]
 
 
+@functools.cache
 def segue_program() -> Path:
     """The segue-sctp to test; built if it is not there."""
     named = os.environ.get("SEGUE_SCTP")

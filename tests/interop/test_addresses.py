@@ -36,9 +36,10 @@ def check_streams(own: Process, other: Peer, *, sent_by_other: int) -> None:
 
 
 def check_gone(packets: list[tshark.SctpPacket], deleted: str) -> None:
-    """After the last ASCONF ACK data goes on both ways, none to or from the address deleted; ours sends nothing.
+    """Data goes on both ways after the last ASCONF ACK, none of it to or from the address deleted.
 
-    (usrsctp leaves the source of a heartbeat to the kernel, which knows nothing of the deletion.)
+    Ours sends nothing else there either. (usrsctp leaves the source of a heartbeat to the kernel, which knows nothing
+    of the deletion.)
     """
     answered = max(packet.at for packet in packets if "ASCONF ACK" in packet.chunks)
     after = [packet for packet in packets if packet.at > answered + 0.1]
