@@ -6,11 +6,10 @@ import time
 
 import pytest
 import tshark
+from judge import Judge
 from network import address
 from peers import SOON, Peer, Settings
 from process import Process
-
-from conftest import Judge
 
 OURS, THEIRS = 0, 1
 STREAM = ("--rate=1.6 Mbit/s", "--size=1000 B", "--verify")

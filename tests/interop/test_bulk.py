@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from judge import Judge
 from peers import Settings
-
-from conftest import Judge
 
 # By implementation: the emulated machine is slow.
 MESSAGES = {"usrsctp": 71_500, "linux": 4_000}

@@ -9,10 +9,9 @@ import time
 
 import pytest
 import tshark
+from judge import Judge
 from peers import SOON, Peer, Settings
 from process import Process
-
-from conftest import Judge
 
 BOTH_ROLES = pytest.mark.parametrize("ours_connects", [True, False], ids=["ours-connects", "ours-listens"])
 # 1000 bytes every 5 ms.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Segue = Callable[..., "subprocess.CompletedProcess[str]"]
+from command import Segue
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import segue as package
-from conftest import Segue
+from command import Segue
 from segue.scenarios import scenarios
 
 SHORT = ("--set", "duration=20 s")

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import Segue
+from command import Segue
 
 
 @pytest.fixture(scope="module")
