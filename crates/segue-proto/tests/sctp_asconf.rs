@@ -21,18 +21,6 @@ fn state_at_a(net: &Net, n: u16) -> Option<PathState> {
         .map(|p| p.state)
 }
 
-fn answered(net: &Net) -> Vec<(AddressRequest, bool)> {
-    net.events[B]
-        .iter()
-        .filter_map(|(_, e)| match e {
-            Event::AsconfAnswered { results, .. } => Some(results),
-            _ => None,
-        })
-        .flatten()
-        .map(|r| (r.request, r.outcome.is_ok()))
-        .collect()
-}
-
 /// For tests that forge an ASCONF: one that need not be authenticated. What authentication does is tested in `sctp_auth`.
 fn unauthenticated() -> Config {
     Config {

@@ -25,18 +25,6 @@ fn gain(net: &mut Net, n: u16) {
     net.command(B, |b, now| b.local_address_added(now, local(B, n)));
 }
 
-fn answered(net: &Net) -> Vec<(AddressRequest, bool)> {
-    net.events[B]
-        .iter()
-        .filter_map(|(_, e)| match e {
-            Event::AsconfAnswered { results, .. } => Some(results),
-            _ => None,
-        })
-        .flatten()
-        .map(|r| (r.request, r.outcome.is_ok()))
-        .collect()
-}
-
 /// When data left `host` after `since`, and between which addresses.
 fn data_after(net: &Net, host: usize, since: Instant) -> Vec<(u64, Ipv6Addr, Ipv6Addr)> {
     net.log

@@ -16,18 +16,6 @@ fn config() -> Config {
     }
 }
 
-fn answered(net: &Net) -> Vec<(AddressRequest, bool)> {
-    net.events[B]
-        .iter()
-        .filter_map(|(_, e)| match e {
-            Event::AsconfAnswered { results, .. } => Some(results),
-            _ => None,
-        })
-        .flatten()
-        .map(|r| (r.request, r.outcome.is_ok()))
-        .collect()
-}
-
 fn change(net: &mut Net, changes: &[AddressChange]) -> Result<(), AddressError> {
     net.command(B, |b, now| b.change_addresses(now, changes))
 }

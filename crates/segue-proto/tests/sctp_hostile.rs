@@ -124,15 +124,7 @@ fn a_peer_with_only_unconfirmed_addresses_that_falls_silent_is_lost() {
         };
         let mut net = Net::established(config, [1, 1]);
         net.send(B, 0, synthetic(0, 4));
-        let serial = AsconfSerial(
-            net.log
-                .iter()
-                .flat_map(Departure::data)
-                .next()
-                .expect("DATA")
-                .tsn
-                .0,
-        );
+        let serial = AsconfSerial(first_tsn(&net).0);
         net.run_for(ms(500));
         let move_to_new = Asconf {
             serial_number: serial,
@@ -403,17 +395,14 @@ fn a_sack_with_many_gaps_and_its_shutdown_fit_a_packet() {
 #[test]
 fn an_asconf_from_no_single_host_is_not_taken() {
     for from in [Ipv6Addr::UNSPECIFIED, Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1)] {
-        let mut net = Net::established(Config::default(), [1, 1]);
+        // it is to be refused for where it comes from, not for what it lacks
+        let config = Config {
+            asconf_auth: AsconfAuth::None,
+            ..Config::default()
+        };
+        let mut net = Net::established(config, [1, 1]);
         net.send(A, 0, synthetic(0, 4));
-        let serial = AsconfSerial(
-            net.log
-                .iter()
-                .flat_map(Departure::data)
-                .next()
-                .expect("DATA")
-                .tsn
-                .0,
-        );
+        let serial = AsconfSerial(first_tsn(&net).0);
         net.run_for(ms(500));
         // the wildcard stands for the packet's source (RFC 5061 section 4.2.1)
         let asconf = Asconf {

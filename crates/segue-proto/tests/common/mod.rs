@@ -4,10 +4,12 @@
 use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{Association, AssociationId, Config, Endpoint, Event, Message, SendOptions};
+use segue_proto::sctp::{
+    AddressRequest, Association, AssociationId, Config, Endpoint, Event, Message, SendOptions,
+};
 use segue_proto::{Duration, Instant, InterfaceId, Transmit};
 use segue_wire::sctp::{Chunk, DataChunk, SctpPacket};
-use segue_wire::{Data, Packet, Payload};
+use segue_wire::{Data, Packet, Payload, Tsn};
 use std::collections::BTreeMap;
 
 pub const A: usize = 0;
@@ -363,11 +365,29 @@ impl Net {
     }
 
     /// When DATA with `tsn` left `host`, and to which address.
-    pub fn transmissions_of(&self, host: usize, tsn: segue_wire::Tsn) -> Vec<(Instant, Ipv6Addr)> {
+    pub fn transmissions_of(&self, host: usize, tsn: Tsn) -> Vec<(Instant, Ipv6Addr)> {
         self.log
             .iter()
             .filter(|d| d.from == host && d.data().any(|c| c.tsn == tsn))
             .map(|d| (d.at, d.packet.ip.destination))
             .collect()
     }
+}
+
+/// What host B asked its peer by ASCONF, in order, and whether it was granted.
+pub fn answered(net: &Net) -> Vec<(AddressRequest, bool)> {
+    net.events[B]
+        .iter()
+        .filter_map(|(_, e)| match e {
+            Event::AsconfAnswered { results, .. } => Some(results),
+            _ => None,
+        })
+        .flatten()
+        .map(|r| (r.request, r.outcome.is_ok()))
+        .collect()
+}
+
+/// TSN of the first DATA that was sent: the initial TSN of its sender, if only that has sent any.
+pub fn first_tsn(net: &Net) -> Tsn {
+    net.log.iter().flat_map(Departure::data).next().expect("DATA").tsn
 }
