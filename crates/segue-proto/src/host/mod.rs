@@ -305,7 +305,9 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::NoNextHeader | Payload::Unknown { .. } => self.counters.not_understood += 1,
+            Payload::Ipv6(_) | Payload::Mobility(_) | Payload::NoNextHeader | Payload::Unknown { .. } => {
+                self.counters.not_understood += 1;
+            }
         }
         self.settle(now);
     }
