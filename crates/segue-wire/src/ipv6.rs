@@ -1,6 +1,8 @@
 //! IPv6 header and extension headers (RFC 8200).
 
 use crate::ParseError;
+use crate::checksum::PseudoRule;
+use crate::ilnp::Nonce;
 use crate::reader::Reader;
 use crate::writer::{length_u8, pad};
 use bytes::{BufMut, Bytes};
@@ -235,6 +237,15 @@ impl ExtensionHeader {
 pub enum Ipv6Option {
     /// Router alert (RFC 2711).
     RouterAlert(u16),
+    /// ILNP nonce (RFC 6744 section 2), of one of the two lengths that there are.
+    IlnpNonce {
+        /// The nonce.
+        nonce: Nonce,
+        /// Which rule the TCP or UDP checksum behind the option follows: not in the option itself, but only packets
+        /// that have the option have the choice. Parsing tries both in order and sets what it finds; anything that has
+        /// no such checksum is under [`PseudoRule::Ipv6`].
+        rule: PseudoRule,
+    },
     /// An option this crate does not know, with its data.
     Unknown {
         /// Option type, with the action bits.
@@ -250,6 +261,7 @@ impl Ipv6Option {
     pub const fn option_type(&self) -> u8 {
         match self {
             Self::RouterAlert(_) => ROUTER_ALERT,
+            Self::IlnpNonce { .. } => ILNP_NONCE,
             Self::Unknown { option_type, .. } => *option_type,
         }
     }
@@ -279,6 +291,17 @@ impl Ipv6Option {
                 JUMBO_PAYLOAD => return Err(ParseError::BadValue("jumbogram")),
                 ROUTER_ALERT if len == 2 => options.push(Self::RouterAlert(reader.u16()?)),
                 ROUTER_ALERT => return Err(ParseError::BadLength("router alert option")),
+                ILNP_NONCE if len == 4 || len == 12 => {
+                    let nonce = if len == 4 {
+                        Nonce::Bits32(reader.array()?)
+                    } else {
+                        Nonce::Bits96(reader.array()?)
+                    };
+                    options.push(Self::IlnpNonce {
+                        nonce,
+                        rule: PseudoRule::Ipv6,
+                    });
+                }
                 _ => options.push(Self::Unknown {
                     option_type,
                     data: reader.bytes(len)?,
@@ -293,6 +316,8 @@ impl Ipv6Option {
         match self {
             // Alignment 2n+0 (RFC 2711 section 2.1).
             Self::RouterAlert(_) => at.next_multiple_of(2) + 4,
+            // No alignment is asked for (RFC 6744 section 2): alone in its header, it fills that without padding.
+            Self::IlnpNonce { nonce, .. } => at + 2 + nonce.as_bytes().len(),
             Self::Unknown { data, .. } => at + 2 + data.len(),
         }
     }
@@ -304,6 +329,11 @@ impl Ipv6Option {
                 emit_padding((out.len() - start) % 2, out);
                 out.put_slice(&[ROUTER_ALERT, 2]);
                 out.put_u16(*value);
+            }
+            Self::IlnpNonce { nonce, .. } => {
+                let nonce = nonce.as_bytes();
+                out.put_slice(&[ILNP_NONCE, length_u8(nonce.len())]);
+                out.put_slice(nonce);
             }
             Self::Unknown { option_type, data } => {
                 out.put_u8(*option_type);
@@ -334,6 +364,8 @@ const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
 /// Option type of router alert (RFC 2711 section 2.1).
 const ROUTER_ALERT: u8 = 5;
+/// Option type of the ILNP nonce (RFC 6744 section 2): a node that does not know it discards the packet and says so.
+pub const ILNP_NONCE: u8 = 0x8b;
 /// Option type of jumbo payload (RFC 2675 section 2).
 const JUMBO_PAYLOAD: u8 = 0xc2;
 

@@ -1,10 +1,12 @@
 //! The typed packet.
 
 use crate::ParseError;
-use crate::checksum::PseudoHeader;
+use crate::checksum::{PseudoHeader, PseudoRule};
 use crate::icmpv6::{self, Icmpv6};
-use crate::ipv6::{self, ExtensionHeader, Ipv6Header};
+use crate::ilnp::Nonce;
+use crate::ipv6::{self, ExtensionHeader, Ipv6Header, Ipv6Option};
 use crate::payload::Data;
+use crate::raw::RawPayload;
 use crate::reader::Reader;
 use crate::sctp::{self, SctpPacket};
 use crate::udp::{self, UdpDatagram};
@@ -74,7 +76,7 @@ impl Packet {
                 bytes: body,
             }
         } else {
-            Payload::parse(next_header, body, &pseudo_header(&ip, &extensions))?
+            parse_payload(next_header, body, &ip, &mut extensions)?
         };
         Ok(Self {
             ip,
@@ -114,13 +116,18 @@ impl Packet {
         out
     }
 
-    /// The addresses that the upper-layer checksum covers (RFC 8200 section 8.1).
+    /// The addresses that the upper-layer checksum covers (RFC 8200 section 8.1), by the rule that is noted at the ILNP
+    /// nonce.
     ///
     /// A Home Address destination option (RFC 6275 section 6.3) would replace the source here; it is not known to this
     /// crate yet.
     #[must_use]
     pub fn pseudo_header(&self) -> PseudoHeader {
-        pseudo_header(&self.ip, &self.extensions)
+        let whole = pseudo_header(&self.ip, &self.extensions);
+        if self.extensions.is_empty() || !has_rule(self.payload.next_header()) {
+            return whole;
+        }
+        whole.under(self.ilnp_nonce().map_or(PseudoRule::Ipv6, |(_, rule)| rule))
     }
 
     /// Where the packet is going after every segment of its routing header (RFC 8200 section 8.1).
@@ -150,6 +157,12 @@ impl Packet {
             && message.nd_addresses_are_valid(self.ip.source, self.ip.destination)
     }
 
+    /// The ILNP nonce and the rule that the transport's checksum follows, if there is a nonce (RFC 6744 section 2).
+    #[must_use]
+    pub fn ilnp_nonce(&self) -> Option<(Nonce, PseudoRule)> {
+        ilnp_nonce(&self.extensions)
+    }
+
     /// Length of all extension headers, bytes.
     fn extensions_len(&self) -> usize {
         self.extensions.iter().map(ExtensionHeader::buffer_len).sum()
@@ -175,6 +188,9 @@ pub enum Payload {
     },
     /// UDP (protocol 17, RFC 768).
     Udp(UdpDatagram),
+    /// The upper layer of somebody else's stack, in bytes, with what is known of its checksum. Parsing gives it only if
+    /// asked to: [`Packet::parse_raw`].
+    Raw(RawPayload),
     /// No next header (59).
     NoNextHeader,
     /// Any other upper-layer protocol.
@@ -194,6 +210,7 @@ impl Payload {
             Self::Sctp(_) => sctp::NEXT_HEADER,
             Self::Icmpv6(_) => icmpv6::NEXT_HEADER,
             Self::SctpOverUdp { .. } | Self::Udp(_) => udp::NEXT_HEADER,
+            Self::Raw(raw) => raw.next_header,
             Self::NoNextHeader => ipv6::NO_NEXT_HEADER,
             Self::Unknown { next_header, .. } => *next_header,
         }
@@ -254,6 +271,7 @@ impl Payload {
             Self::Icmpv6(message) => message.buffer_len(),
             Self::SctpOverUdp { packet, .. } => udp::HEADER_LEN + packet.buffer_len(),
             Self::Udp(datagram) => datagram.buffer_len(),
+            Self::Raw(raw) => raw.bytes.len(),
             Self::NoNextHeader => 0,
             Self::Unknown { bytes, .. } => bytes.len(),
         }
@@ -276,18 +294,74 @@ impl Payload {
                 |out| packet.emit(out),
             ),
             Self::Udp(datagram) => datagram.emit(pseudo_header, out),
+            Self::Raw(raw) => raw.emit(pseudo_header, out),
             Self::NoNextHeader => {}
             Self::Unknown { bytes, .. } => out.put_slice(bytes),
         }
     }
 }
 
-fn pseudo_header(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> PseudoHeader {
+pub(crate) fn pseudo_header(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> PseudoHeader {
     PseudoHeader {
         source: ip.source,
         destination: final_destination(ip, extensions),
     }
 }
+
+/// The payload that `next_header` announced; where there is a nonce, the checksum of TCP and UDP may follow either rule,
+/// and the one that it follows is noted there.
+fn parse_payload(
+    next_header: u8,
+    body: Bytes,
+    ip: &Ipv6Header,
+    extensions: &mut [ExtensionHeader],
+) -> Result<Payload, ParseError> {
+    let pseudo_header = pseudo_header(ip, extensions);
+    let choice = has_rule(next_header) && ilnp_nonce(extensions).is_some();
+    if !choice {
+        return Payload::parse(next_header, body, &pseudo_header);
+    }
+    match Payload::parse(next_header, body.clone(), &pseudo_header) {
+        Err(ParseError::BadChecksum(_)) => {
+            let identifiers = pseudo_header.under(PseudoRule::Identifiers);
+            let payload = Payload::parse(next_header, body, &identifiers)?;
+            set_rule(extensions, PseudoRule::Identifiers);
+            Ok(payload)
+        }
+        parsed => parsed,
+    }
+}
+
+/// Whether the checksum of this protocol may follow another rule than IPv6's: that of TCP or UDP (RFC 6741 section 4.2).
+pub(crate) const fn has_rule(next_header: u8) -> bool {
+    matches!(next_header, TCP | udp::NEXT_HEADER)
+}
+
+/// Notes the rule at the nonce.
+pub(crate) fn set_rule(extensions: &mut [ExtensionHeader], new: PseudoRule) {
+    for extension in extensions {
+        if let ExtensionHeader::DestinationOptions(options) = extension {
+            for option in options {
+                if let Ipv6Option::IlnpNonce { rule, .. } = option {
+                    *rule = new;
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn ilnp_nonce(extensions: &[ExtensionHeader]) -> Option<(Nonce, PseudoRule)> {
+    extensions.iter().find_map(|extension| match extension {
+        ExtensionHeader::DestinationOptions(options) => options.iter().find_map(|option| match option {
+            Ipv6Option::IlnpNonce { nonce, rule } => Some((*nonce, *rule)),
+            _ => None,
+        }),
+        _ => None,
+    })
+}
+
+/// Protocol number of TCP (RFC 9293 section 3.1).
+pub(crate) const TCP: u8 = 6;
 
 fn final_destination(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> Ipv6Addr {
     let last_segment = extensions.iter().find_map(|extension| match extension {
