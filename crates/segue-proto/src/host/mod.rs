@@ -3,7 +3,7 @@
 //! ```text
 //!   applications            app::Application, one per association
 //!   SCTP endpoint           sctp::Endpoint          SIGMA (sigma::Sigma) commands its association
-//!   shim                    none so far; mip6 and ilnp go here
+//!   shim                    shim::Shim: none, Mobile IPv6, ILNPv6
 //!   interfaces              address::Acquisition (neighbour discovery, DHCPv6) or fixed addresses
 //! ```
 //!
@@ -14,18 +14,20 @@ mod config;
 mod fragments;
 mod location;
 mod settle;
+mod shim;
 
 use fragments::{Outcome, Reassembler};
 
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
 pub use location::LocationConfig;
 
-use crate::address::Acquisition;
+use crate::address::{Acquisition, AddressEvent};
 use crate::app::{self, Application};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::location::{ClientEvent, LookupId, Name};
 use crate::random::{SecretRng, Stream};
 use crate::sctp::{self, AssociationId, Endpoint, Event};
+use crate::shim::{Shim, ShimEvent};
 use crate::sigma::{Sigma, SigmaEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -60,6 +62,8 @@ pub enum HostEvent {
     Location(ClientEvent),
     /// The trail of a handover.
     Sigma(SigmaEvent),
+    /// The shim reports.
+    Shim(ShimEvent),
     /// A notification of an association; `Readable`, `Writable` and `SendersDry` stay inside the host.
     Sctp(AssociationId, Event),
     /// An application reports.
@@ -94,6 +98,7 @@ pub struct Host {
     /// Addresses that can be used: few, and looked through for every packet.
     addresses: SmallVec<[LocalAddress; 4]>,
     endpoint: Endpoint,
+    shim: Option<Box<dyn Shim>>,
     applications: Vec<Running>,
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
@@ -161,6 +166,7 @@ impl Host {
             host: config.name.clone(),
             message,
         })?;
+        let shim = shim::from_config(&config.shim, &mut *secrets);
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
@@ -173,6 +179,7 @@ impl Host {
                 config.port,
                 secrets,
             ),
+            shim: None,
             applications: Vec::new(),
             listener: None,
             sigma: None,
@@ -186,16 +193,21 @@ impl Host {
             events: VecDeque::new(),
             counters: HostCounters::default(),
         };
+        if let Some(shim) = shim {
+            host.install_shim(shim);
+        }
         let mut radios: SmallVec<[InterfaceId; 2]> = SmallVec::new();
         for (number, interface) in config.interfaces.iter().enumerate() {
             let id = InterfaceId(number as u8);
             let acquisition = match &interface.addressing {
                 Addressing::Static(addresses) => {
                     for &address in addresses {
-                        host.address_ready(LocalAddress {
+                        let local = LocalAddress {
                             interface: id,
                             address,
-                        });
+                        };
+                        host.tell_shim(Instant::ZERO, &AddressEvent::Ready(local));
+                        host.address_ready(local);
                     }
                     None
                 }
@@ -242,12 +254,16 @@ impl Host {
 
     /// Takes a packet that arrived over `interface`.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
-        if packet.extensions.iter().any(forbids_processing) {
-            self.counters.not_understood += 1;
-            return;
-        }
         if let Some(fragment) = Fragment::of(&packet) {
             self.handle_fragment(now, interface, fragment);
+            return;
+        }
+        let Some(packet) = self.up(now, interface, packet) else {
+            self.settle(now);
+            return;
+        };
+        if packet.extensions.iter().any(forbids_processing) {
+            self.counters.not_understood += 1;
             return;
         }
         match &packet.payload {
@@ -258,7 +274,7 @@ impl Host {
                 }
                 self.endpoint.handle_packet(now, interface, packet);
             }
-            Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(interface, packet),
+            Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(now, interface, packet),
             Payload::Udp(datagram)
                 if self.has_address(packet.ip.destination)
                     && self.location.handle_datagram(
@@ -292,6 +308,9 @@ impl Host {
     /// Takes a link event.
     pub fn handle_link(&mut self, now: Instant, event: LinkEvent) {
         self.dirty = true;
+        if let Some(shim) = &mut self.shim {
+            shim.handle_link(now, &event);
+        }
         match &mut self.sigma {
             Some(sigma) => sigma.handle_link(now, &event),
             None => self.attach_to_first_cell(&event),
@@ -327,6 +346,9 @@ impl Host {
             self.location.handle_timeout(now);
             self.settle(now);
         }
+        if let Some(shim) = &mut self.shim {
+            shim.handle_timeout(now);
+        }
         for index in 0..self.applications.len() {
             if self.applications[index]
                 .application
@@ -351,7 +373,12 @@ impl Host {
                 return Some(transmit);
             }
             if let Some(transmit) = self.endpoint.poll_transmit(now) {
-                return match self.mtu_exceeded_by(&transmit.packet) {
+                let too_long_for = self.mtu_exceeded_by(&transmit.packet);
+                // what the shim holds back or has more to say about comes out when the parts settle
+                let Some(transmit) = self.down(now, transmit) else {
+                    continue;
+                };
+                return match too_long_for {
                     None => Some(transmit),
                     Some(mtu) => self.fragmented(transmit, mtu),
                 };
@@ -370,10 +397,16 @@ impl Host {
             .iter()
             .filter_map(|a| a.application.poll_timeout())
             .min();
-        [self.endpoint.poll_timeout(), self.slow_timeout, applications]
-            .into_iter()
-            .flatten()
-            .min()
+        let shim = self.shim.as_ref().and_then(|s| s.poll_timeout());
+        [
+            self.endpoint.poll_timeout(),
+            self.slow_timeout,
+            applications,
+            shim,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// The next event. Poll until `None` after every other call.
@@ -480,7 +513,7 @@ impl Host {
     }
 
     /// RFC 4443 section 4.2.
-    fn answer_echo(&mut self, interface: InterfaceId, packet: Packet) {
+    fn answer_echo(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
         let own = packet.ip.destination;
         let ours = self.has_address(own) || self.acquisition(interface).is_some_and(|a| a.owns(own));
         let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = packet.payload else {
@@ -501,10 +534,14 @@ impl Host {
             extensions: Vec::new(),
             payload: Payload::Icmpv6(Icmpv6::EchoReply(echo)),
         };
-        self.transmits.push_back(Transmit {
-            interface,
-            packet: reply,
-        });
+        let reply = self.down(
+            now,
+            Transmit {
+                interface,
+                packet: reply,
+            },
+        );
+        self.transmits.extend(reply);
     }
 
     /// Without SIGMA, an idle radio attaches to the first cell it hears that no other radio is in.
