@@ -300,7 +300,9 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::NoNextHeader | Payload::Unknown { .. } => self.counters.not_understood += 1,
+            Payload::Raw(_) | Payload::NoNextHeader | Payload::Unknown { .. } => {
+                self.counters.not_understood += 1
+            }
         }
         self.settle(now);
     }
