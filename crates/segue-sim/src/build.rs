@@ -12,7 +12,7 @@ pub(crate) use hosts::{DEFAULT_MESSAGE, kind, sctp_config, server};
 pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
-use crate::link::{Link, LinkConfig};
+use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Owner};
 use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
@@ -164,6 +164,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         attachments,
         movers,
         places,
+        signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
         recorder: Recorder::new(options, trace, captures, mobile_nodes),
@@ -210,7 +211,12 @@ fn wires(
             reorder: entry.reorder,
             duplicate: entry.duplicate,
             corrupt: entry.corrupt,
-            service: entry.service,
+            // what goes before others needs a line to be put into
+            service: if s.signalling_priority {
+                Service::HeadOfLine
+            } else {
+                entry.service
+            },
             mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {
