@@ -95,8 +95,11 @@ fn carry_out(command: Command) -> Result<ExitCode> {
     match command {
         Command::Serve { config } => {
             let (file, config) = config::ServerFile::load(&config)?;
-            serve::serve(&file, config, |bound| {
-                for address in bound {
+            serve::serve(&file, config, |ready| {
+                if let Some(cut) = ready.cut {
+                    eprintln!("segue location: {cut}");
+                }
+                for address in ready.bound {
                     println!("listening on {address}");
                 }
             })?;

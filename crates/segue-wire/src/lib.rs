@@ -13,6 +13,7 @@ pub mod error;
 pub mod fragment;
 pub mod icmpv6;
 pub mod ipv6;
+pub mod mobility;
 pub mod packet;
 pub mod payload;
 pub mod reader;
@@ -23,7 +24,7 @@ mod writer;
 
 pub use error::ParseError;
 pub use ipv6::{ExtensionHeader, Ipv6Header};
-pub use packet::{Packet, Payload};
+pub use packet::{MAX_TUNNEL_DEPTH, Packet, Payload};
 pub use payload::{Data, synthetic_byte};
 pub use serial::{AsconfSerial, ReConfigSerial, Ssn, Tsn};
 

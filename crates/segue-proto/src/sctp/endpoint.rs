@@ -230,9 +230,14 @@ impl Endpoint {
 
     /// Takes a packet that arrived over `interface`; anything but SCTP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.handle_packet_in_place(now, interface, &mut packet);
+    }
+
+    /// The same for a packet where it lies: moving it about costs more than reading it. What is left of it is of no
+    /// use.
+    pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
         self.reap();
         let (from, to) = (packet.ip.source, packet.ip.destination);
-        // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
         let (sctp, encapsulation) = match &mut packet.payload {
             Payload::Sctp(sctp) => (sctp, None),
             Payload::SctpOverUdp {
