@@ -39,6 +39,18 @@ fn cell_prefix(cell: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, cell as u16 + 2, 0, 0, 0, 0, 0)
 }
 
+/// Address of the access router on a cell's link.
+fn cell_router_address(cell: usize) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(cell_prefix(cell)) | 1)
+}
+
+/// The addresses of a router: one of no link for what it says itself, its ends of wired links, and in its cell.
+fn router_addresses(s: &ScenarioFile, name: &str, number: u32, cell: Option<usize>) -> Vec<Ipv6Addr> {
+    let wired = wired_ends(s, name).map(|(link, end)| wire_address(link, end));
+    let own = [router_address(number)].into_iter();
+    own.chain(wired).chain(cell.map(cell_router_address)).collect()
+}
+
 /// Address at one end of a wired link.
 fn wire_address(link: usize, end: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0xff00 + link as u16, 0, 0, 0, 0, end as u16 + 1)
@@ -127,7 +139,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             routes: routes::routes(s, &numbers, number),
             access,
             timer: LazyTimer::default(),
-            address: router_address(number),
+            addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
         })));
     }

@@ -23,6 +23,8 @@ pub(crate) fn is_signalling(packet: &Packet) -> bool {
                 | Icmpv6::NeighborSolicitation(_)
                 | Icmpv6::NeighborAdvertisement(_)
         ),
+        Payload::Mobility(_) => true,
+        Payload::Ipv6(inner) => is_signalling(inner),
         _ => false,
     }
 }
