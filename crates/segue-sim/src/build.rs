@@ -8,7 +8,7 @@ mod location;
 mod routes;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, kind, sctp_config, server};
+pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
 pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
@@ -121,7 +121,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             attachments.push(attachment);
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
-        let config = hosts::host_config(s, host, number, seed);
+        let config = host_config(s, host, number, seed);
         let secrets = Box::new(stream(&format!("{}/secrets", host.name)));
         let host = Host::new(config, seed, secrets)?;
         nodes.push(Node::Host(Box::new(HostNode {
