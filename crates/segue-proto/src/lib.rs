@@ -13,6 +13,7 @@ pub mod location;
 pub mod nd;
 pub mod random;
 pub mod sctp;
+pub mod shim;
 pub mod sigma;
 pub mod time;
 pub mod units;

@@ -13,12 +13,11 @@ pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig};
-use crate::mobility::{Point, Trajectory};
 use crate::network::cells::{Attachment, Cell, Owner};
 use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::routers::{Access, RouterNode};
-use crate::network::{LazyTimer, LinkEnd, Network, Node};
+use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
@@ -81,11 +80,14 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
 
     let (links, link_ends) = wires(s, &numbers, &stream);
     let (cells, mut channels, mut stations) = radio_cells(s, &numbers, &stream);
-    let trajectory = s.mobile.as_ref().map_or_else(
-        || Trajectory::fixed(Point::default()),
-        |m| way::trajectory(m, end),
-    );
-    let mobile_node = s.mobile.as_ref().map(|m| numbers.of(&m.host));
+    let movers: Vec<Mover> = s
+        .mobile
+        .iter()
+        .map(|m| Mover {
+            node: numbers.of(&m.host),
+            trajectory: way::trajectory(m, end),
+        })
+        .collect();
 
     let mut nodes = Vec::new();
     let mut attachments = Vec::new();
@@ -98,15 +100,13 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             let interface = InterfaceId(ports.len() as u8);
             ports.push(HostPort::Radio(attachments.len() as u32));
             let index = attachments.len() as u32;
-            attachments.push(attachment(
-                s,
-                number,
-                interface,
-                index,
-                &mut channels,
-                &mut stations,
-                &stream,
-            ));
+            let mut attachment = attachment(s, interface, index, &mut channels, &mut stations, &stream);
+            attachment.node = number;
+            attachment.mover = movers
+                .iter()
+                .position(|m| m.node == number)
+                .expect("hosts with radios move") as u32;
+            attachments.push(attachment);
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
         let config = host_config(s, host, number, seed);
@@ -132,8 +132,9 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         })));
     }
 
-    let places = way::places(s, &trajectory, end);
-    let sample_period = (options.trace && mobile_node.is_some())
+    let places = way::places(s, &movers, end);
+    let mobile_nodes = movers.iter().map(|m| m.node).collect();
+    let sample_period = (options.trace && !movers.is_empty())
         .then(|| Duration::from_nanos((s.duration.as_nanos() / 2000).max(10_000_000)));
     let trace = Trace {
         nodes: numbers.names(),
@@ -161,12 +162,11 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         stations,
         cells,
         attachments,
-        trajectory,
+        movers,
         places,
-        mobile_node,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures, mobile_node),
+        recorder: Recorder::new(options, trace, captures, mobile_nodes),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };
@@ -287,15 +287,15 @@ fn radio_cells(
             beacon_period: s.l2.beacon_period,
             beacon_length: s.l2.beacon_size.bytes() as u32,
             neighbors: Vec::new(),
-            reached: false,
+            reached_by: smallvec::SmallVec::new(),
         });
     }
     (cells, channels, stations)
 }
 
+/// The radio `interface` of a host: which host, and which of those that move, the caller says.
 fn attachment(
     s: &ScenarioFile,
-    node: u32,
     interface: InterfaceId,
     index: u32,
     channels: &mut [Channel],
@@ -312,7 +312,8 @@ fn attachment(
         owners.push(Owner::Attachment(index));
     }
     Attachment {
-        node,
+        node: 0,
+        mover: 0,
         interface,
         layer2: l2::Layer2::new(interface, config, stream(&format!("attachment {index}"))),
         stations: channels.iter_mut().map(Channel::add_station).collect(),

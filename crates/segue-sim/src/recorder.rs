@@ -102,7 +102,7 @@ impl Recorder {
         options: &RunOptions,
         trace: Trace,
         captures: Option<crate::captures::Captures>,
-        mobile: Option<u32>,
+        mobile: Vec<u32>,
     ) -> Self {
         Self {
             log: EventLog::new(),

@@ -3,7 +3,7 @@
 //! ```text
 //!   applications            app::Application, one per association
 //!   SCTP endpoint           sctp::Endpoint          SIGMA (sigma::Sigma) commands its association
-//!   shim                    none so far; mip6 and ilnp go here
+//!   shim                    shim::Shim: none, Mobile IPv6, ILNPv6
 //!   interfaces              address::Acquisition (neighbour discovery, DHCPv6) or fixed addresses
 //! ```
 //!
@@ -14,18 +14,20 @@ mod config;
 mod fragments;
 mod location;
 mod settle;
+mod shim;
 
 use fragments::{Outcome, Reassembler};
 
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
 pub use location::LocationConfig;
 
-use crate::address::Acquisition;
+use crate::address::{Acquisition, AddressEvent};
 use crate::app::{self, Application};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::location::{ClientEvent, LookupId, Name};
 use crate::random::{SecretRng, Stream};
 use crate::sctp::{self, AssociationId, Endpoint, Event};
+use crate::shim::{Shim, ShimEvent};
 use crate::sigma::{Sigma, SigmaEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -60,6 +62,8 @@ pub enum HostEvent {
     Location(ClientEvent),
     /// The trail of a handover.
     Sigma(SigmaEvent),
+    /// The shim reports.
+    Shim(ShimEvent),
     /// A notification of an association; `Readable`, `Writable` and `SendersDry` stay inside the host.
     Sctp(AssociationId, Event),
     /// An application reports.
@@ -94,6 +98,7 @@ pub struct Host {
     /// Addresses that can be used: few, and looked through for every packet.
     addresses: SmallVec<[LocalAddress; 4]>,
     endpoint: Endpoint,
+    shim: Option<Box<dyn Shim>>,
     applications: Vec<Running>,
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
@@ -161,6 +166,7 @@ impl Host {
             host: config.name.clone(),
             message,
         })?;
+        let shim = shim::from_config(&config.shim, &mut *secrets);
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
@@ -173,6 +179,7 @@ impl Host {
                 config.port,
                 secrets,
             ),
+            shim: None,
             applications: Vec::new(),
             listener: None,
             sigma: None,
@@ -186,16 +193,21 @@ impl Host {
             events: VecDeque::new(),
             counters: HostCounters::default(),
         };
+        if let Some(shim) = shim {
+            host.install_shim(shim);
+        }
         let mut radios: SmallVec<[InterfaceId; 2]> = SmallVec::new();
         for (number, interface) in config.interfaces.iter().enumerate() {
             let id = InterfaceId(number as u8);
             let acquisition = match &interface.addressing {
                 Addressing::Static(addresses) => {
                     for &address in addresses {
-                        host.address_ready(LocalAddress {
+                        let local = LocalAddress {
                             interface: id,
                             address,
-                        });
+                        };
+                        host.tell_shim(Instant::ZERO, &AddressEvent::Ready(local));
+                        host.address_ready(local);
                     }
                     None
                 }
@@ -241,13 +253,22 @@ impl Host {
     }
 
     /// Takes a packet that arrived over `interface`.
-    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
-        if packet.extensions.iter().any(forbids_processing) {
-            self.counters.not_understood += 1;
+    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.handle_packet_in_place(now, interface, &mut packet);
+    }
+
+    /// The same for a packet where it lies, which saves moving it. What is left of it is of no use.
+    pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
+        if let Some(fragment) = Fragment::of(packet) {
+            self.handle_fragment(now, interface, fragment);
             return;
         }
-        if let Some(fragment) = Fragment::of(&packet) {
-            self.handle_fragment(now, interface, fragment);
+        if !self.up(now, interface, packet) {
+            self.settle(now);
+            return;
+        }
+        if packet.extensions.iter().any(forbids_processing) {
+            self.counters.not_understood += 1;
             return;
         }
         match &packet.payload {
@@ -256,9 +277,9 @@ impl Host {
                     self.counters.not_for_us += 1;
                     return;
                 }
-                self.endpoint.handle_packet(now, interface, packet);
+                self.endpoint.handle_packet_in_place(now, interface, packet);
             }
-            Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(interface, packet),
+            Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(now, interface, packet),
             Payload::Udp(datagram)
                 if self.has_address(packet.ip.destination)
                     && self.location.handle_datagram(
@@ -279,12 +300,18 @@ impl Host {
             }
             Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
                 Some(acquisition) => {
-                    acquisition.handle_packet(now, &packet);
+                    acquisition.handle_packet(now, packet);
                     self.dirty = true;
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::NoNextHeader | Payload::Unknown { .. } => self.counters.not_understood += 1,
+            Payload::Ipv6(_)
+            | Payload::Mobility(_)
+            | Payload::Raw(_)
+            | Payload::NoNextHeader
+            | Payload::Unknown { .. } => {
+                self.counters.not_understood += 1;
+            }
         }
         self.settle(now);
     }
@@ -292,6 +319,9 @@ impl Host {
     /// Takes a link event.
     pub fn handle_link(&mut self, now: Instant, event: LinkEvent) {
         self.dirty = true;
+        if let Some(shim) = &mut self.shim {
+            shim.handle_link(now, &event);
+        }
         match &mut self.sigma {
             Some(sigma) => sigma.handle_link(now, &event),
             None => self.attach_to_first_cell(&event),
@@ -327,6 +357,9 @@ impl Host {
             self.location.handle_timeout(now);
             self.settle(now);
         }
+        if let Some(shim) = &mut self.shim {
+            shim.handle_timeout(now);
+        }
         for index in 0..self.applications.len() {
             if self.applications[index]
                 .application
@@ -351,6 +384,13 @@ impl Host {
                 return Some(transmit);
             }
             if let Some(transmit) = self.endpoint.poll_transmit(now) {
+                if self.shim.is_some() {
+                    // what the shim holds back or has more to say about comes out when the parts settle
+                    match self.down(now, transmit) {
+                        Some(transmit) => return Some(transmit),
+                        None => continue,
+                    }
+                }
                 return match self.mtu_exceeded_by(&transmit.packet) {
                     None => Some(transmit),
                     Some(mtu) => self.fragmented(transmit, mtu),
@@ -370,10 +410,16 @@ impl Host {
             .iter()
             .filter_map(|a| a.application.poll_timeout())
             .min();
-        [self.endpoint.poll_timeout(), self.slow_timeout, applications]
-            .into_iter()
-            .flatten()
-            .min()
+        let shim = self.shim.as_ref().and_then(|s| s.poll_timeout());
+        [
+            self.endpoint.poll_timeout(),
+            self.slow_timeout,
+            applications,
+            shim,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// The next event. Poll until `None` after every other call.
@@ -480,10 +526,10 @@ impl Host {
     }
 
     /// RFC 4443 section 4.2.
-    fn answer_echo(&mut self, interface: InterfaceId, packet: Packet) {
+    fn answer_echo(&mut self, now: Instant, interface: InterfaceId, packet: &Packet) {
         let own = packet.ip.destination;
         let ours = self.has_address(own) || self.acquisition(interface).is_some_and(|a| a.owns(own));
-        let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = packet.payload else {
+        let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = &packet.payload else {
             return;
         };
         if !ours || packet.ip.source.is_unspecified() || packet.ip.source.is_multicast() {
@@ -499,12 +545,16 @@ impl Host {
         let reply = Packet {
             ip,
             extensions: Vec::new(),
-            payload: Payload::Icmpv6(Icmpv6::EchoReply(echo)),
+            payload: Payload::Icmpv6(Icmpv6::EchoReply(echo.clone())),
         };
-        self.transmits.push_back(Transmit {
-            interface,
-            packet: reply,
-        });
+        let reply = self.down(
+            now,
+            Transmit {
+                interface,
+                packet: reply,
+            },
+        );
+        self.transmits.extend(reply);
     }
 
     /// Without SIGMA, an idle radio attaches to the first cell it hears that no other radio is in.

@@ -14,7 +14,16 @@ const MAX_ROUNDS: usize = 64;
 
 impl Host {
     /// Passes events and commands between the parts until there are none. Whether there were any.
+    #[inline]
     pub(super) fn settle(&mut self, now: Instant) -> bool {
+        // asked for after every packet, and mostly there is nothing
+        if !self.dirty && self.shim.is_none() && !self.endpoint.has_events() {
+            return false;
+        }
+        self.settle_all(now)
+    }
+
+    fn settle_all(&mut self, now: Instant) -> bool {
         let mut any = false;
         for _ in 0..MAX_ROUNDS {
             let mut moved = false;
@@ -22,6 +31,7 @@ impl Host {
                 moved = true;
                 self.on_sctp(now, id, event);
             }
+            moved |= self.settle_shim(now);
             if self.dirty {
                 self.dirty = false;
                 moved |= self.settle_slow(now);
@@ -93,7 +103,9 @@ impl Host {
         if !self.has_address(local.address) {
             self.addresses.push(local);
         }
-        self.endpoint.add_local_address(local);
+        if self.shim.is_none() {
+            self.endpoint.add_local_address(local);
+        }
         self.events.push_back(HostEvent::AddressReady(local));
     }
 
@@ -258,6 +270,7 @@ impl Host {
     }
 
     fn on_address(&mut self, now: Instant, event: AddressEvent) {
+        let shimmed = self.tell_shim(now, &event);
         match event {
             AddressEvent::Ready(local) => {
                 self.address_ready(local);
@@ -267,14 +280,18 @@ impl Host {
                 self.tell_location_if_lost(now);
             }
             AddressEvent::Lost(local) => {
-                self.addresses.retain(|l| l.address != local.address);
-                self.endpoint.remove_local_address(local.address);
+                let identity = self.is_identity(local.address);
+                self.addresses.retain(|l| identity || l.address != local.address);
+                if !shimmed {
+                    self.endpoint.remove_local_address(local.address);
+                }
                 self.events.push_back(HostEvent::AddressLost(local));
                 if let Some(sigma) = &mut self.sigma {
                     sigma.handle_address_lost(now, local.address);
                 }
                 self.tell_location_if_lost(now);
             }
+            AddressEvent::Expired(_) if shimmed => {}
             AddressEvent::Expired(local) => match &mut self.sigma {
                 Some(sigma) => sigma.handle_address_expired(now, local.address),
                 None => self.endpoint.local_address_expired(now, local.address),

@@ -28,6 +28,12 @@ pub(crate) enum Node {
     Router(Box<RouterNode>),
 }
 
+/// A host that moves.
+pub(crate) struct Mover {
+    pub node: u32,
+    pub trajectory: Trajectory,
+}
+
 /// Where a link ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkEnd {
@@ -52,9 +58,9 @@ pub(crate) struct Network {
     pub stations: Vec<Vec<cells::Owner>>,
     pub cells: Vec<Cell>,
     pub attachments: Vec<Attachment>,
-    pub trajectory: Trajectory,
+    /// The hosts that move.
+    pub movers: Vec<Mover>,
     pub places: Vec<Place>,
-    pub mobile_node: Option<u32>,
     pub sample_period: Option<Duration>,
     pub corruption: Stream,
     pub recorder: Recorder,
@@ -217,10 +223,11 @@ impl Network {
 
     fn sample_position(&mut self) {
         let Some(period) = self.sample_period else { return };
-        let Some(node) = self.mobile_node else { return };
-        let at = self.trajectory.position(self.now);
-        if let Some(tables) = self.recorder.tables() {
-            tables.position(self.now, node, at.x, at.y);
+        for mover in &self.movers {
+            let at = mover.trajectory.position(self.now);
+            if let Some(tables) = self.recorder.tables() {
+                tables.position(self.now, mover.node, at.x, at.y);
+            }
         }
         self.scheduler.at(self.now + period, Event::PositionSample);
     }

@@ -8,6 +8,7 @@ use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::sigma::SigmaEventKind;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::icmpv6::Icmpv6;
+use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
 use segue_wire::sctp::{AsconfParameter, Chunk};
 use segue_wire::udp::UdpDatagram;
 use segue_wire::{Data, Packet, Payload};
@@ -303,6 +304,12 @@ fn icmp_name(message: &Icmpv6) -> &'static str {
         Icmpv6::RouterAdvertisement(_) => "RA",
         Icmpv6::NeighborSolicitation(_) => "NS",
         Icmpv6::NeighborAdvertisement(_) => "NA",
+        Icmpv6::LocatorUpdate(LocatorUpdate {
+            operation: LocatorOperation::Advertisement,
+            ..
+        }) => "LU",
+        Icmpv6::LocatorUpdate(_) => "LU-ACK",
+        Icmpv6::ParameterProblem { .. } => "PARAMETER-PROBLEM",
         Icmpv6::EchoRequest(_) => "ECHO-REQUEST",
         Icmpv6::EchoReply(_) => "ECHO-REPLY",
         Icmpv6::DestinationUnreachable { .. } => "UNREACHABLE",

@@ -1,10 +1,13 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
 mod applications;
+mod cases;
 pub mod error;
 mod location;
+mod mobiles;
 pub mod model;
 mod overrides;
+pub mod schemes;
 mod shape;
 mod timers;
 mod validate;
@@ -12,6 +15,7 @@ mod validate;
 pub(crate) use validate::point;
 
 pub use error::ScenarioError;
+pub use mobiles::Mobiles;
 pub use model::ScenarioFile;
 
 /// A scenario that has been read and found possible.
@@ -22,13 +26,15 @@ pub struct Scenario {
 
 impl Scenario {
     /// Reads a scenario. `file` names it in messages. `overrides` are pairs of a dotted key (`l2.latency`, or
-    /// `link.0.rate` inside an array) and a value as TOML has it, where quotes may be left out.
+    /// `link.0.rate` or `cell.NAME.radius` inside a list) and a value as TOML has it, where quotes may be left out.
+    /// `case` chooses one of the file's `[cases.NAME]`, whose keys are set before the other overrides.
     ///
     /// # Errors
     /// One line: which file, which key, what was expected.
     pub fn from_toml(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
         let mut table: toml::Table = text.parse().map_err(|e| ScenarioError::syntax(file, text, &e))?;
-        for (key, value) in overrides {
+        cases::apply(&mut table, file, overrides::given(overrides, "case"))?;
+        for (key, value) in overrides.iter().filter(|(key, _)| key != "case") {
             overrides::apply(&mut table, key, value)?;
         }
         shape::check(&table).map_err(|(key, expected)| {

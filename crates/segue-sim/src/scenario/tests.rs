@@ -39,7 +39,7 @@ fn overrides_take_values_with_and_without_quotes() {
         ("seed", "9"),
     ])
     .unwrap();
-    assert_eq!(a.file().mobile.as_ref().unwrap().speed.metres_per_second(), 7.5);
+    assert_eq!(a.file().mobile.first().unwrap().speed.metres_per_second(), 7.5);
     assert_eq!(a.file().seed, 9);
     let b = with(&[
         ("handover.policy", "first-ready"),
@@ -252,6 +252,114 @@ fn messages_stay_on_one_short_line() {
     let long = "x".repeat(100_000);
     assert!(with(&[(&long, "1")]).unwrap_err().len() < 2000);
     assert!(!with(&[("name", "a\u{1b}[31m")]).unwrap_err().contains('\u{1b}'));
+}
+
+const CASES: &str = r#"
+[cases.near]
+
+[cases.far]
+seed = 8
+link.backbone.delay = "100 ms"
+link.1.rate = "5 Mbit/s"
+cell."cell 2".radius = "45 m"
+
+[[host]]
+name = "cn"
+"#;
+
+/// The SIGMA scenario with two cases and a named link.
+fn in_case(choice: &str, overrides: &[(&str, &str)]) -> Result<Scenario, String> {
+    let text = SIGMA.replacen("[[host]]\nname = \"cn\"\n", CASES, 1).replacen(
+        "between = [\"cn\", \"r\"]",
+        "name = \"backbone\"\nbetween = [\"cn\", \"r\"]",
+        1,
+    );
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    Scenario::from_toml(&format!("{choice}\n{text}"), "cases.toml", &overrides).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_case_sets_what_it_names_and_other_overrides_come_after_it() {
+    let delay = |s: &Scenario| s.file().link[0].delay.as_secs_f64();
+    let near = in_case("case = \"near\"", &[]).unwrap();
+    assert_eq!((delay(&near), near.file().seed), (0.002, 1));
+    let far = in_case("case = \"near\"", &[("case", "far"), ("seed", "9")]).unwrap();
+    assert_eq!((delay(&far), far.file().seed), (0.1, 9));
+    assert_eq!(far.file().link[1].rate.bits_per_second(), 5_000_000);
+    assert_eq!(far.file().cell[1].radius.metres(), 45.0);
+    assert_eq!(far.file().case.as_deref(), Some("far"));
+    // what was run can be run again
+    assert_eq!(Scenario::from_toml(&far.to_toml(), "again", &[]).unwrap(), far);
+    let by_name = in_case("", &[("link.backbone.delay", "7 ms")]).unwrap();
+    assert_eq!(delay(&by_name), 0.007);
+}
+
+#[test]
+fn a_case_that_is_not_there_is_refused_in_one_line() {
+    let refused = |choice, overrides| in_case(choice, overrides).unwrap_err();
+    assert_eq!(
+        refused("case = \"lan\"", &[]),
+        "cases.toml: case: `lan`: expected one of far, near"
+    );
+    assert_eq!(
+        refused("", &[("case", "wan")]),
+        "--set: case: `wan`: expected one of far, near"
+    );
+    assert_eq!(
+        with(&[("case", "wan")]).unwrap_err(),
+        "--set: case: the scenario has no [cases.NAME]"
+    );
+    let line = refused("", &[("link.nowhere.delay", "1 ms")]);
+    assert!(line.contains("or one of backbone"), "{line}");
+}
+
+#[test]
+fn several_hosts_may_move() {
+    let second = r#"[[mobile]]
+host = "other"
+from = ["70 m", "0 m"]
+to = ["0 m", "0 m"]
+speed = "5 m/s"
+
+[l2]"#;
+    let text = SIGMA
+        .replacen("[mobile]", "[[mobile]]", 1)
+        .replacen("[l2]", second, 1)
+        .replacen(
+            "[[router]]",
+            "[[host]]\nname = \"other\"\nradios = 1\n\n[[router]]",
+            1,
+        );
+    let scenario = Scenario::from_toml(&text, "two.toml", &[]).unwrap();
+    assert_eq!(scenario.file().mobile.len(), 2);
+    assert_eq!(
+        Scenario::from_toml(&scenario.to_toml(), "again", &[]).unwrap(),
+        scenario
+    );
+    let wrong = text.replacen("from = [\"70 m\"", "from = [\"700 m\"", 1);
+    let line = Scenario::from_toml(&wrong, "two.toml", &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        line.starts_with("two.toml: mobile[1].from: out of reach"),
+        "{line}"
+    );
+    let twice = text.replacen("host = \"other\"", "host = \"mh\"", 1);
+    let line = Scenario::from_toml(&twice, "two.toml", &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        line.starts_with("two.toml: mobile[1].host: `mh` moves already"),
+        "{line}"
+    );
+    let sped = text.replacen("speed = \"5 m/s\"\n\n[l2]", "sped = \"5 m/s\"\n\n[l2]", 1);
+    let line = Scenario::from_toml(&sped, "two.toml", &[])
+        .unwrap_err()
+        .to_string();
+    assert!(line.contains("mobile[1].sped: unknown key"), "{line}");
 }
 
 const LOCATION: &str = include_str!("../../../../scenarios/location.toml");

@@ -316,8 +316,7 @@ fn hosts(s: &ScenarioFile) -> Result<(), Problem> {
         if wired + usize::from(host.radios) > 200 {
             return problem(format!("host[{i}]"), "expected at most 200 interfaces");
         }
-        let moves = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
-        if host.radios > 0 && !moves {
+        if host.radios > 0 && s.mobile.of(&host.name).is_none() {
             return problem(
                 format!("host[{i}].radios"),
                 format!(
@@ -367,64 +366,65 @@ fn connected(s: &ScenarioFile) -> Result<(), Problem> {
 }
 
 fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
-    let Some(m) = &s.mobile else { return Ok(()) };
-    let Some(host) = s.host.iter().find(|h| h.name == m.host) else {
-        return problem(
-            "mobile.host",
-            format!("`{}`: expected the name of a host", m.host),
-        );
-    };
-    if host.radios == 0 {
-        return problem(
-            "mobile.host",
-            format!(
-                "`{}` has no address to move with: expected radios = 1 or more",
-                m.host
-            ),
-        );
-    }
-    if m.pattern != Pattern::Still && m.speed.metres_per_second() <= 0.0 {
-        return problem(
-            "mobile.speed",
-            "expected a speed above 0 m/s; a host that stays has pattern = \"still\"",
-        );
-    }
-    if m.pattern != Pattern::Still && m.speed.metres_per_second() > 3.0e8 {
-        return problem("mobile.speed", "expected a speed below that of light");
-    }
-    let places = [Some(m.from), m.to];
-    if !places.iter().flatten().chain(&m.points).all(|p| is_near(*p)) {
-        return problem("mobile", FAR);
-    }
-    match (m.pattern, m.to) {
-        (Pattern::BackAndForth, None) => return problem("mobile.to", "expected a point to move to"),
-        (Pattern::BackAndForth, Some(to)) if point(to).distance(point(m.from)) < 0.01 => {
+    for (i, m) in s.mobile.iter().enumerate() {
+        let key = |k: &str| format!("{}.{k}", s.mobile.key(i));
+        let Some(host) = s.host.iter().find(|h| h.name == m.host) else {
+            return problem(key("host"), format!("`{}`: expected the name of a host", m.host));
+        };
+        if s.mobile.iter().take(i).any(|other| other.host == m.host) {
+            return problem(key("host"), format!("`{}` moves already", m.host));
+        }
+        if host.radios == 0 {
             return problem(
-                "mobile.to",
-                "expected a point at least 0.01 m away from `mobile.from`",
+                key("host"),
+                format!(
+                    "`{}` has no address to move with: expected radios = 1 or more",
+                    m.host
+                ),
             );
         }
-        (Pattern::Waypoints, _) if m.points.is_empty() => {
-            return problem("mobile.points", "expected at least one point to move to");
+        if m.pattern != Pattern::Still && m.speed.metres_per_second() <= 0.0 {
+            return problem(
+                key("speed"),
+                "expected a speed above 0 m/s; a host that stays has pattern = \"still\"",
+            );
         }
-        _ => {}
+        if m.pattern != Pattern::Still && m.speed.metres_per_second() > 3.0e8 {
+            return problem(key("speed"), "expected a speed below that of light");
+        }
+        let places = [Some(m.from), m.to];
+        if !places.iter().flatten().chain(&m.points).all(|p| is_near(*p)) {
+            return problem(s.mobile.key(i), FAR);
+        }
+        match (m.pattern, m.to) {
+            (Pattern::BackAndForth, None) => return problem(key("to"), "expected a point to move to"),
+            (Pattern::BackAndForth, Some(to)) if point(to).distance(point(m.from)) < 0.01 => {
+                return problem(
+                    key("to"),
+                    format!("expected a point at least 0.01 m away from `{}`", key("from")),
+                );
+            }
+            (Pattern::Waypoints, _) if m.points.is_empty() => {
+                return problem(key("points"), "expected at least one point to move to");
+            }
+            _ => {}
+        }
+        if first_cell(s, m).is_none() {
+            // It has no address otherwise, and nothing to hand over.
+            return problem(
+                key("from"),
+                "out of reach of every cell: expected a point within the radius of one",
+            );
+        }
     }
-    within_reach(s, m)
+    Ok(())
 }
 
-/// The host must begin in some cell's reach: it has no address otherwise, and nothing to hand over.
-fn within_reach(s: &ScenarioFile, m: &MobileSection) -> Result<(), Problem> {
+/// The first cell in whose reach a mobile host begins.
+pub(crate) fn first_cell(s: &ScenarioFile, m: &MobileSection) -> Option<usize> {
     let start = point(m.from);
-    if s.cell
-        .iter()
-        .any(|c| centre(c).distance(start) <= c.radius.metres())
-    {
-        return Ok(());
-    }
-    problem(
-        "mobile.from",
-        "out of reach of every cell: expected a point within the radius of one",
-    )
+    let reaches = |c: &CellEntry| centre(c).distance(start) <= c.radius.metres();
+    s.cell.iter().position(reaches)
 }
 
 fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
