@@ -305,7 +305,11 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Ipv6(_) | Payload::Mobility(_) | Payload::NoNextHeader | Payload::Unknown { .. } => {
+            Payload::Ipv6(_)
+            | Payload::Mobility(_)
+            | Payload::Raw(_)
+            | Payload::NoNextHeader
+            | Payload::Unknown { .. } => {
                 self.counters.not_understood += 1;
             }
         }

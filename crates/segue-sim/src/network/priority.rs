@@ -22,6 +22,7 @@ pub(crate) fn is_signalling(packet: &Packet) -> bool {
                 | Icmpv6::RouterAdvertisement(_)
                 | Icmpv6::NeighborSolicitation(_)
                 | Icmpv6::NeighborAdvertisement(_)
+                | Icmpv6::LocatorUpdate(_)
         ),
         Payload::Mobility(_) => true,
         Payload::Ipv6(inner) => is_signalling(inner),

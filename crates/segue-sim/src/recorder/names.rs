@@ -2,6 +2,7 @@
 
 use segue_proto::location::PORT as DNS_PORT;
 use segue_wire::icmpv6::Icmpv6;
+use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
 use segue_wire::mobility::MobilityMessage;
 use segue_wire::sctp::{AsconfParameter, Chunk};
 use segue_wire::udp::UdpDatagram;
@@ -12,7 +13,7 @@ use segue_wire::{Data, Packet, Payload};
 pub(super) fn signalling(packet: &Packet) -> Option<&'static str> {
     match &packet.payload {
         Payload::Icmpv6(message) => match icmp(message) {
-            "ECHO-REQUEST" | "ECHO-REPLY" | "UNREACHABLE" | "ICMPV6" => None,
+            "ECHO-REQUEST" | "ECHO-REPLY" | "UNREACHABLE" | "PARAMETER-PROBLEM" | "ICMPV6" => None,
             name => Some(name),
         },
         Payload::Mobility(header) => Some(mobility(&header.message)),
@@ -103,6 +104,12 @@ pub(super) fn icmp(message: &Icmpv6) -> &'static str {
         Icmpv6::RouterAdvertisement(_) => "RA",
         Icmpv6::NeighborSolicitation(_) => "NS",
         Icmpv6::NeighborAdvertisement(_) => "NA",
+        Icmpv6::LocatorUpdate(LocatorUpdate {
+            operation: LocatorOperation::Advertisement,
+            ..
+        }) => "LU",
+        Icmpv6::LocatorUpdate(_) => "LU-ACK",
+        Icmpv6::ParameterProblem { .. } => "PARAMETER-PROBLEM",
         Icmpv6::EchoRequest(_) => "ECHO-REQUEST",
         Icmpv6::EchoReply(_) => "ECHO-REPLY",
         Icmpv6::DestinationUnreachable { .. } => "UNREACHABLE",
