@@ -16,7 +16,8 @@ use std::time::Instant;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let named = |name: &str| TARGETS.iter().find(|t| t.name == name);
-    let (Some(target), [_, folders @ ..]) = (arguments.first().and_then(|n| named(n)), arguments.as_slice()) else {
+    let (Some(target), [_, folders @ ..]) = (arguments.first().and_then(|n| named(n)), arguments.as_slice())
+    else {
         eprintln!("fuzz_rate: expected the name of a target, and folders of inputs");
         std::process::exit(2);
     };
