@@ -12,7 +12,7 @@ pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
 pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
-use crate::link::{Link, LinkConfig};
+use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Owner};
 use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
@@ -37,6 +37,18 @@ use segue_wire::icmpv6::nd::LinkLayerAddress;
 /// Prefix of a cell's link.
 fn cell_prefix(cell: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, cell as u16 + 2, 0, 0, 0, 0, 0)
+}
+
+/// Address of the access router on a cell's link.
+fn cell_router_address(cell: usize) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(cell_prefix(cell)) | 1)
+}
+
+/// The addresses of a router: one of no link for what it says itself, its ends of wired links, and in its cell.
+fn router_addresses(s: &ScenarioFile, name: &str, number: u32, cell: Option<usize>) -> Vec<Ipv6Addr> {
+    let wired = wired_ends(s, name).map(|(link, end)| wire_address(link, end));
+    let own = [router_address(number)].into_iter();
+    own.chain(wired).chain(cell.map(cell_router_address)).collect()
 }
 
 /// Address at one end of a wired link.
@@ -127,7 +139,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             routes: routes::routes(s, &numbers, number),
             access,
             timer: LazyTimer::default(),
-            address: router_address(number),
+            addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
         })));
     }
@@ -164,6 +176,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         attachments,
         movers,
         places,
+        signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
         recorder: Recorder::new(options, trace, captures, mobile_nodes),
@@ -210,7 +223,12 @@ fn wires(
             reorder: entry.reorder,
             duplicate: entry.duplicate,
             corrupt: entry.corrupt,
-            service: entry.service,
+            // what goes before others needs a line to be put into
+            service: if s.signalling_priority {
+                Service::HeadOfLine
+            } else {
+                entry.service
+            },
             mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {
