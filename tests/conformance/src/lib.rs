@@ -4,6 +4,7 @@
 //!   like packet traces.
 //! - [`world`]: two endpoints and a network between them that does whatever it is told, on real bytes.
 //! - [`ledger`]: which messages were sent, and whether each came out once, in order and unharmed.
+//! - [`shims`]: ILNPv6 shims and a network of locators between them. `tests/rfc674*.rs` use it.
 //! - [`ordeal`]: a seed becomes two hosts, an adverse network and two users; `tests/seeds.rs` runs a thousand of them.
 //! - [`fuzz`]: the bodies of the fuzz targets, shared with the tests that replay the seeds they found.
 
@@ -11,4 +12,5 @@ pub mod fuzz;
 pub mod ledger;
 pub mod ordeal;
 pub mod script;
+pub mod shims;
 pub mod world;
