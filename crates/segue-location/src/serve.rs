@@ -4,7 +4,7 @@
 //! changes durable with one write, and then sends the answers: the more there is to do, the less each update costs.
 
 use crate::config::ServerFile;
-use crate::store::Store;
+use crate::store::{Cut, Store};
 use crate::unix_nanos;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
@@ -40,11 +40,20 @@ enum Route {
     Tcp(SyncSender<Bytes>),
 }
 
-/// Serves until a socket or the store fails. `ready` is told the addresses once requests are taken.
+/// What a server tells when it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready<'a> {
+    /// Addresses that requests are taken at.
+    pub bound: &'a [SocketAddr],
+    /// What was cut off the journal.
+    pub cut: Option<&'a Cut>,
+}
+
+/// Serves until a socket or the store fails. `ready` is called once requests are taken.
 ///
 /// # Errors
 /// What failed. After a failed write to the store nothing more is answered.
-pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(&[SocketAddr])) -> Result<()> {
+pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(Ready<'_>)) -> Result<()> {
     let mut server = Server::new(config)?;
     let mut store = Store::open(&file.directory, &mut server)?;
     let (sender, requests) = sync_channel(1024);
@@ -64,7 +73,10 @@ pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(&[Socke
         bound.push(address);
     }
     drop(sender);
-    ready(&bound);
+    ready(Ready {
+        bound: &bound,
+        cut: store.cut(),
+    });
     run(&mut server, &mut store, &requests)
 }
 

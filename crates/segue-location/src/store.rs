@@ -10,11 +10,14 @@
 //! ```
 //!
 //! A frame is written and synced as a whole before any answer that depends on it is sent; the next one is written
-//! after that. So only the last frame can be torn, and what is torn was never acknowledged: it is cut off. A damaged
-//! frame that a whole one follows is not torn but damaged by something else, and the server refuses to start.
+//! after that. So only the last frame can be torn, and what is torn was never acknowledged: it is cut off, and
+//! [`Store::cut`] says so. A damaged frame that a whole one follows is not torn but damaged by something else, a file
+//! that does not begin as a journal does is none, and a snapshot or a journal whose counterpart is gone is half of what
+//! was acknowledged: the server refuses to start.
 
 use anyhow::{Context as _, Result, bail};
 use segue_proto::location::Server;
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -37,7 +40,29 @@ pub struct Store {
     /// Number of the next frame.
     next: u64,
     compact_from: u64,
+    cut: Option<Cut>,
     _lock: File,
+}
+
+/// What was cut off a journal when it was opened: a record that was never acknowledged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// The journal.
+    pub file: PathBuf,
+    /// How much of it.
+    pub bytes: u64,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.bytes == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{}: cut {} byte{plural} of an incomplete last record, which was never acknowledged",
+            self.file.display(),
+            self.bytes
+        )
+    }
 }
 
 impl Store {
@@ -63,14 +88,31 @@ impl Store {
             Some(bytes) => restore(&bytes, server).with_context(|| snapshot_path.display().to_string())?,
         };
         let path = journal_path(directory, generation);
-        let bytes = read_if_there(&path)?.unwrap_or_default();
+        let bytes = match read_if_there(&path)? {
+            Some(bytes) => bytes,
+            // a journal is there before its snapshot is
+            None if snapshot_size > 0 => bail!(
+                "{}: missing: expected the journal that {} goes on in",
+                path.display(),
+                snapshot_path.display()
+            ),
+            None => {
+                expect_no_journal(directory, &snapshot_path)?;
+                Vec::new()
+            }
+        };
         let frames = Frames::read(&bytes).with_context(|| path.display().to_string())?;
         for entry in &frames.entries {
             server.replay(entry).with_context(|| path.display().to_string())?;
         }
         let mut journal = open(&path)?;
+        let mut cut = None;
         if frames.good < bytes.len() {
             journal.set_len(frames.good as u64)?;
+            cut = Some(Cut {
+                file: path,
+                bytes: (bytes.len() - frames.good) as u64,
+            });
         }
         std::io::Seek::seek(&mut journal, std::io::SeekFrom::End(0))?;
         journal.sync_all()?;
@@ -83,6 +125,7 @@ impl Store {
             snapshot_size,
             next: frames.next,
             compact_from: COMPACT_FROM,
+            cut,
             _lock: lock,
         })
     }
@@ -92,6 +135,12 @@ impl Store {
     pub fn compact_from(mut self, bytes: u64) -> Self {
         self.compact_from = bytes;
         self
+    }
+
+    /// What was cut off the journal when it was opened.
+    #[must_use]
+    pub const fn cut(&self) -> Option<&Cut> {
+        self.cut.as_ref()
     }
 
     /// Makes `entries` durable, all or none of them.
@@ -181,8 +230,35 @@ impl Frames {
                 frames.good
             );
         }
+        if frames.next == 0 && !rest.is_empty() && !may_be_torn(rest) {
+            bail!("not a journal of a location server: expected a record at its beginning");
+        }
         Ok(frames)
     }
+}
+
+/// Whether a journal without a whole frame is what a torn write of its first one can leave: the beginning of it, or
+/// space that was set aside and not written.
+fn may_be_torn(bytes: &[u8]) -> bool {
+    let len = bytes.len().min(FRAME_MAGIC.len());
+    bytes[..len] == FRAME_MAGIC[..len] || bytes.iter().all(|b| *b == 0)
+}
+
+/// Refuses a directory that has a journal but no snapshot for it to go on from.
+fn expect_no_journal(directory: &Path, snapshot_path: &Path) -> Result<()> {
+    let context = || format!("{}: cannot be read", directory.display());
+    for entry in fs::read_dir(directory).with_context(context)? {
+        let path = entry.with_context(context)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("journal.") {
+            bail!(
+                "{}: missing: expected the snapshot that {} goes on from",
+                snapshot_path.display(),
+                path.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The frame that `bytes` begin with, if it is whole and its number is `number`: its length and entries.

@@ -1,6 +1,6 @@
 //! The journal after every way of being interrupted.
 
-use segue_location::store::Store;
+use segue_location::store::{Cut, Store};
 use segue_proto::Instant;
 use segue_proto::location::tsig::{Algorithm, Key};
 use segue_proto::location::{
@@ -79,6 +79,19 @@ fn reopened(directory: &Path) -> anyhow::Result<Server> {
     Ok(server)
 }
 
+fn cut_at_opening(directory: &Path) -> Option<Cut> {
+    let store = Store::open(directory, &mut server()).expect("opened");
+    store.cut().cloned()
+}
+
+/// Why the directory is not opened.
+fn refusal(directory: &Path) -> String {
+    reopened(directory)
+        .err()
+        .map(|e| format!("{e:#}"))
+        .unwrap_or_default()
+}
+
 #[test]
 fn a_torn_last_record_costs_that_record_only() {
     let directory = directory("torn");
@@ -95,13 +108,24 @@ fn a_torn_last_record_costs_that_record_only() {
             let torn = [&whole[..len], garbage].concat();
             write(&journal, &torn);
             let kept = ends.iter().filter(|end| **end <= len).count();
+            // without the whole magic of a record, nothing says that other bytes are a record's
+            if len < 4 && !garbage.is_empty() {
+                continue;
+            }
+            let good = ends[..kept].last().copied().unwrap_or(0);
+            let cut = (good < torn.len()).then(|| Cut {
+                file: journal.clone(),
+                bytes: (torn.len() - good) as u64,
+            });
+            assert_eq!(cut_at_opening(&directory), cut, "cut at {len}");
+            write(&journal, &torn);
             assert_eq!(
                 reopened(&directory).expect("opened").snapshot(),
                 states[kept],
                 "cut at {len}"
             );
             // The tear is gone: what is written next is not lost behind it.
-            assert_eq!(read(&journal).len(), ends[..kept].last().copied().unwrap_or(0));
+            assert_eq!(read(&journal).len(), good);
         }
     }
     // Every bit of the last record is covered.
@@ -118,6 +142,62 @@ fn a_torn_last_record_costs_that_record_only() {
 }
 
 #[test]
+fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
+    let directory = directory("foreign");
+    drop(reopened(&directory).expect("opened"));
+    let journal = directory.join("journal.0");
+    for foreign in [&b"x"[..], b"-----BEGIN CERTIFICATE-----\n", b"SgLx", &[0xff; 100]] {
+        write(&journal, foreign);
+        let error = refusal(&directory);
+        assert!(
+            error.contains("journal.0: not a journal of a location server: expected a record"),
+            "{error}"
+        );
+        assert_eq!(read(&journal), foreign, "left as it was");
+    }
+    // what a first record that was not finished can leave is none of them
+    for torn in [&b"S"[..], b"SgLf", &[0; 100]] {
+        write(&journal, torn);
+        let cut = cut_at_opening(&directory).expect("cut");
+        assert_eq!(cut.bytes, torn.len() as u64);
+        let text = cut.to_string();
+        assert!(
+            text.contains("journal.0: cut ") && text.contains("of an incomplete last record"),
+            "{text}"
+        );
+        assert!(read(&journal).is_empty());
+        assert_eq!(cut_at_opening(&directory), None);
+    }
+}
+
+#[test]
+fn half_of_a_state_is_refused() {
+    let directory = directory("half");
+    let mut first = server();
+    let store = Store::open(&directory, &mut first).expect("opened");
+    let mut store = store.compact_from(1);
+    states(&mut store, &mut first, 2);
+    drop(store);
+    let [journal, snapshot] = ["journal.1", "snapshot"].map(|n| directory.join(n));
+    let (records, zones) = (read(&journal), read(&snapshot));
+    fs::remove_file(&journal).expect("removed");
+    let error = refusal(&directory);
+    assert!(
+        error.contains("journal.1: missing: expected the journal"),
+        "{error}"
+    );
+    write(&journal, &records);
+    fs::remove_file(&snapshot).expect("removed");
+    let error = refusal(&directory);
+    assert!(
+        error.contains("snapshot: missing: expected the snapshot"),
+        "{error}"
+    );
+    write(&snapshot, &zones);
+    assert_eq!(reopened(&directory).expect("opened").snapshot(), first.snapshot());
+}
+
+#[test]
 fn damage_before_whole_records_is_no_tear_and_is_reported() {
     let directory = directory("damaged");
     let mut first = server();
@@ -130,10 +210,7 @@ fn damage_before_whole_records_is_no_tear_and_is_reported() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
         write(&journal, &damaged);
-        let error = reopened(&directory)
-            .err()
-            .map(|e| format!("{e:#}"))
-            .unwrap_or_default();
+        let error = refusal(&directory);
         assert!(error.contains("damaged at byte 0"), "{error}");
         assert_eq!(read(&journal), damaged, "left as it was");
     }

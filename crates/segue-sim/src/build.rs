@@ -8,17 +8,16 @@ mod location;
 mod routes;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, kind, sctp_config, server};
+pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
 pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
-use crate::link::{Link, LinkConfig};
-use crate::mobility::{Point, Trajectory};
+use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Owner};
 use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::routers::{Access, RouterNode};
-use crate::network::{LazyTimer, LinkEnd, Network, Node};
+use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
@@ -38,6 +37,18 @@ use segue_wire::icmpv6::nd::LinkLayerAddress;
 /// Prefix of a cell's link.
 fn cell_prefix(cell: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, cell as u16 + 2, 0, 0, 0, 0, 0)
+}
+
+/// Address of the access router on a cell's link.
+fn cell_router_address(cell: usize) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(cell_prefix(cell)) | 1)
+}
+
+/// The addresses of a router: one of no link for what it says itself, its ends of wired links, and in its cell.
+fn router_addresses(s: &ScenarioFile, name: &str, number: u32, cell: Option<usize>) -> Vec<Ipv6Addr> {
+    let wired = wired_ends(s, name).map(|(link, end)| wire_address(link, end));
+    let own = [router_address(number)].into_iter();
+    own.chain(wired).chain(cell.map(cell_router_address)).collect()
 }
 
 /// Address at one end of a wired link.
@@ -81,11 +92,14 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
 
     let (links, link_ends) = wires(s, &numbers, &stream);
     let (cells, mut channels, mut stations) = radio_cells(s, &numbers, &stream);
-    let trajectory = s.mobile.as_ref().map_or_else(
-        || Trajectory::fixed(Point::default()),
-        |m| way::trajectory(m, end),
-    );
-    let mobile_node = s.mobile.as_ref().map(|m| numbers.of(&m.host));
+    let movers: Vec<Mover> = s
+        .mobile
+        .iter()
+        .map(|m| Mover {
+            node: numbers.of(&m.host),
+            trajectory: way::trajectory(m, end),
+        })
+        .collect();
 
     let mut nodes = Vec::new();
     let mut attachments = Vec::new();
@@ -98,18 +112,16 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             let interface = InterfaceId(ports.len() as u8);
             ports.push(HostPort::Radio(attachments.len() as u32));
             let index = attachments.len() as u32;
-            attachments.push(attachment(
-                s,
-                number,
-                interface,
-                index,
-                &mut channels,
-                &mut stations,
-                &stream,
-            ));
+            let mut attachment = attachment(s, interface, index, &mut channels, &mut stations, &stream);
+            attachment.node = number;
+            attachment.mover = movers
+                .iter()
+                .position(|m| m.node == number)
+                .expect("hosts with radios move") as u32;
+            attachments.push(attachment);
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
-        let config = hosts::host_config(s, host, number, seed);
+        let config = host_config(s, host, number, seed);
         let secrets = Box::new(stream(&format!("{}/secrets", host.name)));
         let host = Host::new(config, seed, secrets)?;
         nodes.push(Node::Host(Box::new(HostNode {
@@ -127,13 +139,14 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             routes: routes::routes(s, &numbers, number),
             access,
             timer: LazyTimer::default(),
-            address: router_address(number),
+            addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
         })));
     }
 
-    let places = way::places(s, &trajectory, end);
-    let sample_period = (options.trace && mobile_node.is_some())
+    let places = way::places(s, &movers, end);
+    let mobile_nodes = movers.iter().map(|m| m.node).collect();
+    let sample_period = (options.trace && !movers.is_empty())
         .then(|| Duration::from_nanos((s.duration.as_nanos() / 2000).max(10_000_000)));
     let trace = Trace {
         nodes: numbers.names(),
@@ -161,12 +174,12 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         stations,
         cells,
         attachments,
-        trajectory,
+        movers,
         places,
-        mobile_node,
+        signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures, mobile_node),
+        recorder: Recorder::new(options, trace, captures, mobile_nodes),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };
@@ -210,7 +223,12 @@ fn wires(
             reorder: entry.reorder,
             duplicate: entry.duplicate,
             corrupt: entry.corrupt,
-            service: entry.service,
+            // what goes before others needs a line to be put into
+            service: if s.signalling_priority {
+                Service::HeadOfLine
+            } else {
+                entry.service
+            },
             mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {
@@ -287,15 +305,15 @@ fn radio_cells(
             beacon_period: s.l2.beacon_period,
             beacon_length: s.l2.beacon_size.bytes() as u32,
             neighbors: Vec::new(),
-            reached: false,
+            reached_by: smallvec::SmallVec::new(),
         });
     }
     (cells, channels, stations)
 }
 
+/// The radio `interface` of a host: which host, and which of those that move, the caller says.
 fn attachment(
     s: &ScenarioFile,
-    node: u32,
     interface: InterfaceId,
     index: u32,
     channels: &mut [Channel],
@@ -312,7 +330,8 @@ fn attachment(
         owners.push(Owner::Attachment(index));
     }
     Attachment {
-        node,
+        node: 0,
+        mover: 0,
         interface,
         layer2: l2::Layer2::new(interface, config, stream(&format!("attachment {index}"))),
         stations: channels.iter_mut().map(Channel::add_station).collect(),

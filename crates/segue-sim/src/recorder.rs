@@ -2,6 +2,8 @@
 
 pub mod flow;
 mod log;
+mod names;
+mod signalling;
 mod tables;
 
 use crate::network::cells::PlaceKind;
@@ -17,6 +19,7 @@ use segue_proto::sctp::Event as SctpEvent;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
 use segue_wire::Packet;
 
+pub use signalling::{Signalling, SignallingCount};
 pub use tables::Tables;
 
 /// Why a packet went no further.
@@ -91,6 +94,8 @@ pub struct Recorder {
     hops: u64,
     /// Data flows.
     pub flows: Flows,
+    /// Signalling sent.
+    pub signalling: Signalling,
     tables: Option<Tables>,
     captures: Option<crate::captures::Captures>,
 }
@@ -102,12 +107,13 @@ impl Recorder {
         options: &RunOptions,
         trace: Trace,
         captures: Option<crate::captures::Captures>,
-        mobile: Option<u32>,
+        mobile: Vec<u32>,
     ) -> Self {
         Self {
             log: EventLog::new(),
             hops: 0,
             flows: Flows::new(mobile),
+            signalling: Signalling::default(),
             tables: options.trace.then(|| Tables::new(trace)),
             captures,
         }
@@ -122,6 +128,7 @@ impl Recorder {
     pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
         let retransmission = self.flows.sent(now, node, &stored.packet);
+        self.signalling.sent(&stored.packet, stored.length);
         if let Some(tables) = &mut self.tables {
             tables.packet(
                 now,

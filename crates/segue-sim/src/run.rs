@@ -74,6 +74,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
             .sum::<u64>();
     }
     let (event_log_hash, events, packet_hops) = network.recorder.totals();
+    let signalling = core::mem::take(&mut network.recorder.signalling);
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
     let totals = measured.totals;
@@ -96,6 +97,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         packets_lost_otherwise: totals.lost_otherwise,
         duplicate_packets: totals.duplicate_packets,
         timeouts,
+        signalling,
         event_log_hash,
         events,
         packet_hops,

@@ -30,6 +30,7 @@ pub struct PacketStore {
 
 impl PacketStore {
     /// Puts a packet in, giving it the next number of the run.
+    #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketRef {
         let id = self.next_id;
         self.next_id += 1;
@@ -52,6 +53,7 @@ impl PacketStore {
         self.place(copy)
     }
 
+    #[inline]
     fn place(&mut self, stored: Stored) -> PacketRef {
         if let Some(index) = self.free.pop() {
             self.slots[index as usize] = Some(stored);
@@ -78,6 +80,12 @@ impl PacketStore {
         let stored = self.slots[at.0 as usize].take().expect("packet is stored");
         self.free.push(at.0);
         stored
+    }
+
+    /// Removes a packet that nobody needs any more.
+    pub fn remove(&mut self, at: PacketRef) {
+        self.slots[at.0 as usize] = None;
+        self.free.push(at.0);
     }
 
     /// Packets in the store now.

@@ -12,7 +12,11 @@ use crate::icmpv6::nd::{
 use crate::icmpv6::{Echo, Icmpv6};
 use crate::ilnp::{Locator, LocatorEntry, LocatorOperation, LocatorUpdate, Nonce};
 use crate::ipv6::{ILNP_NONCE, Ipv6Option};
-use crate::packet::{has_rule, set_rule};
+use crate::mobility::{
+    AuthenticationSubtype, BindingAcknowledgement, BindingUpdate, MessageAuthentication, MobilityHeader,
+    MobilityMessage, MobilityOption, Test,
+};
+use crate::packet::{MAX_TUNNEL_DEPTH, has_rule, set_rule};
 use crate::sctp::{
     Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, ForwardTsn,
     GapAckBlock, Init, Parameter, ReConfig, ReConfigParameter, ReConfigResult, Sack, SctpPacket,
@@ -66,7 +70,8 @@ pub fn checked_packet() -> impl Strategy<Value = Packet> {
         sctp_packet().prop_map(Payload::Sctp),
         icmpv6().prop_map(Payload::Icmpv6),
         sctp_over_udp(),
-        udp().prop_map(Payload::Udp)
+        udp().prop_map(Payload::Udp),
+        mobility_header().prop_map(|header| Payload::Mobility(Box::new(header))),
     ];
     (ipv6_header(), payload).prop_map(|(ip, payload)| Packet {
         ip,
@@ -130,9 +135,12 @@ pub fn incomplete_fragment() -> impl Strategy<Value = ExtensionHeader> {
 
 /// Options of a header (RFC 8200 section 4.2).
 pub fn ipv6_options() -> impl Strategy<Value = Vec<Ipv6Option>> {
-    let unknown = any::<u8>().prop_filter("known option", |t| !matches!(*t, 0 | 1 | 5 | ILNP_NONCE | 0xc2));
+    let unknown = any::<u8>().prop_filter("known option", |t| {
+        !matches!(*t, 0 | 1 | 5 | ILNP_NONCE | 0xc2 | 0xc9)
+    });
     let option = prop_oneof![
         1 => any::<u16>().prop_map(Ipv6Option::RouterAlert),
+        1 => address().prop_map(Ipv6Option::HomeAddress),
         2 => nonce().prop_map(|nonce| Ipv6Option::IlnpNonce { nonce, rule: PseudoRule::Ipv6 }),
         2 => (unknown, bytes(0..40)).prop_map(|(option_type, data)| Ipv6Option::Unknown { option_type, data }),
     ];
@@ -166,16 +174,126 @@ pub fn locator_update() -> impl Strategy<Value = LocatorUpdate> {
 /// Upper-layer payloads of every kind.
 pub fn payload() -> impl Strategy<Value = Payload> {
     let unknown = any::<u8>().prop_filter("known protocol", |n| {
-        !matches!(n, 0 | 17 | 43 | 44 | 58 | 59 | 60 | 132)
+        !matches!(n, 0 | 17 | 41 | 43 | 44 | 58 | 59 | 60 | 132 | 135)
     });
     prop_oneof![
         4 => sctp_packet().prop_map(Payload::Sctp),
         4 => icmpv6().prop_map(Payload::Icmpv6),
         2 => sctp_over_udp(),
         2 => udp().prop_map(Payload::Udp),
+        2 => mobility_header().prop_map(|header| Payload::Mobility(Box::new(header))),
+        1 => inner_packet().prop_map(|packet| Payload::Ipv6(Box::new(packet))),
         1 => Just(Payload::NoNextHeader),
         1 => (unknown, bytes(0..100)).prop_map(|(next_header, bytes)| Payload::Unknown { next_header, bytes }),
     ]
+}
+
+/// A packet in a packet: UDP or a mobility header behind a few extension headers, or in yet another.
+fn inner_packet() -> impl Strategy<Value = Packet> {
+    let payload = prop_oneof![
+        udp().prop_map(Payload::Udp),
+        mobility_header().prop_map(|header| Payload::Mobility(Box::new(header))),
+    ];
+    let innermost =
+        (ipv6_header(), extension_headers(), payload).prop_map(|(ip, extensions, payload)| Packet {
+            ip,
+            extensions,
+            payload,
+        });
+    (innermost, vec(ipv6_header(), 0..MAX_TUNNEL_DEPTH)).prop_map(|(innermost, tunnels)| {
+        tunnels.into_iter().fold(innermost, |inner, ip| Packet {
+            ip,
+            extensions: Vec::new(),
+            payload: Payload::Ipv6(Box::new(inner)),
+        })
+    })
+}
+
+/// Mobility headers of every type (RFC 6275 section 6.1).
+pub fn mobility_header() -> impl Strategy<Value = MobilityHeader> {
+    let test = || {
+        (any::<u16>(), any::<[u64; 2]>()).prop_map(|(nonce_index, [cookie, keygen_token])| Test {
+            nonce_index,
+            cookie,
+            keygen_token,
+        })
+    };
+    let update = (any::<[u16; 2]>(), any::<[bool; 4]>()).prop_map(
+        |(
+            [sequence, lifetime],
+            [
+                acknowledge,
+                home_registration,
+                link_local_compatible,
+                key_management,
+            ],
+        )| {
+            MobilityMessage::BindingUpdate(BindingUpdate {
+                sequence,
+                acknowledge,
+                home_registration,
+                link_local_compatible,
+                key_management,
+                lifetime,
+            })
+        },
+    );
+    let acknowledgement = (any::<u8>(), any::<bool>(), any::<[u16; 2]>()).prop_map(
+        |(status, key_management, [sequence, lifetime])| {
+            MobilityMessage::BindingAcknowledgement(BindingAcknowledgement {
+                status,
+                key_management,
+                sequence,
+                lifetime,
+            })
+        },
+    );
+    let message = prop_oneof![
+        Just(MobilityMessage::BindingRefreshRequest),
+        any::<u64>().prop_map(|cookie| MobilityMessage::HomeTestInit { cookie }),
+        any::<u64>().prop_map(|cookie| MobilityMessage::CareOfTestInit { cookie }),
+        test().prop_map(MobilityMessage::HomeTest),
+        test().prop_map(MobilityMessage::CareOfTest),
+        update,
+        acknowledgement,
+        (any::<u8>(), address())
+            .prop_map(|(status, home_address)| MobilityMessage::BindingError { status, home_address }),
+    ];
+    let known =
+        (message, mobility_options()).prop_map(|(message, options)| MobilityHeader::new(message, options));
+    let unknown = (8..=255_u8, 0..5_usize)
+        .prop_flat_map(|(mh_type, units)| {
+            let len = 2 + 8 * units;
+            (Just(mh_type), bytes(len..len + 1))
+        })
+        .prop_map(|(mh_type, data)| {
+            MobilityHeader::new(MobilityMessage::Unknown { mh_type, data }, Vec::new())
+        });
+    prop_oneof![8 => known, 1 => unknown]
+}
+
+/// Options of a mobility header (RFC 6275 section 6.2, RFC 4283, RFC 4285).
+pub fn mobility_options() -> impl Strategy<Value = Vec<MobilityOption>> {
+    let unknown = any::<u8>().prop_filter("known option", |t| !matches!(t, 0..=5 | 8..=10));
+    let subtype = prop_oneof![
+        Just(AuthenticationSubtype::MnHa),
+        Just(AuthenticationSubtype::MnAaa),
+        (3..=255_u8).prop_map(AuthenticationSubtype::Other),
+    ];
+    let option = prop_oneof![
+        any::<u16>().prop_map(MobilityOption::BindingRefreshAdvice),
+        address().prop_map(MobilityOption::AlternateCareOfAddress),
+        any::<[u16; 2]>().prop_map(|[home, care_of]| MobilityOption::NonceIndices { home, care_of }),
+        bytes(0..20).prop_map(MobilityOption::BindingAuthorizationData),
+        (any::<u8>(), bytes(0..20))
+            .prop_map(|(subtype, identifier)| MobilityOption::MobileNodeIdentifier { subtype, identifier }),
+        (subtype, any::<u32>(), bytes(0..20)).prop_map(|(subtype, spi, data)| {
+            MobilityOption::MessageAuthentication(MessageAuthentication { subtype, spi, data })
+        }),
+        any::<u64>().prop_map(MobilityOption::ReplayProtection),
+        (unknown, bytes(0..20)).prop_map(|(option_type, data)| MobilityOption::Unknown { option_type, data }),
+    ];
+    vec(option, 0..5)
 }
 
 /// SCTP in UDP (RFC 6951), with the IANA port on one side.
@@ -309,13 +427,17 @@ pub fn nd_options() -> impl Strategy<Value = Vec<NdOption>> {
             }
         },
     );
-    let unknown = any::<u8>().prop_filter("known option", |t| !matches!(t, 1..=3 | 5 | 7 | 14));
+    let unknown = any::<u8>().prop_filter("known option", |t| !matches!(t, 1..=3 | 5 | 7 | 8 | 14));
     let option = prop_oneof![
         link_layer_address().prop_map(NdOption::SourceLinkLayerAddress),
         link_layer_address().prop_map(NdOption::TargetLinkLayerAddress),
         prefix.prop_map(NdOption::PrefixInformation),
         any::<u32>().prop_map(NdOption::Mtu),
         any::<u32>().prop_map(NdOption::AdvertisementInterval),
+        (any::<i16>(), any::<u16>()).prop_map(|(preference, lifetime_s)| NdOption::HomeAgentInformation {
+            preference,
+            lifetime_s
+        }),
         padded_bytes().prop_map(NdOption::Nonce),
         (unknown, padded_bytes()).prop_map(|(option_type, data)| NdOption::Unknown { option_type, data }),
     ];

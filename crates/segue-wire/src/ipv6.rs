@@ -10,6 +10,8 @@ use core::net::Ipv6Addr;
 
 /// Next header value of a hop-by-hop options header (RFC 8200 section 4.3).
 pub const HOP_BY_HOP: u8 = 0;
+/// Next header value of an IPv6 packet in the packet (RFC 2473 section 3).
+pub const IPV6_IN_IPV6: u8 = 41;
 /// Next header value of a routing header (RFC 8200 section 4.4).
 pub const ROUTING: u8 = 43;
 /// Next header value of a fragment header (RFC 8200 section 4.5).
@@ -135,6 +137,40 @@ impl ExtensionHeader {
         matches!(self, Self::Fragment { offset, more, .. } if *offset != 0 || *more)
     }
 
+    /// A type 2 routing header (RFC 6275 section 6.4): the packet's destination is the care-of address of the mobile node
+    /// whose home address this is.
+    #[must_use]
+    pub fn type_2_routing(home_address: Ipv6Addr) -> Self {
+        let mut data = vec![0; 4];
+        data.put_slice(&home_address.octets());
+        Self::Routing {
+            routing_type: TYPE_2,
+            segments_left: 1,
+            data: data.into(),
+        }
+    }
+
+    /// The home address of a type 2 routing header that is not used up: one segment left, of one (RFC 6275 section
+    /// 6.4.1).
+    #[must_use]
+    pub fn type_2_home_address(&self) -> Option<Ipv6Addr> {
+        match self {
+            Self::Routing {
+                routing_type: TYPE_2,
+                segments_left: 1,
+                data,
+            } if data.len() == 20 => data.last_chunk::<16>().copied().map(Ipv6Addr::from),
+            _ => None,
+        }
+    }
+
+    /// A destination options header with a Home Address option (RFC 6275 section 6.3): the packet's source is a care-of
+    /// address of the mobile node whose home address this is.
+    #[must_use]
+    pub fn home_address(home_address: Ipv6Addr) -> Self {
+        Self::DestinationOptions(vec![Ipv6Option::HomeAddress(home_address)])
+    }
+
     /// Parses the header that `header_type` announced, and hands back the next header value with it.
     ///
     /// # Errors
@@ -237,6 +273,8 @@ impl ExtensionHeader {
 pub enum Ipv6Option {
     /// Router alert (RFC 2711).
     RouterAlert(u16),
+    /// Home address (RFC 6275 section 6.3), of destination options.
+    HomeAddress(Ipv6Addr),
     /// ILNP nonce (RFC 6744 section 2), of one of the two lengths that there are.
     IlnpNonce {
         /// The nonce.
@@ -261,6 +299,7 @@ impl Ipv6Option {
     pub const fn option_type(&self) -> u8 {
         match self {
             Self::RouterAlert(_) => ROUTER_ALERT,
+            Self::HomeAddress(_) => HOME_ADDRESS,
             Self::IlnpNonce { .. } => ILNP_NONCE,
             Self::Unknown { option_type, .. } => *option_type,
         }
@@ -291,6 +330,8 @@ impl Ipv6Option {
                 JUMBO_PAYLOAD => return Err(ParseError::BadValue("jumbogram")),
                 ROUTER_ALERT if len == 2 => options.push(Self::RouterAlert(reader.u16()?)),
                 ROUTER_ALERT => return Err(ParseError::BadLength("router alert option")),
+                HOME_ADDRESS if len == 16 => options.push(Self::HomeAddress(reader.ipv6()?)),
+                HOME_ADDRESS => return Err(ParseError::BadLength("home address option")),
                 ILNP_NONCE if len == 4 || len == 12 => {
                     let nonce = if len == 4 {
                         Nonce::Bits32(reader.array()?)
@@ -316,6 +357,8 @@ impl Ipv6Option {
         match self {
             // Alignment 2n+0 (RFC 2711 section 2.1).
             Self::RouterAlert(_) => at.next_multiple_of(2) + 4,
+            // Alignment 8n+6 (RFC 6275 section 6.3).
+            Self::HomeAddress(_) => (at + 2).next_multiple_of(8) - 2 + 18,
             // No alignment is asked for (RFC 6744 section 2): alone in its header, it fills that without padding.
             Self::IlnpNonce { nonce, .. } => at + 2 + nonce.as_bytes().len(),
             Self::Unknown { data, .. } => at + 2 + data.len(),
@@ -329,6 +372,12 @@ impl Ipv6Option {
                 emit_padding((out.len() - start) % 2, out);
                 out.put_slice(&[ROUTER_ALERT, 2]);
                 out.put_u16(*value);
+            }
+            Self::HomeAddress(address) => {
+                let at = out.len() - start;
+                emit_padding((at + 2).next_multiple_of(8) - 2 - at, out);
+                out.put_slice(&[HOME_ADDRESS, 16]);
+                out.put_slice(&address.octets());
             }
             Self::IlnpNonce { nonce, .. } => {
                 let nonce = nonce.as_bytes();
@@ -364,6 +413,10 @@ const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
 /// Option type of router alert (RFC 2711 section 2.1).
 const ROUTER_ALERT: u8 = 5;
+/// Option type of home address (RFC 6275 section 6.3).
+const HOME_ADDRESS: u8 = 0xc9;
+/// Routing type 2 (RFC 6275 section 6.4).
+const TYPE_2: u8 = 2;
 /// Option type of the ILNP nonce (RFC 6744 section 2): a node that does not know it discards the packet and says so.
 pub const ILNP_NONCE: u8 = 0x8b;
 /// Option type of jumbo payload (RFC 2675 section 2).

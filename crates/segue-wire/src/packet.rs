@@ -5,6 +5,7 @@ use crate::checksum::{PseudoHeader, PseudoRule};
 use crate::icmpv6::{self, Icmpv6};
 use crate::ilnp::Nonce;
 use crate::ipv6::{self, ExtensionHeader, Ipv6Header, Ipv6Option};
+use crate::mobility::{self, MobilityHeader};
 use crate::payload::Data;
 use crate::raw::RawPayload;
 use crate::reader::Reader;
@@ -52,6 +53,11 @@ impl Packet {
     /// # Errors
     /// If a header or the payload is truncated or malformed, a checksum is wrong, or this is a jumbogram (RFC 2675).
     pub fn parse_bytes(bytes: Bytes) -> Result<Self, ParseError> {
+        Self::parse_at(bytes, 0)
+    }
+
+    /// Parses a packet that is in `depth` others.
+    fn parse_at(bytes: Bytes, depth: usize) -> Result<Self, ParseError> {
         let mut reader = Reader::new(&bytes, "IPv6");
         let (ip, payload_length, mut next_header) = Ipv6Header::parse(&mut reader)?;
         if payload_length == 0 && next_header == ipv6::HOP_BY_HOP {
@@ -76,7 +82,7 @@ impl Packet {
                 bytes: body,
             }
         } else {
-            parse_payload(next_header, body, &ip, &mut extensions)?
+            parse_payload(next_header, body, &ip, &mut extensions, depth)?
         };
         Ok(Self {
             ip,
@@ -116,11 +122,9 @@ impl Packet {
         out
     }
 
-    /// The addresses that the upper-layer checksum covers (RFC 8200 section 8.1), by the rule that is noted at the ILNP
-    /// nonce.
-    ///
-    /// A Home Address destination option (RFC 6275 section 6.3) would replace the source here; it is not known to this
-    /// crate yet.
+    /// The addresses that the upper-layer checksum covers (RFC 8200 section 8.1): the address in a Home Address option
+    /// instead of the source (RFC 6275 section 11.3.1), and the final destination, by the rule that is noted at
+    /// the ILNP nonce.
     #[must_use]
     pub fn pseudo_header(&self) -> PseudoHeader {
         let whole = pseudo_header(&self.ip, &self.extensions);
@@ -128,6 +132,12 @@ impl Packet {
             return whole;
         }
         whole.under(self.ilnp_nonce().map_or(PseudoRule::Ipv6, |(_, rule)| rule))
+    }
+
+    /// The address in the Home Address destination option (RFC 6275 section 6.3), if there is one.
+    #[must_use]
+    pub fn home_address(&self) -> Option<Ipv6Addr> {
+        home_address(&self.extensions)
     }
 
     /// Where the packet is going after every segment of its routing header (RFC 8200 section 8.1).
@@ -175,6 +185,9 @@ impl Packet {
     }
 }
 
+/// Most tunnels that a packet may be in: the default tunnel encapsulation limit (RFC 2473 section 6.7).
+pub const MAX_TUNNEL_DEPTH: usize = 4;
+
 /// The upper-layer payload of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Payload {
@@ -194,6 +207,11 @@ pub enum Payload {
     },
     /// UDP (protocol 17, RFC 768).
     Udp(UdpDatagram),
+    /// An IPv6 packet in the packet (41, RFC 2473). Parsing goes down [`MAX_TUNNEL_DEPTH`] of them and leaves one below
+    /// that unknown.
+    Ipv6(Box<Packet>),
+    /// Mobility header (135, RFC 6275).
+    Mobility(Box<MobilityHeader>),
     /// The upper layer of somebody else's stack, in bytes, with what is known of its checksum. Parsing gives it only if
     /// asked to: [`Packet::parse_raw`].
     Raw(RawPayload),
@@ -216,6 +234,8 @@ impl Payload {
             Self::Sctp(_) => sctp::NEXT_HEADER,
             Self::Icmpv6(_) => icmpv6::NEXT_HEADER,
             Self::SctpOverUdp { .. } | Self::Udp(_) => udp::NEXT_HEADER,
+            Self::Ipv6(_) => ipv6::IPV6_IN_IPV6,
+            Self::Mobility(_) => mobility::NEXT_HEADER,
             Self::Raw(raw) => raw.next_header,
             Self::NoNextHeader => ipv6::NO_NEXT_HEADER,
             Self::Unknown { next_header, .. } => *next_header,
@@ -237,10 +257,23 @@ impl Payload {
     /// # Errors
     /// If the payload is truncated or malformed, or its checksum is wrong.
     pub fn parse(next_header: u8, bytes: Bytes, pseudo_header: &PseudoHeader) -> Result<Self, ParseError> {
+        Self::parse_at(next_header, bytes, pseudo_header, 0)
+    }
+
+    fn parse_at(
+        next_header: u8,
+        bytes: Bytes,
+        pseudo_header: &PseudoHeader,
+        depth: usize,
+    ) -> Result<Self, ParseError> {
         Ok(match next_header {
             sctp::NEXT_HEADER => Self::Sctp(SctpPacket::parse(&bytes)?),
             icmpv6::NEXT_HEADER => Self::Icmpv6(Icmpv6::parse(&bytes, pseudo_header)?),
             udp::NEXT_HEADER => Self::parse_udp(&bytes, pseudo_header)?,
+            ipv6::IPV6_IN_IPV6 if depth < MAX_TUNNEL_DEPTH => {
+                Self::Ipv6(Box::new(Packet::parse_at(bytes, depth + 1)?))
+            }
+            mobility::NEXT_HEADER => Self::Mobility(Box::new(MobilityHeader::parse(&bytes, pseudo_header)?)),
             ipv6::NO_NEXT_HEADER => Self::NoNextHeader,
             _ => Self::Unknown { next_header, bytes },
         })
@@ -277,6 +310,8 @@ impl Payload {
             Self::Icmpv6(message) => message.buffer_len(),
             Self::SctpOverUdp { packet, .. } => udp::HEADER_LEN + packet.buffer_len(),
             Self::Udp(datagram) => datagram.buffer_len(),
+            Self::Ipv6(packet) => packet.buffer_len(),
+            Self::Mobility(header) => header.buffer_len(),
             Self::Raw(raw) => raw.bytes.len(),
             Self::NoNextHeader => 0,
             Self::Unknown { bytes, .. } => bytes.len(),
@@ -300,6 +335,8 @@ impl Payload {
                 |out| packet.emit(out),
             ),
             Self::Udp(datagram) => datagram.emit(pseudo_header, out),
+            Self::Ipv6(packet) => packet.emit(out),
+            Self::Mobility(header) => header.emit(pseudo_header, out),
             Self::Raw(raw) => raw.emit(pseudo_header, out),
             Self::NoNextHeader => {}
             Self::Unknown { bytes, .. } => out.put_slice(bytes),
@@ -309,9 +346,19 @@ impl Payload {
 
 pub(crate) fn pseudo_header(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> PseudoHeader {
     PseudoHeader {
-        source: ip.source,
+        source: home_address(extensions).unwrap_or(ip.source),
         destination: final_destination(ip, extensions),
     }
+}
+
+fn home_address(extensions: &[ExtensionHeader]) -> Option<Ipv6Addr> {
+    extensions.iter().find_map(|extension| match extension {
+        ExtensionHeader::DestinationOptions(options) => options.iter().find_map(|option| match option {
+            Ipv6Option::HomeAddress(address) => Some(*address),
+            _ => None,
+        }),
+        _ => None,
+    })
 }
 
 /// The payload that `next_header` announced; where there is a nonce, the checksum of TCP and UDP may follow either rule,
@@ -321,16 +368,17 @@ fn parse_payload(
     body: Bytes,
     ip: &Ipv6Header,
     extensions: &mut [ExtensionHeader],
+    depth: usize,
 ) -> Result<Payload, ParseError> {
     let pseudo_header = pseudo_header(ip, extensions);
     let choice = has_rule(next_header) && ilnp_nonce(extensions).is_some();
     if !choice {
-        return Payload::parse(next_header, body, &pseudo_header);
+        return Payload::parse_at(next_header, body, &pseudo_header, depth);
     }
-    match Payload::parse(next_header, body.clone(), &pseudo_header) {
+    match Payload::parse_at(next_header, body.clone(), &pseudo_header, depth) {
         Err(ParseError::BadChecksum(_)) => {
             let identifiers = pseudo_header.under(PseudoRule::Identifiers);
-            let payload = Payload::parse(next_header, body, &identifiers)?;
+            let payload = Payload::parse_at(next_header, body, &identifiers, depth)?;
             set_rule(extensions, PseudoRule::Identifiers);
             Ok(payload)
         }

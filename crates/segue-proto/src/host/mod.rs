@@ -253,15 +253,20 @@ impl Host {
     }
 
     /// Takes a packet that arrived over `interface`.
-    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
-        if let Some(fragment) = Fragment::of(&packet) {
+    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.handle_packet_in_place(now, interface, &mut packet);
+    }
+
+    /// The same for a packet where it lies, which saves moving it. What is left of it is of no use.
+    pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
+        if let Some(fragment) = Fragment::of(packet) {
             self.handle_fragment(now, interface, fragment);
             return;
         }
-        let Some(packet) = self.up(now, interface, packet) else {
+        if !self.up(now, interface, packet) {
             self.settle(now);
             return;
-        };
+        }
         if packet.extensions.iter().any(forbids_processing) {
             self.counters.not_understood += 1;
             return;
@@ -272,7 +277,7 @@ impl Host {
                     self.counters.not_for_us += 1;
                     return;
                 }
-                self.endpoint.handle_packet(now, interface, packet);
+                self.endpoint.handle_packet_in_place(now, interface, packet);
             }
             Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(now, interface, packet),
             Payload::Udp(datagram)
@@ -295,13 +300,17 @@ impl Host {
             }
             Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
                 Some(acquisition) => {
-                    acquisition.handle_packet(now, &packet);
+                    acquisition.handle_packet(now, packet);
                     self.dirty = true;
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Raw(_) | Payload::NoNextHeader | Payload::Unknown { .. } => {
-                self.counters.not_understood += 1
+            Payload::Ipv6(_)
+            | Payload::Mobility(_)
+            | Payload::Raw(_)
+            | Payload::NoNextHeader
+            | Payload::Unknown { .. } => {
+                self.counters.not_understood += 1;
             }
         }
         self.settle(now);
@@ -375,12 +384,14 @@ impl Host {
                 return Some(transmit);
             }
             if let Some(transmit) = self.endpoint.poll_transmit(now) {
-                let too_long_for = self.mtu_exceeded_by(&transmit.packet);
-                // what the shim holds back or has more to say about comes out when the parts settle
-                let Some(transmit) = self.down(now, transmit) else {
-                    continue;
-                };
-                return match too_long_for {
+                if self.shim.is_some() {
+                    // what the shim holds back or has more to say about comes out when the parts settle
+                    match self.down(now, transmit) {
+                        Some(transmit) => return Some(transmit),
+                        None => continue,
+                    }
+                }
+                return match self.mtu_exceeded_by(&transmit.packet) {
                     None => Some(transmit),
                     Some(mtu) => self.fragmented(transmit, mtu),
                 };
@@ -515,10 +526,10 @@ impl Host {
     }
 
     /// RFC 4443 section 4.2.
-    fn answer_echo(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
+    fn answer_echo(&mut self, now: Instant, interface: InterfaceId, packet: &Packet) {
         let own = packet.ip.destination;
         let ours = self.has_address(own) || self.acquisition(interface).is_some_and(|a| a.owns(own));
-        let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = packet.payload else {
+        let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = &packet.payload else {
             return;
         };
         if !ours || packet.ip.source.is_unspecified() || packet.ip.source.is_multicast() {
@@ -534,7 +545,7 @@ impl Host {
         let reply = Packet {
             ip,
             extensions: Vec::new(),
-            payload: Payload::Icmpv6(Icmpv6::EchoReply(echo)),
+            payload: Payload::Icmpv6(Icmpv6::EchoReply(echo.clone())),
         };
         let reply = self.down(
             now,

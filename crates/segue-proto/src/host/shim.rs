@@ -7,7 +7,7 @@ use crate::random::SecretRng;
 use crate::shim::{Inbound, Shim};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::Packet;
+use segue_wire::{Packet, Payload};
 
 /// The shim that `config` asks for. Its secrets come from a generator of its own, keyed by its host's
 /// ([`Stream::from_key`](crate::random::Stream::from_key)).
@@ -44,14 +44,22 @@ impl Host {
         self.endpoint.add_local_address(identity);
     }
 
-    /// A packet on its way up. `None` if the shim took it.
-    pub(super) fn up(&mut self, now: Instant, interface: InterfaceId, packet: Packet) -> Option<Packet> {
-        let Some(shim) = &mut self.shim else {
-            return Some(packet);
+    /// A packet on its way up. `false` if the shim took it.
+    #[inline]
+    pub(super) fn up(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) -> bool {
+        let Some(shim) = &mut self.shim else { return true };
+        let payload = core::mem::replace(&mut packet.payload, Payload::NoNextHeader);
+        let taken = Packet {
+            ip: packet.ip,
+            extensions: core::mem::take(&mut packet.extensions),
+            payload,
         };
-        match shim.inbound(now, interface, packet) {
-            Inbound::Up(packet) => Some(packet),
-            Inbound::Taken => None,
+        match shim.inbound(now, interface, taken) {
+            Inbound::Up(up) => {
+                *packet = up;
+                true
+            }
+            Inbound::Taken => false,
         }
     }
 

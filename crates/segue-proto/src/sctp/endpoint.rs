@@ -230,9 +230,14 @@ impl Endpoint {
 
     /// Takes a packet that arrived over `interface`; anything but SCTP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.handle_packet_in_place(now, interface, &mut packet);
+    }
+
+    /// The same for a packet where it lies: moving it about costs more than reading it. What is left of it is of no
+    /// use.
+    pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
         self.reap();
         let (from, to) = (packet.ip.source, packet.ip.destination);
-        // worked on in place: a packet is some 170 bytes, and moving it about would cost more than reading it
         let (sctp, encapsulation) = match &mut packet.payload {
             Payload::Sctp(sctp) => (sctp, None),
             Payload::SctpOverUdp {
@@ -327,6 +332,13 @@ impl Endpoint {
             self.deadline = Some(self.slots.iter_mut().filter_map(Slot::deadline).min());
         }
         self.deadline.flatten()
+    }
+
+    /// Whether [`poll_event`](Self::poll_event) may have something to give. `false` is certain.
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.to_notify.is_empty()
     }
 
     /// The next event. Poll until `None` after every other call. An association that has ended can be looked at until

@@ -2,6 +2,7 @@
 
 use super::{link_layer, wire_address, wired_ends};
 use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, HostEntry, ScenarioFile};
+use crate::scenario::schemes::Scheme;
 use segue_proto::address::{ClientConfig, Method};
 use segue_proto::host::{Addressing, HostConfig, InterfaceConfig, ShimConfig};
 use segue_proto::units::Bytes;
@@ -51,7 +52,7 @@ fn deactivates(s: &ScenarioFile) -> bool {
     s.handover.delete == sigma::Delete::Deactivate
 }
 
-pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed: u64) -> HostConfig {
+pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed: u64) -> HostConfig {
     let mut interfaces: Vec<InterfaceConfig> = Vec::new();
     for (link, end) in wired_ends(s, &host.name) {
         interfaces.push(InterfaceConfig {
@@ -70,14 +71,14 @@ pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
     for mtu in wired_ends(s, &host.name).filter_map(|(link, _)| s.link[link].mtu) {
         sctp.mtu = sctp.mtu.min(mtu.bytes() as u32);
     }
-    let mobile = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
+    let sigma = s.scheme == Scheme::Sigma && s.mobile.of(&host.name).is_some();
     HostConfig {
         name: host.name.clone(),
         interfaces,
         sctp,
         port: PORT,
         applications: applications(s, &host.name),
-        sigma: mobile.then(|| s.handover.clone()),
+        sigma: sigma.then(|| s.handover.clone()),
         shim: ShimConfig::None,
         location: super::location::config(s, &host.name, seed),
     }
@@ -149,7 +150,7 @@ fn application(s: &ScenarioFile, a: &ApplicationEntry, host: &str) -> Option<app
         app::Role::Listen
     } else if a.by_name {
         app::Role::ConnectByName {
-            name: super::location::mobile_name(s),
+            name: super::location::mobile_name(s, &a.to),
             port: PORT,
             start: a.start,
         }

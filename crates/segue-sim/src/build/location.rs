@@ -15,20 +15,21 @@ const UNIX_AT_ZERO: u64 = 1_104_537_600;
 /// A retransmission waits 16 times as long as the first at most.
 const RETRY_MAX: u64 = 16;
 
-/// What the mobile host is known by.
+/// What a mobile host is known by.
 pub(crate) fn identity(l: &LocationSection, m: &MobileSection) -> String {
     let own = || format!("{}.{}", m.host.replace(' ', "-"), l.zone);
     l.identity.clone().unwrap_or_else(own)
 }
 
-/// The domain name of the mobile host.
-pub(super) fn mobile_name(s: &ScenarioFile) -> Name {
-    names(s).expect("applications by name were checked").1
+/// The domain name of a mobile host.
+pub(super) fn mobile_name(s: &ScenarioFile, host: &str) -> Name {
+    let name = s.mobile.of(host).and_then(|m| name(s, m));
+    name.expect("applications by name were checked")
 }
 
 /// The part of `host`: the server, the mobile host, or one that looks up.
 pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig {
-    let (Some(l), Some(m), Some((zone, name))) = (&s.location, &s.mobile, names(s)) else {
+    let (Some(l), Some(zone)) = (&s.location, zone(s)) else {
         return LocationConfig::default();
     };
     let addresses: Vec<_> = wired_ends(s, &l.server)
@@ -37,7 +38,8 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
     let key = key(seed);
     if host == l.server {
         let zone = ZoneConfig::new(zone, addresses).expect("the zone's name was checked");
-        let grants = vec![Grant { name, below: false }];
+        let names = s.mobile.iter().filter_map(|m| name(s, m));
+        let grants = names.map(|name| Grant { name, below: false }).collect();
         let server = ServerConfig {
             unix_at_zero: UNIX_AT_ZERO,
             ..ServerConfig::new(vec![zone], vec![KeyConfig { key, grants }])
@@ -47,10 +49,11 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
             server: Some(server),
         };
     }
-    let moves = m.host == host;
+    let own = s.mobile.of(host).and_then(|m| name(s, m));
+    let moves = own.is_some();
     let looks_up = s.application.iter().any(|a| a.by_name && a.from == host);
     let client = ClientConfig {
-        record: moves.then_some((zone, name)),
+        record: own.map(|name| (zone, name)),
         // Whoever looks up needs no key, as with any name.
         key: moves.then_some(key),
         ttl: l.ttl,
@@ -66,15 +69,17 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
     }
 }
 
-/// The zone, and the mobile host's name in it.
-fn names(s: &ScenarioFile) -> Option<(Name, Name)> {
-    let (l, m) = (s.location.as_ref()?, s.mobile.as_ref()?);
-    let zone = parse_name(&l.zone).ok()?;
-    let name = Identity::parse(&identity(l, m)).ok()?.name(&zone).ok()?;
-    Some((zone, name))
+fn zone(s: &ScenarioFile) -> Option<Name> {
+    parse_name(&s.location.as_ref()?.zone).ok()
 }
 
-/// The key that the mobile host and the server have.
+/// The name of a mobile host in the zone.
+fn name(s: &ScenarioFile, m: &MobileSection) -> Option<Name> {
+    let identity = identity(s.location.as_ref()?, m);
+    Identity::parse(&identity).ok()?.name(&zone(s)?).ok()
+}
+
+/// The key that mobile hosts and the server have.
 fn key(seed: u64) -> Key {
     let mut secret = vec![0; Algorithm::HmacSha256.mac_len()];
     Stream::new(seed, "location key").fill(&mut secret);

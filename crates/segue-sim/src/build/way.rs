@@ -1,6 +1,7 @@
-//! The mobile host's way, and the places on it where something happens.
+//! The ways of mobile hosts, and the places on it where something happens.
 
 use crate::mobility::{Point, Trajectory};
+use crate::network::Mover;
 use crate::network::cells::{Place, PlaceKind};
 use crate::scenario::model::{MobileSection, Pattern, ScenarioFile};
 use crate::scenario::point;
@@ -25,46 +26,48 @@ pub(super) fn trajectory(m: &MobileSection, end: Instant) -> Trajectory {
 }
 
 /// The moments at which reach changes or a policy wants to be told, in order.
-pub(super) fn places(s: &ScenarioFile, trajectory: &Trajectory, end: Instant) -> Vec<Place> {
-    if s.mobile.is_none() {
-        return Vec::new();
+pub(super) fn places(s: &ScenarioFile, movers: &[Mover], end: Instant) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (number, mover) in movers.iter().enumerate() {
+        let own = kinds(s, &mover.trajectory, end);
+        places.extend(own.into_iter().map(|(time, kind)| Place {
+            time,
+            mover: number as u32,
+            kind,
+        }));
     }
+    places.retain(|p| p.time <= end);
+    places.sort_by_key(|p| (p.time, place_order(p.kind)));
+    places
+}
+
+/// What happens when on one way.
+fn kinds(s: &ScenarioFile, trajectory: &Trajectory, end: Instant) -> Vec<(Instant, PlaceKind)> {
     let stays: Vec<_> = s
         .cell
         .iter()
         .map(|c| trajectory.stays_within(point(c.position), c.radius.metres(), end))
         .collect();
-    let mut places = Vec::new();
+    let mut kinds = Vec::new();
     let margin = s.handover.margin;
     for (cell, own) in stays.iter().enumerate() {
         for stay in own {
             let cell = cell as u32;
-            places.push(Place {
-                time: stay.enter,
-                kind: PlaceKind::Enters(cell),
-            });
+            kinds.push((stay.enter, PlaceKind::Enters(cell)));
             if stay.leave == Instant::MAX {
                 continue;
             }
-            places.push(Place {
-                time: stay.leave,
-                kind: PlaceKind::Leaves(cell),
-            });
+            kinds.push((stay.leave, PlaceKind::Leaves(cell)));
             if s.handover.policy == sigma::Policy::LastMoment {
                 let warning = (stay.leave - margin).max(stay.enter);
-                places.push(Place {
-                    time: warning,
-                    kind: PlaceKind::WillLeave(cell, stay.leave - warning),
-                });
+                kinds.push((warning, PlaceKind::WillLeave(cell, stay.leave - warning)));
             }
         }
     }
     if s.handover.policy == sigma::Policy::Overlap {
-        places.extend(overlap_points(&stays, s.handover.fraction));
+        kinds.extend(overlap_points(&stays, s.handover.fraction));
     }
-    places.retain(|p| p.time <= end);
-    places.sort_by_key(|p| (p.time, place_order(p.kind)));
-    places
+    kinds
 }
 
 /// Entering comes before leaving at the same moment: cells that touch leave no gap.
@@ -77,7 +80,7 @@ fn place_order(kind: PlaceKind) -> u8 {
 }
 
 /// The overlap of two cells is crossed by a stay in each that begin and end in the same order.
-fn overlap_points(stays: &[Vec<crate::mobility::Stay>], fraction: f64) -> Vec<Place> {
+fn overlap_points(stays: &[Vec<crate::mobility::Stay>], fraction: f64) -> Vec<(Instant, PlaceKind)> {
     let mut points = Vec::new();
     for (from, old) in stays.iter().enumerate() {
         for (to, new) in stays.iter().enumerate() {
@@ -85,14 +88,12 @@ fn overlap_points(stays: &[Vec<crate::mobility::Stay>], fraction: f64) -> Vec<Pl
                 let crosses = from != to && a.enter < b.enter && b.enter < a.leave && a.leave < b.leave;
                 if crosses {
                     let whole = a.leave.since(b.enter).as_secs_f64();
-                    points.push(Place {
-                        time: b.enter + Duration::from_secs_f64(whole * fraction),
-                        kind: PlaceKind::Overlap {
-                            from: from as u32,
-                            to: to as u32,
-                            fraction,
-                        },
-                    });
+                    let kind = PlaceKind::Overlap {
+                        from: from as u32,
+                        to: to as u32,
+                        fraction,
+                    };
+                    points.push((b.enter + Duration::from_secs_f64(whole * fraction), kind));
                 }
             }
         }

@@ -10,6 +10,7 @@ use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;
 use segue_proto::l2::{L2Event, Layer2, State};
 use segue_proto::{CellId, Duration, Instant, InterfaceId, LinkEvent};
+use smallvec::SmallVec;
 
 /// A radio cell.
 pub(crate) struct Cell {
@@ -23,13 +24,21 @@ pub(crate) struct Cell {
     /// Addresses on the cell's link, with the attachment that has them: the router's neighbour cache. It is filled
     /// when an address becomes usable; the neighbour solicitations that would fill it are left out.
     pub neighbors: Vec<(Ipv6Addr, u32)>,
-    /// The mobile host is within reach.
-    pub reached: bool,
+    /// The moving hosts within reach, by their numbers among [`Network::movers`].
+    pub reached_by: SmallVec<[u32; 4]>,
 }
 
-/// A radio interface of the mobile host.
+impl Cell {
+    fn is_reached_by(&self, mover: u32) -> bool {
+        self.reached_by.contains(&mover)
+    }
+}
+
+/// A radio interface of a mobile host.
 pub(crate) struct Attachment {
     pub node: u32,
+    /// Number of the host among those that move.
+    pub mover: u32,
     pub interface: InterfaceId,
     pub layer2: Layer2,
     /// Its station on every channel.
@@ -50,6 +59,8 @@ pub(crate) enum Owner {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Place {
     pub time: Instant,
+    /// Whose way it is on.
+    pub mover: u32,
     pub kind: PlaceKind,
 }
 
@@ -96,9 +107,12 @@ impl Network {
         let in_reach = |from: StationId, to: StationId| match (owners[from.0 as usize], owners[to.0 as usize])
         {
             (Owner::Cell(cell), Owner::Attachment(attachment)) => {
-                cells[cell as usize].reached && attachments[attachment as usize].is_attached_to(cell)
+                let a = &attachments[attachment as usize];
+                cells[cell as usize].is_reached_by(a.mover) && a.is_attached_to(cell)
             }
-            (Owner::Attachment(_), Owner::Cell(cell)) => cells[cell as usize].reached,
+            (Owner::Attachment(attachment), Owner::Cell(cell)) => {
+                cells[cell as usize].is_reached_by(attachments[attachment as usize].mover)
+            }
             _ => false,
         };
         self.channels[channel as usize].handle_event(
@@ -146,9 +160,8 @@ impl Network {
                     unreachable!("stations send to their access point")
                 };
                 for attachment in 0..self.attachments.len() as u32 {
-                    if self.cells[cell as usize].reached
-                        && self.attachments[attachment as usize].is_attached_to(cell)
-                    {
+                    let a = &self.attachments[attachment as usize];
+                    if self.cells[cell as usize].is_reached_by(a.mover) && a.is_attached_to(cell) {
                         let copy = self.store.duplicate(packet);
                         self.deliver_to_attachment(copy, attachment);
                     }
@@ -170,24 +183,28 @@ impl Network {
         self.deliver(packet, node, interface);
     }
 
-    /// A beacon was heard in its cell: by the radio that is engaged with the cell, or by every idle one. A radio that
-    /// is engaged elsewhere is on another channel.
+    /// A beacon is heard by every host in the cell's reach: by the radio that is engaged with the cell, or by every idle
+    /// one. A radio that is engaged elsewhere is on another channel.
     fn beacon_heard(&mut self, cell: u32) {
-        let Some(node) = self.mobile_node else { return };
-        if !self.cells[cell as usize].reached {
-            return;
+        for mover in 0..self.movers.len() as u32 {
+            if self.cells[cell as usize].is_reached_by(mover) {
+                self.beacon_heard_by(cell, mover);
+            }
         }
-        let at = self.trajectory.position(self.now);
+    }
+
+    fn beacon_heard_by(&mut self, cell: u32, mover: u32) {
+        let at = self.movers[mover as usize].trajectory.position(self.now);
         let c = &self.cells[cell as usize];
         let signal = signal_dbm(at.distance(c.position), c.radius);
         let engaged = self
             .attachments
             .iter()
-            .position(|a| a.node == node && a.is_engaged_with(cell));
+            .position(|a| a.mover == mover && a.is_engaged_with(cell));
         for attachment in 0..self.attachments.len() {
             let a = &self.attachments[attachment];
             let hears = engaged.map_or(matches!(a.layer2.state(), State::Detached), |e| e == attachment);
-            if a.node == node && hears {
+            if a.mover == mover && hears {
                 self.attachments[attachment]
                     .layer2
                     .handle_beacon(self.now, CellId(cell as u16), signal);
@@ -261,6 +278,7 @@ impl Network {
             to,
             packet,
             length: self.store.get(packet).length,
+            urgent: self.is_urgent(packet),
         };
         if !self.channels[channel].enqueue(self.now, from, frame, &mut self.scheduler) {
             self.drop_packet(packet, node, DropCause::QueueFull);
@@ -273,8 +291,13 @@ impl Network {
         let (router, channel, station) = (c.router, c.channel as usize, c.station);
         let stored = self.store.get(packet);
         let (destination, length) = (stored.packet.ip.destination, stored.length);
+        let urgent = self.is_urgent(packet);
         if destination.is_multicast() {
-            let frame = Frame::Broadcast { packet, length };
+            let frame = Frame::Broadcast {
+                packet,
+                length,
+                urgent,
+            };
             if !self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler) {
                 self.drop_packet(packet, router, DropCause::QueueFull);
             }
@@ -284,11 +307,12 @@ impl Network {
             return self.drop_packet(packet, router, DropCause::NoNeighbor);
         };
         let a = &self.attachments[attachment as usize];
-        let gone = !c.reached || !a.is_attached_to(cell);
+        let gone = !c.is_reached_by(a.mover) || !a.is_attached_to(cell);
         let frame = Frame::Unicast {
             to: a.stations[channel],
             packet,
             length,
+            urgent,
         };
         if !self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler) {
             let cause = if gone {
@@ -325,26 +349,30 @@ impl Network {
         }
     }
 
-    /// The mobile host reaches the next place of its way.
+    /// A mobile host reaches the next place of its way.
     pub fn place_reached(&mut self, index: usize) {
         let place = self.places[index];
         if let Some(next) = self.places.get(index + 1) {
             self.scheduler.at(next.time, Event::Waypoint(index as u32 + 1));
         }
-        let Some(node) = self.mobile_node else { return };
+        let mover = place.mover;
+        let node = self.movers[mover as usize].node;
         self.recorder.place(self.now, node, place.kind);
         match place.kind {
-            PlaceKind::Enters(cell) => self.cells[cell as usize].reached = true,
+            PlaceKind::Enters(cell) => self.cells[cell as usize].reached_by.push(mover),
             PlaceKind::Leaves(cell) => {
-                self.cells[cell as usize].reached = false;
+                self.cells[cell as usize].reached_by.retain(|m| *m != mover);
                 for attachment in 0..self.attachments.len() as u32 {
                     let a = &mut self.attachments[attachment as usize];
-                    a.layer2.handle_out_of_reach(self.now, CellId(cell as u16));
-                    self.service_attachment(attachment);
+                    if a.mover == mover {
+                        a.layer2.handle_out_of_reach(self.now, CellId(cell as u16));
+                        self.service_attachment(attachment);
+                    }
                 }
             }
             PlaceKind::WillLeave(cell, after) => {
-                let attached = self.attachments.iter().find(|a| a.is_attached_to(cell));
+                let own = |a: &&Attachment| a.mover == mover && a.is_attached_to(cell);
+                let attached = self.attachments.iter().find(own);
                 if let Some(interface) = attached.map(|a| a.interface) {
                     let cell = CellId(cell as u16);
                     self.give_link_event(

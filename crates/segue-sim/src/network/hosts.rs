@@ -34,17 +34,16 @@ impl Network {
 
     /// The packet has arrived at its host.
     pub fn give_to_host(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
-        let stored = self.store.take(packet);
-        self.recorder.received(
-            self.now,
-            node,
-            interface,
-            stored.id,
-            stored.length,
-            &stored.packet,
-        );
         let now = self.now;
-        self.host(node).host.handle_packet(now, interface, stored.packet);
+        let stored = self.store.get_mut(packet);
+        self.recorder
+            .received(now, node, interface, stored.id, stored.length, &stored.packet);
+        let Node::Host(host) = &mut self.nodes[node as usize] else {
+            unreachable!("node {node} is a router")
+        };
+        host.host
+            .handle_packet_in_place(now, interface, &mut stored.packet);
+        self.store.remove(packet);
         self.service_host(node);
     }
 

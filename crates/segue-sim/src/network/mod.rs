@@ -3,6 +3,7 @@
 pub(crate) mod cells;
 pub(crate) mod errors;
 pub(crate) mod hosts;
+mod priority;
 pub(crate) mod routers;
 
 use crate::link::{Fate, Link};
@@ -26,6 +27,12 @@ pub(crate) enum Node {
     Host(Box<HostNode>),
     /// A router.
     Router(Box<RouterNode>),
+}
+
+/// A host that moves.
+pub(crate) struct Mover {
+    pub node: u32,
+    pub trajectory: Trajectory,
 }
 
 /// Where a link ends.
@@ -52,9 +59,11 @@ pub(crate) struct Network {
     pub stations: Vec<Vec<cells::Owner>>,
     pub cells: Vec<Cell>,
     pub attachments: Vec<Attachment>,
-    pub trajectory: Trajectory,
+    /// The hosts that move.
+    pub movers: Vec<Mover>,
     pub places: Vec<Place>,
-    pub mobile_node: Option<u32>,
+    /// Signalling goes before data in every queue.
+    pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
     pub corruption: Stream,
     pub recorder: Recorder,
@@ -121,9 +130,11 @@ impl Network {
             let node = self.link_ends[link as usize ^ 1].node;
             return self.drop_too_big(packet, node, mtu);
         }
+        let urgent = self.is_urgent(packet);
         let store = &mut self.store;
         let copy = || store.duplicate(packet);
-        if !self.links[link as usize].enqueue(self.now, packet, length, &mut self.scheduler, copy) {
+        let wire = &mut self.links[link as usize];
+        if !wire.enqueue_as(self.now, packet, length, urgent, &mut self.scheduler, copy) {
             // The drop is the business of the node whose queue is full: the other end of this link's other half.
             let node = self.link_ends[link as usize ^ 1].node;
             self.drop_packet(packet, node, DropCause::QueueFull);
@@ -217,10 +228,11 @@ impl Network {
 
     fn sample_position(&mut self) {
         let Some(period) = self.sample_period else { return };
-        let Some(node) = self.mobile_node else { return };
-        let at = self.trajectory.position(self.now);
-        if let Some(tables) = self.recorder.tables() {
-            tables.position(self.now, node, at.x, at.y);
+        for mover in &self.movers {
+            let at = mover.trajectory.position(self.now);
+            if let Some(tables) = self.recorder.tables() {
+                tables.position(self.now, mover.node, at.x, at.y);
+            }
         }
         self.scheduler.at(self.now + period, Event::PositionSample);
     }

@@ -12,7 +12,7 @@ use std::net::Ipv6Addr;
 #[derive(Debug)]
 pub struct Flows {
     flows: Vec<Flow>,
-    mobile: Option<u32>,
+    mobile: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -62,9 +62,9 @@ pub struct FlowTotals {
 }
 
 impl Flows {
-    /// Flows of a run in which this node moves, if any does.
+    /// Flows of a run in which these nodes move.
     #[must_use]
-    pub fn new(mobile: Option<u32>) -> Self {
+    pub fn new(mobile: Vec<u32>) -> Self {
         Self {
             flows: Vec::new(),
             mobile,
@@ -83,10 +83,10 @@ impl Flows {
         let Some((tag, chunks)) = data_of(packet) else {
             return false;
         };
-        let mobile = self.mobile;
+        let sender_moves = self.mobile.contains(&sender);
         let flow = self.flow(tag);
         flow.sender = Some(sender);
-        flow.sender_moves = mobile == Some(sender);
+        flow.sender_moves = sender_moves;
         let mut retransmission = false;
         for data in chunks {
             retransmission = flow.highest_sent.is_some_and(|h| data.tsn.at_or_before(h));

@@ -15,11 +15,11 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
             )
         });
     };
-    let Some(mobile) = &s.mobile else {
+    if s.mobile.is_empty() {
         return problem("location", "expected [mobile]: there is nobody to be located");
-    };
+    }
     let wired = s.link.iter().any(|link| link.between.contains(&l.server));
-    if !is_host(s, &l.server) || !wired || l.server == mobile.host {
+    if !is_host(s, &l.server) || !wired || s.mobile.of(&l.server).is_some() {
         return problem(
             "location.server",
             format!(
@@ -32,22 +32,37 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         Ok(zone) => zone,
         Err(message) => return problem("location.zone", message),
     };
-    let identity = crate::build::identity(l, mobile);
-    if let Err(e) = Identity::parse(&identity).and_then(|i| i.name(&zone)) {
-        return problem("location.identity", e.to_string());
+    if l.identity.is_some() && s.mobile.len() > 1 {
+        return problem(
+            "location.identity",
+            "expected it to be left out: several hosts move",
+        );
+    }
+    for mobile in s.mobile.iter() {
+        let identity = crate::build::identity(l, mobile);
+        if let Err(e) = Identity::parse(&identity).and_then(|i| i.name(&zone)) {
+            return problem("location.identity", e.to_string());
+        }
     }
     let second = 1_000_000_000;
     if l.ttl.as_nanos() % second != 0 || l.ttl > Duration::from_secs(86_400) {
         return problem("location.ttl", "expected whole seconds, at most a day");
     }
-    if l.retry.is_zero() || l.retry > Duration::from_secs(3600) {
-        return problem("location.retry", "expected more than 0 s and at most 3600 s");
+    if s.application.iter().any(|a| a.by_name && a.from == l.server) {
+        return problem(
+            "location.server",
+            format!(
+                "`{}` looks names up itself: expected a host without an application that is `by_name`",
+                l.server
+            ),
+        );
     }
     for (i, a) in s.application.iter().enumerate().filter(|(_, a)| a.by_name) {
-        if a.to != mobile.host {
+        if s.mobile.of(&a.to).is_none() {
+            let known: Vec<String> = s.mobile.iter().map(|m| format!("`{}`", m.host)).collect();
             return problem(
                 format!("application[{i}].to"),
-                format!("expected `{}`: only the mobile host has a name", mobile.host),
+                format!("expected {}: only a mobile host has a name", known.join(" or ")),
             );
         }
     }

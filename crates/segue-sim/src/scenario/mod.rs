@@ -1,16 +1,21 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
 mod applications;
+mod cases;
 pub mod error;
 mod location;
+mod mobiles;
 pub mod model;
 mod overrides;
+pub mod schemes;
 mod shape;
+mod timers;
 mod validate;
 
 pub(crate) use validate::point;
 
 pub use error::ScenarioError;
+pub use mobiles::Mobiles;
 pub use model::ScenarioFile;
 
 /// A scenario that has been read and found possible.
@@ -21,13 +26,15 @@ pub struct Scenario {
 
 impl Scenario {
     /// Reads a scenario. `file` names it in messages. `overrides` are pairs of a dotted key (`l2.latency`, or
-    /// `link.0.rate` inside an array) and a value as TOML has it, where quotes may be left out.
+    /// `link.0.rate` or `cell.NAME.radius` inside a list) and a value as TOML has it, where quotes may be left out.
+    /// `case` chooses one of the file's `[cases.NAME]`, whose keys are set before the other overrides.
     ///
     /// # Errors
     /// One line: which file, which key, what was expected.
     pub fn from_toml(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
         let mut table: toml::Table = text.parse().map_err(|e| ScenarioError::syntax(file, text, &e))?;
-        for (key, value) in overrides {
+        cases::apply(&mut table, file, overrides::given(overrides, "case"))?;
+        for (key, value) in overrides.iter().filter(|(key, _)| key != "case") {
             overrides::apply(&mut table, key, value)?;
         }
         shape::check(&table).map_err(|(key, expected)| {
@@ -35,11 +42,10 @@ impl Scenario {
             ScenarioError::new(&source, &key, expected)
         })?;
         let source = |key: &str| overrides::source_of(key, overrides).unwrap_or_else(|| file.to_owned());
-        let parsed: ScenarioFile =
-            serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| {
-                let key = e.path().to_string();
-                ScenarioError::key(&source(&key), &key, e.inner())
-            })?;
+        let parsed = model(&table).map_err(|(key, e)| {
+            let value = overrides::find(&table, &key);
+            ScenarioError::key(&source(&key), &key, value, &choices(&table, &key), &e)
+        })?;
         validate::check(&parsed).map_err(|p| ScenarioError::new(&source(&p.key), &p.key, p.expected))?;
         Ok(Self { file: parsed })
     }
@@ -69,6 +75,24 @@ impl Scenario {
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.file).expect("what was read can be written")
+    }
+}
+
+/// The parts, or the key that is wrong and what is wrong with it.
+fn model(table: &toml::Table) -> Result<ScenarioFile, (String, toml::de::Error)> {
+    serde_path_to_error::deserialize(toml::Value::Table(table.clone()))
+        .map_err(|e| (e.path().to_string(), e.into_inner()))
+}
+
+/// The names of which `key` takes one, if it does: what is said to a name that nothing has.
+fn choices(table: &toml::Table, key: &str) -> Vec<String> {
+    let mut table = table.clone();
+    if overrides::apply(&mut table, key, "?").is_err() {
+        return Vec::new();
+    }
+    match model(&table) {
+        Err((at, error)) if at == key => error::variants(error.message()),
+        _ => Vec::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
+use super::mobiles::Mobiles;
+use super::schemes::Scheme;
 use crate::link::Service;
 use crate::loss::LossModel;
 use segue_proto::Duration;
@@ -27,6 +29,16 @@ pub struct ScenarioFile {
     /// How packets cross a hop.
     #[serde(default)]
     pub wire: Wire,
+    /// Which of the file's cases this is: a label, since its keys have been set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// How hosts keep their connections while they move.
+    #[serde(default)]
+    pub scheme: Scheme,
+    /// Signalling (router advertisements and solicitations, messages of Mobile IPv6 and ILNPv6) goes before data in
+    /// every queue.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub signalling_priority: bool,
     /// Layer 2 of all cells.
     #[serde(default)]
     pub l2: L2Section,
@@ -36,9 +48,9 @@ pub struct ScenarioFile {
     /// How a mobile host gets its addresses.
     #[serde(default)]
     pub address: AddressSection,
-    /// How the mobile host moves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mobile: Option<MobileSection>,
+    /// How the mobile hosts move.
+    #[serde(default, skip_serializing_if = "Mobiles::is_empty")]
+    pub mobile: Mobiles,
     /// When the mobile host hands over.
     #[serde(default)]
     pub handover: HandoverSection,
@@ -212,7 +224,7 @@ pub enum AddressMethod {
     Dhcpv6,
 }
 
-/// `[mobile]`
+/// `[mobile]`, or one of `[[mobile]]`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MobileSection {
@@ -234,6 +246,10 @@ pub struct MobileSection {
     /// When it starts to move.
     #[serde(default)]
     pub start: Duration,
+    /// The cell that is its home network (Mobile IPv6): its access router is the home agent. The first cell in whose
+    /// reach it begins, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<String>,
 }
 
 /// Shape of a mobile host's way.
@@ -384,6 +400,9 @@ pub struct RouterEntry {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkEntry {
+    /// Name, for overrides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The two nodes.
     pub between: [String; 2],
     /// Rate of each direction.

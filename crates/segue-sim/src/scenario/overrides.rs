@@ -6,6 +6,12 @@ use toml::{Table, Value};
 /// Where an override comes from, in messages.
 const SOURCE: &str = "--set";
 
+/// The value that overrides give to a key of the file's top level.
+pub(super) fn given<'a>(overrides: &'a [(String, String)], key: &str) -> Option<&'a str> {
+    let last = overrides.iter().rev().find(|(k, _)| k == key);
+    last.map(|(_, value)| value.trim().trim_matches('"'))
+}
+
 /// Sets the dotted `key` of `table`. A value that is not TOML is taken as a string, so that quotes may be left out.
 pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), ScenarioError> {
     let dotted = with_dots(key);
@@ -31,13 +37,10 @@ pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), Sce
                 .entry((*part).to_owned())
                 .or_insert_with(|| Value::Table(Table::new())),
             Value::Array(a) => {
-                let length = a.len();
-                let problem = || format!("expected an index below {length}, because `{path}` is a list");
-                let index: usize = part
-                    .parse()
-                    .map_err(|_| ScenarioError::new(SOURCE, key, problem()))?;
-                a.get_mut(index)
-                    .ok_or_else(|| ScenarioError::new(SOURCE, key, problem()))?
+                let index = super::cases::entry(a, part).map_err(|problem| {
+                    ScenarioError::new(SOURCE, key, format!("{problem}, because `{path}` is a list"))
+                })?;
+                &mut a[index]
             }
             _ => {
                 return Err(ScenarioError::new(
@@ -50,6 +53,18 @@ pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), Sce
     }
     *at = parse(value);
     Ok(())
+}
+
+/// The value at the dotted `key`.
+pub(super) fn find<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+    let dotted = with_dots(key);
+    let mut parts = dotted.split('.');
+    let first = table.get(parts.next()?)?;
+    parts.try_fold(first, |at, part| match at {
+        Value::Table(t) => t.get(part),
+        Value::Array(a) => a.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
 }
 
 /// `--set` if an override set this key, something within it, or something around it.

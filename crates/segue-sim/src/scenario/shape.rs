@@ -2,7 +2,9 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 7] = ["l2", "radio", "address", "mobile", "handover", "location", "sctp"];
+const TABLES: [&str; 8] = [
+    "l2", "radio", "address", "handover", "location", "sctp", "mip6", "ilnp",
+];
 const LISTS: [&str; 5] = ["host", "router", "link", "cell", "application"];
 
 /// The first key of a wrong shape, with what was expected.
@@ -10,6 +12,12 @@ pub(super) fn check(file: &Table) -> Result<(), (String, String)> {
     for (key, value) in file {
         if TABLES.contains(&key.as_str()) && !value.is_table() {
             return Err((key.clone(), format!("expected a table: [{key}]")));
+        }
+        if key == "mobile" && !value.is_table() && !value.is_array() {
+            return Err((
+                key.clone(),
+                "expected a table: [mobile], or several: [[mobile]]".to_owned(),
+            ));
         }
         if !LISTS.contains(&key.as_str()) {
             continue;

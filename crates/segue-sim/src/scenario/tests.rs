@@ -39,7 +39,7 @@ fn overrides_take_values_with_and_without_quotes() {
         ("seed", "9"),
     ])
     .unwrap();
-    assert_eq!(a.file().mobile.as_ref().unwrap().speed.metres_per_second(), 7.5);
+    assert_eq!(a.file().mobile.first().unwrap().speed.metres_per_second(), 7.5);
     assert_eq!(a.file().seed, 9);
     let b = with(&[
         ("handover.policy", "first-ready"),
@@ -252,4 +252,238 @@ fn messages_stay_on_one_short_line() {
     let long = "x".repeat(100_000);
     assert!(with(&[(&long, "1")]).unwrap_err().len() < 2000);
     assert!(!with(&[("name", "a\u{1b}[31m")]).unwrap_err().contains('\u{1b}'));
+}
+
+const CASES: &str = r#"
+[cases.near]
+
+[cases.far]
+seed = 8
+link.backbone.delay = "100 ms"
+link.1.rate = "5 Mbit/s"
+cell."cell 2".radius = "45 m"
+
+[[host]]
+name = "cn"
+"#;
+
+/// The SIGMA scenario with two cases and a named link.
+fn in_case(choice: &str, overrides: &[(&str, &str)]) -> Result<Scenario, String> {
+    let text = SIGMA.replacen("[[host]]\nname = \"cn\"\n", CASES, 1).replacen(
+        "between = [\"cn\", \"r\"]",
+        "name = \"backbone\"\nbetween = [\"cn\", \"r\"]",
+        1,
+    );
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    Scenario::from_toml(&format!("{choice}\n{text}"), "cases.toml", &overrides).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_case_sets_what_it_names_and_other_overrides_come_after_it() {
+    let delay = |s: &Scenario| s.file().link[0].delay.as_secs_f64();
+    let near = in_case("case = \"near\"", &[]).unwrap();
+    assert_eq!((delay(&near), near.file().seed), (0.002, 1));
+    let far = in_case("case = \"near\"", &[("case", "far"), ("seed", "9")]).unwrap();
+    assert_eq!((delay(&far), far.file().seed), (0.1, 9));
+    assert_eq!(far.file().link[1].rate.bits_per_second(), 5_000_000);
+    assert_eq!(far.file().cell[1].radius.metres(), 45.0);
+    assert_eq!(far.file().case.as_deref(), Some("far"));
+    // what was run can be run again
+    assert_eq!(Scenario::from_toml(&far.to_toml(), "again", &[]).unwrap(), far);
+    let by_name = in_case("", &[("link.backbone.delay", "7 ms")]).unwrap();
+    assert_eq!(delay(&by_name), 0.007);
+}
+
+#[test]
+fn a_case_that_is_not_there_is_refused_in_one_line() {
+    let refused = |choice, overrides| in_case(choice, overrides).unwrap_err();
+    assert_eq!(
+        refused("case = \"lan\"", &[]),
+        "cases.toml: case: `lan`: expected one of far, near"
+    );
+    assert_eq!(
+        refused("", &[("case", "wan")]),
+        "--set: case: `wan`: expected one of far, near"
+    );
+    assert_eq!(
+        with(&[("case", "wan")]).unwrap_err(),
+        "--set: case: the scenario has no [cases.NAME]"
+    );
+    let line = refused("", &[("link.nowhere.delay", "1 ms")]);
+    assert!(line.contains("or one of backbone"), "{line}");
+}
+
+#[test]
+fn several_hosts_may_move() {
+    let second = r#"[[mobile]]
+host = "other"
+from = ["70 m", "0 m"]
+to = ["0 m", "0 m"]
+speed = "5 m/s"
+
+[l2]"#;
+    let text = SIGMA
+        .replacen("[mobile]", "[[mobile]]", 1)
+        .replacen("[l2]", second, 1)
+        .replacen(
+            "[[router]]",
+            "[[host]]\nname = \"other\"\nradios = 1\n\n[[router]]",
+            1,
+        );
+    let scenario = Scenario::from_toml(&text, "two.toml", &[]).unwrap();
+    assert_eq!(scenario.file().mobile.len(), 2);
+    assert_eq!(
+        Scenario::from_toml(&scenario.to_toml(), "again", &[]).unwrap(),
+        scenario
+    );
+    let wrong = text.replacen("from = [\"70 m\"", "from = [\"700 m\"", 1);
+    let line = Scenario::from_toml(&wrong, "two.toml", &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        line.starts_with("two.toml: mobile[1].from: out of reach"),
+        "{line}"
+    );
+    let twice = text.replacen("host = \"other\"", "host = \"mh\"", 1);
+    let line = Scenario::from_toml(&twice, "two.toml", &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        line.starts_with("two.toml: mobile[1].host: `mh` moves already"),
+        "{line}"
+    );
+    let sped = text.replacen("speed = \"5 m/s\"\n\n[l2]", "sped = \"5 m/s\"\n\n[l2]", 1);
+    let line = Scenario::from_toml(&sped, "two.toml", &[])
+        .unwrap_err()
+        .to_string();
+    assert!(line.contains("mobile[1].sped: unknown key"), "{line}");
+}
+
+const LOCATION: &str = include_str!("../../../../scenarios/location.toml");
+
+#[test]
+fn a_host_that_looks_up_is_no_location_manager() {
+    let set = [("location.server".to_owned(), "caller".to_owned())];
+    let line = Scenario::from_toml(LOCATION, "location.toml", &set)
+        .expect_err("must be refused")
+        .to_string();
+    assert_eq!(
+        line,
+        "--set: location.server: `caller` looks names up itself: expected a host without an application that is `by_name`"
+    );
+}
+
+#[test]
+fn what_happens_again_and_again_takes_its_time() {
+    for (key, value, expected) in [
+        (
+            "address.ra_interval_min",
+            "1 ns",
+            "at least 30 ms (RFC 6275 section 7.5)",
+        ),
+        (
+            "address.ra_interval_min",
+            "0 s",
+            "at least 30 ms (RFC 6275 section 7.5)",
+        ),
+        (
+            "address.ra_interval_max",
+            "69 ms",
+            "at least 70 ms (RFC 6275 section 7.5)",
+        ),
+        ("address.ra_interval_min", "601 s", "at most ra_interval_max"),
+        ("address.dad_transmits", "101", "at most 100"),
+        ("sctp.rto_min", "1 ns", "1 ms to 3600 s"),
+        ("sctp.rto_initial", "999 us", "1 ms to 3600 s"),
+        ("sctp.rto_max", "0 s", "1 ms to 3600 s"),
+        ("radio.attempts", "4294967295", "at most 255"),
+    ] {
+        let line = with(&[(key, value)]).expect_err(key);
+        assert!(line.starts_with(&format!("--set: {key}: expected ")), "{line}");
+        assert!(line.contains(expected), "{line}");
+    }
+    let beacons_of_nothing = [
+        ("radio.preamble", "0 s"),
+        ("radio.overhead", "0 B"),
+        ("l2.beacon_size", "0 B"),
+        ("l2.beacon_period", "1 ns"),
+    ];
+    assert_eq!(
+        with(&beacons_of_nothing).unwrap_err(),
+        "--set: l2.beacon_period: expected at least 1.024 ms: the time unit of IEEE 802.11"
+    );
+    let slaac = [("address.method", "slaac"), ("address.retrans_timer", "1 ns")];
+    assert!(
+        with(&slaac)
+            .unwrap_err()
+            .contains("address.retrans_timer: expected 1 ms to 3600 s")
+    );
+    let retry = [("location.retry".to_owned(), "1 ns".to_owned())];
+    let line = Scenario::from_toml(LOCATION, "x", &retry)
+        .expect_err("refused")
+        .to_string();
+    assert_eq!(line, "--set: location.retry: expected 1 ms to 3600 s");
+}
+
+/// With everything as short as it may be, the paper's scenario still comes to its end.
+#[test]
+fn the_shortest_of_everything_is_simulated() {
+    let scenario = with(&[
+        ("duration", "2 s"),
+        ("address.method", "slaac"),
+        ("address.ra_interval_min", "30 ms"),
+        ("address.ra_interval_max", "70 ms"),
+        ("address.retrans_timer", "1 ms"),
+        ("address.dad_transmits", "100"),
+        ("l2.latency", "0 s"),
+        ("l2.beacon_period", "1024 us"),
+        ("l2.beacon_size", "0 B"),
+        ("radio.preamble", "0 s"),
+        ("radio.overhead", "0 B"),
+        ("sctp.rto_initial", "1 ms"),
+        ("sctp.rto_min", "1 ms"),
+        ("sctp.rto_max", "1 ms"),
+        ("sctp.hb_interval", "1 ns"),
+        ("sctp.sack_delay", "0 s"),
+        ("link.0.delay", "0 s"),
+        ("mobile.speed", "100000000 m/s"),
+    ])
+    .unwrap();
+    let run = crate::run(&scenario, crate::RunOptions::default()).unwrap();
+    assert!(run.metrics.events > 0);
+}
+
+#[test]
+fn lifetimes_are_whole_seconds_that_their_field_holds() {
+    for value in ["1500 ms", "0 s", "999 ms", "4294967295 s"] {
+        let line = with(&[("address.valid_lifetime", value)]).expect_err(value);
+        assert!(
+            line.starts_with("--set: address.valid_lifetime: expected whole seconds, 1 s to 4294967294 s"),
+            "{line}"
+        );
+    }
+    assert!(with(&[("address.valid_lifetime", "2 s")]).is_ok());
+}
+
+#[test]
+fn a_value_of_another_kind_is_told_what_is_there_to_choose_from() {
+    assert_eq!(
+        with(&[("handover.delete", "5")]).unwrap_err(),
+        "--set: handover.delete: `5`: expected one of on-link-down, after-switch, after-delay, deactivate"
+    );
+    assert_eq!(
+        with(&[("sctp.pf_max_retrans", "4294967296")]).unwrap_err(),
+        "--set: sctp.pf_max_retrans: `4294967296`: expected a whole number from 0 to 4294967295"
+    );
+    assert_eq!(
+        with(&[("sctp.pf_max_retrans", "-1")]).unwrap_err(),
+        "--set: sctp.pf_max_retrans: `-1`: expected a whole number from 0 to 4294967295"
+    );
+    assert_eq!(
+        with(&[("seed", "1.5")]).unwrap_err(),
+        "--set: seed: `1.5`: expected a whole number, not negative"
+    );
 }

@@ -37,9 +37,21 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         let key = message.split_whitespace().next().unwrap_or_default();
         return problem(format!("handover.{key}"), message.clone());
     }
+    super::timers::check(s)?;
     sctp(s)?;
     super::location::check(s)?;
-    super::applications::check(s)
+    super::applications::check(s)?;
+    built(s)
+}
+
+/// What every host says of its parts, so that a run does not fail on what a scenario could have been refused for.
+fn built(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, host) in s.host.iter().enumerate() {
+        if let Err(error) = crate::build::host_config(s, host, i as u32, s.seed).check() {
+            return problem(format!("host[{i}]"), error.to_string());
+        }
+    }
+    Ok(())
 }
 
 fn names(s: &ScenarioFile) -> Result<(), Problem> {
@@ -212,17 +224,15 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
     if s.address.resolution > Duration::from_secs(3600) {
         return problem("address.resolution", "expected at most 3600 s");
     }
-    let second = Duration::from_secs(1);
-    if s.address.valid_lifetime.is_some_and(|l| l < second) {
+    let second = Duration::from_secs(1).as_nanos();
+    // 32 bits of seconds, all of them set for ever (RFC 4861 section 4.6.2)
+    let fits = |l: Duration| {
+        l.as_nanos().is_multiple_of(second) && (1..u64::from(u32::MAX)).contains(&(l.as_nanos() / second))
+    };
+    if s.address.valid_lifetime.is_some_and(|l| !fits(l)) {
         return problem(
             "address.valid_lifetime",
-            "expected at least 1 s: lifetimes are whole seconds",
-        );
-    }
-    if s.address.ra_interval_min.is_zero() || s.address.ra_interval_min > s.address.ra_interval_max {
-        return problem(
-            "address.ra_interval_min",
-            "expected more than 0 s and at most ra_interval_max",
+            "expected whole seconds, 1 s to 4294967294 s: options count them (RFC 4861 section 4.6.2)",
         );
     }
     Ok(())
@@ -306,8 +316,7 @@ fn hosts(s: &ScenarioFile) -> Result<(), Problem> {
         if wired + usize::from(host.radios) > 200 {
             return problem(format!("host[{i}]"), "expected at most 200 interfaces");
         }
-        let moves = s.mobile.as_ref().is_some_and(|m| m.host == host.name);
-        if host.radios > 0 && !moves {
+        if host.radios > 0 && s.mobile.of(&host.name).is_none() {
             return problem(
                 format!("host[{i}].radios"),
                 format!(
@@ -357,64 +366,65 @@ fn connected(s: &ScenarioFile) -> Result<(), Problem> {
 }
 
 fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
-    let Some(m) = &s.mobile else { return Ok(()) };
-    let Some(host) = s.host.iter().find(|h| h.name == m.host) else {
-        return problem(
-            "mobile.host",
-            format!("`{}`: expected the name of a host", m.host),
-        );
-    };
-    if host.radios == 0 {
-        return problem(
-            "mobile.host",
-            format!(
-                "`{}` has no address to move with: expected radios = 1 or more",
-                m.host
-            ),
-        );
-    }
-    if m.pattern != Pattern::Still && m.speed.metres_per_second() <= 0.0 {
-        return problem(
-            "mobile.speed",
-            "expected a speed above 0 m/s; a host that stays has pattern = \"still\"",
-        );
-    }
-    if m.pattern != Pattern::Still && m.speed.metres_per_second() > 3.0e8 {
-        return problem("mobile.speed", "expected a speed below that of light");
-    }
-    let places = [Some(m.from), m.to];
-    if !places.iter().flatten().chain(&m.points).all(|p| is_near(*p)) {
-        return problem("mobile", FAR);
-    }
-    match (m.pattern, m.to) {
-        (Pattern::BackAndForth, None) => return problem("mobile.to", "expected a point to move to"),
-        (Pattern::BackAndForth, Some(to)) if point(to).distance(point(m.from)) < 0.01 => {
+    for (i, m) in s.mobile.iter().enumerate() {
+        let key = |k: &str| format!("{}.{k}", s.mobile.key(i));
+        let Some(host) = s.host.iter().find(|h| h.name == m.host) else {
+            return problem(key("host"), format!("`{}`: expected the name of a host", m.host));
+        };
+        if s.mobile.iter().take(i).any(|other| other.host == m.host) {
+            return problem(key("host"), format!("`{}` moves already", m.host));
+        }
+        if host.radios == 0 {
             return problem(
-                "mobile.to",
-                "expected a point at least 0.01 m away from `mobile.from`",
+                key("host"),
+                format!(
+                    "`{}` has no address to move with: expected radios = 1 or more",
+                    m.host
+                ),
             );
         }
-        (Pattern::Waypoints, _) if m.points.is_empty() => {
-            return problem("mobile.points", "expected at least one point to move to");
+        if m.pattern != Pattern::Still && m.speed.metres_per_second() <= 0.0 {
+            return problem(
+                key("speed"),
+                "expected a speed above 0 m/s; a host that stays has pattern = \"still\"",
+            );
         }
-        _ => {}
+        if m.pattern != Pattern::Still && m.speed.metres_per_second() > 3.0e8 {
+            return problem(key("speed"), "expected a speed below that of light");
+        }
+        let places = [Some(m.from), m.to];
+        if !places.iter().flatten().chain(&m.points).all(|p| is_near(*p)) {
+            return problem(s.mobile.key(i), FAR);
+        }
+        match (m.pattern, m.to) {
+            (Pattern::BackAndForth, None) => return problem(key("to"), "expected a point to move to"),
+            (Pattern::BackAndForth, Some(to)) if point(to).distance(point(m.from)) < 0.01 => {
+                return problem(
+                    key("to"),
+                    format!("expected a point at least 0.01 m away from `{}`", key("from")),
+                );
+            }
+            (Pattern::Waypoints, _) if m.points.is_empty() => {
+                return problem(key("points"), "expected at least one point to move to");
+            }
+            _ => {}
+        }
+        if first_cell(s, m).is_none() {
+            // It has no address otherwise, and nothing to hand over.
+            return problem(
+                key("from"),
+                "out of reach of every cell: expected a point within the radius of one",
+            );
+        }
     }
-    within_reach(s, m)
+    Ok(())
 }
 
-/// The host must begin in some cell's reach: it has no address otherwise, and nothing to hand over.
-fn within_reach(s: &ScenarioFile, m: &MobileSection) -> Result<(), Problem> {
+/// The first cell in whose reach a mobile host begins.
+pub(crate) fn first_cell(s: &ScenarioFile, m: &MobileSection) -> Option<usize> {
     let start = point(m.from);
-    if s.cell
-        .iter()
-        .any(|c| centre(c).distance(start) <= c.radius.metres())
-    {
-        return Ok(());
-    }
-    problem(
-        "mobile.from",
-        "out of reach of every cell: expected a point within the radius of one",
-    )
+    let reaches = |c: &CellEntry| centre(c).distance(start) <= c.radius.metres();
+    s.cell.iter().position(reaches)
 }
 
 fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
@@ -448,15 +458,6 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
     }
     if s.sctp.sack_frequency == Some(0) {
         return problem("sctp.sack_frequency", "expected at least 1");
-    }
-    for (key, value) in [
-        ("rto_initial", s.sctp.rto_initial),
-        ("rto_min", s.sctp.rto_min),
-        ("rto_max", s.sctp.rto_max),
-    ] {
-        if value.is_some_and(|v| v.is_zero() || v > Duration::from_secs(3600)) {
-            return problem(format!("sctp.{key}"), "expected more than 0 s and at most 3600 s");
-        }
     }
     let config = crate::build::sctp_config(s);
     if let (Some(pfmr), Some(psmr)) = (config.pf_max_retrans, config.primary_switchover_max_retrans)

@@ -208,6 +208,13 @@ pub enum NdOption {
     Mtu(u32),
     /// Advertisement interval (7), milliseconds (RFC 6275 section 7.3).
     AdvertisementInterval(u32),
+    /// Home agent information (8, RFC 6275 section 7.4).
+    HomeAgentInformation {
+        /// Preference: more is better, as a signed number.
+        preference: i16,
+        /// Lifetime as a home agent, seconds.
+        lifetime_s: u16,
+    },
     /// Nonce (14), used by enhanced duplicate address detection (RFC 7527).
     Nonce(Bytes),
     /// Any other option; `data` is the whole option after type and length, a multiple of 8 less 2 bytes long.
@@ -229,6 +236,7 @@ impl NdOption {
             Self::PrefixInformation(_) => PREFIX_INFORMATION,
             Self::Mtu(_) => MTU,
             Self::AdvertisementInterval(_) => ADVERTISEMENT_INTERVAL,
+            Self::HomeAgentInformation { .. } => HOME_AGENT_INFORMATION,
             Self::Nonce(_) => NONCE,
             Self::Unknown { option_type, .. } => *option_type,
         }
@@ -265,6 +273,13 @@ impl NdOption {
                 body.skip(2)?;
                 Some(Self::AdvertisementInterval(body.u32()?))
             }
+            (HOME_AGENT_INFORMATION, 1) => {
+                body.skip(2)?;
+                Some(Self::HomeAgentInformation {
+                    preference: body.u16()?.cast_signed(),
+                    lifetime_s: body.u16()?,
+                })
+            }
             (NONCE, _) => Some(Self::Nonce(body.rest())),
             _ => None,
         };
@@ -284,7 +299,8 @@ impl NdOption {
             Self::SourceLinkLayerAddress(_)
             | Self::TargetLinkLayerAddress(_)
             | Self::Mtu(_)
-            | Self::AdvertisementInterval(_) => 8,
+            | Self::AdvertisementInterval(_)
+            | Self::HomeAgentInformation { .. } => 8,
             Self::PrefixInformation(_) => 32,
             Self::Nonce(data) | Self::Unknown { data, .. } => (2 + data.len()).next_multiple_of(8),
         }
@@ -302,6 +318,14 @@ impl NdOption {
             Self::Mtu(value) | Self::AdvertisementInterval(value) => {
                 out.put_u16(0);
                 out.put_u32(*value);
+            }
+            Self::HomeAgentInformation {
+                preference,
+                lifetime_s,
+            } => {
+                out.put_u16(0);
+                out.put_i16(*preference);
+                out.put_u16(*lifetime_s);
             }
             Self::Nonce(data) | Self::Unknown { data, .. } => {
                 out.put_slice(data);
@@ -372,12 +396,13 @@ impl PrefixInformation {
 /// ff02::1:ff00:0/104 (RFC 4291 section 2.7.1).
 const SOLICITED_NODE_PREFIX: u128 = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0).to_bits();
 
-// Option types of RFC 4861 section 4.6, RFC 6275 section 7.3 and RFC 3971 section 5.3.2.
+// Option types of RFC 4861 section 4.6, RFC 6275 sections 7.3 and 7.4 and RFC 3971 section 5.3.2.
 pub(super) const SOURCE_LINK_LAYER_ADDRESS: u8 = 1;
 const TARGET_LINK_LAYER_ADDRESS: u8 = 2;
 const PREFIX_INFORMATION: u8 = 3;
 const MTU: u8 = 5;
 const ADVERTISEMENT_INTERVAL: u8 = 7;
+const HOME_AGENT_INFORMATION: u8 = 8;
 const NONCE: u8 = 14;
 
 fn options_len(options: &[NdOption]) -> usize {

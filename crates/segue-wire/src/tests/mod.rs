@@ -5,6 +5,7 @@ mod icmpv6_errors;
 mod icmpv6_vectors;
 mod ilnp_vectors;
 mod ipv6_vectors;
+mod mobility_vectors;
 mod robustness;
 mod round_trip;
 mod sctp_extension_vectors;

@@ -8,7 +8,7 @@ mod wire;
 
 pub use association::association;
 pub use location::location;
-pub use wire::{dhcpv6, icmpv6, ipv6_headers, packet, sctp};
+pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp};
 
 /// A fuzz target.
 pub struct Target {
@@ -39,6 +39,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "location",
         body: location,
+    },
+    Target {
+        name: "mobility",
+        body: mobility,
     },
     Target {
         name: "packet",

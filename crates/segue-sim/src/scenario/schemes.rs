@@ -1,0 +1,42 @@
+//! How hosts keep their connections while they move.
+
+use serde::{Deserialize, Serialize};
+
+/// The mobility scheme of a scenario: what mobile hosts do, and what their peers and routers do for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// SIGMA: the transport knows several addresses, and a mobile host changes them (SCTP with RFC 5061).
+    #[default]
+    Sigma,
+    /// Nothing: a connection lives as long as its addresses.
+    None,
+    /// Mobile IPv6 with bidirectional tunnelling (RFC 6275).
+    Mip6,
+    /// Mobile IPv6 with route optimisation (RFC 6275).
+    Mip6Ro,
+    /// ILNPv6 (RFC 6741), leaving the old locator when there is a new one.
+    IlnpHard,
+    /// ILNPv6 with several locators at once while there are several.
+    IlnpSoft,
+}
+
+impl Scheme {
+    /// Whether transports see an identity, and a shim below them does the rest.
+    #[must_use]
+    pub const fn has_shim(self) -> bool {
+        self.is_mip6() || self.is_ilnp()
+    }
+
+    /// Whether it is Mobile IPv6.
+    #[must_use]
+    pub const fn is_mip6(self) -> bool {
+        matches!(self, Self::Mip6 | Self::Mip6Ro)
+    }
+
+    /// Whether it is ILNPv6.
+    #[must_use]
+    pub const fn is_ilnp(self) -> bool {
+        matches!(self, Self::IlnpHard | Self::IlnpSoft)
+    }
+}
