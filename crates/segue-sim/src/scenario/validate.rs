@@ -227,7 +227,7 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
     let second = Duration::from_secs(1).as_nanos();
     // 32 bits of seconds, all of them set for ever (RFC 4861 section 4.6.2)
     let fits = |l: Duration| {
-        l.as_nanos() % second == 0 && (1..u64::from(u32::MAX)).contains(&(l.as_nanos() / second))
+        l.as_nanos().is_multiple_of(second) && (1..u64::from(u32::MAX)).contains(&(l.as_nanos() / second))
     };
     if s.address.valid_lifetime.is_some_and(|l| !fits(l)) {
         return problem(
