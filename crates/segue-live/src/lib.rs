@@ -37,12 +37,18 @@ mod capture;
 mod clock;
 mod driver;
 mod icmp;
+mod namespace;
 mod outbox;
+mod priority;
 mod secrets;
 mod socket;
+mod tun;
 
 pub use addresses::{AddressChange, AddressWatch, HostAddress};
 pub use capture::Capture;
 pub use clock::Clock;
 pub use driver::{Driver, DriverConfig, DriverCounters, DriverError, DriverEvent, Transport};
+pub use namespace::Namespace;
+pub use priority::raise_priority;
 pub use secrets::OsSecrets;
+pub use tun::Tun;

@@ -144,6 +144,15 @@ impl Scheduler {
         self.spent = true;
         Some((next.ticket.time(), next.event))
     }
+
+    /// When the next event is due: for a driver that has to wait for it.
+    pub fn next_time(&mut self) -> Option<Instant> {
+        if self.spent {
+            self.heap.pop();
+            self.spent = false;
+        }
+        self.heap.peek().map(|next| next.ticket.time())
+    }
 }
 
 #[cfg(test)]
