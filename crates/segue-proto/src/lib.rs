@@ -10,6 +10,8 @@ pub mod contract;
 pub mod host;
 pub mod l2;
 pub mod location;
+mod mac;
+pub mod mip6;
 pub mod nd;
 pub mod random;
 pub mod sctp;
