@@ -22,7 +22,7 @@ use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
 use segue_proto::sctp::Event as SctpEvent;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
-use segue_wire::Packet;
+use segue_wire::{Packet, Payload};
 
 pub use report::{FlowMetrics, HandoffMetrics};
 pub use signalling::{Signalling, SignallingCount};
@@ -136,7 +136,8 @@ impl Recorder {
     /// A node sends a packet. Gives its entry in the ledger, which the packet is to carry.
     pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) -> EntryId {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
-        let entry = EntryId::NONE;
+        let segment = data_segment(node, &stored.packet);
+        let entry = segment.map_or(EntryId::NONE, |segment| self.connections.sent(now, &segment));
         let retransmission =
             self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entry);
         self.signalling.sent(&stored.packet, stored.length);
@@ -270,5 +271,26 @@ impl Recorder {
             .map(crate::captures::Captures::finish)
             .unwrap_or_default();
         (self.flows, self.tables.map(Tables::finish), captures)
+    }
+}
+
+/// The TCP segment with data that a packet carries, in a tunnel too, as the ledger sees it.
+fn data_segment(sender: u32, packet: &Packet) -> Option<ledger::Segment> {
+    match &packet.payload {
+        Payload::Tcp(segment) if !segment.data.is_empty() => {
+            let [.., a, b, c, d, e, f, g, h] = packet.final_destination().octets();
+            Some(ledger::Segment {
+                flow: ledger::FlowKey {
+                    sender,
+                    receiver: u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+                    source_port: segment.source_port,
+                    destination_port: segment.destination_port,
+                },
+                seq: segment.seq.0,
+                length: segment.data.len() as u32,
+            })
+        }
+        Payload::Ipv6(inner) => data_segment(sender, inner),
+        _ => None,
     }
 }

@@ -5,6 +5,7 @@ use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
 use segue_wire::mobility::MobilityMessage;
 use segue_wire::sctp::{AsconfParameter, Chunk};
+use segue_wire::tcp::{TcpFlags, TcpSegment};
 use segue_wire::udp::UdpDatagram;
 use segue_wire::{Data, Packet, Payload};
 
@@ -94,6 +95,19 @@ pub(super) fn udp(datagram: &UdpDatagram) -> &'static str {
         Some((5, false)) => "DNS-UPDATE",
         Some((5, true)) => "DNS-UPDATE-ANSWER",
         _ => "UDP",
+    }
+}
+
+/// TCP segments by what is most important about them, with the sequence number of data, or else the acknowledgment.
+pub(super) fn tcp(segment: &TcpSegment) -> (&'static str, Option<u32>) {
+    let flags = segment.flags;
+    let acks = flags.contains(TcpFlags::ACK);
+    match () {
+        () if flags.contains(TcpFlags::RST) => ("RST", None),
+        () if flags.contains(TcpFlags::SYN) => (if acks { "SYN-ACK" } else { "SYN" }, Some(segment.seq.0)),
+        () if !segment.data.is_empty() => ("DATA", Some(segment.seq.0)),
+        () if flags.contains(TcpFlags::FIN) => ("FIN", Some(segment.seq.0)),
+        () => ("ACK", acks.then_some(segment.ack.0)),
     }
 }
 

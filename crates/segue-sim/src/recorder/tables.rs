@@ -8,6 +8,7 @@ use segue_proto::location::ClientEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
+use segue_proto::tcp::Event as TcpEvent;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
 use std::net::Ipv6Addr;
@@ -74,6 +75,10 @@ impl Tables {
             Payload::Icmpv6(message) => row(names::icmp(message), None),
             Payload::Udp(datagram) => row(names::udp(datagram), None),
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
+            Payload::Tcp(segment) => {
+                let (kind, seq) = names::tcp(segment);
+                row(kind, seq);
+            }
             _ => row("OTHER", None),
         }
     }
@@ -171,6 +176,19 @@ impl Tables {
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
             HostEvent::AddressRefused(a) => {
                 self.signal(now, node, 0, "address-refused", a.address.to_string())
+            }
+            HostEvent::Tcp(_, e) => {
+                let name = match e {
+                    TcpEvent::Connected => "tcp-connected",
+                    TcpEvent::PeerClosed => "tcp-peer-closed",
+                    TcpEvent::Closed => "tcp-closed",
+                    TcpEvent::Refused => "tcp-refused",
+                    TcpEvent::Reset => "tcp-reset",
+                    TcpEvent::TimedOut => "tcp-timed-out",
+                    TcpEvent::Aborted => "tcp-aborted",
+                    TcpEvent::Readable | TcpEvent::Writable | TcpEvent::SendersDry => return,
+                };
+                self.signal(now, node, 0, name, String::new());
             }
             HostEvent::Sctp(_, e) => {
                 let (name, detail) = match e {
