@@ -8,6 +8,7 @@ pub mod app;
 pub mod congestion;
 pub mod contract;
 pub mod host;
+pub mod ilnp;
 pub mod l2;
 pub mod location;
 mod mac;
