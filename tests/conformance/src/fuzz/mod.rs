@@ -4,10 +4,12 @@
 mod association;
 mod forge;
 mod location;
+mod mobile_ipv6;
 mod wire;
 
 pub use association::association;
 pub use location::location;
+pub use mobile_ipv6::mobile_ipv6;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp};
 
 /// A fuzz target.
@@ -39,6 +41,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "location",
         body: location,
+    },
+    Target {
+        name: "mobile_ipv6",
+        body: mobile_ipv6,
     },
     Target {
         name: "mobility",
