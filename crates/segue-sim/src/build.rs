@@ -179,7 +179,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures, mobile_nodes),
+        recorder: Recorder::new(options, trace, captures, mobile_nodes, s.location.is_some()),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

@@ -101,20 +101,21 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for the named nodes.
+    /// A recorder for the named nodes; `located`: there is a location manager.
     #[must_use]
     pub fn new(
         options: &RunOptions,
         trace: Trace,
         captures: Option<crate::captures::Captures>,
         mobile: Vec<u32>,
+        located: bool,
     ) -> Self {
         Self {
             log: EventLog::new(),
             hops: 0,
             flows: Flows::new(mobile),
             signalling: Signalling::default(),
-            tables: options.trace.then(|| Tables::new(trace)),
+            tables: options.trace.then(|| Tables::new(trace, located)),
             captures,
         }
     }
