@@ -167,6 +167,12 @@ impl Packet {
             && message.nd_addresses_are_valid(self.ip.source, self.ip.destination)
     }
 
+    /// Whether the payload is TCP or UDP, whose checksum may follow either [`PseudoRule`] (RFC 6741 section 4.2).
+    #[must_use]
+    pub const fn has_pseudo_rule(&self) -> bool {
+        has_rule(self.payload.next_header())
+    }
+
     /// The ILNP nonce and the rule that the transport's checksum follows, if there is a nonce (RFC 6744 section 2).
     #[must_use]
     pub fn ilnp_nonce(&self) -> Option<(Nonce, PseudoRule)> {
