@@ -3,7 +3,8 @@
 use super::{Host, HostEvent, ShimConfig};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
-use crate::random::SecretRng;
+use crate::mip6::{CorrespondentNode, MobileNode};
+use crate::random::{SecretRng, Stream};
 use crate::shim::{Inbound, Shim};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -11,9 +12,19 @@ use segue_wire::{Packet, Payload};
 
 /// The shim that `config` asks for. Its secrets come from a generator of its own, keyed by its host's
 /// ([`Stream::from_key`](crate::random::Stream::from_key)).
-pub(super) fn from_config(config: &ShimConfig, _secrets: &mut dyn SecretRng) -> Option<Box<dyn Shim>> {
+pub(super) fn from_config(config: &ShimConfig, secrets: &mut dyn SecretRng) -> Option<Box<dyn Shim>> {
+    let mut own_secrets = || {
+        let mut key = [0; 32];
+        secrets.fill(&mut key);
+        Box::new(Stream::from_key(key))
+    };
     match config {
         ShimConfig::None => None,
+        ShimConfig::MobileIpv6(config) => Some(Box::new(MobileNode::new((**config).clone(), own_secrets()))),
+        ShimConfig::MobileIpv6Correspondent(config) => Some(Box::new(CorrespondentNode::new(
+            (**config).clone(),
+            own_secrets(),
+        ))),
     }
 }
 
