@@ -11,6 +11,8 @@ pub mod host;
 pub mod ilnp;
 pub mod l2;
 pub mod location;
+mod mac;
+pub mod mip6;
 pub mod nd;
 pub mod random;
 pub mod sctp;

@@ -74,13 +74,6 @@ impl Numbers<'_> {
             .position(|n| n == name)
             .expect("names were checked") as u32
     }
-
-    fn names(&self) -> Vec<String> {
-        let hosts = self.file.host.iter().map(|h| h.name.clone());
-        hosts
-            .chain(self.file.router.iter().map(|r| r.name.clone()))
-            .collect()
-    }
 }
 
 /// Builds the network of a scenario, ready to run.
@@ -149,7 +142,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
     let sample_period = (options.trace && !movers.is_empty())
         .then(|| Duration::from_nanos((s.duration.as_nanos() / 2000).max(10_000_000)));
     let trace = Trace {
-        nodes: numbers.names(),
+        nodes: scenario.node_names(),
         cells: s
             .cell
             .iter()

@@ -26,7 +26,11 @@ to = "other"
 [[application]]"#;
     text.replacen("[mobile]", "[[mobile]]", 1)
         .replacen("[l2]", second, 1)
-        .replacen("[[router]]", "[[host]]\nname = \"other\"\nradios = 2\n\n[[router]]", 1)
+        .replacen(
+            "[[router]]",
+            "[[host]]\nname = \"other\"\nradios = 2\n\n[[router]]",
+            1,
+        )
         .replacen("[[application]]", application, 1)
 }
 
@@ -52,7 +56,10 @@ fn two_hosts_cross_in_opposite_directions_and_both_hand_over() {
             rows.filter(|(n, e)| **n == node && *e == wanted).count()
         };
         assert!(events("add-acknowledged") >= 3, "{name} handed over too seldom");
-        assert!(events("enters") >= 4 && events("leaves") >= 3, "{name} did not move");
+        assert!(
+            events("enters") >= 4 && events("leaves") >= 3,
+            "{name} did not move"
+        );
         let last = trace.positions.node.iter().rposition(|n| *n == node);
         assert!(last.is_some(), "{name} has no positions");
     }

@@ -6,6 +6,7 @@ use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
 use segue_proto::location::ClientEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
+use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
@@ -165,6 +166,7 @@ impl Tables {
                 self.signal(e.time, node, step, e.kind.name(), detail);
             }
             HostEvent::Location(e) => self.location_event(now, node, e),
+            HostEvent::Shim(e) => self.shim_event(now, node, e),
             HostEvent::AddressReady(a) => self.signal(now, node, 0, "address-ready", a.address.to_string()),
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
             HostEvent::AddressRefused(a) => {
@@ -225,6 +227,21 @@ impl Tables {
             ClientEvent::LookupFailed { failure, .. } => (0, "name-not-resolved", failure.to_string()),
         };
         self.signal(now, node, step, name, detail);
+    }
+
+    fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
+        let (name, detail) = match event {
+            ShimEvent::HandoffBegun { from: Some(from), to } => ("handoff-begun", format!("{from} to {to}")),
+            ShimEvent::HandoffBegun { from: None, to } => ("handoff-begun", to.to_string()),
+            ShimEvent::HandoffDone { to, delay } => ("handoff-done", format!("{to} after {delay}")),
+            ShimEvent::HandoffFailed { peer } => ("handoff-failed", peer.to_string()),
+            ShimEvent::RouteChanged { peer, to } => ("route-changed", format!("{peer} at {to}")),
+            ShimEvent::FellBack { peer } => ("fell-back", peer.to_string()),
+            ShimEvent::UpdateDirectory => ("update-directory", String::new()),
+            ShimEvent::FormAddress(local) => ("form-address", local.address.to_string()),
+            ShimEvent::LookUp { peer } => ("look-up", peer.to_string()),
+        };
+        self.signal(now, node, 0, name, detail);
     }
 
     fn signal(&mut self, now: Instant, node: u32, step: u8, event: &str, detail: String) {

@@ -68,6 +68,15 @@ impl Scenario {
         &self.file.description
     }
 
+    /// Names of all nodes by number: hosts, then routers.
+    #[must_use]
+    pub fn node_names(&self) -> Vec<String> {
+        let hosts = self.file.host.iter().map(|h| h.name.clone());
+        hosts
+            .chain(self.file.router.iter().map(|r| r.name.clone()))
+            .collect()
+    }
+
     /// The whole scenario as TOML, defaults included.
     ///
     /// # Panics
