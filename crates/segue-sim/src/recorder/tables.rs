@@ -5,6 +5,7 @@ use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
 use segue_proto::location::ClientEvent;
+use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
@@ -245,6 +246,17 @@ impl Tables {
             ShimEvent::UpdateDirectory => ("update-directory", String::new()),
             ShimEvent::FormAddress(local) => ("form-address", local.address.to_string()),
             ShimEvent::LookUp { peer } => ("look-up", peer.to_string()),
+        };
+        self.signal(now, node, 0, name, detail);
+    }
+
+    pub(super) fn home_agent_event(&mut self, now: Instant, node: u32, event: &HomeAgentEvent) {
+        let (name, detail) = match event {
+            HomeAgentEvent::Bound {
+                home_address,
+                care_of_address,
+            } => ("bound", format!("{home_address} at {care_of_address}")),
+            HomeAgentEvent::Unbound { home_address } => ("unbound", home_address.to_string()),
         };
         self.signal(now, node, 0, name, detail);
     }
