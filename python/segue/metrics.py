@@ -39,6 +39,94 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Handoff:
+    """One handoff of a mobility shim (Mobile IPv6, ILNPv6), by its signalling.
+
+    Attributes:
+        host: The host.
+        begin_s: When the first message left that tells of the new address, seconds of simulated time.
+        end_s: When the last was acknowledged; `None` if the handoff did not end.
+        handoff_delay_s: The time in between (004 section 5.4).
+        from_address: Address used before (`from` in JSON), if there was one.
+        to_address: Address used after (`to` in JSON).
+        failed: Those who could not be told.
+        interruption_s: Longest time without new data around it, seconds, if there was a flow.
+    """
+
+    host: str
+    begin_s: float
+    end_s: float | None
+    handoff_delay_s: float | None
+    from_address: str | None
+    to_address: str
+    failed: tuple[str, ...]
+    interruption_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One direction of a TCP connection. Packets are those with data.
+
+    Attributes:
+        sender: Host that sends (`from` in JSON).
+        receiver: Host that receives (`to` in JSON); empty if nothing arrived.
+        source_port: Source port.
+        destination_port: Destination port.
+        begin_s: When its first data was sent, seconds of simulated time.
+        transferred_bytes: Bytes that arrived, up to the first that did not.
+        throughput_bps: Those, in bits, by the time from the first data to the end of the run, bit/s.
+        packets_sent: Retransmissions included.
+        retransmissions: Packets whose first byte had been sent before (004 section 6.1.2).
+        lost_packets: Packets that did not reach the receiver's transport; those that came to a stale locator among
+            them (004 section 6.1.3).
+        spurious_retransmissions: Retransmissions of which an earlier copy had arrived, or arrived later.
+        in_flight_packets: Packets that were under way when the run ended.
+        lost_by_cause: Counts by cause.
+        interruption_s: Longest time without new data around a handoff, seconds; `None` without one.
+        received_bytes_by_second: New bytes that arrived, by second of simulated time.
+    """
+
+    sender: str
+    receiver: str
+    source_port: int
+    destination_port: int
+    begin_s: float
+    transferred_bytes: int
+    throughput_bps: float
+    packets_sent: int
+    retransmissions: int
+    lost_packets: int
+    spurious_retransmissions: int
+    in_flight_packets: int
+    lost_by_cause: dict[str, int]
+    interruption_s: float | None
+    received_bytes_by_second: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Packets, and their bytes from the IPv6 header on."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signalling:
+    """Signalling of mobility that hosts and routers sent, each packet counted where it is sent first.
+
+    Attributes:
+        packets: All of it.
+        bytes: Its bytes from the IPv6 header on.
+        by_kind: By kind of message: "RA", "BU", "LU" and so on.
+    """
+
+    packets: int
+    bytes: int
+    by_kind: dict[str, Count]
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Metrics of a run.
 
@@ -60,6 +148,9 @@ class Metrics:
         packets_lost_otherwise: Of them, lost otherwise.
         duplicate_packets: Data segments that arrived more than once.
         timeouts: T3-rtx expiries of the data sender.
+        handoffs: Every handoff of a mobility shim, in order.
+        flows: Every direction of a TCP connection in which data was sent.
+        signalling: Signalling of mobility.
         event_log_hash: Hash over the event log, hexadecimal: the same for the same scenario and seed.
         events: Events in the log.
         packet_hops: Links and radio channels crossed, by all packets.
@@ -83,6 +174,9 @@ class Metrics:
     packets_lost_otherwise: int
     duplicate_packets: int
     timeouts: int
+    handoffs: tuple[Handoff, ...]
+    flows: tuple[Flow, ...]
+    signalling: Signalling
     event_log_hash: str
     events: int
     packet_hops: int
@@ -99,6 +193,9 @@ class Metrics:
         own = {field.name for field in fields(cls)} - {"extra"}
         values = {name: raw[name] for name in own}
         values["handovers"] = tuple(_handover(entry) for entry in raw["handovers"])
+        values["handoffs"] = tuple(_handoff(entry) for entry in raw["handoffs"])
+        values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
+        values["signalling"] = _signalling(raw["signalling"])
         for name in ("handover_latency_s", "interruption_s"):
             values[name] = None if raw[name] is None else Spread(**raw[name])
         return cls(**values, extra={name: value for name, value in raw.items() if name not in own})
@@ -120,3 +217,23 @@ def _handover(entry: dict[str, Any]) -> Handover:
         interruption_s=entry["interruption_s"],
         lost_packets=entry["lost_packets"],
     )
+
+
+def _handoff(entry: dict[str, Any]) -> Handoff:
+    rest = {name: entry[name] for name in ("host", "begin_s", "end_s", "handoff_delay_s", "interruption_s")}
+    return Handoff(from_address=entry["from"], to_address=entry["to"], failed=tuple(entry["failed"]), **rest)
+
+
+def _flow(entry: dict[str, Any]) -> Flow:
+    own = {field.name for field in fields(Flow)} - {"sender", "receiver", "received_bytes_by_second"}
+    return Flow(
+        sender=entry["from"],
+        receiver=entry["to"],
+        received_bytes_by_second=tuple(entry["received_bytes_by_second"]),
+        **{name: entry[name] for name in own},
+    )
+
+
+def _signalling(entry: dict[str, Any]) -> Signalling:
+    by_kind = {kind: Count(**count) for kind, count in entry["by_kind"].items()}
+    return Signalling(entry["packets"], entry["bytes"], by_kind)

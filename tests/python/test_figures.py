@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import synthetic
 from segue.papers.claims import Claim
+from segue.papers.common import Drawn
 from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import figures
 from segue.plot.sequence import find_switches
@@ -27,7 +28,7 @@ FRAMES = {
 }
 
 
-def drawn() -> list[figures.Drawn]:
+def drawn() -> list[Drawn]:
     return [*figures.trace_figures(RUNS), *figures.grid_figures(FRAMES)]
 
 
@@ -37,7 +38,7 @@ def test_figures_4_to_15_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("one", drawn(), ids=lambda one: one.name)
-def test_texts_lie_within_the_figure_and_legends_touch_no_axes(one: figures.Drawn) -> None:
+def test_texts_lie_within_the_figure_and_legends_touch_no_axes(one: Drawn) -> None:
     rendered = render(one.figure)
     picture = matplotlib.image.imread(io.BytesIO(rendered.png))
     assert picture.shape[0] > 300

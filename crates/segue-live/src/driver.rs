@@ -77,6 +77,14 @@ pub enum DriverError {
     /// The UDP port is in use.
     #[error("UDP port {0} is in use by another program: choose another")]
     PortInUse(u16),
+    /// The UDP port cannot be had for another reason.
+    #[error("UDP port {port}: {error}")]
+    Port {
+        /// The port.
+        port: u16,
+        /// What the operating system says.
+        error: io::Error,
+    },
     /// Raw sockets are for root.
     #[error("raw sockets need CAP_NET_RAW: run it as root, or use UDP encapsulation")]
     NotPermitted,
@@ -169,6 +177,10 @@ impl Driver {
                     PacketSocket::udp(local_port, config.socket_buffer, finds_pmtu).map_err(|error| {
                         match error.kind() {
                             io::ErrorKind::AddrInUse => DriverError::PortInUse(local_port),
+                            io::ErrorKind::PermissionDenied => DriverError::Port {
+                                port: local_port,
+                                error,
+                            },
                             _ => system("UDP socket")(error),
                         }
                     })?;

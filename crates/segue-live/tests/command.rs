@@ -9,6 +9,7 @@ use segue_wire::checksum::PseudoHeader;
 use segue_wire::sctp::SctpPacket;
 use segue_wire::udp::UdpDatagram;
 use segue_wire::{Data, Ipv6Header};
+use std::net::{Ipv6Addr, UdpSocket};
 use std::process::Command;
 
 fn listen(port: u16, more: &[&str]) -> Running {
@@ -187,13 +188,13 @@ fn a_script_is_followed_and_its_failures_are_told() {
         ],
     );
     let (output, status) = connecting.finish();
-    assert_eq!(status, 0, "{output}");
+    assert_eq!(status, 1, "{output}");
     let steps = events(&output, "script");
     assert_eq!(steps.len(), 3, "{output}");
-    assert!(
-        steps[0]["error"].is_string() && steps[1]["error"].is_string(),
-        "{output}"
-    );
+    assert_eq!(steps[0]["action"], "add ::1", "{output}");
+    assert_eq!(steps[0]["error"], "it is an address of this end's already");
+    assert_eq!(steps[1]["action"], "peer 2001:db8::7");
+    assert_eq!(steps[1]["error"], "it is not an address of the peer's");
     assert!(steps[2]["error"].is_null(), "{output}");
     assert_eq!(listening.finish().1, 0);
 }
@@ -203,6 +204,50 @@ fn what_the_user_did_wrong_is_one_line_and_status_2() {
     for (arguments, says) in [
         (&["connect"][..], "required arguments were not provided"),
         (&["connect", "localhost", "5001"], "invalid value 'localhost'"),
+        (
+            &["connect", "192.0.2.1", "5001"],
+            "IPv6 only: expected an IPv6 address",
+        ),
+        (
+            &["connect", "fe80::1%lo", "5001"],
+            "scope identifiers are not supported",
+        ),
+        (&["listen", "--address", "127.0.0.1"], "IPv6 only"),
+        (&["connect", "::1", "0"], "0 is not in 1..=65535"),
+        (
+            &["connect", "::1", "5001", "--remote-udp-port", "0"],
+            "0 is not in 1..=65535",
+        ),
+        (
+            &["connect", "::1", "5001", "--timeout", "0 s"],
+            "--timeout: expected more than 0 s",
+        ),
+        (
+            &["listen", "--auth-chunk", "1"],
+            "INIT cannot be authenticated (RFC 4895 section 3.2)",
+        ),
+        (
+            &["listen", "--auth-chunk", "15"],
+            "AUTH cannot be authenticated (RFC 4895 section 3.2)",
+        ),
+        (
+            &["listen", "--auth-chunk", "0", "--auth", "off"],
+            "--auth-chunk: needs --auth on",
+        ),
+        (&["listen", "--auth-chunk", "256"], "expected the type of a chunk"),
+        (
+            &[
+                "listen",
+                "--log",
+                "/dev/full",
+                "--once",
+                "--udp-port",
+                "0",
+                "--script",
+                "0 s jump",
+            ],
+            "one of add, delete",
+        ),
         (&["connect", "::1", "5001", "--bytes", "100"], "`100` has no unit"),
         (
             &["connect", "::1", "5001", "--send", "/nowhere/file"],
@@ -241,6 +286,213 @@ fn what_the_user_did_wrong_is_one_line_and_status_2() {
         );
         assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
     }
+}
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_segue-sctp"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn without_a_command_the_usage_is_printed() {
+    let (status, _, error) = run(&[]);
+    assert_eq!(status, Some(2));
+    assert!(error.contains("Usage: segue-sctp <COMMAND>"), "{error}");
+    assert!(
+        !error.starts_with("segue-sctp: SCTP from the command line"),
+        "{error}"
+    );
+}
+
+#[test]
+fn who_says_nothing_is_given_up_after_the_timeout() {
+    let silent = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    for command in ["connect", "ping"] {
+        let start = std::time::Instant::now();
+        let arguments = [command, "::1", "5001", "--remote-udp-port", &port];
+        let (status, output, error) = run(&[&arguments[..], &["--timeout", "400 ms"]].concat());
+        assert_eq!(status, Some(1), "{output}{error}");
+        assert!(start.elapsed() < std::time::Duration::from_secs(20));
+        assert!(
+            output.contains(&format!("no answer from ::1 over UDP port {port} in 400 ms")),
+            "{output}"
+        );
+        assert!(!output.contains("association was shut down"), "{output}");
+    }
+    // whoever waits longer is told so
+    let arguments = [
+        "connect",
+        "::1",
+        "5001",
+        "--remote-udp-port",
+        &port,
+        "--timeout",
+        "3100 ms",
+    ];
+    let (status, _, error) = run(&arguments);
+    assert_eq!(status, Some(1));
+    assert!(
+        error.contains("no answer from ::1 over UDP port") && error.contains("yet"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_port_that_nobody_listens_at_is_known_at_once() {
+    let port = free_udp_port().to_string();
+    for command in ["connect", "ping"] {
+        let start = std::time::Instant::now();
+        let (status, output, _) = run(&[command, "::1", "5001", "--remote-udp-port", &port]);
+        assert_eq!(status, Some(1), "{output}");
+        assert!(
+            output.contains("::1 is unreachable: nothing takes packets at its UDP port"),
+            "{output}"
+        );
+        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{output}");
+    }
+}
+
+#[test]
+fn ctrl_c_before_the_association_is_up_says_so() {
+    let silent = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+    let connecting = connect(silent.local_addr().unwrap().port(), &[]);
+    connecting.wait_for("connecting");
+    connecting.interrupt();
+    let (output, status) = connecting.finish();
+    assert_eq!(status, 130, "{output}");
+    assert!(events(&output, "connected").is_empty());
+    let silent_port = silent.local_addr().unwrap().port().to_string();
+    let text = Running::start(&["connect", "::1", "5001", "--remote-udp-port", &silent_port]);
+    text.wait_for_text("connecting to");
+    text.interrupt();
+    let (output, status) = text.finish();
+    assert_eq!(status, 130, "{output}");
+    assert!(
+        output.contains("given up before the association was set up"),
+        "{output}"
+    );
+}
+
+#[test]
+fn data_that_is_not_what_was_to_come_is_a_failure_and_no_wrong_input() {
+    let folder = directory("mismatch");
+    let port = free_udp_port();
+    let from = folder.join("from");
+    std::fs::write(&from, b"this is not made up").unwrap();
+    let listening = listen(port, &["--verify"]);
+    listening.wait_for("listening");
+    let connecting = connect(port, &["--send", from.to_str().unwrap()]);
+    let (output, _) = connecting.finish();
+    let aborted = events(&output, "aborted");
+    if let [aborted] = &aborted[..] {
+        assert_eq!(aborted["causes"][0], "User-Initiated Abort", "{output}");
+    }
+    assert_eq!(listening.finish().1, 1);
+}
+
+#[test]
+fn a_step_that_waits_for_an_address_in_vain_is_a_failure() {
+    let port = free_udp_port();
+    let listening = listen(port, &[]);
+    listening.wait_for("listening");
+    let script = "10 ms add 2001:db8:ffff::7; 20 ms delete ::1; 1 h abort";
+    let connecting = connect(port, &["--duration", "300 ms", "--script", script]);
+    let (output, status) = connecting.finish();
+    assert_eq!(status, 1, "{output}");
+    let steps = events(&output, "script");
+    let errors: Vec<_> = steps.iter().map(|s| s["error"].as_str().unwrap()).collect();
+    assert_eq!(
+        errors,
+        [
+            "this host never had the address",
+            "a step before it was never done",
+            "the association ended before"
+        ]
+    );
+    assert_eq!(listening.finish().1, 0);
+}
+
+#[test]
+fn long_messages_are_returned_whole() {
+    let port = free_udp_port();
+    let listening = listen(
+        port,
+        &["--echo", "--receive-buffer", "20 kB", "--send-buffer", "200 kB"],
+    );
+    listening.wait_for("listening");
+    let arguments = [
+        "--bytes", "900 kB", "--size", "100 kB", "--linger", "1 s", "--verify",
+    ];
+    let connecting = connect(port, &arguments);
+    let (output, status) = connecting.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], 900_000);
+    assert_eq!(summary(&output)["received_messages"], 9);
+    let (output, status) = listening.finish();
+    assert_eq!(status, 0, "{output}");
+    let sum = summary(&output);
+    assert_eq!(
+        (&sum["sent_bytes"], &sum["sent_messages"]),
+        (&900_000.into(), &9.into())
+    );
+    // counts, not the text of a structure
+    assert_eq!(sum["refused"]["bad_tag"], 0);
+}
+
+#[test]
+fn a_ping_that_nobody_returns_has_no_times() {
+    let port = free_udp_port();
+    let listening = listen(port, &["--discard"]);
+    listening.wait_for("listening");
+    let port = port.to_string();
+    let arguments = ["ping", "::1", "5001", "--remote-udp-port", &port, "--count", "1"];
+    let (status, output, _) = run(&[&arguments[..], &["--interval", "50 ms"]].concat());
+    assert_eq!(status, Some(1), "{output}");
+    assert!(output.ends_with("1 sent, 0 returned\n"), "{output}");
+    assert_eq!(listening.finish().1, 0);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let port = free_udp_port();
+    let listening = listen(port, &["--discard"]);
+    listening.wait_for("listening");
+    let port = port.to_string();
+    let call = ["::1", "5001", "--remote-udp-port", &port];
+    let ping = ["--count", "1", "--interval", "50 ms", "--pcap", "/dev/full"];
+    let (status, _, error) = run(&[&["ping"], &call[..], &ping].concat());
+    assert_eq!(status, Some(2));
+    assert!(error.contains("writing /dev/full: No space left"), "{error}");
+    drop(listening.finish());
+    let udp = free_udp_port().to_string();
+    let one = Running::start(&[
+        "listen",
+        "--once",
+        "--json",
+        "--udp-port",
+        &udp,
+        "--bytes",
+        "1 kB",
+    ]);
+    one.wait_for("listening");
+    let call = [
+        "connect",
+        "::1",
+        "5001",
+        "--remote-udp-port",
+        &udp,
+        "--log",
+        "/dev/full",
+    ];
+    let (status, _, error) = run(&[&call[..], &["--duration", "300 ms"]].concat());
+    assert_eq!(status, Some(2), "{error}");
+    assert!(error.contains("writing /dev/full: No space left"), "{error}");
+    drop(one.finish());
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Two drivers on the loopback interface, over UDP: no privileges needed.
+#![allow(clippy::disallowed_methods, reason = "peers that are only a socket")]
 
 use bytes::Bytes;
 use segue_live::{Driver, DriverConfig, DriverError, DriverEvent, Transport};
-use segue_proto::sctp::{AssociationId, Config, Event, SendError, SendOptions};
+use segue_proto::sctp::{AssociationId, Config, Event, SendError, SendOptions, Unreachable};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, UdpSocket};
 
 const PORT: u16 = 5001;
 
@@ -162,8 +163,9 @@ fn messages_go_both_ways_and_the_round_trip_is_that_of_the_loopback() {
 
 #[test]
 fn a_peer_that_is_not_there_is_given_up_in_real_time() {
-    // a port that was free a moment ago
-    let port = driver(9).udp_port().unwrap();
+    // it has the port, and says nothing
+    let silent = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+    let port = silent.local_addr().unwrap().port();
     let mut client = Driver::new(DriverConfig {
         sctp: Config {
             rto_initial: Duration::from_millis(20),
@@ -190,10 +192,43 @@ fn a_peer_that_is_not_there_is_given_up_in_real_time() {
         }
         assert!(client.now() < start + PATIENCE);
     }
-    assert!(client.counters().icmp_errors > 0, "port unreachable");
     // 20, 40, 40 and 40 ms
     let waited = client.now() - start;
     assert!(waited >= Duration::from_millis(140), "{waited}");
+}
+
+#[test]
+fn a_port_that_nobody_listens_at_is_given_up_at_once() {
+    // a port that was free a moment ago
+    let port = driver(9).udp_port().unwrap();
+    let mut client = Driver::new(DriverConfig {
+        transport: Transport::Udp {
+            local_port: 0,
+            remote_port: port,
+        },
+        addresses: vec![Ipv6Addr::LOCALHOST],
+        ..DriverConfig::default()
+    })
+    .unwrap();
+    let start = client.now();
+    let id = client.connect(&[Ipv6Addr::LOCALHOST], PORT).unwrap();
+    let mut events = Vec::new();
+    while events.len() < 2 {
+        client.turn(Some(start + PATIENCE), &[]).unwrap();
+        events.extend(std::iter::from_fn(|| client.poll_event()));
+        assert!(client.now() < start + PATIENCE, "{events:?}");
+    }
+    let unreachable = Event::Unreachable {
+        address: Ipv6Addr::LOCALHOST,
+        reason: Unreachable::Port,
+    };
+    let aborted = Event::Aborted { causes: Vec::new() };
+    assert_eq!(
+        events,
+        [unreachable, aborted].map(|event| DriverEvent::Association(id, event))
+    );
+    // long before the INIT would be sent again
+    assert!(client.now() - start < Duration::from_millis(900));
 }
 
 #[test]

@@ -38,7 +38,10 @@ enum Command {
         /// Take the address away.
         #[arg(long, conflicts_with = "address")]
         delete: bool,
-        /// The address.
+        /// Take an address that only this host can use: loopback or link-local.
+        #[arg(long)]
+        any_scope: bool,
+        /// The address: an IPv6 address of a single host that others can reach.
         #[arg(required_unless_present = "delete")]
         address: Option<Ipv6Addr>,
     },
@@ -106,8 +109,15 @@ fn carry_out(command: Command) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Update {
-            asked, ttl, address, ..
+            asked,
+            ttl,
+            address,
+            any_scope,
+            ..
         } => {
+            if let Some(address) = address {
+                reachable(address, any_scope)?;
+            }
             let ttl = Duration::from_secs(u64::from(config::seconds(&ttl).context("--ttl")?));
             let zone = asked
                 .zone
@@ -162,16 +172,52 @@ impl Asked {
     }
 }
 
+/// Refuses an address at which nobody finds the identity.
+fn reachable(address: Ipv6Addr, any_scope: bool) -> Result<()> {
+    let what = if address.is_unspecified() {
+        "the unspecified address"
+    } else if address.is_multicast() {
+        "a multicast address"
+    } else if address.to_ipv4_mapped().is_some() {
+        "an IPv4 address"
+    } else if !any_scope && address.is_loopback() {
+        "the loopback address (see --any-scope)"
+    } else if !any_scope && address.is_unicast_link_local() {
+        "a link-local address (see --any-scope)"
+    } else {
+        return Ok(());
+    };
+    anyhow::bail!("{address}: is {what}, expected the IPv6 address of a single host that others can reach")
+}
+
 fn server(text: &str) -> Result<(Ipv6Addr, u16)> {
     let socket = text.parse::<SocketAddr>().ok();
     let bare = text.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, PORT));
     let address = socket.or(bare);
     let address = address
         .with_context(|| format!("--server {text}: expected an address, as in 192.0.2.1:53 or [::1]:53"))?;
+    if let IpAddr::V6(a) = address.ip()
+        && socket.is_none()
+        && let Some((host, port)) = with_port(text)
+    {
+        anyhow::bail!(
+            "--server {text}: is it [{host}]:{port}, or [{a}]:{PORT}? expected brackets around the address"
+        );
+    }
+    if address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0 {
+        anyhow::bail!("--server {text}: expected the address of a single host, and a port from 1 to 65535");
+    }
     Ok(match address.ip() {
         IpAddr::V4(a) => (a.to_ipv6_mapped(), address.port()),
         IpAddr::V6(a) => (a, address.port()),
     })
+}
+
+/// `::1:5300` is an address, but what was meant may be another with a port.
+fn with_port(text: &str) -> Option<(Ipv6Addr, u16)> {
+    let (host, port) = text.rsplit_once(':')?;
+    let port = port.parse().ok().filter(|_| port.len() > 1)?;
+    Some((host.parse().ok()?, port))
 }
 
 fn report(asked: &Asked, name: &str, event: &ClientEvent) -> ExitCode {
@@ -229,4 +275,46 @@ fn first_paragraph(message: &str) -> String {
     let text = message.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_may_have_a_port_at_its_end_needs_brackets() {
+        for text in ["::1:5300", "2001:db8::53:53", "fe80::1:53"] {
+            let error = server(text).unwrap_err().to_string();
+            assert!(error.contains("expected brackets around the address"), "{error}");
+        }
+        let expected = |text: &str, ip: &str, port| {
+            assert_eq!(server(text).expect(text), (ip.parse().expect("an address"), port));
+        };
+        expected("[::1]:5300", "::1", 5300);
+        expected("::1", "::1", 53);
+        expected("2001:db8::1", "2001:db8::1", 53);
+        expected("[::1:5300]:53", "::1:5300", 53);
+        expected("192.0.2.1:5300", "::ffff:192.0.2.1", 5300);
+        for text in ["::", "ff02::1", "[::1]:0", "0.0.0.0", "ns.example"] {
+            assert!(server(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_nobody_reaches_are_not_published() {
+        for (address, says) in [
+            ("::", "the unspecified address"),
+            ("ff02::1", "a multicast address"),
+            ("::1", "the loopback address"),
+            ("fe80::1", "a link-local address"),
+            ("::ffff:192.0.2.1", "an IPv4 address"),
+        ] {
+            let parsed = address.parse().expect("an address");
+            let error = reachable(parsed, false).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{address}: is {says}")), "{error}");
+            let told = ["::1", "fe80::1"].contains(&address);
+            assert_eq!(reachable(parsed, true).is_ok(), told, "{address}");
+        }
+        assert!(reachable("2001:db8::1".parse().expect("an address"), false).is_ok());
+    }
 }

@@ -68,6 +68,9 @@ pub enum ShimEvent {
     },
     /// The directory is to be told that the host is at these addresses (ILNP: its locators), for those who look it up.
     UpdateDirectory,
+    /// The shim asks for this address on this interface, beside those that there are: duplicate address detection as usual,
+    /// and [`AddressEvent::Ready`] when it can be used (ILNP: an ephemeral identifier).
+    FormAddress(LocalAddress),
     /// The shim needs to know where `peer` is, and asks the directory: both ends moved at once (RFC 6740 section 4.3).
     LookUp {
         /// The identity of the peer.

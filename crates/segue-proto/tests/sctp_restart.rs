@@ -302,6 +302,22 @@ fn both_ends_open_at_once_from_addresses_that_the_other_did_not_call() {
 }
 
 #[test]
+fn a_cookie_from_before_this_end_called_makes_no_second_association() {
+    // B answers A's INIT, then calls A itself; the COOKIE ECHO comes from an address of A's that B did not call
+    let (called, from) = (address(A, 1), address(A, 2));
+    let mut net = Net::symmetric(Config::default(), [2, 1], 6);
+    let (ack, cookie) = init_ack(&mut net, called, 61, vec![Parameter::Ipv6Address(from)]);
+    net.rule = Box::new(|_| vec![]);
+    net.ids[B] = net.ends[B].connect(net.now, &[called], PORT);
+    net.drain();
+    assert_ne!(init_of(&net, B).initiate_tag, ack.initiate_tag);
+    // "X 0 0 0" is in no row of table 12
+    assert!(echo(&mut net, from, ack.initiate_tag, cookie).is_empty());
+    assert_eq!(net.ends[B].counters().refused.unexpected_cookies, 1);
+    assert_eq!(net.ends[B].associations().count(), 1);
+}
+
+#[test]
 fn an_init_in_cookie_echoed_may_not_add_addresses() {
     let mut net = Net::symmetric(Config::default(), [1, 1], 5);
     net.ends[A].listen();

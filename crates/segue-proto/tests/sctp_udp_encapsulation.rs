@@ -3,7 +3,8 @@
 mod common;
 
 use common::*;
-use segue_proto::sctp::{Config, UdpEncapsulation};
+use segue_proto::sctp::{Config, Event, UdpEncapsulation, Unreachable};
+use segue_wire::icmpv6::Icmpv6;
 use segue_wire::sctp::{Chunk, Init};
 use segue_wire::{Packet, Payload, Tsn};
 
@@ -215,4 +216,56 @@ fn a_server_that_encapsulates_also_takes_plain_packets() {
     net.run_for(ms(500));
     assert!(net.association(A).is_established() && net.association(B).is_established());
     assert!(net.log.iter().all(|d| udp_ports(&d.packet).is_none()));
+}
+
+fn port_unreachable(about: &Packet) -> Icmpv6 {
+    Icmpv6::DestinationUnreachable {
+        code: 4,
+        invoking: Icmpv6::quote(about),
+    }
+}
+
+#[test]
+fn port_unreachable_about_the_init_ends_the_attempt_and_nothing_later() {
+    // section 5.5: as if SCTP were unknown there
+    let mut net = net();
+    net.rule = Box::new(|_| vec![]);
+    net.connect();
+    let init = net.log[0].packet.clone();
+    let now = net.now;
+    net.ends[A].handle_icmp(now, &port_unreachable(&init));
+    net.drain();
+    let reason = Unreachable::Port;
+    let address = address(B, 1);
+    assert!(net.has_event(A, &Event::Unreachable { address, reason }));
+    assert!(net.has_event(A, &Event::Aborted { causes: vec![] }));
+    // the address of a peer that is there may become another host's
+    let mut net = established();
+    net.log.clear();
+    net.send(A, 0, synthetic(0, 100));
+    let data = net.log[0].packet.clone();
+    let now = net.now;
+    net.ends[A].handle_icmp(now, &port_unreachable(&data));
+    net.drain();
+    assert!(net.association(A).is_established());
+    assert_eq!(net.ends[A].counters().icmp.ignored, 1);
+}
+
+#[test]
+fn a_peer_with_another_address_is_asked_there() {
+    let configs = [config(CLIENT_PORT, SERVER_PORT), config(SERVER_PORT, SERVER_PORT)];
+    let mut net = Net::new(configs, [1, 2], ms(10), 1);
+    net.rule = Box::new(|d| match d.packet.ip.destination == address(B, 1) {
+        true => vec![],
+        false => vec![ms(10)],
+    });
+    let now = net.now;
+    net.ids[A] = net.ends[A].connect(now, &[address(B, 1), address(B, 2)], PORT);
+    net.drain();
+    let init = net.log[0].packet.clone();
+    assert_eq!(init.ip.destination, address(B, 1));
+    net.ends[A].handle_icmp(now, &port_unreachable(&init));
+    net.drain();
+    net.run_for(ms(5000));
+    assert!(net.association(A).is_established());
 }

@@ -8,11 +8,11 @@ mod location;
 mod routes;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, kind, sctp_config, server};
+pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
 pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
-use crate::link::{Link, LinkConfig};
+use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Owner};
 use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::hosts::{HostNode, HostPort};
@@ -39,6 +39,18 @@ fn cell_prefix(cell: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, cell as u16 + 2, 0, 0, 0, 0, 0)
 }
 
+/// Address of the access router on a cell's link.
+fn cell_router_address(cell: usize) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(cell_prefix(cell)) | 1)
+}
+
+/// The addresses of a router: one of no link for what it says itself, its ends of wired links, and in its cell.
+fn router_addresses(s: &ScenarioFile, name: &str, number: u32, cell: Option<usize>) -> Vec<Ipv6Addr> {
+    let wired = wired_ends(s, name).map(|(link, end)| wire_address(link, end));
+    let own = [router_address(number)].into_iter();
+    own.chain(wired).chain(cell.map(cell_router_address)).collect()
+}
+
 /// Address at one end of a wired link.
 fn wire_address(link: usize, end: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0xff00 + link as u16, 0, 0, 0, 0, end as u16 + 1)
@@ -61,13 +73,6 @@ impl Numbers<'_> {
         all.into_iter()
             .position(|n| n == name)
             .expect("names were checked") as u32
-    }
-
-    fn names(&self) -> Vec<String> {
-        let hosts = self.file.host.iter().map(|h| h.name.clone());
-        hosts
-            .chain(self.file.router.iter().map(|r| r.name.clone()))
-            .collect()
     }
 }
 
@@ -109,7 +114,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             attachments.push(attachment);
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
-        let config = hosts::host_config(s, host, number, seed);
+        let config = host_config(s, host, number, seed);
         let secrets = Box::new(stream(&format!("{}/secrets", host.name)));
         let host = Host::new(config, seed, secrets)?;
         nodes.push(Node::Host(Box::new(HostNode {
@@ -127,7 +132,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             routes: routes::routes(s, &numbers, number),
             access,
             timer: LazyTimer::default(),
-            address: router_address(number),
+            addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
         })));
     }
@@ -137,7 +142,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
     let sample_period = (options.trace && !movers.is_empty())
         .then(|| Duration::from_nanos((s.duration.as_nanos() / 2000).max(10_000_000)));
     let trace = Trace {
-        nodes: numbers.names(),
+        nodes: scenario.node_names(),
         cells: s
             .cell
             .iter()
@@ -164,6 +169,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         attachments,
         movers,
         places,
+        signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
         recorder: Recorder::new(options, trace, captures, mobile_nodes),
@@ -210,7 +216,12 @@ fn wires(
             reorder: entry.reorder,
             duplicate: entry.duplicate,
             corrupt: entry.corrupt,
-            service: entry.service,
+            // what goes before others needs a line to be put into
+            service: if s.signalling_priority {
+                Service::HeadOfLine
+            } else {
+                entry.service
+            },
             mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {

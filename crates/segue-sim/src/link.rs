@@ -80,6 +80,8 @@ pub struct Link {
     departures: VecDeque<(Instant, u32)>,
     /// Head-of-line service: the packets queued, the first of them being sent.
     line: VecDeque<(PacketRef, u32)>,
+    /// How many of those behind the first are urgent: they come next.
+    urgent: usize,
     /// Bytes in `departures` or `line`.
     queued_bytes: u64,
     /// Generation of the head-of-line schedule.
@@ -117,6 +119,7 @@ impl Link {
             random,
             departures: VecDeque::new(),
             line: VecDeque::new(),
+            urgent: 0,
             queued_bytes: 0,
             generation: 0,
             flight: VecDeque::new(),
@@ -136,6 +139,20 @@ impl Link {
         scheduler: &mut Scheduler,
         duplicate: impl FnOnce() -> PacketRef,
     ) -> bool {
+        self.enqueue_as(now, packet, length, false, scheduler, duplicate)
+    }
+
+    /// As [`enqueue`](Self::enqueue); with head-of-line service an `urgent` packet goes before all that are not, in a
+    /// waiting room of its own.
+    pub fn enqueue_as(
+        &mut self,
+        now: Instant,
+        packet: PacketRef,
+        length: u32,
+        urgent: bool,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce() -> PacketRef,
+    ) -> bool {
         match self.config.service {
             Service::Fifo => {
                 self.forget_departed(now);
@@ -152,13 +169,20 @@ impl Link {
             }
             Service::HeadOfLine => {
                 if let Some(&(_, sending)) = self.line.front() {
-                    if !self.has_room(self.line.len(), sending, length) {
+                    if !urgent && !self.has_room(self.line.len() - self.urgent, sending, length)
+                        || urgent && self.urgent >= URGENT_QUEUE
+                    {
                         return false;
                     }
                 } else {
                     self.serve(now, length, scheduler);
                 }
-                self.line.push_back((packet, length));
+                if urgent && !self.line.is_empty() {
+                    self.urgent += 1;
+                    self.line.insert(self.urgent, (packet, length));
+                } else {
+                    self.line.push_back((packet, length));
+                }
                 self.queued_bytes += u64::from(length);
             }
         }
@@ -182,6 +206,7 @@ impl Link {
         self.queued_bytes -= u64::from(length);
         self.depart(now, packet, scheduler, || duplicate(packet));
         if let Some(&(_, next)) = self.line.front() {
+            self.urgent = self.urgent.saturating_sub(1);
             self.serve(now, next, scheduler);
         }
     }
@@ -307,6 +332,9 @@ impl Link {
     }
 }
 
+/// Urgent packets that wait at most: far more than there are.
+const URGENT_QUEUE: usize = 100;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -394,5 +422,32 @@ mod tests {
         })
         .collect();
         assert_eq!(times, [20, 30, 40, 50]);
+    }
+
+    #[test]
+    fn an_urgent_packet_goes_behind_the_one_being_sent_and_before_all_others_even_if_the_queue_is_full() {
+        let mut scheduler = Scheduler::default();
+        let mut config = config(Service::HeadOfLine);
+        (config.loss, config.jitter, config.duplicate, config.corrupt) =
+            (LossModel::None, Duration::ZERO, 0.0, 0.0);
+        let mut link = Link::new(0, config, Stream::new(1, "link"));
+        let mut offer = |n, urgent| {
+            let copy = || unreachable!();
+            link.enqueue_as(Instant::ZERO, PacketRef(n), 100, urgent, &mut scheduler, copy)
+        };
+        let taken: Vec<bool> = (0..5).map(|n| offer(n, false)).collect();
+        assert_eq!(taken, [true, true, true, true, false]);
+        assert!(offer(10, true) && offer(11, true));
+        let mut arrived = Vec::new();
+        while let Some((at, event)) = scheduler.pop_until(Instant::MAX) {
+            match event {
+                Event::LinkArrival(0) => arrived.push(link.on_arrival(&mut scheduler).packet.0),
+                Event::LinkDeparture { generation, .. } => {
+                    link.on_departure(at, generation, &mut scheduler, |p| p);
+                }
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+        assert_eq!(arrived, [0, 10, 11, 1, 2, 3]);
     }
 }

@@ -1,5 +1,6 @@
 //! What a run gives back: metrics always, a trace and captures when asked for.
 
+use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
 use segue_capture::handover::Handover;
 use serde::Serialize;
 
@@ -80,6 +81,12 @@ pub struct Metrics {
     pub duplicate_packets: u64,
     /// T3-rtx expiries of the data sender.
     pub timeouts: u64,
+    /// Every handoff of a mobility shim, in order.
+    pub handoffs: Vec<HandoffMetrics>,
+    /// Every direction of a TCP connection in which data was sent, in the order of their first data.
+    pub flows: Vec<FlowMetrics>,
+    /// Signalling of mobility that hosts and routers sent.
+    pub signalling: Signalling,
     /// XXH3-128 over the event log, hexadecimal.
     pub event_log_hash: String,
     /// Events in the log.

@@ -75,6 +75,8 @@ pub enum Frame {
         packet: PacketRef,
         /// Packet length, bytes.
         length: u32,
+        /// Goes before what is not urgent.
+        urgent: bool,
     },
     /// A packet to all stations, sent once.
     Broadcast {
@@ -82,6 +84,8 @@ pub enum Frame {
         packet: PacketRef,
         /// Packet length, bytes.
         length: u32,
+        /// Goes before what is not urgent.
+        urgent: bool,
     },
     /// A beacon, sent once.
     Beacon {
@@ -90,6 +94,16 @@ pub enum Frame {
         /// Frame body, bytes.
         length: u32,
     },
+}
+
+impl Frame {
+    /// Whether it goes before others.
+    const fn is_urgent(&self) -> bool {
+        match self {
+            Self::Unicast { urgent, .. } | Self::Broadcast { urgent, .. } => *urgent,
+            Self::Beacon { .. } => true,
+        }
+    }
 }
 
 /// What became of a frame.
@@ -155,8 +169,8 @@ impl Channel {
         StationId(self.stations.len() as u16 - 1)
     }
 
-    /// Queues a frame; beacons go before everything but a frame under way. `false` if the queue is full (beacons are
-    /// always taken: an access point sends its beacon as soon as the medium lets it).
+    /// Queues a frame; beacons go before everything but a frame under way, urgent frames behind them. `false` if the queue
+    /// is full (beacons are always taken: an access point sends its beacon as soon as the medium lets it).
     pub fn enqueue(
         &mut self,
         now: Instant,
@@ -166,10 +180,17 @@ impl Channel {
     ) -> bool {
         let sending = self.sending.contains(&from);
         let station = &mut self.stations[from.0 as usize];
+        // A frame that has been attempted keeps its place: its retry count is the station's.
+        let behind = usize::from(sending || station.attempts > 0).min(station.queue.len());
         if matches!(frame, Frame::Beacon { .. }) {
-            // A frame that has been attempted keeps its place: its retry count is the station's.
-            let behind = usize::from(sending || station.attempts > 0);
-            station.queue.insert(behind.min(station.queue.len()), frame);
+            station.queue.insert(behind, frame);
+        } else if frame.is_urgent() {
+            let urgent = station.queue.iter().skip(behind).take_while(|f| f.is_urgent());
+            let urgent = urgent.count();
+            if urgent >= self.config.queue_packets {
+                return false;
+            }
+            station.queue.insert(behind + urgent, frame);
         } else {
             if station.queue.len() >= self.config.queue_packets {
                 return false;
@@ -351,6 +372,7 @@ mod tests {
             to: StationId(1),
             packet: PacketRef(n),
             length: 1000,
+            urgent: false,
         }
     }
 
@@ -403,6 +425,7 @@ mod tests {
                 Frame::Broadcast {
                     packet: PacketRef(n),
                     length,
+                    urgent: false,
                 },
                 &mut scheduler,
             );
@@ -445,5 +468,44 @@ mod tests {
             .iter()
             .position(|(_, o)| matches!(o, Outcome::Sent(_, Frame::Beacon { .. })));
         assert_eq!(place, Some(0), "nothing had been sent when the beacon came");
+    }
+
+    #[test]
+    fn an_urgent_frame_goes_before_waiting_data_and_behind_beacons_even_if_the_queue_is_full() {
+        let mut scheduler = Scheduler::default();
+        let config = ChannelConfig {
+            queue_packets: 5,
+            ..ChannelConfig::default()
+        };
+        let mut channel = Channel::new(0, config, Stream::new(1, "c"));
+        let ap = channel.add_station();
+        channel.add_station();
+        let broadcast = |n, urgent| Frame::Broadcast {
+            packet: PacketRef(n),
+            length: 100,
+            urgent,
+        };
+        let beacon = Frame::Beacon { cell: 0, length: 50 };
+        let mut queue = |frame| channel.enqueue(Instant::ZERO, ap, frame, &mut scheduler);
+        let taken: Vec<bool> = (0..6).map(|n| queue(broadcast(n, false))).collect();
+        assert_eq!(taken, [true, true, true, true, true, false]);
+        assert!(queue(broadcast(10, true)) && queue(beacon) && queue(broadcast(11, true)));
+        let sent: Vec<Frame> = run(&mut channel, &mut scheduler, true)
+            .into_iter()
+            .filter_map(|(_, o)| match o {
+                Outcome::Sent(_, frame) => Some(frame),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            sent[..4],
+            [
+                beacon,
+                broadcast(10, true),
+                broadcast(11, true),
+                broadcast(0, false)
+            ]
+        );
+        assert_eq!(sent.len(), 8);
     }
 }

@@ -1,14 +1,21 @@
 //! What a run leaves behind: the event-log hash, the metrics, and on demand tables and captures.
 
+pub mod connections;
 pub mod flow;
+pub mod ledger;
 mod log;
+mod names;
+pub(crate) mod report;
+mod signalling;
 mod tables;
 
 use crate::network::cells::PlaceKind;
 use crate::output::CaptureFile;
 use crate::output::{RunOptions, Trace};
 use crate::store::Stored;
+use connections::Connections;
 use flow::Flows;
+use ledger::{EntryId, PacketFate};
 use log::{EventLog, Kind};
 use segue_capture::handover::LossCause;
 use segue_proto::host::HostEvent;
@@ -17,6 +24,8 @@ use segue_proto::sctp::Event as SctpEvent;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
 use segue_wire::Packet;
 
+pub use report::{FlowMetrics, HandoffMetrics};
+pub use signalling::{Signalling, SignallingCount};
 pub use tables::Tables;
 
 /// Why a packet went no further.
@@ -91,6 +100,10 @@ pub struct Recorder {
     hops: u64,
     /// Data flows.
     pub flows: Flows,
+    /// TCP flows, the fates of their packets, and handoffs of shims.
+    pub connections: Connections,
+    /// Signalling sent.
+    pub signalling: Signalling,
     tables: Option<Tables>,
     captures: Option<crate::captures::Captures>,
 }
@@ -108,6 +121,8 @@ impl Recorder {
             log: EventLog::new(),
             hops: 0,
             flows: Flows::new(mobile),
+            connections: Connections::default(),
+            signalling: Signalling::default(),
             tables: options.trace.then(|| Tables::new(trace)),
             captures,
         }
@@ -118,10 +133,13 @@ impl Recorder {
         self.tables.as_mut()
     }
 
-    /// A host sends a packet.
-    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) {
+    /// A node sends a packet. Gives its entry in the ledger, which the packet is to carry.
+    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) -> EntryId {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
-        let retransmission = self.flows.sent(now, node, &stored.packet);
+        let entry = EntryId::NONE;
+        let retransmission =
+            self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entry);
+        self.signalling.sent(&stored.packet, stored.length);
         if let Some(tables) = &mut self.tables {
             tables.packet(
                 now,
@@ -138,6 +156,7 @@ impl Recorder {
         if let Some(captures) = &mut self.captures {
             captures.packet(now, node, interface, &stored.packet, true);
         }
+        entry
     }
 
     /// A packet arrived at the end of a link or was handed over by a radio channel.
@@ -172,6 +191,8 @@ impl Recorder {
             .record(now, Kind::Dropped, node, stored.id, stored.length);
         self.log.text(cause.name());
         self.flows.lost(now, &stored.packet, cause.loss());
+        let fate = PacketFate::Dropped(cause, node);
+        self.connections.ledger.met(stored.entry, fate);
         if let Some(tables) = &mut self.tables {
             let (id, length) = (stored.id, stored.length);
             let interface = InterfaceId::default();
@@ -223,6 +244,9 @@ impl Recorder {
     pub fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
         if let HostEvent::Sctp(_, SctpEvent::PrimaryChanged(path)) = event {
             self.flows.primary_changed(node, *path);
+        }
+        if let HostEvent::Shim(event) = event {
+            self.connections.shim_event(now, node, event);
         }
         let text = format!("{event:?}");
         self.log.record(now, Kind::Host, node, text.len() as u64, 0);

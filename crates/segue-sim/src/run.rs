@@ -3,6 +3,7 @@
 use crate::build;
 use crate::network::{Network, Node};
 use crate::output::{Metrics, RunOptions, RunOutput, Spread};
+use crate::recorder::report::report;
 use crate::scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
@@ -74,6 +75,9 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
             .sum::<u64>();
     }
     let (event_log_hash, events, packet_hops) = network.recorder.totals();
+    let signalling = core::mem::take(&mut network.recorder.signalling);
+    let names: Vec<String> = scenario.node_names();
+    let (handoffs, tcp_flows) = report(&mut network.recorder.connections, &names, network.end);
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
     let totals = measured.totals;
@@ -96,6 +100,9 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         packets_lost_otherwise: totals.lost_otherwise,
         duplicate_packets: totals.duplicate_packets,
         timeouts,
+        handoffs,
+        flows: tcp_flows,
+        signalling,
         event_log_hash,
         events,
         packet_hops,

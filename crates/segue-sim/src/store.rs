@@ -1,6 +1,7 @@
 //! Packets under way. A packet is put in once, when a host sends it, and taken out where it is delivered or dropped;
 //! in between, links pass its number.
 
+use crate::recorder::ledger::EntryId;
 use segue_wire::Packet;
 
 /// Number of a stored packet, reused after it has left.
@@ -18,6 +19,8 @@ pub struct Stored {
     pub length: u32,
     /// Bits were flipped on the way: its receiver will refuse it.
     pub corrupted: bool,
+    /// Its entry in the ledger of packet fates.
+    pub entry: EntryId,
 }
 
 /// The store.
@@ -40,6 +43,7 @@ impl PacketStore {
             id,
             length,
             corrupted: false,
+            entry: EntryId::NONE,
         })
     }
 
@@ -73,6 +77,14 @@ impl PacketStore {
     /// A stored packet, to be changed.
     pub fn get_mut(&mut self, at: PacketRef) -> &mut Stored {
         self.slots[at.0 as usize].as_mut().expect("packet is stored")
+    }
+
+    /// Puts another packet in the place of a stored one, which it goes on as: a router has put it into a tunnel, or taken
+    /// it out of one.
+    pub fn replace(&mut self, at: PacketRef, packet: Packet) {
+        let stored = self.get_mut(at);
+        stored.length = packet.buffer_len() as u32;
+        stored.packet = packet;
     }
 
     /// Takes a packet out.

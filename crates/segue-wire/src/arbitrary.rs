@@ -3,18 +3,20 @@
 //! Everything generated is canonical: parsing what is emitted gives the same value. So data is never synthetic,
 //! `Unknown` never has a type that is known, and what is padded has its full length.
 
+use crate::checksum::{PseudoHeader, PseudoRule};
 use crate::dhcpv6::{Dhcpv6Message, Dhcpv6Option, IaAddress, IaNa, MessageType};
 use crate::icmpv6::nd::{
     LinkLayerAddress, NdOption, NeighborAdvertisement, NeighborSolicitation, PrefixInformation,
     RouterAdvertisement, RouterSolicitation,
 };
 use crate::icmpv6::{Echo, Icmpv6};
-use crate::ipv6::Ipv6Option;
+use crate::ilnp::{Locator, LocatorEntry, LocatorOperation, LocatorUpdate, Nonce};
+use crate::ipv6::{ILNP_NONCE, Ipv6Option};
 use crate::mobility::{
     AuthenticationSubtype, BindingAcknowledgement, BindingUpdate, MessageAuthentication, MobilityHeader,
     MobilityMessage, MobilityOption, Test,
 };
-use crate::packet::MAX_TUNNEL_DEPTH;
+use crate::packet::{MAX_TUNNEL_DEPTH, has_rule, set_rule};
 use crate::sctp::{
     Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, ForwardTsn,
     GapAckBlock, Init, Parameter, ReConfig, ReConfigParameter, ReConfigResult, Sack, SctpPacket,
@@ -41,11 +43,25 @@ pub fn packet() -> impl Strategy<Value = Packet> {
             extensions.push(fragment);
             (ip, extensions, Payload::Unknown { next_header, bytes })
         });
-    prop_oneof![4 => whole, 1 => fragment].prop_map(|(ip, extensions, payload)| Packet {
+    let packet = prop_oneof![4 => whole, 1 => fragment].prop_map(|(ip, extensions, payload)| Packet {
         ip,
         extensions,
         payload,
-    })
+    });
+    (packet, any::<bool>()).prop_map(|(packet, identifiers)| with_rule(packet, identifiers))
+}
+
+/// Has the checksum follow the rule of RFC 6741, if it is one that can and would tell the difference.
+fn with_rule(mut packet: Packet, identifiers: bool) -> Packet {
+    let whole = packet.pseudo_header();
+    let len = packet.payload.buffer_len();
+    let sum = |pseudo: PseudoHeader| pseudo.partial_sum(packet.payload.next_header(), len) % 0xffff;
+    let typed = !matches!(packet.payload, Payload::Unknown { .. });
+    let differs = sum(whole) != sum(whole.under(PseudoRule::Identifiers));
+    if identifiers && typed && differs && has_rule(packet.payload.next_header()) {
+        set_rule(&mut packet.extensions, PseudoRule::Identifiers);
+    }
+    packet
 }
 
 /// Packets without extension headers whose payload has a checksum.
@@ -119,13 +135,40 @@ pub fn incomplete_fragment() -> impl Strategy<Value = ExtensionHeader> {
 
 /// Options of a header (RFC 8200 section 4.2).
 pub fn ipv6_options() -> impl Strategy<Value = Vec<Ipv6Option>> {
-    let unknown = any::<u8>().prop_filter("known option", |t| !matches!(t, 0 | 1 | 5 | 0xc2 | 0xc9));
+    let unknown = any::<u8>().prop_filter("known option", |t| {
+        !matches!(*t, 0 | 1 | 5 | ILNP_NONCE | 0xc2 | 0xc9)
+    });
     let option = prop_oneof![
         1 => any::<u16>().prop_map(Ipv6Option::RouterAlert),
         1 => address().prop_map(Ipv6Option::HomeAddress),
+        2 => nonce().prop_map(|nonce| Ipv6Option::IlnpNonce { nonce, rule: PseudoRule::Ipv6 }),
         2 => (unknown, bytes(0..40)).prop_map(|(option_type, data)| Ipv6Option::Unknown { option_type, data }),
     ];
     vec(option, 0..4)
+}
+
+/// Nonces (RFC 6744 section 2).
+pub fn nonce() -> impl Strategy<Value = Nonce> {
+    prop_oneof![
+        any::<[u8; 4]>().prop_map(Nonce::Bits32),
+        any::<[u8; 12]>().prop_map(Nonce::Bits96)
+    ]
+}
+
+/// Locator updates (RFC 6743 section 2).
+pub fn locator_update() -> impl Strategy<Value = LocatorUpdate> {
+    let entry = (any::<u64>(), any::<u16>(), any::<u16>()).prop_map(|(locator, preference, lifetime_s)| {
+        LocatorEntry {
+            locator: Locator(locator),
+            preference,
+            lifetime_s,
+        }
+    });
+    let operation = prop_oneof![
+        Just(LocatorOperation::Advertisement),
+        Just(LocatorOperation::Acknowledgement)
+    ];
+    (operation, vec(entry, 1..5)).prop_map(|(operation, locators)| LocatorUpdate { operation, locators })
 }
 
 /// Upper-layer payloads of every kind.
@@ -288,7 +331,10 @@ pub fn icmpv6() -> impl Strategy<Value = Icmpv6> {
             data,
         })
     };
-    let unknown = any::<u8>().prop_filter("known type", |t| !matches!(t, 1..=4 | 128 | 129 | 133..=136));
+    let unknown = any::<u8>().prop_filter(
+        "known type",
+        |t| !matches!(t, 1..=4 | 128 | 129 | 133..=136 | 156),
+    );
     prop_oneof![
         (any::<u8>(), bytes(0..100))
             .prop_map(|(code, invoking)| Icmpv6::DestinationUnreachable { code, invoking }),
@@ -319,6 +365,7 @@ pub fn icmpv6() -> impl Strategy<Value = Icmpv6> {
                 }
             )
         ),
+        locator_update().prop_map(Icmpv6::LocatorUpdate),
         (unknown, any::<u8>(), bytes(0..100)).prop_map(|(message_type, code, body)| Icmpv6::Unknown {
             message_type,
             code,

@@ -30,6 +30,77 @@ impl PseudoHeader {
     }
 }
 
+/// Which addresses a TCP or UDP checksum covers on the wire: there are two rules for ILNPv6.
+///
+/// A packet without the ILNP nonce option follows IPv6's, and so does ICMPv6 always (RFC 6741 section 4.3).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum PseudoRule {
+    /// The whole addresses as they are in the header (RFC 8200 section 8.1). For ILNPv6:
+    /// draft-bhatti-ilnp-tcp-udp-checksums-00, which goes back to it.
+    #[default]
+    Ipv6,
+    /// The node identifiers alone, with zeros in place of the locators (RFC 6741 section 4.2).
+    Identifiers,
+}
+
+impl PseudoHeader {
+    /// What `rule` leaves of the addresses.
+    #[must_use]
+    pub fn under(self, rule: PseudoRule) -> Self {
+        let identifier = |address: Ipv6Addr| Ipv6Addr::from_bits(address.to_bits() & u128::from(u64::MAX));
+        match rule {
+            PseudoRule::Ipv6 => self,
+            PseudoRule::Identifiers => Self {
+                source: identifier(self.source),
+                destination: identifier(self.destination),
+            },
+        }
+    }
+
+    /// The sum of the pseudo-header alone, not complemented: what is in the checksum field of a packet whose checksum
+    /// is left to a device.
+    #[must_use]
+    pub fn partial_sum(&self, next_header: u8, upper_layer_len: usize) -> u16 {
+        let mut sum = InternetChecksum::default();
+        sum.add_bytes(&self.source.octets());
+        sum.add_bytes(&self.destination.octets());
+        sum.add_u32(upper_layer_len as u32);
+        sum.add_u32(u32::from(next_header));
+        !sum.finish()
+    }
+
+    /// The checksum that was `checksum` under this pseudo-header, under `new` (RFC 1624 section 3, equation 3).
+    #[must_use]
+    pub fn adjust(&self, checksum: u16, new: &Self) -> u16 {
+        let checksum = adjust(checksum, &self.source.octets(), &new.source.octets());
+        adjust(checksum, &self.destination.octets(), &new.destination.octets())
+    }
+}
+
+/// The checksum that was `checksum` while it covered `old`, after those bytes have become `new`: equation 3 of RFC 1624
+/// section 3, `HC' = ~(~HC + ~m + m')`. Both are whole 16-bit words of what it covers, and as many.
+///
+/// ```
+/// # use segue_wire::checksum::adjust;
+/// // the example of RFC 1624 section 4
+/// assert_eq!(adjust(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
+/// ```
+#[must_use]
+pub fn adjust(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
+    debug_assert!(
+        old.len() == new.len() && old.len().is_multiple_of(2),
+        "a difference of whole words"
+    );
+    let mut sum = InternetChecksum::default();
+    sum.add_u32(u32::from(!checksum));
+    let (old, _) = old.as_chunks::<2>();
+    for word in old {
+        sum.add_u32(u32::from(!u16::from_be_bytes(*word)));
+    }
+    sum.add_bytes(new);
+    sum.finish()
+}
+
 /// The sum of RFC 1071, while it is being added up.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct InternetChecksum(u64);
@@ -105,6 +176,37 @@ mod tests {
         assert_eq!(pseudo.checksum(58, &echo), !0x8046);
         echo[2..4].copy_from_slice(&(!0x8046_u16).to_be_bytes());
         assert_eq!(pseudo.checksum(58, &echo), 0);
+    }
+
+    #[test]
+    fn adjusted_checksums_are_those_worked_out_anew() {
+        let address = |n: u64| {
+            Ipv6Addr::from_bits(u128::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+        };
+        let data = [0xab, 0xcd, 0xef, 0x01, 0x23];
+        for n in 1..500 {
+            let old = PseudoHeader {
+                source: address(n),
+                destination: address(n + 1000),
+            };
+            let new = PseudoHeader {
+                source: address(n + 2000),
+                destination: address(n + 3000),
+            };
+            for rule in [PseudoRule::Ipv6, PseudoRule::Identifiers] {
+                let new = new.under(rule);
+                let adjusted = old.adjust(old.checksum(17, &data), &new);
+                assert_eq!(adjusted, new.checksum(17, &data), "{n} {rule:?}");
+            }
+            assert_eq!(old.partial_sum(17, 5), !old.checksum_of_nothing(17, 5));
+        }
+    }
+
+    impl PseudoHeader {
+        /// The checksum of `len` bytes of zeros.
+        fn checksum_of_nothing(&self, next_header: u8, len: usize) -> u16 {
+            self.checksum(next_header, &vec![0; len])
+        }
     }
 
     /// The vectors of RFC 3720 appendix B.4, which uses the same CRC.

@@ -1,6 +1,8 @@
 //! IPv6 header and extension headers (RFC 8200).
 
 use crate::ParseError;
+use crate::checksum::PseudoRule;
+use crate::ilnp::Nonce;
 use crate::reader::Reader;
 use crate::writer::{length_u8, pad};
 use bytes::{BufMut, Bytes};
@@ -273,6 +275,15 @@ pub enum Ipv6Option {
     RouterAlert(u16),
     /// Home address (RFC 6275 section 6.3), of destination options.
     HomeAddress(Ipv6Addr),
+    /// ILNP nonce (RFC 6744 section 2), of one of the two lengths that there are.
+    IlnpNonce {
+        /// The nonce.
+        nonce: Nonce,
+        /// Which rule the TCP or UDP checksum behind the option follows: not in the option itself, but only packets
+        /// that have the option have the choice. Parsing tries both in order and sets what it finds; anything that has
+        /// no such checksum is under [`PseudoRule::Ipv6`].
+        rule: PseudoRule,
+    },
     /// An option this crate does not know, with its data.
     Unknown {
         /// Option type, with the action bits.
@@ -289,6 +300,7 @@ impl Ipv6Option {
         match self {
             Self::RouterAlert(_) => ROUTER_ALERT,
             Self::HomeAddress(_) => HOME_ADDRESS,
+            Self::IlnpNonce { .. } => ILNP_NONCE,
             Self::Unknown { option_type, .. } => *option_type,
         }
     }
@@ -320,6 +332,17 @@ impl Ipv6Option {
                 ROUTER_ALERT => return Err(ParseError::BadLength("router alert option")),
                 HOME_ADDRESS if len == 16 => options.push(Self::HomeAddress(reader.ipv6()?)),
                 HOME_ADDRESS => return Err(ParseError::BadLength("home address option")),
+                ILNP_NONCE if len == 4 || len == 12 => {
+                    let nonce = if len == 4 {
+                        Nonce::Bits32(reader.array()?)
+                    } else {
+                        Nonce::Bits96(reader.array()?)
+                    };
+                    options.push(Self::IlnpNonce {
+                        nonce,
+                        rule: PseudoRule::Ipv6,
+                    });
+                }
                 _ => options.push(Self::Unknown {
                     option_type,
                     data: reader.bytes(len)?,
@@ -336,6 +359,8 @@ impl Ipv6Option {
             Self::RouterAlert(_) => at.next_multiple_of(2) + 4,
             // Alignment 8n+6 (RFC 6275 section 6.3).
             Self::HomeAddress(_) => (at + 2).next_multiple_of(8) - 2 + 18,
+            // No alignment is asked for (RFC 6744 section 2): alone in its header, it fills that without padding.
+            Self::IlnpNonce { nonce, .. } => at + 2 + nonce.as_bytes().len(),
             Self::Unknown { data, .. } => at + 2 + data.len(),
         }
     }
@@ -353,6 +378,11 @@ impl Ipv6Option {
                 emit_padding((at + 2).next_multiple_of(8) - 2 - at, out);
                 out.put_slice(&[HOME_ADDRESS, 16]);
                 out.put_slice(&address.octets());
+            }
+            Self::IlnpNonce { nonce, .. } => {
+                let nonce = nonce.as_bytes();
+                out.put_slice(&[ILNP_NONCE, length_u8(nonce.len())]);
+                out.put_slice(nonce);
             }
             Self::Unknown { option_type, data } => {
                 out.put_u8(*option_type);
@@ -387,6 +417,8 @@ const ROUTER_ALERT: u8 = 5;
 const HOME_ADDRESS: u8 = 0xc9;
 /// Routing type 2 (RFC 6275 section 6.4).
 const TYPE_2: u8 = 2;
+/// Option type of the ILNP nonce (RFC 6744 section 2): a node that does not know it discards the packet and says so.
+pub const ILNP_NONCE: u8 = 0x8b;
 /// Option type of jumbo payload (RFC 2675 section 2).
 const JUMBO_PAYLOAD: u8 = 0xc2;
 

@@ -12,20 +12,24 @@ pub mod dhcpv6;
 pub mod error;
 pub mod fragment;
 pub mod icmpv6;
+pub mod ilnp;
 pub mod ipv6;
 pub mod mobility;
 pub mod packet;
 pub mod payload;
+pub mod raw;
 pub mod reader;
 pub mod sctp;
 pub mod serial;
 pub mod udp;
 mod writer;
 
+pub use checksum::PseudoRule;
 pub use error::ParseError;
 pub use ipv6::{ExtensionHeader, Ipv6Header};
 pub use packet::{MAX_TUNNEL_DEPTH, Packet, Payload};
 pub use payload::{Data, synthetic_byte};
+pub use raw::RawPayload;
 pub use serial::{AsconfSerial, ReConfigSerial, Ssn, Tsn};
 
 #[cfg(test)]

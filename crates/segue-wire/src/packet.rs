@@ -1,11 +1,13 @@
 //! The typed packet.
 
 use crate::ParseError;
-use crate::checksum::PseudoHeader;
+use crate::checksum::{PseudoHeader, PseudoRule};
 use crate::icmpv6::{self, Icmpv6};
+use crate::ilnp::Nonce;
 use crate::ipv6::{self, ExtensionHeader, Ipv6Header, Ipv6Option};
 use crate::mobility::{self, MobilityHeader};
 use crate::payload::Data;
+use crate::raw::RawPayload;
 use crate::reader::Reader;
 use crate::sctp::{self, SctpPacket};
 use crate::udp::{self, UdpDatagram};
@@ -80,7 +82,7 @@ impl Packet {
                 bytes: body,
             }
         } else {
-            Payload::parse_at(next_header, body, &pseudo_header(&ip, &extensions), depth)?
+            parse_payload(next_header, body, &ip, &mut extensions, depth)?
         };
         Ok(Self {
             ip,
@@ -121,10 +123,15 @@ impl Packet {
     }
 
     /// The addresses that the upper-layer checksum covers (RFC 8200 section 8.1): the address in a Home Address option
-    /// instead of the source (RFC 6275 section 11.3.1), and the final destination.
+    /// instead of the source (RFC 6275 section 11.3.1), and the final destination, by the rule that is noted at
+    /// the ILNP nonce.
     #[must_use]
     pub fn pseudo_header(&self) -> PseudoHeader {
-        pseudo_header(&self.ip, &self.extensions)
+        let whole = pseudo_header(&self.ip, &self.extensions);
+        if self.extensions.is_empty() || !has_rule(self.payload.next_header()) {
+            return whole;
+        }
+        whole.under(self.ilnp_nonce().map_or(PseudoRule::Ipv6, |(_, rule)| rule))
     }
 
     /// The address in the Home Address destination option (RFC 6275 section 6.3), if there is one.
@@ -160,6 +167,18 @@ impl Packet {
             && message.nd_addresses_are_valid(self.ip.source, self.ip.destination)
     }
 
+    /// Whether the payload is TCP or UDP, whose checksum may follow either [`PseudoRule`] (RFC 6741 section 4.2).
+    #[must_use]
+    pub const fn has_pseudo_rule(&self) -> bool {
+        has_rule(self.payload.next_header())
+    }
+
+    /// The ILNP nonce and the rule that the transport's checksum follows, if there is a nonce (RFC 6744 section 2).
+    #[must_use]
+    pub fn ilnp_nonce(&self) -> Option<(Nonce, PseudoRule)> {
+        ilnp_nonce(&self.extensions)
+    }
+
     /// Length of all extension headers, bytes.
     fn extensions_len(&self) -> usize {
         self.extensions.iter().map(ExtensionHeader::buffer_len).sum()
@@ -193,6 +212,9 @@ pub enum Payload {
     Ipv6(Box<Packet>),
     /// Mobility header (135, RFC 6275).
     Mobility(Box<MobilityHeader>),
+    /// The upper layer of somebody else's stack, in bytes, with what is known of its checksum. Parsing gives it only if
+    /// asked to: [`Packet::parse_raw`].
+    Raw(RawPayload),
     /// No next header (59).
     NoNextHeader,
     /// Any other upper-layer protocol.
@@ -214,6 +236,7 @@ impl Payload {
             Self::SctpOverUdp { .. } | Self::Udp(_) => udp::NEXT_HEADER,
             Self::Ipv6(_) => ipv6::IPV6_IN_IPV6,
             Self::Mobility(_) => mobility::NEXT_HEADER,
+            Self::Raw(raw) => raw.next_header,
             Self::NoNextHeader => ipv6::NO_NEXT_HEADER,
             Self::Unknown { next_header, .. } => *next_header,
         }
@@ -289,6 +312,7 @@ impl Payload {
             Self::Udp(datagram) => datagram.buffer_len(),
             Self::Ipv6(packet) => packet.buffer_len(),
             Self::Mobility(header) => header.buffer_len(),
+            Self::Raw(raw) => raw.bytes.len(),
             Self::NoNextHeader => 0,
             Self::Unknown { bytes, .. } => bytes.len(),
         }
@@ -313,13 +337,14 @@ impl Payload {
             Self::Udp(datagram) => datagram.emit(pseudo_header, out),
             Self::Ipv6(packet) => packet.emit(out),
             Self::Mobility(header) => header.emit(pseudo_header, out),
+            Self::Raw(raw) => raw.emit(pseudo_header, out),
             Self::NoNextHeader => {}
             Self::Unknown { bytes, .. } => out.put_slice(bytes),
         }
     }
 }
 
-fn pseudo_header(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> PseudoHeader {
+pub(crate) fn pseudo_header(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> PseudoHeader {
     PseudoHeader {
         source: home_address(extensions).unwrap_or(ip.source),
         destination: final_destination(ip, extensions),
@@ -335,6 +360,62 @@ fn home_address(extensions: &[ExtensionHeader]) -> Option<Ipv6Addr> {
         _ => None,
     })
 }
+
+/// The payload that `next_header` announced; where there is a nonce, the checksum of TCP and UDP may follow either rule,
+/// and the one that it follows is noted there.
+fn parse_payload(
+    next_header: u8,
+    body: Bytes,
+    ip: &Ipv6Header,
+    extensions: &mut [ExtensionHeader],
+    depth: usize,
+) -> Result<Payload, ParseError> {
+    let pseudo_header = pseudo_header(ip, extensions);
+    let choice = has_rule(next_header) && ilnp_nonce(extensions).is_some();
+    if !choice {
+        return Payload::parse_at(next_header, body, &pseudo_header, depth);
+    }
+    match Payload::parse_at(next_header, body.clone(), &pseudo_header, depth) {
+        Err(ParseError::BadChecksum(_)) => {
+            let identifiers = pseudo_header.under(PseudoRule::Identifiers);
+            let payload = Payload::parse_at(next_header, body, &identifiers, depth)?;
+            set_rule(extensions, PseudoRule::Identifiers);
+            Ok(payload)
+        }
+        parsed => parsed,
+    }
+}
+
+/// Whether the checksum of this protocol may follow another rule than IPv6's: that of TCP or UDP (RFC 6741 section 4.2).
+pub(crate) const fn has_rule(next_header: u8) -> bool {
+    matches!(next_header, TCP | udp::NEXT_HEADER)
+}
+
+/// Notes the rule at the nonce.
+pub(crate) fn set_rule(extensions: &mut [ExtensionHeader], new: PseudoRule) {
+    for extension in extensions {
+        if let ExtensionHeader::DestinationOptions(options) = extension {
+            for option in options {
+                if let Ipv6Option::IlnpNonce { rule, .. } = option {
+                    *rule = new;
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn ilnp_nonce(extensions: &[ExtensionHeader]) -> Option<(Nonce, PseudoRule)> {
+    extensions.iter().find_map(|extension| match extension {
+        ExtensionHeader::DestinationOptions(options) => options.iter().find_map(|option| match option {
+            Ipv6Option::IlnpNonce { nonce, rule } => Some((*nonce, *rule)),
+            _ => None,
+        }),
+        _ => None,
+    })
+}
+
+/// Protocol number of TCP (RFC 9293 section 3.1).
+pub(crate) const TCP: u8 = 6;
 
 fn final_destination(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> Ipv6Addr {
     let last_segment = extensions.iter().find_map(|extension| match extension {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from segue.cli.progress import Bars
 from segue.output import check_directory, write_file
 from segue.run import Run, run
 from segue.scenarios import load, scenarios
+
+if TYPE_CHECKING:
+    from segue.papers.common import Reproduction
 
 
 def run_scenario(
@@ -56,9 +60,10 @@ def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, th
     check_directory(out)
     with Bars() as bars:
         bars.spin(f"preparing {paper}")
-        from segue.papers.sigma.reproduce import reproduce
+        from importlib import import_module
 
-        done = reproduce(out, quick=quick, seeds=seeds, threads=threads, stage=bars.show)
+        reproduce = import_module(f"segue.papers.{paper}.reproduce").reproduce
+        done: Reproduction = reproduce(out, quick=quick, seeds=seeds, threads=threads, stage=bars.show)
     from segue.cli.tables import print_claims
 
     print_claims(done.claims, quick=quick)

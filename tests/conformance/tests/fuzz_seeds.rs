@@ -54,13 +54,13 @@ fn play(count: u32, name: &str, change: fn(u8) -> u8) {
 /// A short run without coverage: the association target must get far on bytes that nobody chose.
 #[test]
 fn random_bytes_play_associations() {
-    play(300, "bytes", |byte| byte);
+    play(2000, "bytes", |byte| byte);
 }
 
 /// The same without an attacker, so that everything must be delivered, or failure be reported.
 #[test]
 fn random_bytes_play_honest_associations() {
-    play(300, "honest", |byte| {
+    play(2000, "honest", |byte| {
         let (host, operation) = (byte & 0x80, byte & 0x1f);
         host | if operation > 21 { operation - 22 } else { operation }
     });

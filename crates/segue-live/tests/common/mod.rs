@@ -49,6 +49,13 @@ impl Running {
         }
     }
 
+    /// Waits until the program has written `text`.
+    pub fn wait_for_text(&self, text: &str) {
+        while !self.seen.borrow().contains(text) {
+            assert!(self.read(), "no {text}: {}", self.seen.borrow());
+        }
+    }
+
     pub fn interrupt(&self) {
         self.signal("INT");
     }

@@ -4,7 +4,7 @@ use super::client::{Client, SuspendedLease};
 use super::config::Method;
 use super::message_to;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
-use crate::nd::{AddressState, HostConfig, HostNd, NdEvent, form_address};
+use crate::nd::{AddressState, HostConfig, HostNd, NdEvent, form_address_with};
 use crate::random::Stream;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
@@ -40,7 +40,6 @@ pub enum AddressEvent {
 #[derive(Debug)]
 pub struct Acquisition {
     interface: InterfaceId,
-    link_layer: LinkLayerAddress,
     nd: HostNd,
     way: Way,
     stream: Stream,
@@ -119,12 +118,24 @@ impl Acquisition {
         let own_stream = Stream::new(stream.next_u64(), "address");
         Self {
             interface,
-            link_layer,
             nd: HostNd::new(interface, link_layer, config, autoconfigure, nd_stream),
             way,
             stream: own_stream,
             events: VecDeque::new(),
         }
+    }
+
+    /// Forms addresses with this interface identifier from now on, whatever the link layer's is: for a shim whose node
+    /// identifier is the same on every interface. A DHCPv6 server chooses its own.
+    pub fn set_interface_identifier(&mut self, identifier: [u8; 8]) {
+        self.nd.set_interface_identifier(identifier);
+    }
+
+    /// Adds an address beside those of the method: duplicate address detection runs as for any other, and it lasts as
+    /// long as the link.
+    pub fn add_address(&mut self, now: Instant, address: Ipv6Addr) {
+        self.nd.add_address(now, address, None, None, false);
+        self.advance(now);
     }
 
     /// Layer 2 is connected.
@@ -307,7 +318,7 @@ impl Acquisition {
                 pending,
             } => {
                 let Some(prefix) = prefixes.first() else { return };
-                let address = form_address(prefix.prefix, self.link_layer);
+                let address = form_address_with(prefix.prefix, self.nd.interface_identifier());
                 if pending.is_none() && !self.nd.addresses().any(|a| a.0 == address) {
                     *pending = Some((now + *latency, address));
                     if latency.is_zero() {

@@ -116,6 +116,8 @@ pub struct Host {
     identification: u32,
     events: VecDeque<HostEvent>,
     counters: HostCounters,
+    /// The packet taken last got past the shim, when so many had not been for this host.
+    passed_up: Option<u64>,
 }
 
 struct Interface {
@@ -192,6 +194,7 @@ impl Host {
             identification: Stream::new(seed, &format!("host {} fragments", config.name)).secret_u32(),
             events: VecDeque::new(),
             counters: HostCounters::default(),
+            passed_up: None,
         };
         if let Some(shim) = shim {
             host.install_shim(shim);
@@ -263,10 +266,12 @@ impl Host {
             self.handle_fragment(now, interface, fragment);
             return;
         }
+        self.passed_up = None;
         if !self.up(now, interface, packet) {
             self.settle(now);
             return;
         }
+        self.passed_up = Some(self.counters.not_for_us);
         if packet.extensions.iter().any(forbids_processing) {
             self.counters.not_understood += 1;
             return;
@@ -305,7 +310,11 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Ipv6(_) | Payload::Mobility(_) | Payload::NoNextHeader | Payload::Unknown { .. } => {
+            Payload::Ipv6(_)
+            | Payload::Mobility(_)
+            | Payload::Raw(_)
+            | Payload::NoNextHeader
+            | Payload::Unknown { .. } => {
                 self.counters.not_understood += 1;
             }
         }
@@ -421,6 +430,13 @@ impl Host {
     /// The next event. Poll until `None` after every other call.
     pub fn poll_event(&mut self) -> Option<HostEvent> {
         self.events.pop_front()
+    }
+
+    /// Whether the packet taken last was handed to a transport, as far as shim and addresses go: a shim may have taken it
+    /// for itself or found it stale, and its address may be another's.
+    #[must_use]
+    pub fn took_packet(&self) -> bool {
+        self.passed_up == Some(self.counters.not_for_us)
     }
 
     /// The SCTP endpoint.

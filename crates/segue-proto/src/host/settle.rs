@@ -14,7 +14,16 @@ const MAX_ROUNDS: usize = 64;
 
 impl Host {
     /// Passes events and commands between the parts until there are none. Whether there were any.
+    #[inline]
     pub(super) fn settle(&mut self, now: Instant) -> bool {
+        // asked for after every packet, and mostly there is nothing
+        if !self.dirty && self.shim.is_none() && !self.endpoint.has_events() {
+            return false;
+        }
+        self.settle_all(now)
+    }
+
+    fn settle_all(&mut self, now: Instant) -> bool {
         let mut any = false;
         for _ in 0..MAX_ROUNDS {
             let mut moved = false;

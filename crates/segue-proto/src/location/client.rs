@@ -70,11 +70,23 @@ pub enum Failure {
     /// (RFC 8945 section 5.4).
     #[error("no answer but that the key is wrong (TSIG error {0})")]
     KeyRefused(u16),
-    /// The server's clock and ours are too far apart; or it has seen a later update.
-    #[error("the server refuses our time; its own is {server_time} (Unix seconds)")]
+    /// The server's clock and ours are too far apart (RFC 8945 section 5.2.3).
+    #[error("{}: at most {} s are allowed, set the clock", apart(*server_time, *our_time), tsig::FUDGE)]
     ClockSkew {
-        /// Unix seconds.
+        /// The server's, Unix seconds.
         server_time: u64,
+        /// Ours.
+        our_time: u64,
+    },
+    /// The clocks agree, but the server has taken an update that was signed with the same key at a later time (RFC 8945
+    /// section 5.2.3): the clock of whoever signed it was ahead.
+    #[error(
+        "the server has taken an update signed later than this one: the clock was ahead then; try again in {wait_s} s at \
+        the latest"
+    )]
+    LaterUpdate {
+        /// After this time, seconds, our clock has passed the latest time that the server can have taken.
+        wait_s: u64,
     },
     /// The server refused, with this RCODE.
     #[error("refused: {}", rcode_name(*.0))]
@@ -88,6 +100,29 @@ pub enum Failure {
     /// The answer does not fit a UDP packet.
     #[error("the answer does not fit a UDP packet")]
     Truncated,
+}
+
+/// What a server that knows `server_time` means by BADTIME to what was signed at `our_time`.
+fn time_refused(server_time: u64, our_time: u64) -> Failure {
+    let fudge = u64::from(tsig::FUDGE);
+    if server_time.abs_diff(our_time) > fudge {
+        return Failure::ClockSkew {
+            server_time,
+            our_time,
+        };
+    }
+    Failure::LaterUpdate {
+        // nothing later than that is timely
+        wait_s: server_time + fudge + 1 - our_time,
+    }
+}
+
+fn apart(server_time: u64, our_time: u64) -> String {
+    let (by, which) = (server_time.abs_diff(our_time), server_time > our_time);
+    format!(
+        "the server's clock is {by} s {} ours",
+        if which { "ahead of" } else { "behind" }
+    )
 }
 
 /// Packets that came to nothing.
@@ -514,7 +549,7 @@ impl Client {
     fn on_refusal(&mut self, now: Instant, t: &mut Transaction, received: &Received) -> Option<Failure> {
         let rcode = received.message.header.rcode;
         t.failure = match received.tsig.as_ref().and_then(|tsig| tsig.server_time()) {
-            Some(server_time) => Failure::ClockSkew { server_time },
+            Some(server_time) => time_refused(server_time, t.time_signed),
             None => Failure::Refused(u16::from(rcode.to_int())),
         };
         t.refusals += 1;

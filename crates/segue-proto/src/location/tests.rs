@@ -234,6 +234,42 @@ fn a_lost_update_is_sent_again_with_back_off_and_answered_once() {
     assert_eq!(mh.poll_timeout(), None);
 }
 
+/// RFC 8945 section 5.2.3: a clock that was ahead, and has been set right since.
+#[test]
+fn an_update_after_one_from_the_future_is_told_so() {
+    let mut s = server(server_config());
+    let mut ahead = client(ClientConfig {
+        unix_at_zero: UNIX + 250,
+        ..client_config()
+    });
+    ahead.update(at(0), CELL_1);
+    assert!(matches!(
+        exchange(&mut ahead, &mut s, at(1))[..],
+        [ClientEvent::Updated { .. }]
+    ));
+    let mut mh = client(client_config());
+    mh.update(at(0), CELL_2);
+    let events = exchange(&mut mh, &mut s, at(1));
+    let [ClientEvent::UpdateFailed { failure, .. }] = events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(failure, Failure::LaterUpdate { wait_s: 301 });
+    assert!(
+        failure.to_string().contains("signed later than this one"),
+        "{failure}"
+    );
+    // after that time it is taken
+    let mut mh = client(ClientConfig {
+        unix_at_zero: UNIX + 301,
+        ..client_config()
+    });
+    mh.update(at(0), CELL_2);
+    assert!(matches!(
+        exchange(&mut mh, &mut s, at(301_000))[..],
+        [ClientEvent::Updated { .. }]
+    ));
+}
+
 #[test]
 fn a_move_during_an_update_gives_it_up_and_its_late_copy_changes_nothing() {
     let mut s = server(server_config());
@@ -357,7 +393,14 @@ fn a_clock_that_is_wrong_is_told_the_servers_time() {
             ..client_config()
         });
         mh.update(at(0), CELL_1);
-        let failure = Failure::ClockSkew { server_time: UNIX };
+        let failure = Failure::ClockSkew {
+            server_time: UNIX,
+            our_time: unix,
+        };
+        let which = if unix > UNIX { "behind" } else { "ahead of" };
+        let text =
+            format!("the server's clock is 301 s {which} ours: at most 300 s are allowed, set the clock");
+        assert_eq!(failure.to_string(), text);
         let failed = ClientEvent::UpdateFailed {
             address: Some(CELL_1),
             failure,

@@ -1,13 +1,13 @@
 //! Transaction signatures (TSIG, RFC 8945): HMAC over a message and the time it was signed at.
 
 use super::Name;
+use crate::mac::of_parts as finish;
 use bytes::{BufMut, Bytes, BytesMut};
 use core::fmt;
 use domain::base::ParsedRecord;
 use domain::base::iana::{Class, Rtype};
 use domain::base::name::{ParsedName, ToName};
 use domain::rdata::tsig::Tsig;
-use hmac::digest::KeyInit;
 use hmac::{Hmac, Mac};
 use sha2::{Sha256, Sha384, Sha512};
 
@@ -326,12 +326,4 @@ fn prefixed(mac: &[u8]) -> Vec<u8> {
     let mut out = (mac.len() as u16).to_be_bytes().to_vec();
     out.extend_from_slice(mac);
     out
-}
-
-fn finish<M: Mac + KeyInit>(secret: &[u8], parts: &[&[u8]]) -> M {
-    let mut mac = <M as Mac>::new_from_slice(secret).unwrap_or_else(|_| unreachable!("HMAC takes any key"));
-    for part in parts {
-        mac.update(part);
-    }
-    mac
 }

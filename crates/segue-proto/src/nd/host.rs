@@ -1,7 +1,9 @@
 //! The host's side.
 
 use super::config::{HostConfig, INFINITE_LIFETIME_S};
-use super::{ALL_NODES, ALL_ROUTERS, form_address, link_local, nd_packet, solicited_node};
+use super::{
+    ALL_NODES, ALL_ROUTERS, form_address_with, interface_identifier, link_local, nd_packet, solicited_node,
+};
 use crate::contract::{InterfaceId, Transmit};
 use crate::random::Stream;
 use crate::time::{Duration, Instant};
@@ -86,6 +88,8 @@ struct Dad {
 pub struct HostNd {
     interface: InterfaceId,
     link_layer: LinkLayerAddress,
+    /// Interface identifier of addresses of advertised prefixes.
+    identifier: [u8; 8],
     pub(super) config: HostConfig,
     /// Whether addresses are formed from advertised prefixes.
     autoconfigure: bool,
@@ -125,6 +129,7 @@ impl HostNd {
         Self {
             interface,
             link_layer,
+            identifier: interface_identifier(link_layer),
             config,
             autoconfigure,
             stream,
@@ -144,6 +149,19 @@ impl HostNd {
             events: VecDeque::new(),
             counters: NdCounters::default(),
         }
+    }
+
+    /// Forms the addresses of advertised prefixes with this interface identifier from now on, instead of the one of the
+    /// link-layer address: a node identifier is the same on all interfaces (RFC 6741 section 3.3). The link-local
+    /// address keeps the link layer's.
+    pub fn set_interface_identifier(&mut self, identifier: [u8; 8]) {
+        self.identifier = identifier;
+    }
+
+    /// The interface identifier of addresses to come.
+    #[must_use]
+    pub fn interface_identifier(&self) -> [u8; 8] {
+        self.identifier
     }
 
     /// The link came up: forms the link-local address and solicits routers.
@@ -483,7 +501,7 @@ impl HostNd {
 
     /// RFC 4862 section 5.5.3 d and e.
     fn handle_prefix(&mut self, now: Instant, prefix: &PrefixInformation, announced: bool) {
-        let address = form_address(prefix.prefix, self.link_layer);
+        let address = form_address_with(prefix.prefix, self.identifier);
         let preferred = lifetime(prefix.preferred_lifetime_s);
         let valid = lifetime(prefix.valid_lifetime_s);
         if !self.autoconfigure {

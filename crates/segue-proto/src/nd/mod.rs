@@ -41,8 +41,14 @@ pub fn interface_identifier(link_layer: LinkLayerAddress) -> [u8; 8] {
 /// The first 64 bits of `prefix` with the interface identifier of `link_layer`.
 #[must_use]
 pub fn form_address(prefix: Ipv6Addr, link_layer: LinkLayerAddress) -> Ipv6Addr {
+    form_address_with(prefix, interface_identifier(link_layer))
+}
+
+/// The first 64 bits of `prefix` with an interface identifier.
+#[must_use]
+pub fn form_address_with(prefix: Ipv6Addr, identifier: [u8; 8]) -> Ipv6Addr {
     let mut octets = prefix.octets();
-    octets[8..].copy_from_slice(&interface_identifier(link_layer));
+    octets[8..].copy_from_slice(&identifier);
     octets.into()
 }
 

@@ -133,10 +133,6 @@ impl ChunkTypes {
     pub(super) fn contains(&self, chunk_type: u8) -> bool {
         self.0[usize::from(chunk_type >> 6)] >> (chunk_type & 63) & 1 == 1
     }
-
-    fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
-    }
 }
 
 /// Those of `types` that can be authenticated: INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH must not be listed and are
@@ -536,7 +532,8 @@ impl Association {
                 }
             }
         }
-        if self.auth.required.is_empty() {
+        // nearly every packet: nothing in it must be authenticated
+        if !packet.chunks.iter().any(|c| self.auth.requires(c.chunk_type())) {
             return;
         }
         let mut index = 0;

@@ -334,6 +334,13 @@ impl Endpoint {
         self.deadline.flatten()
     }
 
+    /// Whether [`poll_event`](Self::poll_event) may have something to give. `false` is certain.
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.to_notify.is_empty()
+    }
+
     /// The next event. Poll until `None` after every other call. An association that has ended can be looked at until
     /// its last event and message have been taken and the endpoint is next called.
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {

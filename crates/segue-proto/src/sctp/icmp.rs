@@ -16,6 +16,8 @@ pub enum Unreachable {
     BeyondScope,
     /// Address unreachable, or for no reason that is given.
     Address,
+    /// Nothing takes packets at its UDP port (RFC 6951 section 5.5).
+    Port,
 }
 
 impl Unreachable {
@@ -51,6 +53,19 @@ impl Association {
         if up && d.state != PathState::Unconfirmed {
             d.error_count += 1;
             self.degrade(index);
+        }
+        true
+    }
+
+    /// No SCTP behind the UDP port of an address that was asked: the association cannot come up, unless the peer has
+    /// other addresses to be asked.
+    pub(super) fn on_port_unreachable(&mut self, address: Ipv6Addr) -> bool {
+        self.events.push_back(Event::Unreachable {
+            address,
+            reason: Unreachable::Port,
+        });
+        if self.destination_count() == 1 {
+            self.on_protocol_unreachable();
         }
         true
     }

@@ -90,7 +90,7 @@ impl Association {
     }
 
     fn check_paths(&self) -> Result<(), String> {
-        let mut in_flight = vec![0; usize::from(PathId::NONE.0) + 1];
+        let mut in_flight = [0; PathId::NONE.0 as usize + 1];
         for (_, sent) in self.outbound.all_sent() {
             if sent.state == ChunkState::Outstanding {
                 in_flight[usize::from(sent.path.0)] += sent.size();

@@ -52,7 +52,7 @@ fn deactivates(s: &ScenarioFile) -> bool {
     s.handover.delete == sigma::Delete::Deactivate
 }
 
-pub(super) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed: u64) -> HostConfig {
+pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed: u64) -> HostConfig {
     let mut interfaces: Vec<InterfaceConfig> = Vec::new();
     for (link, end) in wired_ends(s, &host.name) {
         interfaces.push(InterfaceConfig {

@@ -278,6 +278,7 @@ impl Network {
             to,
             packet,
             length: self.store.get(packet).length,
+            urgent: self.is_urgent(packet),
         };
         if !self.channels[channel].enqueue(self.now, from, frame, &mut self.scheduler) {
             self.drop_packet(packet, node, DropCause::QueueFull);
@@ -290,8 +291,13 @@ impl Network {
         let (router, channel, station) = (c.router, c.channel as usize, c.station);
         let stored = self.store.get(packet);
         let (destination, length) = (stored.packet.ip.destination, stored.length);
+        let urgent = self.is_urgent(packet);
         if destination.is_multicast() {
-            let frame = Frame::Broadcast { packet, length };
+            let frame = Frame::Broadcast {
+                packet,
+                length,
+                urgent,
+            };
             if !self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler) {
                 self.drop_packet(packet, router, DropCause::QueueFull);
             }
@@ -306,6 +312,7 @@ impl Network {
             to: a.stations[channel],
             packet,
             length,
+            urgent,
         };
         if !self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler) {
             let cause = if gone {

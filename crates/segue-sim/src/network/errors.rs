@@ -4,7 +4,7 @@ use super::{Network, Node};
 use crate::recorder::DropCause;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
-use segue_proto::{Duration, Instant, InterfaceId};
+use segue_proto::{Duration, Instant};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Ipv6Header, Packet, Payload};
 
@@ -70,7 +70,7 @@ impl Network {
         let message = error(invoking);
         let reply = Packet {
             ip: Ipv6Header {
-                source: router.address,
+                source: router.addresses[0],
                 destination: invoking.ip.source,
                 traffic_class: 0,
                 hop_limit: 64,
@@ -79,10 +79,7 @@ impl Network {
             extensions: Vec::new(),
             payload: Payload::Icmpv6(message),
         };
-        let reply = self.store.insert(reply);
-        self.recorder
-            .sent(now, node, InterfaceId::default(), self.store.get(reply));
-        self.forward(reply, node);
+        self.send_from_router(node, reply);
     }
 }
 

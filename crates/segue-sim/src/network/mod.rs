@@ -3,6 +3,7 @@
 pub(crate) mod cells;
 pub(crate) mod errors;
 pub(crate) mod hosts;
+mod priority;
 pub(crate) mod routers;
 
 use crate::link::{Fate, Link};
@@ -61,6 +62,8 @@ pub(crate) struct Network {
     /// The hosts that move.
     pub movers: Vec<Mover>,
     pub places: Vec<Place>,
+    /// Signalling goes before data in every queue.
+    pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
     pub corruption: Stream,
     pub recorder: Recorder,
@@ -127,9 +130,11 @@ impl Network {
             let node = self.link_ends[link as usize ^ 1].node;
             return self.drop_too_big(packet, node, mtu);
         }
+        let urgent = self.is_urgent(packet);
         let store = &mut self.store;
         let copy = || store.duplicate(packet);
-        if !self.links[link as usize].enqueue(self.now, packet, length, &mut self.scheduler, copy) {
+        let wire = &mut self.links[link as usize];
+        if !wire.enqueue_as(self.now, packet, length, urgent, &mut self.scheduler, copy) {
             // The drop is the business of the node whose queue is full: the other end of this link's other half.
             let node = self.link_ends[link as usize ^ 1].node;
             self.drop_packet(packet, node, DropCause::QueueFull);

@@ -9,7 +9,8 @@ use core::net::Ipv6Addr;
 use segue_proto::InterfaceId;
 use segue_proto::address::Dhcpv6Server;
 use segue_proto::nd::RouterNd;
-use segue_wire::{Packet, Payload};
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::{Ipv6Header, Packet, Payload};
 
 /// A router.
 pub(crate) struct RouterNode {
@@ -18,8 +19,8 @@ pub(crate) struct RouterNode {
     /// The cell it serves, with what it runs there.
     pub access: Option<Access>,
     pub timer: LazyTimer,
-    /// What it says itself comes from here.
-    pub address: Ipv6Addr,
+    /// What it says itself comes from the first of them; it takes packets to any.
+    pub addresses: Vec<Ipv6Addr>,
     /// Errors that it may still send.
     pub errors: ErrorBudget,
 }
@@ -60,6 +61,9 @@ impl Network {
             let stored = self.store.take(packet);
             return self.router_receives(node, &stored.packet);
         }
+        if self.router(node).addresses.contains(&destination) {
+            return self.addressed_to_router(packet, node);
+        }
         let prefix = prefix_of(destination);
         let way = self
             .router(node)
@@ -79,6 +83,33 @@ impl Network {
             Way::Link(link) => self.send_on_link(link, packet),
             Way::Cell(cell) => self.send_into_cell(cell, packet),
         }
+    }
+
+    /// A packet to one of the router's own addresses. It answers echo requests (RFC 4443 section 4.2).
+    fn addressed_to_router(&mut self, packet: PacketRef, node: u32) {
+        let stored = self.store.take(packet);
+        if let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = stored.packet.payload {
+            let reply = Packet {
+                ip: Ipv6Header {
+                    source: stored.packet.ip.destination,
+                    destination: stored.packet.ip.source,
+                    hop_limit: 64,
+                    ..stored.packet.ip
+                },
+                extensions: Vec::new(),
+                payload: Payload::Icmpv6(Icmpv6::EchoReply(echo)),
+            };
+            self.send_from_router(node, reply);
+        }
+    }
+
+    /// A router sends a packet of its own to wherever its destination is.
+    pub fn send_from_router(&mut self, node: u32, packet: Packet) {
+        let packet = self.store.insert(packet);
+        let now = self.now;
+        self.recorder
+            .sent(now, node, InterfaceId::default(), self.store.get(packet));
+        self.forward(packet, node);
     }
 
     /// A packet for the router itself.

@@ -1,16 +1,15 @@
 //! Tables of a run, filled while it goes.
 
+use super::names;
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
-use segue_proto::location::{ClientEvent, PORT as DNS_PORT};
+use segue_proto::location::ClientEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
+use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
-use segue_wire::icmpv6::Icmpv6;
-use segue_wire::sctp::{AsconfParameter, Chunk};
-use segue_wire::udp::UdpDatagram;
-use segue_wire::{Data, Packet, Payload};
+use segue_wire::{Packet, Payload};
 use std::net::Ipv6Addr;
 
 /// The tables under construction.
@@ -68,12 +67,13 @@ impl Tables {
         match &packet.payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
                 for chunk in &sctp.chunks {
-                    let (kind, tsn) = chunk_name(chunk);
+                    let (kind, tsn) = names::chunk(chunk);
                     row(kind, tsn);
                 }
             }
-            Payload::Icmpv6(message) => row(icmp_name(message), None),
-            Payload::Udp(datagram) => row(udp_name(datagram), None),
+            Payload::Icmpv6(message) => row(names::icmp(message), None),
+            Payload::Udp(datagram) => row(names::udp(datagram), None),
+            Payload::Mobility(header) => row(names::mobility(&header.message), None),
             _ => row("OTHER", None),
         }
     }
@@ -166,6 +166,7 @@ impl Tables {
                 self.signal(e.time, node, step, e.kind.name(), detail);
             }
             HostEvent::Location(e) => self.location_event(now, node, e),
+            HostEvent::Shim(e) => self.shim_event(now, node, e),
             HostEvent::AddressReady(a) => self.signal(now, node, 0, "address-ready", a.address.to_string()),
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
             HostEvent::AddressRefused(a) => {
@@ -228,6 +229,21 @@ impl Tables {
         self.signal(now, node, step, name, detail);
     }
 
+    fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
+        let (name, detail) = match event {
+            ShimEvent::HandoffBegun { from: Some(from), to } => ("handoff-begun", format!("{from} to {to}")),
+            ShimEvent::HandoffBegun { from: None, to } => ("handoff-begun", to.to_string()),
+            ShimEvent::HandoffDone { to, delay } => ("handoff-done", format!("{to} after {delay}")),
+            ShimEvent::HandoffFailed { peer } => ("handoff-failed", peer.to_string()),
+            ShimEvent::RouteChanged { peer, to } => ("route-changed", format!("{peer} at {to}")),
+            ShimEvent::FellBack { peer } => ("fell-back", peer.to_string()),
+            ShimEvent::UpdateDirectory => ("update-directory", String::new()),
+            ShimEvent::FormAddress(local) => ("form-address", local.address.to_string()),
+            ShimEvent::LookUp { peer } => ("look-up", peer.to_string()),
+        };
+        self.signal(now, node, 0, name, detail);
+    }
+
     fn signal(&mut self, now: Instant, node: u32, step: u8, event: &str, detail: String) {
         let t = &mut self.trace.signalling;
         t.time_ns.push(now.as_nanos());
@@ -243,69 +259,5 @@ impl Tables {
             .get(cell.0 as usize)
             .map(|c| c.0.clone())
             .unwrap_or_default()
-    }
-}
-
-fn chunk_name(chunk: &Chunk) -> (&'static str, Option<u32>) {
-    let name = match chunk {
-        Chunk::Data(d) => return ("DATA", Some(d.tsn.0)),
-        Chunk::Sack(s) => return ("SACK", Some(s.cumulative_tsn_ack.0)),
-        Chunk::Asconf(a) => match a.parameters.first() {
-            Some(AsconfParameter::AddIpAddress { .. }) => "ASCONF-ADD",
-            Some(AsconfParameter::DeleteIpAddress { .. }) => "ASCONF-DELETE",
-            Some(AsconfParameter::SetPrimaryAddress { .. }) => "ASCONF-SET-PRIMARY",
-            Some(AsconfParameter::DeactivateAddress { .. }) => "ASCONF-DEACTIVATE",
-            Some(AsconfParameter::ActivateAddress { .. }) => "ASCONF-ACTIVATE",
-            _ => "ASCONF",
-        },
-        Chunk::Init(_) => "INIT",
-        Chunk::InitAck(_) => "INIT-ACK",
-        Chunk::Heartbeat(_) => "HEARTBEAT",
-        Chunk::HeartbeatAck(_) => "HEARTBEAT-ACK",
-        Chunk::Abort { .. } => "ABORT",
-        Chunk::Shutdown { .. } => "SHUTDOWN",
-        Chunk::ShutdownAck => "SHUTDOWN-ACK",
-        Chunk::Error(_) => "ERROR",
-        Chunk::CookieEcho(_) => "COOKIE-ECHO",
-        Chunk::CookieAck => "COOKIE-ACK",
-        Chunk::Ecne(_) => "ECNE",
-        Chunk::Cwr(_) => "CWR",
-        Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
-        Chunk::Auth(_) => "AUTH",
-        Chunk::AsconfAck(_) => "ASCONF-ACK",
-        Chunk::Pad(_) => "PAD",
-        Chunk::ReConfig(_) => "RE-CONFIG",
-        Chunk::ForwardTsn(_) => "FORWARD-TSN",
-        Chunk::Unknown { .. } => "UNKNOWN",
-    };
-    (name, None)
-}
-
-/// DNS messages by opcode and direction (RFC 1035 section 4.1.1), others by their protocol.
-fn udp_name(datagram: &UdpDatagram) -> &'static str {
-    let flags = match &datagram.data {
-        Data::Bytes(bytes) => bytes.get(2).copied(),
-        Data::Synthetic { .. } => None,
-    };
-    let dns = datagram.source_port == DNS_PORT || datagram.destination_port == DNS_PORT;
-    match flags.filter(|_| dns).map(|f| (f >> 3 & 15, f & 0x80 != 0)) {
-        Some((0, false)) => "DNS-QUERY",
-        Some((0, true)) => "DNS-ANSWER",
-        Some((5, false)) => "DNS-UPDATE",
-        Some((5, true)) => "DNS-UPDATE-ANSWER",
-        _ => "UDP",
-    }
-}
-
-fn icmp_name(message: &Icmpv6) -> &'static str {
-    match message {
-        Icmpv6::RouterSolicitation(_) => "RS",
-        Icmpv6::RouterAdvertisement(_) => "RA",
-        Icmpv6::NeighborSolicitation(_) => "NS",
-        Icmpv6::NeighborAdvertisement(_) => "NA",
-        Icmpv6::EchoRequest(_) => "ECHO-REQUEST",
-        Icmpv6::EchoReply(_) => "ECHO-REPLY",
-        Icmpv6::DestinationUnreachable { .. } => "UNREACHABLE",
-        _ => "ICMPV6",
     }
 }

@@ -41,7 +41,14 @@ impl ScenarioError {
         Self::new(file, "", format!("line {line} is not TOML: {}", error.message()))
     }
 
-    pub(super) fn key(source: &str, key: &str, error: &toml::de::Error) -> Self {
+    /// What serde says of the `value` at `key`, where one of `choices` is expected if there are any.
+    pub(super) fn key(
+        source: &str,
+        key: &str,
+        value: Option<&toml::Value>,
+        choices: &[String],
+        error: &toml::de::Error,
+    ) -> Self {
         let message = error.message();
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         if message.starts_with("unknown field") && !quoted.is_empty() {
@@ -62,7 +69,16 @@ impl ScenarioError {
             );
         }
         let key = if key == "." { "" } else { key };
-        Self::new(source, key, in_plain_words(message))
+        let plain = if choices.is_empty() {
+            expected_in_plain_words(message).map(str::to_owned)
+        } else {
+            Some(format!("one of {}", choices.join(", ")))
+        };
+        let value = value.filter(|v| message.starts_with("invalid ") && !v.is_table() && !v.is_array());
+        match (value, plain) {
+            (Some(value), Some(plain)) => Self::new(source, key, format!("`{value}`: expected {plain}")),
+            _ => Self::new(source, key, in_plain_words(message)),
+        }
     }
 }
 
@@ -76,19 +92,38 @@ fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
         .map(|(_, c)| c)
 }
 
-/// Names of types are no help to whoever writes a scenario.
+/// The names that serde lists in its message about one that is none of them.
+pub(super) fn variants(message: &str) -> Vec<String> {
+    if !message.starts_with("unknown variant") {
+        return Vec::new();
+    }
+    let quoted = message.split('`').skip(1).step_by(2);
+    quoted.skip(1).map(str::to_owned).collect()
+}
+
 fn in_plain_words(message: &str) -> String {
-    let (found, expected) = message.rsplit_once("expected ").unwrap_or((message, ""));
-    let plain = match expected.split_whitespace().next().unwrap_or_default() {
-        "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "a whole number, not negative",
+    let found = message
+        .rsplit_once("expected ")
+        .map_or(message, |(found, _)| found);
+    expected_in_plain_words(message)
+        .map_or_else(|| message.to_owned(), |plain| format!("{found}expected {plain}"))
+}
+
+/// Names of types are no help to whoever writes a scenario.
+fn expected_in_plain_words(message: &str) -> Option<&'static str> {
+    let (_, expected) = message.rsplit_once("expected ")?;
+    Some(match expected.split_whitespace().next().unwrap_or_default() {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" | "i64" => "a whole number, not negative",
         "f64" => "a number",
         "bool" | "a" if expected.starts_with("bool") || expected == "a boolean" => "true or false",
         "struct" | "internally" | "map" => "a table",
         "sequence" => "a list of tables",
         _ if expected.starts_with("an array of length 2") => "a list of two, such as [\"0 m\", \"70 m\"]",
-        _ => return message.to_owned(),
-    };
-    format!("{found}expected {plain}")
+        _ => return None,
+    })
 }
 
 /// Longest message: whoever wrote a longer key knows it already.

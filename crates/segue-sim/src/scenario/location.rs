@@ -48,8 +48,14 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     if l.ttl.as_nanos() % second != 0 || l.ttl > Duration::from_secs(86_400) {
         return problem("location.ttl", "expected whole seconds, at most a day");
     }
-    if l.retry.is_zero() || l.retry > Duration::from_secs(3600) {
-        return problem("location.retry", "expected more than 0 s and at most 3600 s");
+    if s.application.iter().any(|a| a.by_name && a.from == l.server) {
+        return problem(
+            "location.server",
+            format!(
+                "`{}` looks names up itself: expected a host without an application that is `by_name`",
+                l.server
+            ),
+        );
     }
     for (i, a) in s.application.iter().enumerate().filter(|(_, a)| a.by_name) {
         if s.mobile.of(&a.to).is_none() {

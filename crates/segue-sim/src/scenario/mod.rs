@@ -9,6 +9,7 @@ pub mod model;
 mod overrides;
 pub mod schemes;
 mod shape;
+mod timers;
 mod validate;
 
 pub(crate) use validate::point;
@@ -41,11 +42,10 @@ impl Scenario {
             ScenarioError::new(&source, &key, expected)
         })?;
         let source = |key: &str| overrides::source_of(key, overrides).unwrap_or_else(|| file.to_owned());
-        let parsed: ScenarioFile =
-            serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| {
-                let key = e.path().to_string();
-                ScenarioError::key(&source(&key), &key, e.inner())
-            })?;
+        let parsed = model(&table).map_err(|(key, e)| {
+            let value = overrides::find(&table, &key);
+            ScenarioError::key(&source(&key), &key, value, &choices(&table, &key), &e)
+        })?;
         validate::check(&parsed).map_err(|p| ScenarioError::new(&source(&p.key), &p.key, p.expected))?;
         Ok(Self { file: parsed })
     }
@@ -68,6 +68,15 @@ impl Scenario {
         &self.file.description
     }
 
+    /// Names of all nodes by number: hosts, then routers.
+    #[must_use]
+    pub fn node_names(&self) -> Vec<String> {
+        let hosts = self.file.host.iter().map(|h| h.name.clone());
+        hosts
+            .chain(self.file.router.iter().map(|r| r.name.clone()))
+            .collect()
+    }
+
     /// The whole scenario as TOML, defaults included.
     ///
     /// # Panics
@@ -75,6 +84,24 @@ impl Scenario {
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.file).expect("what was read can be written")
+    }
+}
+
+/// The parts, or the key that is wrong and what is wrong with it.
+fn model(table: &toml::Table) -> Result<ScenarioFile, (String, toml::de::Error)> {
+    serde_path_to_error::deserialize(toml::Value::Table(table.clone()))
+        .map_err(|e| (e.path().to_string(), e.into_inner()))
+}
+
+/// The names of which `key` takes one, if it does: what is said to a name that nothing has.
+fn choices(table: &toml::Table, key: &str) -> Vec<String> {
+    let mut table = table.clone();
+    if overrides::apply(&mut table, key, "?").is_err() {
+        return Vec::new();
+    }
+    match model(&table) {
+        Err((at, error)) if at == key => error::variants(error.message()),
+        _ => Vec::new(),
     }
 }
 

@@ -55,6 +55,18 @@ pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), Sce
     Ok(())
 }
 
+/// The value at the dotted `key`.
+pub(super) fn find<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+    let dotted = with_dots(key);
+    let mut parts = dotted.split('.');
+    let first = table.get(parts.next()?)?;
+    parts.try_fold(first, |at, part| match at {
+        Value::Table(t) => t.get(part),
+        Value::Array(a) => a.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
 /// `--set` if an override set this key, something within it, or something around it.
 pub(super) fn source_of(key: &str, overrides: &[(String, String)]) -> Option<String> {
     let dotted = with_dots(key);

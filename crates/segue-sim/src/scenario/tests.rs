@@ -361,3 +361,129 @@ speed = "5 m/s"
         .to_string();
     assert!(line.contains("mobile[1].sped: unknown key"), "{line}");
 }
+
+const LOCATION: &str = include_str!("../../../../scenarios/location.toml");
+
+#[test]
+fn a_host_that_looks_up_is_no_location_manager() {
+    let set = [("location.server".to_owned(), "caller".to_owned())];
+    let line = Scenario::from_toml(LOCATION, "location.toml", &set)
+        .expect_err("must be refused")
+        .to_string();
+    assert_eq!(
+        line,
+        "--set: location.server: `caller` looks names up itself: expected a host without an application that is `by_name`"
+    );
+}
+
+#[test]
+fn what_happens_again_and_again_takes_its_time() {
+    for (key, value, expected) in [
+        (
+            "address.ra_interval_min",
+            "1 ns",
+            "at least 30 ms (RFC 6275 section 7.5)",
+        ),
+        (
+            "address.ra_interval_min",
+            "0 s",
+            "at least 30 ms (RFC 6275 section 7.5)",
+        ),
+        (
+            "address.ra_interval_max",
+            "69 ms",
+            "at least 70 ms (RFC 6275 section 7.5)",
+        ),
+        ("address.ra_interval_min", "601 s", "at most ra_interval_max"),
+        ("address.dad_transmits", "101", "at most 100"),
+        ("sctp.rto_min", "1 ns", "1 ms to 3600 s"),
+        ("sctp.rto_initial", "999 us", "1 ms to 3600 s"),
+        ("sctp.rto_max", "0 s", "1 ms to 3600 s"),
+        ("radio.attempts", "4294967295", "at most 255"),
+    ] {
+        let line = with(&[(key, value)]).expect_err(key);
+        assert!(line.starts_with(&format!("--set: {key}: expected ")), "{line}");
+        assert!(line.contains(expected), "{line}");
+    }
+    let beacons_of_nothing = [
+        ("radio.preamble", "0 s"),
+        ("radio.overhead", "0 B"),
+        ("l2.beacon_size", "0 B"),
+        ("l2.beacon_period", "1 ns"),
+    ];
+    assert_eq!(
+        with(&beacons_of_nothing).unwrap_err(),
+        "--set: l2.beacon_period: expected at least 1.024 ms: the time unit of IEEE 802.11"
+    );
+    let slaac = [("address.method", "slaac"), ("address.retrans_timer", "1 ns")];
+    assert!(
+        with(&slaac)
+            .unwrap_err()
+            .contains("address.retrans_timer: expected 1 ms to 3600 s")
+    );
+    let retry = [("location.retry".to_owned(), "1 ns".to_owned())];
+    let line = Scenario::from_toml(LOCATION, "x", &retry)
+        .expect_err("refused")
+        .to_string();
+    assert_eq!(line, "--set: location.retry: expected 1 ms to 3600 s");
+}
+
+/// With everything as short as it may be, the paper's scenario still comes to its end.
+#[test]
+fn the_shortest_of_everything_is_simulated() {
+    let scenario = with(&[
+        ("duration", "2 s"),
+        ("address.method", "slaac"),
+        ("address.ra_interval_min", "30 ms"),
+        ("address.ra_interval_max", "70 ms"),
+        ("address.retrans_timer", "1 ms"),
+        ("address.dad_transmits", "100"),
+        ("l2.latency", "0 s"),
+        ("l2.beacon_period", "1024 us"),
+        ("l2.beacon_size", "0 B"),
+        ("radio.preamble", "0 s"),
+        ("radio.overhead", "0 B"),
+        ("sctp.rto_initial", "1 ms"),
+        ("sctp.rto_min", "1 ms"),
+        ("sctp.rto_max", "1 ms"),
+        ("sctp.hb_interval", "1 ns"),
+        ("sctp.sack_delay", "0 s"),
+        ("link.0.delay", "0 s"),
+        ("mobile.speed", "100000000 m/s"),
+    ])
+    .unwrap();
+    let run = crate::run(&scenario, crate::RunOptions::default()).unwrap();
+    assert!(run.metrics.events > 0);
+}
+
+#[test]
+fn lifetimes_are_whole_seconds_that_their_field_holds() {
+    for value in ["1500 ms", "0 s", "999 ms", "4294967295 s"] {
+        let line = with(&[("address.valid_lifetime", value)]).expect_err(value);
+        assert!(
+            line.starts_with("--set: address.valid_lifetime: expected whole seconds, 1 s to 4294967294 s"),
+            "{line}"
+        );
+    }
+    assert!(with(&[("address.valid_lifetime", "2 s")]).is_ok());
+}
+
+#[test]
+fn a_value_of_another_kind_is_told_what_is_there_to_choose_from() {
+    assert_eq!(
+        with(&[("handover.delete", "5")]).unwrap_err(),
+        "--set: handover.delete: `5`: expected one of on-link-down, after-switch, after-delay, deactivate"
+    );
+    assert_eq!(
+        with(&[("sctp.pf_max_retrans", "4294967296")]).unwrap_err(),
+        "--set: sctp.pf_max_retrans: `4294967296`: expected a whole number from 0 to 4294967295"
+    );
+    assert_eq!(
+        with(&[("sctp.pf_max_retrans", "-1")]).unwrap_err(),
+        "--set: sctp.pf_max_retrans: `-1`: expected a whole number from 0 to 4294967295"
+    );
+    assert_eq!(
+        with(&[("seed", "1.5")]).unwrap_err(),
+        "--set: seed: `1.5`: expected a whole number, not negative"
+    );
+}

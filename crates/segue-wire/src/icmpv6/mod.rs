@@ -5,6 +5,7 @@ pub mod nd;
 
 use crate::ParseError;
 use crate::checksum::PseudoHeader;
+use crate::ilnp::LocatorUpdate;
 use crate::reader::Reader;
 use crate::writer::set;
 use bytes::{BufMut, Bytes};
@@ -59,6 +60,8 @@ pub enum Icmpv6 {
     NeighborSolicitation(NeighborSolicitation),
     /// Neighbour advertisement (type 136).
     NeighborAdvertisement(NeighborAdvertisement),
+    /// Locator update (type 156, RFC 6743).
+    LocatorUpdate(LocatorUpdate),
     /// Any other message, kept whole.
     Unknown {
         /// Type.
@@ -78,7 +81,7 @@ impl Icmpv6 {
     ///
     /// # Errors
     /// If the message is truncated, its checksum is wrong, or it is a neighbour discovery message with another code
-    /// than zero or an option of length zero.
+    /// than zero or an option of length zero, or a malformed locator update.
     pub fn parse(bytes: &Bytes, pseudo_header: &PseudoHeader) -> Result<Self, ParseError> {
         let mut reader = Reader::new(bytes, "ICMPv6");
         let message_type = reader.u8()?;
@@ -128,6 +131,9 @@ impl Icmpv6 {
             NEIGHBOR_ADVERTISEMENT => Self::NeighborAdvertisement(NeighborAdvertisement::parse(
                 reader.named("neighbour advertisement"),
             )?),
+            LOCATOR_UPDATE => {
+                Self::LocatorUpdate(LocatorUpdate::parse(code, reader.named("locator update"))?)
+            }
             _ => Self::Unknown {
                 message_type,
                 code,
@@ -150,6 +156,7 @@ impl Icmpv6 {
                 Self::RouterAdvertisement(message) => message.buffer_len(),
                 Self::NeighborSolicitation(message) => message.buffer_len(),
                 Self::NeighborAdvertisement(message) => message.buffer_len(),
+                Self::LocatorUpdate(message) => message.buffer_len(),
                 Self::Unknown { body, .. } => body.len(),
             }
     }
@@ -177,6 +184,7 @@ impl Icmpv6 {
             Self::RouterAdvertisement(message) => message.emit(out),
             Self::NeighborSolicitation(message) => message.emit(out),
             Self::NeighborAdvertisement(message) => message.emit(out),
+            Self::LocatorUpdate(message) => message.emit(out),
             Self::Unknown { body, .. } => out.put_slice(body),
         }
         let checksum = pseudo_header.checksum(NEXT_HEADER, out.get(start..).unwrap_or_default());
@@ -197,6 +205,7 @@ impl Icmpv6 {
             Self::RouterAdvertisement(_) => ROUTER_ADVERTISEMENT,
             Self::NeighborSolicitation(_) => NEIGHBOR_SOLICITATION,
             Self::NeighborAdvertisement(_) => NEIGHBOR_ADVERTISEMENT,
+            Self::LocatorUpdate(_) => LOCATOR_UPDATE,
             Self::Unknown { message_type, .. } => *message_type,
         }
     }
@@ -287,6 +296,8 @@ const ROUTER_SOLICITATION: u8 = 133;
 const ROUTER_ADVERTISEMENT: u8 = 134;
 const NEIGHBOR_SOLICITATION: u8 = 135;
 const NEIGHBOR_ADVERTISEMENT: u8 = 136;
+// RFC 6743 section 2
+const LOCATOR_UPDATE: u8 = 156;
 
 fn has_source_link_layer_address(options: &[NdOption]) -> bool {
     options

@@ -57,6 +57,33 @@ pub enum ErrorCause {
 }
 
 impl ErrorCause {
+    /// Its name in the RFC that defines it; that of an unknown one says so.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::InvalidStreamIdentifier(_) => "Invalid Stream Identifier",
+            Self::MissingMandatoryParameter(_) => "Missing Mandatory Parameter",
+            Self::StaleCookie(_) => "Stale Cookie",
+            Self::OutOfResource => "Out of Resource",
+            Self::UnresolvableAddress(_) => "Unresolvable Address",
+            Self::UnrecognizedChunkType(_) => "Unrecognized Chunk Type",
+            Self::InvalidMandatoryParameter => "Invalid Mandatory Parameter",
+            Self::UnrecognizedParameters(_) => "Unrecognized Parameters",
+            Self::NoUserData(_) => "No User Data",
+            Self::CookieReceivedWhileShuttingDown => "Cookie Received While Shutting Down",
+            Self::RestartWithNewAddresses(_) => "Restart of an Association with New Addresses",
+            Self::UserInitiatedAbort(_) => "User-Initiated Abort",
+            Self::ProtocolViolation(_) => "Protocol Violation",
+            Self::DeleteLastRemainingAddress(_) => "Request to Delete Last Remaining IP Address",
+            Self::OperationRefusedResourceShortage(_) => "Operation Refused Due to Resource Shortage",
+            Self::DeleteSourceAddress(_) => "Request to Delete Source IP Address",
+            Self::IllegalAsconfAck => "Association Aborted Due to Illegal ASCONF-ACK",
+            Self::RequestRefusedNoAuthorization(_) => "Request Refused - No Authorization",
+            Self::UnsupportedHmacIdentifier(_) => "Unsupported HMAC Identifier",
+            Self::Unknown { .. } => "unknown cause",
+        }
+    }
+
     /// Cause code.
     #[must_use]
     pub const fn code(&self) -> u16 {

@@ -222,15 +222,15 @@ fn known_options_of_a_wrong_length_are_kept_as_unknown() {
 
 #[test]
 fn unknown_messages_are_kept_whole() {
-    // Locator update (RFC 6743).
+    // Duplicate address request (RFC 6775).
     let body = Bytes::from_static(&[1, 2, 3, 4, 5]);
     check(
         &Icmpv6::Unknown {
-            message_type: 156,
+            message_type: 157,
             code: 7,
             body,
         },
-        "9c 07 0000 0102030405",
+        "9d 07 0000 0102030405",
     );
 }
 

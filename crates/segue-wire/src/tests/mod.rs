@@ -3,6 +3,7 @@
 mod auth_vectors;
 mod icmpv6_errors;
 mod icmpv6_vectors;
+mod ilnp_vectors;
 mod ipv6_vectors;
 mod mobility_vectors;
 mod robustness;

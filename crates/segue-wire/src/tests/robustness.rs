@@ -5,6 +5,7 @@ use crate::checksum::sctp_crc32c;
 use crate::dhcpv6::Dhcpv6Message;
 use crate::icmpv6::Icmpv6;
 use crate::ipv6::{DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ROUTING};
+use crate::raw::ChecksumState;
 use crate::reader::Reader;
 use crate::sctp::{Chunk, Parameter, SctpPacket};
 use crate::udp::UdpDatagram;
@@ -21,6 +22,7 @@ fn parse_as_everything(bytes: &Bytes) {
         assert_eq!(Packet::parse(&out).as_ref(), Ok(&packet));
         let _ = packet.nd_is_valid();
     }
+    parse_raw(bytes);
     if let Ok(chunk) = Chunk::parse(&mut Reader::new(bytes, "chunk")) {
         let mut out = Vec::new();
         chunk.emit(&mut out);
@@ -48,6 +50,34 @@ fn parse_as_everything(bytes: &Bytes) {
     let _ = SctpPacket::parse(bytes);
     let _ = Icmpv6::parse(bytes, &pseudo);
     let _ = UdpDatagram::parse(bytes, &pseudo);
+}
+
+/// As a driver under a kernel's transport does; a raw packet that was parsed is emitted as it came.
+fn parse_raw(bytes: &Bytes) {
+    for checksum in [
+        ChecksumState::Complete,
+        ChecksumState::Partial,
+        ChecksumState::Verified,
+    ] {
+        for segment_size in [None, Some(0), Some(7)] {
+            let Ok(packet) = Packet::parse_raw(bytes, checksum, segment_size) else {
+                continue;
+            };
+            let pseudo = packet.pseudo_header();
+            if let Payload::Raw(raw) = &packet.payload {
+                let _ = raw.segments(&pseudo);
+                let mut raw = raw.clone();
+                raw.adjust(&pseudo, &pseudo_header());
+                assert_eq!(raw.bytes.len(), packet.payload.buffer_len());
+            }
+            let out = packet.to_vec();
+            assert_eq!(out.len(), packet.buffer_len());
+            if checksum == ChecksumState::Complete && segment_size.is_none() {
+                let again = Packet::parse_raw(&out.into(), checksum, segment_size);
+                assert_eq!(again, Ok(packet));
+            }
+        }
+    }
 }
 
 /// Puts right checksums into a packet of bytes without extension headers, so that what lies behind them is reached.

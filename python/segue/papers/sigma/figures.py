@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import polars as pl
-from matplotlib.figure import Figure
 
 from segue.grid import summarise
+from segue.papers.common import Drawn
 from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import zigzag
 from segue.plot.sequence import BEFORE_S, Switch, find_switches, segment_sequence, sender_of, span_around
@@ -17,23 +17,6 @@ from segue.plot.window import congestion_windows
 from segue.run import Run
 
 INTERVALS = "Medians over seeds, 95 % intervals"
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A figure of the report.
-
-    Attributes:
-        name: File name without ending: "figure-04".
-        heading: The paper's caption.
-        figure: The drawing.
-        table: The data behind it, for a CSV file beside it; `None` for traces.
-    """
-
-    name: str
-    heading: str
-    figure: Figure
-    table: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,21 @@
 //! `listen` and `connect`: associations that carry data one way or both.
 
+use crate::calling::{Call, in_words};
 use crate::options::{Common, Connect, Listen, ReceivedOptions, SentOptions};
 use crate::receiver::{Receiver, Sink};
-use crate::report::Report;
+use crate::report::{Report, refused, with_causes};
 use crate::script::{Action, Script};
 use crate::sender::Sender;
-use crate::setup::{self, Ending};
+use crate::setup::{self, Ending, Output};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use nix::sys::signalfd::SignalFd;
 use segue_live::{Driver, DriverEvent};
 use segue_proto::sctp::{AddressRequest, AssociationId, Counters, Event};
 use segue_proto::{Duration, Instant};
+use segue_wire::sctp::ErrorCause;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::net::Ipv6Addr;
 use std::os::fd::AsFd as _;
 
@@ -47,23 +48,26 @@ pub(crate) fn listen(options: Listen) -> Result<u8> {
 
 /// `segue-sctp connect`.
 pub(crate) fn connect(options: Connect) -> Result<u8> {
-    setup::check_peer(&options.peer, options.port)?;
+    let calling = &options.calling;
+    setup::check(calling)?;
     let mut exchange = Exchange::new(
-        setup::driver(&options.common, setup::local_port(options.local_port)?, false)?,
+        setup::driver(&options.common, setup::local_port(calling.local_port)?, false)?,
         options.common,
         options.received,
         options.sent,
     )?;
     exchange.once = true;
-    let id = exchange.driver.connect(&options.peer, options.port)?;
+    let id = exchange.driver.connect(&calling.peer, calling.port)?;
     exchange.open(id)?;
     let now = exchange.driver.now();
-    let first = shown(options.peer.first().copied());
+    let remote_udp_port = exchange.common.remote_udp_port;
+    exchange.call = Some(Call::new(now, calling, &exchange.driver, remote_udp_port));
+    let first = shown(calling.peer.first().copied());
     exchange.report.say(
         now,
         "connecting",
-        json!({"association": id.0, "peer": options.peer, "port": options.port}),
-        &format!("connecting to {first} port {}", options.port),
+        json!({"association": id.0, "peer": calling.peer, "port": calling.port}),
+        &format!("connecting to {first} port {}", calling.port),
     )?;
     exchange.run()
 }
@@ -75,9 +79,11 @@ struct Exchange {
     received: ReceivedOptions,
     sent: SentOptions,
     report: Report,
-    log: Option<BufWriter<File>>,
+    log: Option<Output>,
     signals: SignalFd,
     sessions: Vec<Session>,
+    /// The association that this end begins, until it is up.
+    call: Option<Call>,
     /// Ends with the first association.
     once: bool,
     /// How the first association ended.
@@ -96,6 +102,8 @@ struct Session {
     /// When everything to be sent had been acknowledged.
     finished: Option<Instant>,
     closing: bool,
+    /// A step of the script was not done, or the peer refused it.
+    failed: bool,
     counters: Counters,
 }
 
@@ -133,6 +141,7 @@ impl Exchange {
             received,
             sent,
             sessions: Vec::new(),
+            call: None,
             once: false,
             outcome: None,
             ending: None,
@@ -154,18 +163,19 @@ impl Exchange {
         let sink = match &self.received {
             ReceivedOptions { echo: true, .. } => Sink::Echo,
             ReceivedOptions { verify: true, .. } => Sink::Verify,
-            ReceivedOptions { save: Some(path), .. } => Sink::Save(BufWriter::new(setup::create(path)?)),
+            ReceivedOptions { save: Some(path), .. } => Sink::Save(Output::new(path)?),
             _ => Sink::Discard,
         };
         self.sessions.push(Session {
             id,
             sender,
-            receiver: Receiver::new(sink),
+            receiver: Receiver::new(sink, self.common.send_buffer.bytes() as usize),
             script: self.common.script.clone().unwrap_or_default(),
             next_step: 0,
             connected: None,
             finished: None,
             closing: false,
+            failed: false,
             counters: Counters::default(),
         });
         Ok(())
@@ -178,25 +188,18 @@ impl Exchange {
             self.abort_all();
         }
         self.driver.send_now();
-        if let Some(capture) = self.driver.take_capture() {
-            capture.finish()?;
-        } else if self.common.pcap.is_some() {
-            bail!(
-                "the capture is not whole: {}",
-                self.driver
-                    .last_failure()
-                    .map_or_else(String::new, ToString::to_string)
-            );
-        }
+        setup::end_capture(&mut self.driver, &self.common)?;
         if let Some(log) = &mut self.log {
-            log.flush()?;
+            log.write(|out| out.flush())?;
         }
         status
     }
 
     fn turns(&mut self) -> Result<u8> {
         loop {
-            let until = self.sessions.iter().filter_map(|s| self.next_at(s)).min();
+            let next = self.sessions.iter().filter_map(|s| self.next_at(s));
+            let call = self.call.iter().map(Call::next_at);
+            let until = next.chain(call).min();
             self.driver.turn(until, &[self.signals.as_fd()])?;
             if let Some(ending) = setup::pending(&self.signals) {
                 if self.ending.is_some() {
@@ -211,6 +214,16 @@ impl Exchange {
             }
             for index in 0..self.sessions.len() {
                 self.serve(index)?;
+            }
+            let now = self.driver.now();
+            if self.ending.is_none()
+                && let Some(call) = &mut self.call
+                && call.is_over(now, &self.report)?
+            {
+                self.call = None;
+                self.outcome = Some(1);
+                self.shut_down_all();
+                continue;
             }
             if self.sessions.is_empty() {
                 match (self.ending, self.outcome) {
@@ -278,9 +291,11 @@ impl Exchange {
             }
             self.report.say(now, name, fields, text)
         };
+        let mut fields = json!({});
         let status = match event {
             Event::Connected => {
                 self.sessions[index].connected = Some(now);
+                self.call = None;
                 let path = self
                     .driver
                     .association(id)
@@ -338,23 +353,43 @@ impl Exchange {
                 for result in &results {
                     let (request, address) = request(result.request);
                     let granted = result.outcome.is_ok();
+                    let causes = result.outcome.as_ref().err();
+                    let causes: Option<Vec<&str>> = causes.map(|c| c.iter().map(ErrorCause::name).collect());
+                    self.sessions[index].failed |= !granted;
                     say(
                         "asconf_answered",
-                        json!({"serial": serial.0, "request": request, "address": address, "granted": granted}),
-                        &format!(
-                            "{request} {address}: {}",
-                            if granted { "granted" } else { "refused" }
-                        ),
+                        json!({"serial": serial.0, "request": request, "address": address, "granted": granted, "causes": causes}),
+                        &match &causes {
+                            None => format!("{request} {address}: granted"),
+                            Some(causes) => with_causes(&format!("{request} {address}: refused"), causes),
+                        },
                     )?;
                 }
                 None
             }
-            Event::Closed if self.sessions[index].sender.is_incomplete() && self.sent.duration.is_none() => {
+            Event::Closed
+                if self.sessions[index].connected.is_some()
+                    && self.sessions[index].sender.is_incomplete()
+                    && self.sent.duration.is_none() =>
+            {
                 let sent = self.sessions[index].sender.sent_bytes();
                 let text = format!("association was shut down before everything was sent: {sent} B were");
                 Some((1, "closed", text))
             }
+            Event::Closed if self.sessions[index].connected.is_none() => {
+                let text = "given up before the association was set up".to_owned();
+                Some((1, "closed", text))
+            }
             Event::Closed => Some((0, "closed", "association was shut down".to_owned())),
+            Event::Unreachable { address, reason } => {
+                let why = in_words(reason);
+                say(
+                    "unreachable",
+                    json!({"address": address, "reason": why}),
+                    &format!("{address} is unreachable: {why}"),
+                )?;
+                None
+            }
             Event::Restarted(_) => {
                 say(
                     "restarted",
@@ -376,15 +411,20 @@ impl Exchange {
                 return Ok(());
             }
             Event::Lost => Some((1, "lost", "association lost: the peer does not answer".to_owned())),
-            Event::Aborted { causes } => Some((1, "aborted", format!("association aborted: {causes:?}"))),
+            Event::Aborted { causes } => {
+                let names: Vec<&str> = causes.iter().map(ErrorCause::name).collect();
+                fields = json!({"causes": names});
+                Some((1, "aborted", with_causes("association aborted", &names)))
+            }
             // what later extensions have to tell is for programs that use them
             #[allow(unreachable_patterns)]
             _ => None,
         };
         if let Some((status, name, text)) = status {
-            say(name, json!({}), &text)?;
+            say(name, fields, &text)?;
+            let failed = self.script_is_unfinished(now, index)?;
             self.close(now, index)?;
-            self.outcome.get_or_insert(status);
+            self.outcome.get_or_insert(status.max(u8::from(failed)));
         }
         Ok(())
     }
@@ -465,18 +505,47 @@ impl Exchange {
             };
             self.sessions[index].closing |= step.action == Action::Shutdown;
             self.sessions[index].next_step += 1;
-            let error = done.err().map(|e| e.to_string());
-            let text = match &error {
-                None => format!("script: {:?}", step.action),
-                Some(error) => format!("script: {:?} failed: {error}", step.action),
-            };
-            self.report.say(
-                now,
-                "script",
-                json!({"association": id.0, "action": format!("{:?}", step.action), "error": error}),
-                &text,
-            )?;
+            let error = done.err().map(|e| step.action.failure(e));
+            self.sessions[index].failed |= error.is_some();
+            self.say_step(now, id, step.action, error)?;
         }
+    }
+
+    fn say_step(
+        &self,
+        now: Instant,
+        id: AssociationId,
+        action: Action,
+        error: Option<&str>,
+    ) -> std::io::Result<()> {
+        let text = match error {
+            None => format!("script: {action}"),
+            Some(error) => format!("script: {action} failed: {error}"),
+        };
+        let fields = json!({"association": id.0, "action": action.to_string(), "error": error});
+        self.report.say(now, "script", fields, &text)
+    }
+
+    /// Says which steps an association that has ended leaves undone, and whether one that was due is among them, or one
+    /// has failed before.
+    fn script_is_unfinished(&self, now: Instant, index: usize) -> Result<bool> {
+        let session = &self.sessions[index];
+        let mut failed = session.failed;
+        let Some(connected) = session.connected else {
+            return Ok(failed);
+        };
+        // what comes behind a step that waits would have waited for it
+        for step in session.script.steps.iter().skip(session.next_step) {
+            let due = now >= connected + step.at;
+            let why = match step.action {
+                _ if !due => "the association ended before",
+                Action::Add(_) => "this host never had the address",
+                _ => "a step before it was never done",
+            };
+            failed |= due;
+            self.say_step(now, session.id, step.action, Some(why))?;
+        }
+        Ok(failed)
     }
 
     /// An association has ended: what is left is read, and the sum is drawn.
@@ -488,7 +557,15 @@ impl Exchange {
         }
         session.receiver.finish()?;
         let elapsed = session.connected.map_or(Duration::ZERO, |at| now.since(at));
-        let (sent, received) = (session.sender.sent_bytes(), session.receiver.bytes());
+        let (echoed, echoes) = session.receiver.echoed();
+        let (sent, received) = (session.sender.sent_bytes() + echoed, session.receiver.bytes());
+        let not_echoed = session.receiver.not_echoed();
+        if not_echoed > 0 {
+            eprintln!(
+                "segue-sctp: {not_echoed} messages were not returned: longer than --send-buffer, or the association was \
+                 ending"
+            );
+        }
         let rate = |bytes: u64, time: Option<Duration>| {
             let seconds = time.map_or(0.0, Duration::as_secs_f64);
             if seconds > 0.0 {
@@ -504,7 +581,7 @@ impl Exchange {
             "association": session.id.0,
             "duration_ns": elapsed.as_nanos(),
             "sent_bytes": sent,
-            "sent_messages": session.sender.sent_messages(),
+            "sent_messages": session.sender.sent_messages() + echoes,
             "sent_bps": sent_bps,
             "received_bps": received_bps,
             "data_chunks_sent": c.data_chunks_sent,
@@ -512,7 +589,7 @@ impl Exchange {
             "fast_retransmits": c.fast_retransmits,
             "t3_expiries": c.t3_expiries,
             "duplicate_data_chunks": c.duplicate_data_chunks,
-            "refused": format!("{:?}", c.refused),
+            "refused": refused(&c.refused),
             "packets_sent": d.packets_sent,
             "packets_received": d.packets_received,
             "malformed": d.malformed,
@@ -531,7 +608,7 @@ impl Exchange {
         );
         self.report.say(now, "summary", fields, &text)?;
         if let Some(log) = &mut self.log {
-            log.flush()?;
+            log.write(|out| out.flush())?;
         }
         Ok(())
     }

@@ -1,8 +1,11 @@
 //! `segue-sctp`: small tools that speak SCTP, so that interoperation is something a person can try.
 //!
-//! Exit status: 0 done, 1 the association failed, 2 wrong input, 130 Ctrl-C.
+//! Exit status: 0 done, 1 the association failed, or something that was to be done with it, 2 wrong input, 130 Ctrl-C.
 #![cfg_attr(not(target_os = "linux"), allow(unused))]
 
+mod address;
+#[cfg(target_os = "linux")]
+mod calling;
 #[cfg(target_os = "linux")]
 mod exchange;
 #[cfg(target_os = "linux")]
@@ -40,6 +43,11 @@ fn main() -> std::process::ExitCode {
                 let _ = error.print();
                 return ExitCode::SUCCESS;
             }
+            // nothing was asked for: what could be is more help than a line
+            if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                let _ = error.print();
+                return ExitCode::from(2);
+            }
             return ExitCode::from(fail(&first_line(&error.to_string())));
         }
     };
@@ -58,7 +66,12 @@ fn main() -> std::process::ExitCode {
             if broken_pipe {
                 return ExitCode::SUCCESS;
             }
-            ExitCode::from(fail(&format!("{error:#}")))
+            let status = fail(&format!("{error:#}"));
+            ExitCode::from(if error.is::<receiver::Mismatch>() {
+                1
+            } else {
+                status
+            })
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::address;
 use crate::keys::KeyFile;
 use crate::script::Script;
 use clap::{Args, Parser, Subcommand};
@@ -44,14 +45,8 @@ pub(crate) struct Listen {
 
 #[derive(Args, Debug)]
 pub(crate) struct Connect {
-    /// Addresses of the peer, separated by commas; the first is the primary path
-    #[arg(value_delimiter = ',', required = true, value_name = "PEER")]
-    pub peer: Vec<Ipv6Addr>,
-    /// SCTP port of the peer
-    pub port: u16,
-    /// SCTP port of this end; without it, one that is hardly in use
-    #[arg(long, value_name = "PORT")]
-    pub local_port: Option<u16>,
+    #[command(flatten)]
+    pub calling: Calling,
     #[command(flatten)]
     pub received: ReceivedOptions,
     #[command(flatten)]
@@ -62,14 +57,8 @@ pub(crate) struct Connect {
 
 #[derive(Args, Debug)]
 pub(crate) struct Ping {
-    /// Addresses of the peer, separated by commas; the first is the primary path
-    #[arg(value_delimiter = ',', required = true, value_name = "PEER")]
-    pub peer: Vec<Ipv6Addr>,
-    /// SCTP port of the peer
-    pub port: u16,
-    /// SCTP port of this end; without it, one that is hardly in use
-    #[arg(long, value_name = "PORT")]
-    pub local_port: Option<u16>,
+    #[command(flatten)]
+    pub calling: Calling,
     /// Number of messages; without it, until Ctrl-C
     #[arg(long, short)]
     pub count: Option<u64>,
@@ -81,6 +70,23 @@ pub(crate) struct Ping {
     pub size: Bytes,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Whom to call, and for how long.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Calling {
+    /// Addresses of the peer, separated by commas; the first is the primary path
+    #[arg(value_delimiter = ',', required = true, value_name = "PEER", value_parser = address::parse)]
+    pub peer: Vec<Ipv6Addr>,
+    /// SCTP port of the peer
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+    /// SCTP port of this end; without it, one that is hardly in use
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub local_port: Option<u16>,
+    /// Give up when the association is not set up by then. With the RTO of RFC 9260, five INITs are sent in 30 s
+    #[arg(long, value_name = "TIME", default_value = "30 s")]
+    pub timeout: Duration,
 }
 
 /// What becomes of data that arrives.
@@ -145,7 +151,7 @@ pub(crate) enum Pmtu {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
     /// Address of this host to use, the first as the route; may be given again. All if left out
-    #[arg(long = "address", value_name = "ADDR")]
+    #[arg(long = "address", value_name = "ADDR", value_parser = address::parse)]
     pub addresses: Vec<Ipv6Addr>,
     /// IPv6 protocol 132 instead of UDP; needs root
     #[arg(long, conflicts_with_all = ["udp_port", "remote_udp_port"])]
@@ -154,7 +160,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "PORT")]
     pub udp_port: Option<u16>,
     /// UDP port that the peer is first sent to
-    #[arg(long, value_name = "PORT", default_value_t = 9899)]
+    #[arg(long, value_name = "PORT", default_value_t = 9899, value_parser = clap::value_parser!(u16).range(1..))]
     pub remote_udp_port: u16,
     /// Change addresses at given times after the association is up, as in
     /// "2s add 2001:db8::2; 2.1s route 2001:db8::2; 2.1s primary 2001:db8::2; 3s delete 2001:db8::1". `primary` asks the
@@ -205,7 +211,7 @@ pub(crate) struct Common {
     #[arg(long = "auth-key", value_name = "ID:FILE")]
     pub auth_keys: Vec<KeyFile>,
     /// Type of a chunk that the peer has to authenticate, such as 0 for DATA; may be given again
-    #[arg(long = "auth-chunk", value_name = "TYPE")]
+    #[arg(long = "auth-chunk", value_name = "TYPE", value_parser = chunk_to_authenticate)]
     pub auth_chunks: Vec<u8>,
     /// Offer to deactivate addresses; without it, or with a peer that cannot, `deactivate` deletes
     #[arg(long)]
@@ -229,4 +235,19 @@ pub(crate) struct Common {
     /// Max.Burst, packets; 0 for no limit
     #[arg(long, value_name = "N")]
     pub max_burst: Option<u32>,
+}
+
+/// RFC 4895 section 3.2: what cannot be authenticated, because it comes before the keys, or is the authentication.
+fn chunk_to_authenticate(text: &str) -> Result<u8, String> {
+    let chunk_type: u8 = text
+        .parse()
+        .map_err(|_| "expected the type of a chunk, 0 to 255".to_owned())?;
+    let name = match chunk_type {
+        1 => "INIT",
+        2 => "INIT ACK",
+        14 => "SHUTDOWN COMPLETE",
+        15 => "AUTH",
+        _ => return Ok(chunk_type),
+    };
+    Err(format!("{name} cannot be authenticated (RFC 4895 section 3.2)"))
 }

@@ -1,13 +1,15 @@
 //! `ping`: round-trip times of messages that a `listen --echo` returns.
 
+use crate::calling::{Call, in_words};
 use crate::options::Ping;
-use crate::report::Report;
+use crate::report::{Report, with_causes};
 use crate::setup;
 use anyhow::{Result, bail};
 use segue_live::{Driver, DriverEvent};
 use segue_proto::sctp::{AssociationId, Event, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
+use segue_wire::sctp::ErrorCause;
 use serde_json::json;
 use std::os::fd::AsFd as _;
 
@@ -23,10 +25,18 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
     if options.interval < Duration::from_millis(1) {
         bail!("--interval: expected at least 1 ms");
     }
-    setup::check_peer(&options.peer, options.port)?;
-    let mut driver = setup::driver(&options.common, setup::local_port(options.local_port)?, false)?;
+    let calling = &options.calling;
+    setup::check(calling)?;
+    let port = setup::local_port(calling.local_port)?;
+    let mut driver = setup::driver(&options.common, port, false)?;
     let signals = setup::signals()?;
-    let id = driver.connect(&options.peer, options.port)?;
+    let id = driver.connect(&calling.peer, calling.port)?;
+    let mut call = Some(Call::new(
+        driver.now(),
+        calling,
+        &driver,
+        options.common.remote_udp_port,
+    ));
     let mut pinger = Pinger {
         report: Report::new(options.common.json, driver.now()),
         id,
@@ -38,7 +48,8 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
     let mut status = 0;
     let mut ended = false;
     while !ended {
-        driver.turn(pinger.next.filter(|_| !pinger.closing), &[signals.as_fd()])?;
+        let next = pinger.next.or(call.as_ref().map(Call::next_at));
+        driver.turn(next.filter(|_| !pinger.closing), &[signals.as_fd()])?;
         let now = driver.now();
         if let Some(ending) = setup::pending(&signals) {
             status = ending.status();
@@ -49,7 +60,16 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
         }
         while let Some(event) = driver.poll_event() {
             match event {
-                DriverEvent::Association(_, Event::Connected) => pinger.next = Some(now),
+                DriverEvent::Association(_, Event::Connected) => {
+                    pinger.next = Some(now);
+                    call = None;
+                }
+                DriverEvent::Association(_, Event::Unreachable { address, reason }) => {
+                    let why = in_words(reason);
+                    let text = format!("{address} is unreachable: {why}");
+                    let fields = json!({"address": address, "reason": why});
+                    pinger.report.say(now, "unreachable", fields, &text)?;
+                }
                 DriverEvent::Association(_, Event::Readable) => pinger.read(now, &mut driver)?,
                 DriverEvent::Association(_, Event::Closed) => ended = true,
                 DriverEvent::Association(_, Event::Lost) => {
@@ -59,12 +79,23 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
                     (ended, status) = (true, 1);
                 }
                 DriverEvent::Association(_, Event::Aborted { causes }) => {
-                    let text = format!("the peer refuses: {causes:?}");
-                    pinger.report.say(now, "aborted", json!({}), &text)?;
+                    let names: Vec<&str> = causes.iter().map(ErrorCause::name).collect();
+                    let text = with_causes("the peer refuses", &names);
+                    pinger
+                        .report
+                        .say(now, "aborted", json!({"causes": names}), &text)?;
                     (ended, status) = (true, 1);
                 }
                 _ => {}
             }
+        }
+        if let Some(waiting) = &mut call
+            && !pinger.closing
+            && !ended
+            && waiting.is_over(now, &pinger.report)?
+        {
+            status = 1;
+            pinger.shut_down(now, &mut driver);
         }
         let all = options.count.is_some_and(|count| pinger.sent >= count);
         if !pinger.closing && pinger.next.is_some_and(|at| at <= now) {
@@ -80,9 +111,7 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
         }
     }
     driver.send_now();
-    if let Some(capture) = driver.take_capture() {
-        capture.finish()?;
-    }
+    setup::end_capture(&mut driver, &options.common)?;
     pinger.summary(driver.now())?;
     let silent = pinger.sent > 0 && pinger.round_trips.is_empty();
     Ok(if status == 0 && silent { 1 } else { status })
@@ -157,9 +186,16 @@ impl Pinger {
 
     fn summary(&mut self, now: Instant) -> Result<()> {
         self.round_trips.sort_unstable();
-        let of = |index: usize| self.round_trips.get(index).map_or(0, |d| d.as_nanos());
+        let of = |index: usize| self.round_trips.get(index).map(|d| d.as_nanos());
         let count = self.round_trips.len();
         let (least, median, most) = (of(0), of(count / 2), of(count.saturating_sub(1)));
+        let ms = |ns: Option<u64>| ns.unwrap_or_default() as f64 / 1e6;
+        let times = if count == 0 {
+            String::new()
+        } else {
+            let (least, median, most) = (ms(least), ms(median), ms(most));
+            format!("; least {least:.3} ms, median {median:.3} ms, most {most:.3} ms")
+        };
         self.report.say(
             now,
             "summary",
@@ -170,13 +206,7 @@ impl Pinger {
                 "median_ns": median,
                 "max_ns": most,
             }),
-            &format!(
-                "{} sent, {count} returned; least {:.3} ms, median {:.3} ms, most {:.3} ms",
-                self.sent,
-                least as f64 / 1e6,
-                median as f64 / 1e6,
-                most as f64 / 1e6
-            ),
+            &format!("{} sent, {count} returned{times}", self.sent),
         )?;
         Ok(())
     }

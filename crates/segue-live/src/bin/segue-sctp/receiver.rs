@@ -1,13 +1,13 @@
 //! What becomes of the messages that arrive.
 
-use anyhow::{Context as _, Result, bail};
+use crate::setup::Output;
+use anyhow::Result;
 use segue_proto::sctp::{Association, Message, SendError, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write as _;
 
 /// What to do with a message.
 #[derive(Debug)]
@@ -15,15 +15,31 @@ pub(crate) enum Sink {
     Discard,
     Verify,
     Echo,
-    Save(BufWriter<File>),
+    Save(Output),
+}
+
+/// What came is not what was to come.
+#[derive(Debug, thiserror::Error)]
+#[error("message {message} of stream {stream_id} at offset {offset} is not what was sent")]
+pub(crate) struct Mismatch {
+    stream_id: u16,
+    message: u64,
+    offset: u64,
 }
 
 /// Takes the messages of one association.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     sink: Sink,
+    longest: usize,
     /// Messages on their way back that the send buffer had no room for.
     echoes: VecDeque<(u16, Data, SendOptions)>,
+    /// With --echo, what has come of messages that come in pieces, by stream and kind.
+    pieces: BTreeMap<(u16, bool), Pieces>,
+    /// Bytes and messages returned.
+    echoed: (u64, u64),
+    /// Messages too long to be returned, or for which it was too late.
+    not_echoed: u64,
     bytes: u64,
     messages: u64,
     first: Option<Instant>,
@@ -35,10 +51,15 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) const fn new(sink: Sink) -> Self {
+    /// `longest`: of the messages that can be returned, bytes.
+    pub(crate) const fn new(sink: Sink, longest: usize) -> Self {
         Self {
             sink,
+            longest,
             echoes: VecDeque::new(),
+            pieces: BTreeMap::new(),
+            echoed: (0, 0),
+            not_echoed: 0,
             bytes: 0,
             messages: 0,
             first: None,
@@ -54,7 +75,7 @@ impl Receiver {
         &mut self,
         now: Instant,
         association: &mut Association,
-        mut log: Option<&mut BufWriter<File>>,
+        mut log: Option<&mut Output>,
     ) -> Result<()> {
         self.send_echoes(now, association);
         while self.echoes.is_empty()
@@ -64,19 +85,13 @@ impl Receiver {
             match &mut self.sink {
                 Sink::Discard | Sink::Verify => {}
                 Sink::Echo => {
-                    let data = join(&message);
-                    let options = SendOptions {
-                        unordered: message.unordered,
-                        payload_protocol_id: message.payload_protocol_id,
-                        ..SendOptions::default()
-                    };
-                    self.echoes.push_back((message.stream_id, data, options));
+                    self.echo(message);
                     self.send_echoes(now, association);
                 }
                 Sink::Save(file) => {
                     for part in &message.parts {
                         if let Data::Bytes(bytes) = part {
-                            file.write_all(bytes).context("writing what was received")?;
+                            file.write(|out| out.write_all(bytes))?;
                         }
                     }
                 }
@@ -87,13 +102,23 @@ impl Receiver {
 
     pub(crate) fn finish(&mut self) -> Result<()> {
         if let Sink::Save(file) = &mut self.sink {
-            file.flush().context("writing what was received")?;
+            file.write(|out| out.flush())?;
         }
         Ok(())
     }
 
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes and messages returned to their sender.
+    pub(crate) const fn echoed(&self) -> (u64, u64) {
+        self.echoed
+    }
+
+    /// Messages that were to be returned and were not.
+    pub(crate) fn not_echoed(&self) -> u64 {
+        self.not_echoed + self.echoes.len() as u64
     }
 
     /// When the last message was taken.
@@ -117,26 +142,23 @@ impl Receiver {
         })
     }
 
-    fn count(&mut self, now: Instant, message: &Message, log: Option<&mut BufWriter<File>>) -> Result<()> {
+    fn count(&mut self, now: Instant, message: &Message, log: Option<&mut Output>) -> Result<()> {
         let len: u64 = message.parts.iter().map(|p| p.len() as u64).sum();
         let (number, offset) = self.streams.entry(message.stream_id).or_default();
         if let Some(log) = log {
-            writeln!(
-                log,
-                "{},{},{number},{offset},{len}",
-                now.as_nanos(),
-                message.stream_id
-            )
-            .context("writing the log")?;
+            let (time, stream) = (now.as_nanos(), message.stream_id);
+            log.write(|out| writeln!(out, "{time},{stream},{number},{offset},{len}"))?;
         }
         if matches!(self.sink, Sink::Verify) {
             let mut at = *offset;
             for part in &message.parts {
                 if !part.is_synthetic_at(at) {
-                    bail!(
-                        "message {number} of stream {} at offset {at} is not what was sent",
-                        message.stream_id
-                    );
+                    return Err(Mismatch {
+                        stream_id: message.stream_id,
+                        message: *number,
+                        offset: at,
+                    }
+                    .into());
                 }
                 at += part.len() as u64;
             }
@@ -158,29 +180,74 @@ impl Receiver {
         Ok(())
     }
 
+    /// Has a message returned once it is whole. What is longer than the send buffer is not, nor is more than that kept
+    /// of messages that are not whole.
+    fn echo(&mut self, message: Message) {
+        let key = (message.stream_id, message.unordered);
+        let mut pieces = match self.pieces.remove(&key) {
+            Some(pieces) if !message.first => pieces,
+            _ => Pieces::default(),
+        };
+        let others: usize = self.pieces.values().map(|p| p.len).sum();
+        pieces.len += message.parts.iter().map(Data::len).sum::<usize>();
+        if pieces.too_long || pieces.len + others > self.longest {
+            pieces = Pieces {
+                too_long: true,
+                ..Pieces::default()
+            };
+        } else {
+            pieces.parts.extend(message.parts);
+        }
+        if !message.last {
+            self.pieces.insert(key, pieces);
+        } else if pieces.too_long {
+            self.not_echoed += 1;
+        } else {
+            let options = SendOptions {
+                unordered: message.unordered,
+                payload_protocol_id: message.payload_protocol_id,
+                ..SendOptions::default()
+            };
+            self.echoes
+                .push_back((message.stream_id, join(pieces.parts), options));
+        }
+    }
+
     fn send_echoes(&mut self, now: Instant, association: &mut Association) {
         while let Some((stream_id, data, options)) = self.echoes.front() {
             // a peer with more streams than this end gets its answers on the ones there are
             let stream_id = stream_id % association.outbound_streams().max(1);
             match association.send(now, stream_id, data.clone(), *options) {
                 Err(SendError::BufferFull) => return,
-                // too long, or the association is closing: there is no way back for it
-                Ok(()) | Err(_) => self.echoes.pop_front(),
-            };
+                Ok(()) => {
+                    self.echoed.0 += data.len() as u64;
+                    self.echoed.1 += 1;
+                }
+                // the association is closing: there is no way back for it
+                Err(_) => self.not_echoed += 1,
+            }
+            self.echoes.pop_front();
         }
     }
 }
 
+/// A message of which more is to come.
+#[derive(Debug, Default)]
+struct Pieces {
+    parts: Vec<Data>,
+    len: usize,
+    /// Nothing of it is kept.
+    too_long: bool,
+}
+
 /// A message's bytes in one piece.
-fn join(message: &Message) -> Data {
-    match message.parts.as_slice() {
-        [only] => only.clone(),
-        parts => {
-            let mut bytes = Vec::new();
-            for part in parts {
-                part.emit(&mut bytes);
-            }
-            Data::Bytes(bytes.into())
-        }
+fn join(mut parts: Vec<Data>) -> Data {
+    if parts.len() == 1 {
+        return parts.remove(0);
     }
+    let mut bytes = Vec::new();
+    for part in &parts {
+        part.emit(&mut bytes);
+    }
+    Data::Bytes(bytes.into())
 }

@@ -1,7 +1,8 @@
 //! What the tools print: lines for a person, or one JSON object per line.
 
 use segue_proto::Instant;
-use serde_json::{Map, Value};
+use segue_proto::sctp::Refused;
+use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
 /// Prints what happens.
@@ -32,4 +33,30 @@ impl Report {
         }
         out.flush()
     }
+}
+
+/// A text, and the causes that were given.
+pub(crate) fn with_causes(what: &str, causes: &[&str]) -> String {
+    if causes.is_empty() {
+        what.to_owned()
+    } else {
+        format!("{what}: {}", causes.join(", "))
+    }
+}
+
+/// What an association did not act on, by reason.
+pub(crate) fn refused(refused: &Refused) -> Value {
+    json!({
+        "bad_tag": refused.bad_tag,
+        "after_close": refused.after_close,
+        "unexpected": refused.unexpected,
+        "unknown": refused.unknown,
+        "impossible_acks": refused.impossible_acks,
+        "beyond_window": refused.beyond_window,
+        "bad_stream": refused.bad_stream,
+        "bad_heartbeat_acks": refused.bad_heartbeat_acks,
+        "bad_asconf_serial": refused.bad_asconf_serial,
+        "unauthenticated": refused.unauthenticated,
+        "bad_auth": refused.bad_auth,
+    })
 }

@@ -1,6 +1,9 @@
 //! Changes of addresses at given times, so that a handover can be driven from outside.
 
+use crate::address;
 use segue_proto::Duration;
+use segue_proto::sctp::AddressError;
+use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
@@ -25,6 +28,38 @@ pub(crate) enum Action {
     Shutdown,
     /// ABORT.
     Abort,
+}
+
+impl fmt::Display for Action {
+    /// As a script has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Add(address) => write!(f, "add {address}"),
+            Self::Delete(address) => write!(f, "delete {address}"),
+            Self::Primary(address) => write!(f, "primary {address}"),
+            Self::Route(address) => write!(f, "route {address}"),
+            Self::Peer(address) => write!(f, "peer {address}"),
+            Self::Deactivate(address) => write!(f, "deactivate {address}"),
+            Self::Activate(address) => write!(f, "activate {address}"),
+            Self::Shutdown => f.write_str("shutdown"),
+            Self::Abort => f.write_str("abort"),
+        }
+    }
+}
+
+impl Action {
+    /// What stands in its way, in words.
+    pub(crate) const fn failure(&self, error: AddressError) -> &'static str {
+        match (self, error) {
+            (Self::Add(_), AddressError::BadAddress) => "it is an address of this end's already",
+            (Self::Peer(_), AddressError::BadAddress) => "it is not an address of the peer's",
+            (_, AddressError::BadAddress) => "it is not an address of this end's",
+            (_, AddressError::LastAddress) => "it is the last address of this end's",
+            (_, AddressError::NotPossible) => {
+                "the association is not up, or the peer does not support changes of addresses"
+            }
+        }
+    }
 }
 
 /// An action and its time after the association came up.
@@ -74,9 +109,7 @@ fn step(text: &str) -> Result<Step, String> {
         .parse()
         .map_err(|e| format!("step `{text}`: {e}"))?;
     let address = || match words[split + 1..] {
-        [address] => address
-            .parse()
-            .map_err(|_| format!("step `{text}`: `{address}` is not an IPv6 address")),
+        [address] => address::parse(address).map_err(|e| format!("step `{text}`: `{address}`: {e}")),
         _ => Err(format!(
             "step `{text}`: expected one address after `{}`",
             words[split]
@@ -142,7 +175,7 @@ mod tests {
             ("", "expected steps"),
             ("2s jump ::1", "one of add, delete"),
             ("2 add ::1", "has no unit"),
-            ("2s add 1.2.3.4", "`1.2.3.4` is not an IPv6 address"),
+            ("2s add 1.2.3.4", "`1.2.3.4`: IPv6 only"),
             ("2s add", "expected one address after `add`"),
             ("2s abort ::1", "`abort` takes no address"),
         ] {

@@ -1,7 +1,7 @@
 //! From options to a driver, and the signals that end a program.
 
 use crate::keys::KeyFile;
-use crate::options::{Authentication, Common, Pmtu};
+use crate::options::{Authentication, Calling, Common, Pmtu};
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -12,28 +12,26 @@ use segue_proto::sctp::{AsconfAuth, Config, PmtuDiscovery};
 use segue_wire::udp::SCTP_TUNNELING_PORT;
 use std::fs::File;
 use std::io::BufWriter;
-use std::net::Ipv6Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The port given, or a dynamic one (RFC 6335 section 6): clients of one host that share a port would take each other's
 /// association for their own, restarted.
 pub(crate) fn local_port(given: Option<u16>) -> Result<u16> {
     match given {
-        Some(0) => bail!("--local-port: expected 1 to 65535"),
         Some(port) => Ok(port),
         None => Ok(0xc000 | (OsSecrets::new()?.secret_u32() & 0x3fff) as u16),
     }
 }
 
 /// Refuses peers that cannot answer.
-pub(crate) fn check_peer(addresses: &[Ipv6Addr], port: u16) -> Result<()> {
-    for address in addresses {
+pub(crate) fn check(calling: &Calling) -> Result<()> {
+    for address in &calling.peer {
         if address.is_unspecified() || address.is_multicast() || address.to_ipv4_mapped().is_some() {
             bail!("PEER: {address} is not the IPv6 address of a single host");
         }
     }
-    if port == 0 {
-        bail!("PORT: expected 1 to 65535");
+    if calling.timeout.is_zero() {
+        bail!("--timeout: expected more than 0 s");
     }
     Ok(())
 }
@@ -76,6 +74,12 @@ pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driv
         },
         ..Config::default()
     };
+    if common.auth == Authentication::Off && !common.auth_chunks.is_empty() {
+        bail!("--auth-chunk: needs --auth on");
+    }
+    if common.auth == Authentication::Off && !common.auth_keys.is_empty() {
+        bail!("--auth-key: needs --auth on");
+    }
     sctp.auth.required_chunks.clone_from(&common.auth_chunks);
     let keys = common.auth_keys.iter().map(KeyFile::read);
     sctp.auth.shared_keys = keys.collect::<Result<_>>()?;
@@ -127,15 +131,57 @@ pub(crate) fn driver(common: &Common, port: u16, listening: bool) -> Result<Driv
     Ok(driver)
 }
 
+/// Ends the capture, if one was asked for.
+pub(crate) fn end_capture(driver: &mut Driver, common: &Common) -> Result<()> {
+    let Some(path) = &common.pcap else {
+        return Ok(());
+    };
+    match driver.take_capture() {
+        Some(capture) => capture
+            .finish()
+            .with_context(|| format!("writing {}", path.display())),
+        None => {
+            let why = driver
+                .last_failure()
+                .map_or_else(String::new, ToString::to_string);
+            bail!("writing {}: {why}", path.display())
+        }
+    }
+}
+
+/// A file that the user named, written to in passing.
+#[derive(Debug)]
+pub(crate) struct Output {
+    path: PathBuf,
+    out: BufWriter<File>,
+}
+
+impl Output {
+    /// Creates it.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            out: BufWriter::new(create(path)?),
+        })
+    }
+
+    /// Has something written, or what is buffered flushed.
+    pub(crate) fn write(
+        &mut self,
+        what: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    ) -> Result<()> {
+        what(&mut self.out).with_context(|| format!("writing {}", self.path.display()))
+    }
+}
+
 /// The log of received messages, with its header.
-pub(crate) fn log(common: &Common) -> Result<Option<BufWriter<File>>> {
+pub(crate) fn log(common: &Common) -> Result<Option<Output>> {
     use std::io::Write as _;
     let Some(path) = &common.log else {
         return Ok(None);
     };
-    let mut log = BufWriter::new(create(path)?);
-    writeln!(log, "time_ns,stream,message,offset,bytes")
-        .with_context(|| format!("writing {}", path.display()))?;
+    let mut log = Output::new(path)?;
+    log.write(|out| writeln!(out, "time_ns,stream,message,offset,bytes"))?;
     Ok(Some(log))
 }
 

@@ -303,7 +303,8 @@ impl Endpoint {
     }
 
     /// The association that a cookie is for: by our tag or by the tie-tags from whatever address it comes, else by the
-    /// address.
+    /// addresses, as [`find_existing`](Self::find_existing) does. The one that this end has begun since it answered the
+    /// INIT may know another of the peer's addresses than the COOKIE ECHO comes from.
     fn find_for_cookie(&mut self, arrived: &Arrived, cookie: &Cookie) -> Option<usize> {
         let (from, port) = (arrived.from, arrived.from_port);
         self.find_tags(cookie)
@@ -313,6 +314,10 @@ impl Endpoint {
                 })
             })
             .or_else(|| self.find_by(from, port, |a| a.has_confirmed_address(from)))
+            .or_else(|| {
+                let mut named = cookie.peer_addresses.iter();
+                named.find_map(|&address| self.find_by(address, port, |a| a.has_confirmed_address(address)))
+            })
     }
 
     fn is_of_existing(&self, cookie: &Cookie) -> bool {

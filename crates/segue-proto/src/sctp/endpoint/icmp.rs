@@ -41,6 +41,14 @@ impl Endpoint {
                     false
                 }
             }
+            // RFC 6951 section 5.5 has it mean the same, of an association that is not set up yet: once it is, the
+            // address may have become another host's, which is no reason to end what has other paths or comes back
+            Icmpv6::DestinationUnreachable { code, .. }
+                if *code == PORT_UNREACHABLE && sctp.udp_ports.is_some() =>
+            {
+                association.state == State::CookieWait
+                    && association.on_port_unreachable(invoking.destination)
+            }
             // ICMP3 and ICMP9
             Icmpv6::DestinationUnreachable { code, .. } if *code != PORT_UNREACHABLE => {
                 association.on_unreachable(now, invoking.destination, Unreachable::of_code(*code))

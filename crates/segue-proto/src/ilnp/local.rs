@@ -1,0 +1,238 @@
+//! This host's own locators: the local half of the ILCC (RFC 6741 section 5).
+
+use super::config::{Config, Handoff, Trigger};
+use crate::contract::{InterfaceId, LocalAddress};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::ilnp::{Locator, Nid};
+use smallvec::SmallVec;
+
+/// What may be done with a locator (RFC 6741 section 5). Remote ones become `Aged` when their lifetime is over; local
+/// ones when their router is silent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LocatorState {
+    /// In use: packets are sent from it, or have been exchanged with it lately.
+    Active,
+    /// May be used: packets from it and to it are taken.
+    Valid,
+    /// Not to be used if there is another. Packets are taken.
+    Aged,
+    /// Not to be used. Packets for it are dropped.
+    Expired,
+}
+
+/// A locator of this host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LocalLocator {
+    /// The locator.
+    pub locator: Locator,
+    /// Where packets from it go out.
+    pub interface: InterfaceId,
+    /// What may be done with it.
+    pub state: LocatorState,
+    /// Preference, lower is better.
+    pub preference: u16,
+    /// Identifiers of ours for which there is an address here.
+    nids: SmallVec<[Nid; 1]>,
+    /// When its router was last heard, or its address became ready.
+    heard: Instant,
+    /// The router is silent.
+    stale: bool,
+    /// Number of the event that brought it, or brought it back.
+    order: u64,
+}
+
+/// Preference of a locator that is in use, and of one that is not (RFC 6742 section 2.3: lower is better).
+const IN_USE: u16 = 10;
+const IN_RESERVE: u16 = 20;
+
+/// A locator with its preference, as it is advertised.
+pub type Advertised = (Locator, u16);
+
+/// The locators of this host, and its addresses that are not ILNP's.
+#[derive(Debug, Default)]
+pub(super) struct LocalLocators {
+    locators: Vec<LocalLocator>,
+    others: Vec<LocalAddress>,
+    order: u64,
+}
+
+impl LocalLocators {
+    /// An address is ready. Its identifier is one of `nids`, or the address is none of ILNP's. Whether a locator came.
+    pub fn ready(&mut self, now: Instant, local: LocalAddress, nids: &[Nid], config: &Config) -> bool {
+        let (locator, nid) = (Locator::of(local.address), Nid::of(local.address));
+        if !nids.contains(&nid) || !locator.is_routable() {
+            if !self.others.contains(&local) {
+                self.others.push(local);
+            }
+            return false;
+        }
+        let known = self
+            .locators
+            .iter_mut()
+            .find(|l| l.locator == locator && l.interface == local.interface);
+        if let Some(known) = known {
+            if !known.nids.contains(&nid) {
+                known.nids.push(nid);
+            }
+            return false;
+        }
+        self.order += 1;
+        let order = self.order;
+        self.locators.push(LocalLocator {
+            locator,
+            interface: local.interface,
+            state: LocatorState::Valid,
+            preference: IN_USE,
+            nids: [nid].into_iter().collect(),
+            heard: now,
+            stale: false,
+            order,
+        });
+        self.decide(config);
+        true
+    }
+
+    /// An address is gone.
+    pub fn lost(&mut self, local: LocalAddress, config: &Config) {
+        self.others.retain(|o| *o != local);
+        let (locator, nid) = (Locator::of(local.address), Nid::of(local.address));
+        for known in &mut self.locators {
+            if known.locator == locator && known.interface == local.interface {
+                known.nids.retain(|n| *n != nid);
+            }
+        }
+        self.locators.retain(|l| !l.nids.is_empty());
+        self.decide(config);
+    }
+
+    /// An identifier is no longer used.
+    pub fn retire(&mut self, nid: Nid) {
+        for known in &mut self.locators {
+            known.nids.retain(|n| *n != nid);
+        }
+    }
+
+    /// A router was heard over `interface`: its locators are fresh. One that was stale is as good as new. Whether there
+    /// was one.
+    pub fn heard(&mut self, now: Instant, interface: InterfaceId, config: &Config) -> bool {
+        let mut back = false;
+        for known in self.locators.iter_mut().filter(|l| l.interface == interface) {
+            known.heard = now;
+            if core::mem::take(&mut known.stale) {
+                self.order += 1;
+                known.order = self.order;
+                back = true;
+            }
+        }
+        if back {
+            self.decide(config);
+        }
+        back
+    }
+
+    /// Locators whose routers have been silent for too long are stale. How many became so.
+    pub fn starve(&mut self, now: Instant, config: &Config) -> u64 {
+        let Some(timeout) = config.locator_timeout else {
+            return 0;
+        };
+        let mut count = 0;
+        for known in &mut self.locators {
+            if !known.stale && known.heard + timeout <= now {
+                known.stale = true;
+                count += 1;
+            }
+        }
+        if count > 0 {
+            self.decide(config);
+        }
+        count
+    }
+
+    /// When [`starve`](Self::starve) has something to do next.
+    pub fn starves_at(&self, config: &Config) -> Option<Instant> {
+        let timeout = config.locator_timeout?;
+        let fresh = self.locators.iter().filter(|l| !l.stale);
+        fresh.map(|l| l.heard + timeout).min()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[LocalLocator] {
+        &self.locators
+    }
+
+    /// The locator of `address`, if it is one of `nids` here.
+    pub fn of(&self, address: Ipv6Addr) -> Option<&LocalLocator> {
+        let (locator, nid) = (Locator::of(address), Nid::of(address));
+        self.locators
+            .iter()
+            .find(|l| l.locator == locator && l.nids.contains(&nid))
+    }
+
+    /// The interface of any address of this host.
+    pub fn interface_of(&self, address: Ipv6Addr) -> Option<InterfaceId> {
+        let other = self.others.iter().find(|o| o.address == address);
+        self.of(address)
+            .map(|l| l.interface)
+            .or_else(|| other.map(|o| o.interface))
+    }
+
+    /// The locators from which packets of `nid` are sent, the newest first: those of the best preference.
+    pub fn in_use(&self, nid: Nid) -> SmallVec<[(Locator, InterfaceId); 4]> {
+        let usable = |l: &&LocalLocator| l.nids.contains(&nid) && l.state != LocatorState::Expired;
+        let key = |l: &LocalLocator| (l.state == LocatorState::Aged, l.preference);
+        let Some(best) = self.locators.iter().filter(usable).map(key).min() else {
+            return SmallVec::new();
+        };
+        let mut found: SmallVec<[_; 4]> = self
+            .locators
+            .iter()
+            .filter(usable)
+            .filter(|l| key(l) == best)
+            .map(|l| (core::cmp::Reverse(l.order), l.locator, l.interface))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, l, i)| (l, i)).collect()
+    }
+
+    /// What peers of `nid` are told: the locators at which packets are taken and to which they may be sent, the best
+    /// first.
+    pub fn advertised(&self, nid: Nid) -> SmallVec<[Advertised; 4]> {
+        let mut told: SmallVec<[(u16, core::cmp::Reverse<u64>, Locator); 4]> = self
+            .locators
+            .iter()
+            .filter(|l| l.nids.contains(&nid) && l.state <= LocatorState::Valid)
+            .map(|l| (l.preference, core::cmp::Reverse(l.order), l.locator))
+            .collect();
+        told.sort_unstable();
+        told.into_iter().map(|(p, _, l)| (l, p)).collect()
+    }
+
+    /// Which locator is in use, and what that means to the others.
+    fn decide(&mut self, config: &Config) {
+        let fresh = self.locators.iter().any(|l| !l.stale);
+        let candidate = |l: &&LocalLocator| !l.stale || !fresh;
+        let kept = self
+            .locators
+            .iter()
+            .filter(candidate)
+            .find(|l| l.state == LocatorState::Active && config.trigger == Trigger::Lost);
+        let newest = self.locators.iter().filter(candidate).max_by_key(|l| l.order);
+        let Some(chosen) = kept.or(newest).map(|l| l.order) else {
+            return;
+        };
+        for known in &mut self.locators {
+            let chosen = known.order == chosen;
+            (known.state, known.preference) = match config.handoff {
+                Handoff::Multihomed if !known.stale || chosen => {
+                    let preference = config.preferences.get(usize::from(known.interface.0));
+                    (LocatorState::Active, *preference.unwrap_or(&IN_USE))
+                }
+                _ if chosen => (LocatorState::Active, IN_USE),
+                Handoff::Hard => (LocatorState::Expired, IN_RESERVE),
+                _ if known.stale => (LocatorState::Aged, IN_RESERVE),
+                _ => (LocatorState::Valid, IN_RESERVE),
+            };
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The machine.
+
+use super::config::{Config, Identifiers};
+use super::counters::Counters;
+use super::ilcc::{Correspondent, Ilcc, Mode};
+use super::local::{Advertised, LocalLocator, LocalLocators};
+use super::locator_update::{Handover, route_changed, send_anew};
+use crate::address::AddressEvent;
+use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::random::SecretRng;
+use crate::shim::{Count, Inbound, Shim, ShimEvent};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::Packet;
+use segue_wire::ilnp::{Locator, Nid};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// ILNPv6 on a host. See the [module](super).
+pub struct Ilnp {
+    pub(super) config: Config,
+    pub(super) secrets: Box<dyn SecretRng>,
+    pub(super) identity: Ipv6Addr,
+    /// The identifiers of this host: its own, and ephemeral ones with whether they are a session's.
+    pub(super) ephemeral: Vec<(Nid, bool)>,
+    pub(super) local: LocalLocators,
+    pub(super) ilcc: Ilcc,
+    /// The locators that the directory was last told.
+    pub(super) in_directory: SmallVec<[Advertised; 4]>,
+    pub(super) handover: Option<Handover>,
+    /// When the cache is next looked through for those that were not used for long.
+    pub(super) sweep: Option<Instant>,
+    pub(super) timeout: Option<Instant>,
+    pub(super) out: Outbox,
+}
+
+/// What comes out.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    pub transmits: VecDeque<Transmit>,
+    pub events: VecDeque<ShimEvent>,
+    pub counters: Counters,
+}
+
+impl core::fmt::Debug for Ilnp {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Ilnp")
+            .field("identity", &self.identity)
+            .field("local", &self.local)
+            .field("ilcc", &self.ilcc)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ilnp {
+    /// A host without locators. `secrets` makes nonces and ephemeral identifiers.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, in a line that names the key.
+    pub fn new(config: Config, secrets: Box<dyn SecretRng>) -> Result<Self, String> {
+        config.check()?;
+        let mut shim = Self {
+            identity: config.identity_prefix.address(config.nid),
+            config,
+            secrets,
+            ephemeral: Vec::new(),
+            local: LocalLocators::default(),
+            ilcc: Ilcc::default(),
+            in_directory: SmallVec::new(),
+            handover: None,
+            sweep: None,
+            timeout: None,
+            out: Outbox::default(),
+        };
+        shim.fill_pool();
+        Ok(shim)
+    }
+
+    /// The node identifier with which interfaces form their addresses.
+    #[must_use]
+    pub fn nid(&self) -> Nid {
+        self.config.nid
+    }
+
+    /// What the directory is to have: the locators of this host with their preferences, the best first, for L64 records
+    /// (RFC 6742 section 2.3).
+    #[must_use]
+    pub fn advertised(&self) -> SmallVec<[Advertised; 4]> {
+        self.local.advertised(self.config.nid)
+    }
+
+    /// This host's locators and what may be done with them.
+    #[must_use]
+    pub fn locators(&self) -> &[LocalLocator] {
+        self.local.all()
+    }
+
+    /// The peers in the cache.
+    pub fn correspondents(&self) -> impl Iterator<Item = &Correspondent> {
+        self.ilcc.iter()
+    }
+
+    /// Everything counted.
+    #[must_use]
+    pub fn counted(&self) -> Counters {
+        self.out.counters
+    }
+
+    /// The directory's answer to [`ShimEvent::LookUp`], with preferences: L64 records (RFC 6742 section 2.3). Empty if there
+    /// are none.
+    pub fn handle_locators(&mut self, now: Instant, peer: Ipv6Addr, found: &[Advertised]) {
+        let Some(entry) = self.ilcc.by_identity_mut(peer) else {
+            return;
+        };
+        entry.looking_up = false;
+        let mut usable: Vec<Advertised> = Vec::new();
+        for &(locator, preference) in found {
+            if locator.is_routable() && locator != self.config.identity_prefix {
+                usable.push((locator, preference));
+            } else {
+                self.out.counters.bad_look_up += 1;
+            }
+        }
+        if usable.is_empty() {
+            self.out.counters.not_found += entry.held.len() as u64;
+            entry.held.clear();
+            return;
+        }
+        if matches!(entry.mode, Mode::Plain { .. }) {
+            return;
+        }
+        entry.replace_by_found(now, &self.config, &usable);
+        if entry.mode == Mode::Unresolved {
+            entry.mode = Mode::Probing;
+        }
+        route_changed(now, entry, &mut self.out);
+        send_anew(now, entry, &self.local, &self.config, &mut self.out);
+        let gave_up = entry.gave_up;
+        let held = core::mem::take(&mut entry.held);
+        if gave_up {
+            self.tell_peer(now, peer);
+        }
+        for packet in held {
+            if let Some(transmit) = self.outbound(now, packet) {
+                self.out.transmits.push_back(transmit);
+            }
+        }
+        self.find_timeout();
+    }
+
+    /// Every identifier that is this host's.
+    pub(super) fn nids(&self) -> SmallVec<[Nid; 4]> {
+        let ephemeral = self.ephemeral.iter().map(|(nid, _)| *nid);
+        [self.config.nid].into_iter().chain(ephemeral).collect()
+    }
+
+    /// New ephemeral identifiers in place of those that sessions have taken, with addresses at every locator.
+    pub(super) fn fill_pool(&mut self) {
+        if self.config.identifiers != Identifiers::Ephemeral {
+            return;
+        }
+        while self.ephemeral.iter().filter(|(_, taken)| !taken).count() < self.config.ephemeral_pool as usize
+        {
+            // RFC 6741 section 2.1: not unique worldwide, and not a group
+            let nid = Nid(self.secrets.secret_u64() & !(0x3 << 56));
+            if nid == Nid(0) || self.nids().contains(&nid) {
+                continue;
+            }
+            self.ephemeral.push((nid, false));
+            self.form_addresses(nid);
+        }
+    }
+
+    fn form_addresses(&mut self, nid: Nid) {
+        for l in self.local.all() {
+            self.out.events.push_back(ShimEvent::FormAddress(LocalAddress {
+                interface: l.interface,
+                address: l.locator.address(nid),
+            }));
+        }
+    }
+
+    /// An identifier whose session is forgotten.
+    pub(super) fn retire(&mut self, nid: Nid) {
+        if nid != self.config.nid {
+            self.ephemeral.retain(|(n, _)| *n != nid);
+            self.local.retire(nid);
+        }
+    }
+
+    /// The set of locators may have changed.
+    fn locators_changed(&mut self, now: Instant) {
+        self.tell_peers(now);
+        self.find_timeout();
+    }
+
+    pub(super) fn find_timeout(&mut self) {
+        let peers = self.ilcc.iter().flat_map(|c| {
+            let update = c.update.as_ref().map(super::locator_update::Update::next);
+            [update, c.refresh]
+        });
+        self.timeout = peers
+            .chain([self.sweep, self.local.starves_at(&self.config)])
+            .flatten()
+            .min();
+    }
+
+    fn forget_idle(&mut self, now: Instant) {
+        if self.sweep.is_none_or(|at| at > now) {
+            return;
+        }
+        let idle = self.config.idle_timeout;
+        let since = Instant::from_nanos(now.as_nanos().saturating_sub(idle.as_nanos()));
+        for nid in self.ilcc.forget_idle(since) {
+            self.retire(nid);
+        }
+        self.sweep = self.ilcc.iter().map(|c| c.used + idle).min();
+    }
+}
+
+impl Shim for Ilnp {
+    fn identity(&self) -> Ipv6Addr {
+        self.identity
+    }
+
+    fn inbound(&mut self, now: Instant, _interface: InterfaceId, packet: Packet) -> Inbound {
+        self.take_in(now, packet)
+    }
+
+    fn outbound(&mut self, now: Instant, packet: Packet) -> Option<Transmit> {
+        self.send_out(now, packet)
+    }
+
+    fn handle_address(&mut self, now: Instant, event: &AddressEvent) {
+        match event {
+            AddressEvent::Ready(local) => {
+                let nids = self.nids();
+                if self.local.ready(now, *local, &nids, &self.config) {
+                    let locator = Locator::of(local.address);
+                    let here = Nid::of(local.address);
+                    for nid in nids.into_iter().filter(|n| *n != here && *n != self.config.nid) {
+                        self.out.events.push_back(ShimEvent::FormAddress(LocalAddress {
+                            interface: local.interface,
+                            address: locator.address(nid),
+                        }));
+                    }
+                }
+            }
+            AddressEvent::Lost(local) | AddressEvent::Expired(local) => self.local.lost(*local, &self.config),
+            AddressEvent::RouterHeard { interface, .. } => {
+                self.local.heard(now, *interface, &self.config);
+            }
+            AddressEvent::Refused(_) | AddressEvent::Deprecated(_) => return,
+        }
+        self.locators_changed(now);
+    }
+
+    fn handle_link(&mut self, _now: Instant, _event: &LinkEvent) {}
+
+    fn handle_found(&mut self, now: Instant, peer: Ipv6Addr, addresses: &[Ipv6Addr]) {
+        let nid = self.ilcc.by_identity(peer).map(|c| c.nid);
+        let found: Vec<Advertised> = addresses
+            .iter()
+            .filter(|a| Some(Nid::of(**a)) == nid)
+            .map(|a| (Locator::of(*a), 10))
+            .collect();
+        self.out.counters.bad_look_up += (addresses.len() - found.len()) as u64;
+        self.handle_locators(now, peer, &found);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.timeout.is_none_or(|at| at > now) {
+            return;
+        }
+        self.out.counters.locators_stale += self.local.starve(now, &self.config);
+        self.tell_peers(now);
+        self.update_timeout(now);
+        self.forget_idle(now);
+        self.find_timeout();
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
+        self.out.transmits.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timeout
+    }
+
+    fn poll_event(&mut self) -> Option<ShimEvent> {
+        self.out.events.pop_front()
+    }
+
+    fn overhead(&self, peer: Ipv6Addr) -> u32 {
+        match self.ilcc.by_identity(peer).map(|c| c.mode) {
+            Some(Mode::Plain { .. }) => 0,
+            _ => self.config.nonce_overhead(),
+        }
+    }
+
+    fn counters(&self) -> Vec<Count> {
+        self.out.counters.list()
+    }
+}

@@ -1,0 +1,288 @@
+//! The way down: identities become locators and identifiers.
+
+use super::config::{Identifiers, NonceIn, Sharing};
+use super::ilcc::{Correspondent, Mode, RemoteLocator};
+use super::locator_update::look_up;
+use super::machine::Ilnp;
+use super::nonce;
+use crate::contract::{InterfaceId, Transmit};
+use crate::shim::ShimEvent;
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::ilnp::{Locator, Nid, Nonce};
+use segue_wire::{Packet, Payload, PseudoRule};
+use smallvec::SmallVec;
+
+impl Ilnp {
+    /// Gives a transport's packet its way.
+    pub(super) fn send_out(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+        let (source, destination) = (packet.ip.source, packet.ip.destination);
+        if source != self.identity {
+            let interface = self.local.interface_of(source).unwrap_or_default();
+            return Some(Transmit { interface, packet });
+        }
+        if destination.is_multicast() || destination.is_unicast_link_local() || destination.is_loopback() {
+            return self.send_without_session(packet);
+        }
+        if self.ilcc.by_identity(destination).is_none() {
+            self.call(now, destination)?;
+        }
+        let config = &self.config;
+        let peer = self.ilcc.by_identity_mut(destination)?;
+        match peer.mode {
+            Mode::Unresolved => {
+                look_up(now, peer, &mut self.out);
+                if peer.held.len() < config.max_held as usize {
+                    peer.held.push_back(packet);
+                } else {
+                    self.out.counters.no_remote_locator += 1;
+                }
+                return None;
+            }
+            Mode::Plain { .. } => return self.send_plain(now, packet),
+            Mode::Probing if may_not_speak_it(now, peer, config.fallback_after, config.fallback_time) => {
+                let remote = peer.best(now).first().copied();
+                let local = self.local.in_use(peer.local_nid).first().copied();
+                if let (Some(remote), Some((local, _))) = (remote, local) {
+                    let (local, remote) = (local.address(peer.local_nid), remote.address(peer.nid));
+                    self.fall_back(destination, local, remote);
+                    return self.send_plain(now, packet);
+                }
+            }
+            Mode::Probing | Mode::Ilnp => {}
+        }
+        let silent = peer.unheard >= config.silent_packets
+            && now.since(peer.unheard_since) >= config.silent_time
+            && peer.mode == Mode::Ilnp;
+        if silent {
+            look_up(now, peer, &mut self.out);
+        }
+        let locals = self.local.in_use(peer.local_nid);
+        let remotes = peer.best(now);
+        if locals.is_empty() {
+            self.out.counters.no_local_locator += 1;
+            return None;
+        }
+        if remotes.is_empty() {
+            look_up(now, peer, &mut self.out);
+            self.out.counters.no_remote_locator += 1;
+            return None;
+        }
+        let ((local, interface), remote) = share(config.sharing, &locals, &remotes, peer, &packet);
+        if !peer.contacted {
+            // what the first packet tells it
+            let preference = self
+                .local
+                .of(local.address(peer.local_nid))
+                .map_or(10, |l| l.preference);
+            peer.told = [(local, preference)].into_iter().collect();
+            peer.route = remotes.first().copied();
+        }
+        peer.was_sent_to(now);
+        peer.mark(now, remote);
+        let carried = match config.nonce_in {
+            NonceIn::Every => true,
+            NonceIn::SessionStartAndSignalling => {
+                peer.mode == Mode::Probing || peer.heard < HEARD_ENOUGH || peer.update.is_some()
+            }
+        };
+        let rule = peer.rule.unwrap_or(config.checksum.into());
+        let addresses = (local.address(peer.local_nid), remote.address(peer.nid));
+        let nonce = peer.local_nonce;
+        readdress(&mut packet, addresses, carried.then_some((nonce, rule)));
+        self.out.counters.ilnp_sent += 1;
+        Some(Transmit { interface, packet })
+    }
+
+    /// The peer speaks only IPv6.
+    pub(super) fn fall_back(&mut self, identity: Ipv6Addr, local: Ipv6Addr, remote: Ipv6Addr) {
+        if let Some(peer) = self.ilcc.by_identity_mut(identity) {
+            peer.mode = Mode::Plain { local, remote };
+            peer.update = None;
+            peer.refresh = None;
+            self.out.counters.fallbacks += 1;
+            self.out.events.push_back(ShimEvent::FellBack { peer: identity });
+            self.find_timeout();
+        }
+    }
+
+    /// A correspondent for a first packet to `identity`.
+    fn call(&mut self, now: Instant, identity: Ipv6Addr) -> Option<()> {
+        let nid = Nid::of(identity);
+        let local_nid = self.identifier_for_a_call()?;
+        if self.ilcc.identity_of(nid, local_nid).is_some() {
+            self.out.counters.second_identity += 1;
+            return None;
+        }
+        let known: Vec<Locator> = if Locator::of(identity) == self.config.identity_prefix {
+            let peer = self.config.peers.iter().find(|p| p.nid == nid);
+            peer.map(|p| p.locators.clone()).unwrap_or_default()
+        } else {
+            vec![Locator::of(identity)]
+        };
+        if local_nid != self.config.nid {
+            if let Some(taken) = self.ephemeral.iter_mut().find(|(n, _)| *n == local_nid) {
+                taken.1 = true;
+            }
+            self.fill_pool();
+        }
+        let peer = self.add(now, identity, nid, local_nid)?;
+        if !known.is_empty() {
+            peer.locators = known.into_iter().map(RemoteLocator::found).collect();
+            peer.mode = Mode::Probing;
+        }
+        Some(())
+    }
+
+    /// Adds a correspondent, in place of the one not used for longest if there are too many.
+    pub(super) fn add(
+        &mut self,
+        now: Instant,
+        identity: Ipv6Addr,
+        nid: Nid,
+        local_nid: Nid,
+    ) -> Option<&mut Correspondent> {
+        if self.ilcc.len() >= self.config.max_correspondents as usize {
+            self.out.counters.forgotten += 1;
+            if let Some(nid) = self.ilcc.forget_oldest() {
+                self.retire(nid);
+            }
+        }
+        if self.sweep.is_none() {
+            self.sweep = Some(now + self.config.idle_timeout);
+            self.find_timeout();
+        }
+        let nonce = nonce::choose(self.config.nonce, &mut *self.secrets);
+        self.ilcc
+            .insert(Correspondent::new(identity, nid, local_nid, nonce, now))
+    }
+
+    /// This host's identifier, or an ephemeral one that has an address where packets would be sent from.
+    fn identifier_for_a_call(&mut self) -> Option<Nid> {
+        if self.config.identifiers == Identifiers::Stable {
+            return Some(self.config.nid);
+        }
+        let here = self.local.in_use(self.config.nid).first().copied();
+        let ready =
+            |nid: &Nid| here.is_some_and(|(locator, _)| self.local.of(locator.address(*nid)).is_some());
+        let found = self
+            .ephemeral
+            .iter()
+            .filter(|(_, taken)| !taken)
+            .map(|(nid, _)| *nid)
+            .find(ready);
+        if found.is_none() {
+            self.out.counters.no_identifier += 1;
+        }
+        found
+    }
+
+    /// Plain IPv6 between the addresses that the peer's transport knows.
+    fn send_plain(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+        let peer = self.ilcc.by_identity_mut(packet.ip.destination)?;
+        let Mode::Plain { mut local, remote } = peer.mode else {
+            return None;
+        };
+        if self.local.of(local).is_none() {
+            // flows from there are lost; those to come need not be
+            let Some((locator, _)) = self.local.in_use(peer.local_nid).first().copied() else {
+                self.out.counters.no_local_locator += 1;
+                return None;
+            };
+            local = locator.address(peer.local_nid);
+            peer.mode = Mode::Plain { local, remote };
+        }
+        peer.was_sent_to(now);
+        readdress(&mut packet, (local, remote), None);
+        self.out.counters.plain_sent += 1;
+        let interface = self.local.interface_of(local)?;
+        Some(Transmit { interface, packet })
+    }
+
+    /// To a group, or to a node on the link.
+    fn send_without_session(&mut self, mut packet: Packet) -> Option<Transmit> {
+        let Some((locator, interface)) = self.local.in_use(self.config.nid).first().copied() else {
+            self.out.counters.no_local_locator += 1;
+            return None;
+        };
+        let addresses = (locator.address(self.config.nid), packet.ip.destination);
+        readdress(&mut packet, addresses, None);
+        Some(Transmit { interface, packet })
+    }
+}
+
+/// Gives a packet other addresses and a nonce or none; a raw payload's checksum follows.
+pub(super) fn readdress(
+    packet: &mut Packet,
+    (source, destination): (Ipv6Addr, Ipv6Addr),
+    nonce: Option<(Nonce, PseudoRule)>,
+) {
+    let old = packet.pseudo_header();
+    packet.ip.source = source;
+    packet.ip.destination = destination;
+    if let Some((nonce, rule)) = nonce {
+        // what has no such checksum is under IPv6's rule, as it is when parsed
+        let rule = if packet.has_pseudo_rule() {
+            rule
+        } else {
+            PseudoRule::Ipv6
+        };
+        nonce::insert(packet, nonce, rule);
+    }
+    let new = packet.pseudo_header();
+    if let Payload::Raw(raw) = &mut packet.payload {
+        raw.adjust(&old, &new);
+    }
+}
+
+/// Packets heard from a peer after which it must have seen our nonce: one that was on its way may not have.
+const HEARD_ENOUGH: u32 = 2;
+
+fn may_not_speak_it(
+    now: Instant,
+    peer: &Correspondent,
+    after: Option<u32>,
+    time: crate::time::Duration,
+) -> bool {
+    after.is_some_and(|packets| peer.unheard >= packets && now.since(peer.unheard_since) >= time)
+}
+
+/// The locators of a packet. The pairs are gone through in an order in which neither end's locators lag behind.
+fn share(
+    sharing: Sharing,
+    locals: &SmallVec<[(Locator, InterfaceId); 4]>,
+    remotes: &SmallVec<[Locator; 4]>,
+    peer: &mut Correspondent,
+    packet: &Packet,
+) -> ((Locator, InterfaceId), Locator) {
+    let pairs = locals.len() * remotes.len();
+    let n = match sharing {
+        Sharing::None => 0,
+        _ if pairs == 1 => 0,
+        Sharing::PerPacket => {
+            peer.turn = peer.turn.wrapping_add(1);
+            peer.turn as usize % pairs
+        }
+        Sharing::PerFlow => (flow(packet) % pairs as u64) as usize,
+    };
+    (locals[n % locals.len()], remotes[n / locals.len()])
+}
+
+/// A number for protocol and ports.
+fn flow(packet: &Packet) -> u64 {
+    let ports = match &packet.payload {
+        Payload::Sctp(sctp) => (sctp.source_port, sctp.destination_port),
+        Payload::SctpOverUdp { packet: sctp, .. } => (sctp.source_port, sctp.destination_port),
+        Payload::Udp(udp) => (udp.source_port, udp.destination_port),
+        Payload::Raw(raw) => match raw.bytes.first_chunk() {
+            Some(&[a, b, c, d]) => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),
+            None => (0, 0),
+        },
+        _ => (0, 0),
+    };
+    let protocol = u64::from(packet.payload.next_header());
+    let mut z = protocol << 32 | u64::from(ports.0) << 16 | u64::from(ports.1);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

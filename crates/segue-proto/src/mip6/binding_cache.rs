@@ -1,0 +1,112 @@
+//! The binding cache of a correspondent or home agent (RFC 6275 section 9.1).
+
+use crate::time::{Duration, Instant};
+use core::net::Ipv6Addr;
+use std::collections::BTreeMap;
+
+/// Where a mobile node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Binding {
+    /// Its care-of address.
+    pub care_of_address: Ipv6Addr,
+    /// When the binding ends.
+    pub expires: Instant,
+    /// Sequence number of the last Binding Update that was accepted.
+    pub sequence: u16,
+    /// When a packet last took the binding's way.
+    pub last_used: Option<Instant>,
+    /// Refreshes asked for since the binding was last accepted.
+    pub refresh_requests: u32,
+}
+
+/// Bindings of mobile nodes by home address; one cache for each address of the node that keeps it.
+#[derive(Debug)]
+pub struct BindingCache {
+    bindings: BTreeMap<Ipv6Addr, Binding>,
+    /// Sequence numbers of bindings that were deleted, and until when: as long as the nonces that authorised them may be
+    /// valid (section 5.2.8).
+    retired: BTreeMap<Ipv6Addr, (u16, Instant)>,
+    limit: usize,
+}
+
+impl BindingCache {
+    /// An empty cache for at most `limit` bindings.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            bindings: BTreeMap::new(),
+            retired: BTreeMap::new(),
+            limit,
+        }
+    }
+
+    /// The binding of `home_address`.
+    #[must_use]
+    pub fn get(&self, home_address: Ipv6Addr) -> Option<&Binding> {
+        self.bindings.get(&home_address)
+    }
+
+    /// The same, to note its use.
+    pub fn get_mut(&mut self, home_address: Ipv6Addr) -> Option<&mut Binding> {
+        self.bindings.get_mut(&home_address)
+    }
+
+    /// All bindings with their home addresses.
+    pub fn iter(&self) -> impl Iterator<Item = (Ipv6Addr, &Binding)> {
+        self.bindings.iter().map(|(home, binding)| (*home, binding))
+    }
+
+    /// Whether a binding for `home_address` could be kept.
+    #[must_use]
+    pub fn has_room_for(&self, home_address: Ipv6Addr) -> bool {
+        self.bindings.len() < self.limit || self.bindings.contains_key(&home_address)
+    }
+
+    /// Adds or changes a binding. What it was before, if there was one.
+    pub fn insert(&mut self, home_address: Ipv6Addr, binding: Binding) -> Option<Binding> {
+        self.retired.remove(&home_address);
+        self.bindings.insert(home_address, binding)
+    }
+
+    /// Deletes a binding; its sequence number is remembered until `keep`. Whether there was one.
+    pub fn remove(&mut self, home_address: Ipv6Addr, sequence: Option<u16>, keep: Instant) -> bool {
+        let removed = self.bindings.remove(&home_address);
+        if let Some(sequence) = sequence.or(removed.map(|b| b.sequence)) {
+            self.retired.insert(home_address, (sequence, keep));
+        }
+        removed.is_some()
+    }
+
+    /// The last sequence number accepted for `home_address`, while it is known.
+    #[must_use]
+    pub fn last_sequence(&self, now: Instant, home_address: Ipv6Addr) -> Option<u16> {
+        let retired = || self.retired.get(&home_address).filter(|r| r.1 > now).map(|r| r.0);
+        self.get(home_address).map(|b| b.sequence).or_else(retired)
+    }
+
+    /// Takes the bindings out whose lifetime is over, and remembers their sequence numbers for `keep`.
+    pub fn expire(&mut self, now: Instant, keep: Duration) -> Vec<Ipv6Addr> {
+        let over: Vec<Ipv6Addr> = self
+            .bindings
+            .iter()
+            .filter(|(_, b)| b.expires <= now)
+            .map(|(home, _)| *home)
+            .collect();
+        for home in &over {
+            self.remove(*home, None, now + keep);
+        }
+        over
+    }
+
+    /// Forgets sequence numbers that are no longer needed. Whether so many are left that more cannot be kept: then the
+    /// nonces must go (section 5.2.8).
+    pub fn forget_retired(&mut self, now: Instant) -> bool {
+        self.retired.retain(|_, r| r.1 > now);
+        self.retired.len() > self.limit
+    }
+
+    /// Forgets all sequence numbers of deleted bindings.
+    pub fn clear_retired(&mut self) {
+        self.retired.clear();
+    }
+}

@@ -1,0 +1,573 @@
+//! Correspondent node operation (RFC 6275 section 9): return routability from the side that is asked, the binding cache,
+//! the type 2 routing header on the way out and the Home Address option on the way in.
+
+use super::binding_cache::{Binding, BindingCache};
+use super::config::{CorrespondentConfig, LIFETIME_UNIT, is_routable_unicast};
+use super::return_routability::{BindingManagementKey, Nonces, TokenKind};
+use super::{
+    Counters, EXTENSION_OVERHEAD, count_sent, is_newer, lifetime_units, mobility_packet, packet, place_of,
+};
+use crate::address::AddressEvent;
+use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::random::SecretRng;
+use crate::shim::{Count, Inbound, Shim, ShimEvent};
+use crate::time::{Duration, Instant};
+use core::net::Ipv6Addr;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::ipv6::{HEADER_LEN, Ipv6Option};
+use segue_wire::mobility::{
+    BindingAcknowledgement, BindingUpdate, MobilityHeader, MobilityMessage, MobilityOption, Test,
+    binding_error, binding_status,
+};
+use segue_wire::{ExtensionHeader, Packet, Payload};
+use std::collections::VecDeque;
+
+/// The shim of a host that stays where it is and knows Mobile IPv6.
+#[derive(Debug)]
+pub struct CorrespondentNode {
+    core: Correspondent,
+    /// Where the addresses are.
+    locals: Vec<LocalAddress>,
+    counters: Counters,
+}
+
+impl CorrespondentNode {
+    /// A correspondent at `config.address`. Node key and nonces come from `secrets`.
+    #[must_use]
+    pub fn new(config: CorrespondentConfig, secrets: Box<dyn SecretRng>) -> Self {
+        let address = config.address;
+        Self {
+            core: Correspondent::new(address, config, secrets),
+            locals: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// The bindings that mobile nodes have left here.
+    #[must_use]
+    pub fn binding_cache(&self) -> &BindingCache {
+        &self.core.cache
+    }
+
+    /// Everything counted.
+    #[must_use]
+    pub fn counts(&self) -> Counters {
+        self.counters
+    }
+
+    fn interface_of(&self, address: Ipv6Addr) -> Option<InterfaceId> {
+        self.locals
+            .iter()
+            .find(|l| l.address == address)
+            .map(|l| l.interface)
+    }
+
+    fn over(&mut self, packet: Packet) -> Option<Transmit> {
+        let interface = self.interface_of(packet.ip.source);
+        if interface.is_none() {
+            self.counters.no_interface += 1;
+        }
+        Some(Transmit {
+            interface: interface?,
+            packet,
+        })
+    }
+}
+
+impl Shim for CorrespondentNode {
+    fn identity(&self) -> Ipv6Addr {
+        self.core.own
+    }
+
+    fn inbound(&mut self, now: Instant, _interface: InterfaceId, mut packet: Packet) -> Inbound {
+        if packet.ip.destination != self.core.own {
+            return Inbound::Up(packet);
+        }
+        if let Payload::Mobility(_) = &packet.payload {
+            self.core.handle_mobility(now, &packet, &mut self.counters);
+            return Inbound::Taken;
+        }
+        if packet.home_address().is_some() && !self.core.replace_source(now, &mut packet, &mut self.counters)
+        {
+            return Inbound::Taken;
+        }
+        Inbound::Up(packet)
+    }
+
+    fn outbound(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+        if packet.ip.source == self.core.own {
+            self.core.route(now, &mut packet, &mut self.counters);
+        }
+        self.over(packet)
+    }
+
+    fn handle_address(&mut self, _now: Instant, event: &AddressEvent) {
+        match *event {
+            AddressEvent::Ready(local) => {
+                self.locals.retain(|l| l.address != local.address);
+                self.locals.push(local);
+            }
+            AddressEvent::Lost(local) => self.locals.retain(|l| *l != local),
+            _ => {}
+        }
+    }
+
+    fn handle_link(&mut self, _now: Instant, _event: &LinkEvent) {}
+
+    fn handle_found(&mut self, _now: Instant, _peer: Ipv6Addr, _addresses: &[Ipv6Addr]) {}
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.core.handle_timeout(now, &mut self.counters);
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
+        while let Some(packet) = self.core.transmits.pop_front() {
+            if let Some(transmit) = self.over(packet) {
+                count_sent(&mut self.counters, &transmit.packet);
+                return Some(transmit);
+            }
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.core.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<ShimEvent> {
+        self.core.events.pop_front()
+    }
+
+    fn overhead(&self, _peer: Ipv6Addr) -> u32 {
+        if self.core.config.route_optimization {
+            EXTENSION_OVERHEAD
+        } else {
+            0
+        }
+    }
+
+    fn counters(&self) -> Vec<Count> {
+        self.counters.list()
+    }
+}
+
+/// What every correspondent does, mobile itself or not. Packets that come out have its own address as their source.
+#[derive(Debug)]
+pub(super) struct Correspondent {
+    /// The address that mobile nodes know it by.
+    pub(super) own: Ipv6Addr,
+    config: CorrespondentConfig,
+    pub(super) cache: BindingCache,
+    nonces: Nonces,
+    pub(super) transmits: VecDeque<Packet>,
+    pub(super) events: VecDeque<ShimEvent>,
+    last_error: Option<Instant>,
+}
+
+impl Correspondent {
+    pub(super) fn new(own: Ipv6Addr, config: CorrespondentConfig, secrets: Box<dyn SecretRng>) -> Self {
+        Self {
+            own,
+            cache: BindingCache::new(config.max_bindings as usize),
+            nonces: Nonces::new(config.nonce_interval, config.nonce_lifetime, secrets),
+            config,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            last_error: None,
+        }
+    }
+
+    /// A packet of a transport on its way out: to the care-of address of its destination, if there is a binding (section
+    /// 9.3.2). Whether there was.
+    pub(super) fn route(&mut self, now: Instant, packet: &mut Packet, counters: &mut Counters) -> bool {
+        let home_address = packet.ip.destination;
+        let Some(binding) = self.cache.get_mut(home_address).filter(|b| b.expires > now) else {
+            return false;
+        };
+        binding.last_used = Some(now);
+        packet.ip.destination = binding.care_of_address;
+        let at = place_of(&packet.extensions, false);
+        packet
+            .extensions
+            .insert(at, ExtensionHeader::type_2_routing(home_address));
+        counters.optimized_out += 1;
+        true
+    }
+
+    /// A packet that came with a Home Address option and no mobility header: the option's address becomes its source, if
+    /// there is a binding that says so (section 9.3.1). If not, it is to be dropped, and its sender told.
+    pub(super) fn replace_source(
+        &mut self,
+        now: Instant,
+        packet: &mut Packet,
+        counters: &mut Counters,
+    ) -> bool {
+        let Some(home_address) = packet.home_address() else {
+            return true;
+        };
+        let care_of_address = packet.ip.source;
+        if !self.config.route_optimization {
+            counters.no_binding += 1;
+            self.report_unknown_option(now, packet);
+            return false;
+        }
+        if !is_routable_unicast(home_address) {
+            counters.malformed += 1;
+            return false;
+        }
+        let bound = self
+            .cache
+            .get(home_address)
+            .is_some_and(|b| b.expires > now && b.care_of_address == care_of_address);
+        if !bound {
+            counters.no_binding += 1;
+            self.send_error(now, packet, binding_error::UNKNOWN_BINDING, home_address);
+            return false;
+        }
+        packet.ip.source = home_address;
+        packet.extensions.retain(|e| {
+            !matches!(e, ExtensionHeader::DestinationOptions(options)
+                if options.iter().any(|o| matches!(o, Ipv6Option::HomeAddress(_))))
+        });
+        counters.optimized_in += 1;
+        true
+    }
+
+    /// A mobility header for a correspondent: tests, and Binding Updates that do not ask for a home agent.
+    pub(super) fn handle_mobility(&mut self, now: Instant, packet: &Packet, counters: &mut Counters) {
+        let Payload::Mobility(header) = &packet.payload else {
+            return;
+        };
+        if !self.config.route_optimization {
+            // as a node that does not know protocol 135 (RFC 4443 section 3.4)
+            counters.unknown_message += 1;
+            self.report(now, packet, 1, 6);
+            return;
+        }
+        let source = packet.ip.source;
+        match header.message {
+            MobilityMessage::HomeTestInit { cookie } | MobilityMessage::CareOfTestInit { cookie } => {
+                let kind = match header.message {
+                    MobilityMessage::HomeTestInit { .. } => TokenKind::Home,
+                    _ => TokenKind::CareOf,
+                };
+                // sections 9.4.1 and 9.4.2
+                if packet.home_address().is_some() || !is_routable_unicast(source) {
+                    counters.malformed += 1;
+                    return;
+                }
+                self.answer_test(now, source, cookie, kind);
+            }
+            MobilityMessage::BindingUpdate(update) => {
+                self.handle_update(now, packet, header, update, counters)
+            }
+            MobilityMessage::Unknown { .. } => {
+                counters.unknown_message += 1;
+                let home_address = packet.home_address().unwrap_or(Ipv6Addr::UNSPECIFIED);
+                self.send_error(now, packet, binding_error::UNRECOGNIZED_MH_TYPE, home_address);
+            }
+            _ => counters.unexpected += 1,
+        }
+    }
+
+    /// Deletes the binding of `home_address`.
+    pub(super) fn forget(&mut self, now: Instant, home_address: Ipv6Addr) {
+        if self
+            .cache
+            .remove(home_address, None, now + self.config.nonce_lifetime)
+        {
+            self.events.push_back(ShimEvent::RouteChanged {
+                peer: home_address,
+                to: home_address,
+            });
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, counters: &mut Counters) {
+        for home_address in self.cache.expire(now, self.config.nonce_lifetime) {
+            counters.bindings_expired += 1;
+            self.events.push_back(ShimEvent::RouteChanged {
+                peer: home_address,
+                to: home_address,
+            });
+        }
+        let before = self.config.refresh_before;
+        let due: Vec<Ipv6Addr> = self
+            .cache
+            .iter()
+            .filter(|(_, b)| refresh_at(b, before).is_some_and(|at| at <= now))
+            .map(|(home, _)| home)
+            .collect();
+        for home_address in due {
+            let Some(binding) = self.cache.get_mut(home_address) else {
+                continue;
+            };
+            binding.refresh_requests += 1;
+            // in active use: within the time before the end for which refreshes are asked for (section 9.5.5)
+            let in_use = binding.last_used.is_some_and(|at| now.since(at) <= before);
+            if in_use {
+                let request = MobilityHeader::new(MobilityMessage::BindingRefreshRequest, Vec::new());
+                self.transmits
+                    .push_back(mobility_packet(self.own, home_address, request));
+            }
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.cache
+            .iter()
+            .flat_map(|(_, b)| [Some(b.expires), refresh_at(b, self.config.refresh_before)])
+            .flatten()
+            .min()
+    }
+
+    /// Sections 9.4.3 and 9.4.4.
+    fn answer_test(&mut self, now: Instant, to: Ipv6Addr, cookie: u64, kind: TokenKind) {
+        let (nonce_index, keygen_token) = self.nonces.issue(now, to, kind);
+        let test = Test {
+            nonce_index,
+            cookie,
+            keygen_token,
+        };
+        let message = match kind {
+            TokenKind::Home => MobilityMessage::HomeTest(test),
+            TokenKind::CareOf => MobilityMessage::CareOfTest(test),
+        };
+        let header = MobilityHeader::new(message, Vec::new());
+        self.transmits.push_back(mobility_packet(self.own, to, header));
+    }
+
+    /// Sections 9.5.1 to 9.5.3.
+    fn handle_update(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        header: &MobilityHeader,
+        update: BindingUpdate,
+        counters: &mut Counters,
+    ) {
+        let source = packet.ip.source;
+        let home_address = packet.home_address().unwrap_or(source);
+        let care_of_address = alternate(header).unwrap_or(source);
+        let deletes = update.lifetime == 0 || care_of_address == home_address;
+        let answer = Answer {
+            own: self.own,
+            source,
+            home_address,
+            // what authenticators cover (section 6.2.7)
+            covered: if deletes { home_address } else { care_of_address },
+            sequence: update.sequence,
+        };
+        if !is_routable_unicast(home_address) || !is_routable_unicast(care_of_address) {
+            counters.malformed += 1;
+            return;
+        }
+        if update.home_registration {
+            counters.not_home_agent += 1;
+            let status = binding_status::HOME_REGISTRATION_NOT_SUPPORTED;
+            self.transmits.push_back(answer.acknowledgement(status, 0, None));
+            return;
+        }
+        let Some((home_index, care_of_index)) = nonce_indices(header) else {
+            counters.malformed += 1;
+            return;
+        };
+        let (Some(authenticator), Some(mh_data)) = (header.authenticator(), header.authorized_bytes()) else {
+            counters.unauthenticated += 1;
+            return;
+        };
+        let home_token = self.nonces.token(now, home_index, home_address, TokenKind::Home);
+        let care_of_token = self
+            .nonces
+            .token(now, care_of_index, care_of_address, TokenKind::CareOf);
+        let key = match (home_token, care_of_token) {
+            (Some(home), _) if deletes => BindingManagementKey::new(home, None),
+            (Some(home), Some(care_of)) => BindingManagementKey::new(home, Some(care_of)),
+            (home, care_of) => {
+                counters.expired_nonce += 1;
+                let status = match (home.is_some(), care_of.is_some() || deletes) {
+                    (false, false) => binding_status::EXPIRED_NONCES,
+                    (false, true) => binding_status::EXPIRED_HOME_NONCE,
+                    (true, _) => binding_status::EXPIRED_CARE_OF_NONCE,
+                };
+                self.transmits.push_back(answer.acknowledgement(status, 0, None));
+                return;
+            }
+        };
+        if !key.verify(answer.covered, self.own, &mh_data, authenticator) {
+            counters.unauthenticated += 1;
+            return;
+        }
+        let last = self.cache.last_sequence(now, home_address);
+        if let Some(last) = last.filter(|last| !is_newer(update.sequence, *last)) {
+            counters.bad_sequence += 1;
+            let refused = Answer {
+                sequence: last,
+                ..answer
+            };
+            let status = binding_status::SEQUENCE_OUT_OF_WINDOW;
+            self.transmits
+                .push_back(refused.acknowledgement(status, 0, Some(key)));
+            return;
+        }
+        // a binding that would lead back to the home address (section 6.1.7)
+        if self
+            .cache
+            .get(care_of_address)
+            .is_some_and(|b| b.care_of_address == home_address)
+        {
+            counters.malformed += 1;
+            return;
+        }
+        if !deletes && !self.cache.has_room_for(home_address) {
+            counters.cache_full += 1;
+            let status = binding_status::INSUFFICIENT_RESOURCES;
+            self.transmits
+                .push_back(answer.acknowledgement(status, 0, Some(key)));
+            return;
+        }
+        counters.bindings_accepted += 1;
+        let granted = update.lifetime.min(lifetime_units(self.config.max_lifetime));
+        let to = if deletes {
+            let keep = now + self.config.nonce_lifetime;
+            let was = self.cache.remove(home_address, Some(update.sequence), keep);
+            if self.cache.forget_retired(now) {
+                self.nonces.invalidate();
+                self.cache.clear_retired();
+            }
+            was.then_some(home_address)
+        } else {
+            let binding = Binding {
+                care_of_address,
+                expires: now + LIFETIME_UNIT * u64::from(granted),
+                sequence: update.sequence,
+                last_used: None,
+                refresh_requests: 0,
+            };
+            let before = self.cache.insert(home_address, binding);
+            let moved = before.is_none_or(|b| b.care_of_address != care_of_address);
+            moved.then_some(care_of_address)
+        };
+        self.events.extend(to.map(|to| ShimEvent::RouteChanged {
+            peer: home_address,
+            to,
+        }));
+        if update.acknowledge {
+            let granted = if deletes { 0 } else { granted };
+            let acknowledgement = answer.acknowledgement(binding_status::ACCEPTED, granted, Some(key));
+            self.transmits.push_back(acknowledgement);
+        }
+    }
+
+    /// Section 9.3.3: to the source of the packet, at a limited rate, and never about a packet to a group.
+    fn send_error(&mut self, now: Instant, about: &Packet, status: u8, home_address: Ipv6Addr) {
+        let to = about.ip.source;
+        if !is_routable_unicast(to) || about.ip.destination.is_multicast() || !self.may_report(now) {
+            return;
+        }
+        let message = MobilityMessage::BindingError { status, home_address };
+        let header = MobilityHeader::new(message, Vec::new());
+        self.transmits.push_back(mobility_packet(self.own, to, header));
+    }
+
+    /// A Home Address option that this node is told not to know (RFC 8200 section 4.2, RFC 4443 section 3.4).
+    fn report_unknown_option(&mut self, now: Instant, about: &Packet) {
+        let mut pointer = HEADER_LEN;
+        for extension in &about.extensions {
+            if matches!(extension, ExtensionHeader::DestinationOptions(_)) {
+                // next header, length, padding to 8n+6
+                pointer += 6;
+                break;
+            }
+            pointer += extension.buffer_len();
+        }
+        self.report(now, about, 2, pointer as u32);
+    }
+
+    fn report(&mut self, now: Instant, about: &Packet, code: u8, pointer: u32) {
+        if !Icmpv6::may_report(about) || !self.may_report(now) {
+            return;
+        }
+        let problem = Icmpv6::ParameterProblem {
+            code,
+            pointer,
+            invoking: Icmpv6::quote(about),
+        };
+        let to = about.ip.source;
+        self.transmits
+            .push_back(packet(self.own, to, Vec::new(), Payload::Icmpv6(problem)));
+    }
+
+    fn may_report(&mut self, now: Instant) -> bool {
+        let may = self
+            .last_error
+            .is_none_or(|at| now.since(at) >= self.config.binding_error_interval);
+        if may {
+            self.last_error = Some(now);
+        }
+        may
+    }
+}
+
+/// Refreshes asked for at most, at equal intervals before the end of a binding.
+const MAX_REFRESH_REQUESTS: u32 = 3;
+
+/// When the next refresh of a binding is to be asked for.
+fn refresh_at(binding: &Binding, before: Duration) -> Option<Instant> {
+    let left = MAX_REFRESH_REQUESTS.checked_sub(binding.refresh_requests)?;
+    if left == 0 || before.is_zero() {
+        return None;
+    }
+    Some(binding.expires - before * u64::from(left) / u64::from(MAX_REFRESH_REQUESTS))
+}
+
+/// How a Binding Update is to be acknowledged.
+struct Answer {
+    own: Ipv6Addr,
+    source: Ipv6Addr,
+    home_address: Ipv6Addr,
+    covered: Ipv6Addr,
+    sequence: u16,
+}
+
+impl Answer {
+    /// A Binding Acknowledgement, with an authenticator where there is a key (section 9.5.4): to the source of the
+    /// Binding Update, by a type 2 routing header if that is not the home address.
+    fn acknowledgement(&self, status: u8, lifetime: u16, key: Option<BindingManagementKey>) -> Packet {
+        let message = MobilityMessage::BindingAcknowledgement(BindingAcknowledgement {
+            status,
+            key_management: false,
+            sequence: self.sequence,
+            lifetime,
+        });
+        let mut header = MobilityHeader::new(message, Vec::new());
+        if let Some(key) = key {
+            header.options.push(MobilityOption::blank_authorization());
+            if let Some(mh_data) = header.authorized_bytes() {
+                header.authenticate(key.authenticator(self.covered, self.own, &mh_data));
+            }
+        }
+        let mut packet = mobility_packet(self.own, self.source, header);
+        if self.source != self.home_address {
+            packet
+                .extensions
+                .push(ExtensionHeader::type_2_routing(self.home_address));
+        }
+        packet
+    }
+}
+
+/// The Alternate Care-of Address option.
+pub(super) fn alternate(header: &MobilityHeader) -> Option<Ipv6Addr> {
+    header.options.iter().find_map(|option| match option {
+        MobilityOption::AlternateCareOfAddress(address) => Some(*address),
+        _ => None,
+    })
+}
+
+fn nonce_indices(header: &MobilityHeader) -> Option<(u16, u16)> {
+    header.options.iter().find_map(|option| match option {
+        MobilityOption::NonceIndices { home, care_of } => Some((*home, *care_of)),
+        _ => None,
+    })
+}

@@ -1,0 +1,448 @@
+//! Home agent operation (RFC 6275 section 10): home registrations, interception, the tunnel.
+
+use super::binding_cache::{Binding, BindingCache};
+use super::config::{HomeAgentConfig, LIFETIME_UNIT, ReplayProtection, ServedNode, is_routable_unicast};
+use super::correspondent::alternate;
+use super::return_routability::{mn_ha_code, verify_mn_ha_code};
+use super::{
+    Counters, TUNNEL_OVERHEAD, count_sent, encapsulate, is_newer, is_signalling, lifetime_units,
+    mobility_packet, packet,
+};
+use crate::shim::Count;
+use crate::time::{Duration, Instant};
+use core::net::Ipv6Addr;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::mobility::{
+    AuthenticationSubtype, BindingAcknowledgement, BindingUpdate, MobilityHeader, MobilityMessage,
+    MobilityOption, binding_status,
+};
+use segue_wire::{ExtensionHeader, Packet, Payload};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a home agent tells its router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HomeAgentEvent {
+    /// A mobile node's packets are intercepted and go to this care-of address from now on.
+    Bound {
+        /// Home address.
+        home_address: Ipv6Addr,
+        /// Care-of address.
+        care_of_address: Ipv6Addr,
+    },
+    /// A mobile node's packets are no longer intercepted: it is at home, or its binding expired.
+    Unbound {
+        /// Home address.
+        home_address: Ipv6Addr,
+    },
+}
+
+/// A home agent, beside the forwarding of a router on the home link.
+///
+/// The router hands over every packet whose destination is [`address`](Self::address) or that
+/// [`intercepts`](Self::intercepts) names, and forwards what [`poll_transmit`](Self::poll_transmit) yields as it would any
+/// packet, which may lead back here. The contract is that of every machine ([`crate::contract`]), but for interfaces: a
+/// router knows its ways by itself.
+#[derive(Debug)]
+pub struct HomeAgent {
+    config: HomeAgentConfig,
+    cache: BindingCache,
+    /// What was last accepted of each mobile node, kept beyond the end of its binding so that nobody brings an old one
+    /// back.
+    last_accepted: BTreeMap<Ipv6Addr, Accepted>,
+    /// Binding Updates being worked off, in the order of their times.
+    pending: VecDeque<(Instant, Registration)>,
+    transmits: VecDeque<Packet>,
+    events: VecDeque<HomeAgentEvent>,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Accepted {
+    sequence: u16,
+    timestamp: u64,
+}
+
+/// A Binding Update that was found good.
+#[derive(Clone, Copy, Debug)]
+struct Registration {
+    reply: Reply,
+    care_of_address: Ipv6Addr,
+    /// Zero deletes.
+    lifetime: u16,
+    acknowledge: bool,
+}
+
+/// Where an acknowledgement goes, and what its code covers.
+#[derive(Clone, Copy, Debug)]
+struct Reply {
+    home_address: Ipv6Addr,
+    /// Source of the Binding Update.
+    source: Ipv6Addr,
+    covered: Ipv6Addr,
+    sequence: u16,
+}
+
+impl HomeAgent {
+    /// A home agent without bindings.
+    #[must_use]
+    pub fn new(config: HomeAgentConfig) -> Self {
+        Self {
+            cache: BindingCache::new(config.mobile_nodes.len()),
+            last_accepted: BTreeMap::new(),
+            pending: VecDeque::new(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> Ipv6Addr {
+        self.config.address
+    }
+
+    /// Whether packets to `address` are to be handed over instead of being forwarded: it is the home address of a mobile
+    /// node that is away (section 10.4.1).
+    #[must_use]
+    pub fn intercepts(&self, address: Ipv6Addr) -> bool {
+        self.cache.get(address).is_some()
+    }
+
+    /// The bindings of mobile nodes that are away.
+    #[must_use]
+    pub fn binding_cache(&self) -> &BindingCache {
+        &self.cache
+    }
+
+    /// Takes a packet to the home agent's address or to one that it intercepts. Hands it back if it is neither
+    /// intercepted nor of Mobile IPv6.
+    pub fn handle_packet(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+        if packet.ip.destination != self.config.address {
+            return self.tunnel(now, packet);
+        }
+        let source = packet.ip.source;
+        match packet.payload {
+            Payload::Ipv6(inner) => {
+                self.forward_from_tunnel(now, source, *inner);
+                None
+            }
+            Payload::Mobility(_) => {
+                self.handle_mobility(now, &packet);
+                None
+            }
+            _ => Some(packet),
+        }
+    }
+
+    /// Works off the timers that are due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while self.pending.front().is_some_and(|p| p.0 <= now)
+            && let Some((_, registration)) = self.pending.pop_front()
+        {
+            self.register(now, registration);
+        }
+        for home_address in self.cache.expire(now, Duration::ZERO) {
+            self.counters.bindings_expired += 1;
+            self.events.push_back(HomeAgentEvent::Unbound { home_address });
+        }
+    }
+
+    /// The next packet to forward. Poll until `None` after every other call.
+    pub fn poll_transmit(&mut self) -> Option<Packet> {
+        self.transmits.pop_front()
+    }
+
+    /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let expiry = self.cache.iter().map(|(_, b)| b.expires).min();
+        self.pending.front().map(|p| p.0).into_iter().chain(expiry).min()
+    }
+
+    /// The next event. Poll until `None` after every other call.
+    pub fn poll_event(&mut self) -> Option<HomeAgentEvent> {
+        self.events.pop_front()
+    }
+
+    /// Everything counted.
+    #[must_use]
+    pub fn counts(&self) -> Counters {
+        self.counters
+    }
+
+    /// Everything counted, by name.
+    #[must_use]
+    pub fn counters(&self) -> Vec<Count> {
+        self.counters.list()
+    }
+
+    /// A packet to a mobile node that is away (section 10.4.2).
+    fn tunnel(&mut self, now: Instant, mut packet: Packet) -> Option<Packet> {
+        let Some(binding) = self.cache.get_mut(packet.ip.destination) else {
+            return Some(packet);
+        };
+        binding.last_used = Some(now);
+        let care_of_address = binding.care_of_address;
+        // the tunnel's entry is a hop (RFC 2473 section 3.1)
+        if packet.ip.hop_limit <= 1 {
+            self.counters.tunnel_limit += 1;
+            return None;
+        }
+        packet.ip.hop_limit -= 1;
+        let mtu = self.config.path_mtu.bytes() as usize - TUNNEL_OVERHEAD as usize;
+        if packet.buffer_len() > mtu.max(MIN_MTU) {
+            self.counters.too_big += 1;
+            self.report_too_big(&packet, mtu.max(MIN_MTU));
+            return None;
+        }
+        let signalling = is_signalling(&packet);
+        let Some(outer) = encapsulate(self.config.address, care_of_address, packet) else {
+            self.counters.tunnel_limit += 1;
+            return None;
+        };
+        self.counters.tunnelled_out += u64::from(!signalling);
+        self.transmits.push_back(outer);
+        None
+    }
+
+    /// RFC 2473 section 7.1 a.
+    fn report_too_big(&mut self, about: &Packet, mtu: usize) {
+        if Icmpv6::may_report(about) {
+            let message = Icmpv6::PacketTooBig {
+                mtu: mtu as u32,
+                invoking: Icmpv6::quote(about),
+            };
+            self.transmits.push_back(packet(
+                self.config.address,
+                about.ip.source,
+                Vec::new(),
+                Payload::Icmpv6(message),
+            ));
+        }
+    }
+
+    /// A packet that came through the tunnel from `source`: it goes on if that is where its mobile node is (section
+    /// 10.4.5).
+    fn forward_from_tunnel(&mut self, now: Instant, source: Ipv6Addr, inner: Packet) {
+        let bound = self
+            .cache
+            .get(inner.ip.source)
+            .is_some_and(|b| b.care_of_address == source && b.expires > now);
+        if !bound {
+            self.counters.tunnel_source_mismatch += 1;
+            return;
+        }
+        self.counters.tunnelled_in += u64::from(!is_signalling(&inner));
+        self.transmits.push_back(inner);
+    }
+
+    fn handle_mobility(&mut self, now: Instant, packet: &Packet) {
+        let Payload::Mobility(header) = &packet.payload else {
+            return;
+        };
+        match header.message {
+            MobilityMessage::BindingUpdate(update) if update.home_registration => {
+                self.handle_update(now, packet, header, update);
+            }
+            // it is nobody's correspondent
+            MobilityMessage::Unknown { .. } => self.counters.unknown_message += 1,
+            _ => self.counters.unexpected += 1,
+        }
+    }
+
+    /// Sections 10.3.1 and 10.3.2, with the authentication of RFC 4285. Nothing that is not authentic is answered.
+    fn handle_update(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        header: &MobilityHeader,
+        update: BindingUpdate,
+    ) {
+        let source = packet.ip.source;
+        let home_address = packet.home_address().unwrap_or(source);
+        let care_of_address = alternate(header).unwrap_or(source);
+        let deletes = update.lifetime == 0 || care_of_address == home_address;
+        let reply = Reply {
+            home_address,
+            source,
+            covered: care_of_address,
+            sequence: update.sequence,
+        };
+        let Some(node) = self.served(home_address) else {
+            self.counters.not_home_agent += 1;
+            return;
+        };
+        let security = &node.security;
+        let authentic = header
+            .message_authentication()
+            .zip(header.authenticated_bytes())
+            .is_some_and(|(option, mh_data)| {
+                option.spi == security.spi
+                    && option.subtype == AuthenticationSubtype::MnHa
+                    && verify_mn_ha_code(
+                        security.key.as_bytes(),
+                        care_of_address,
+                        home_address,
+                        &mh_data,
+                        &option.data,
+                    )
+            });
+        if !authentic {
+            self.counters.unauthenticated += 1;
+            return;
+        }
+        let timestamp = timestamp(header);
+        let last = self.last_accepted.get(&home_address).copied();
+        if security.replay_protection == ReplayProtection::Timestamp
+            && let Some(status) = self.refuse_timestamp(now, timestamp, last)
+        {
+            self.counters.bad_timestamp += 1;
+            return self.acknowledge(now, reply, status, 0);
+        }
+        if let Some(last) = last.filter(|last| !is_newer(update.sequence, last.sequence)) {
+            self.counters.bad_sequence += 1;
+            let reply = Reply {
+                sequence: last.sequence,
+                ..reply
+            };
+            return self.acknowledge(now, reply, binding_status::SEQUENCE_OUT_OF_WINDOW, 0);
+        }
+        if !deletes && !is_routable_unicast(care_of_address) {
+            self.counters.malformed += 1;
+            return self.acknowledge(now, reply, binding_status::INVALID_CARE_OF_ADDRESS, 0);
+        }
+        self.last_accepted.insert(
+            home_address,
+            Accepted {
+                sequence: update.sequence,
+                timestamp: timestamp.unwrap_or_default(),
+            },
+        );
+        let registration = Registration {
+            reply,
+            care_of_address,
+            lifetime: if deletes { 0 } else { update.lifetime },
+            acknowledge: update.acknowledge,
+        };
+        let detection = if deletes || self.cache.get(home_address).is_some() {
+            Duration::ZERO
+        } else {
+            self.config.duplicate_address_detection
+        };
+        // one at a time and in order: a retransmission does not overtake what it repeats
+        let at = now + self.config.home_agent_delay + detection;
+        let at = self.pending.back().map_or(at, |last| last.0.max(at));
+        self.pending.push_back((at, registration));
+        self.handle_timeout(now);
+    }
+
+    /// A registration takes effect.
+    fn register(&mut self, now: Instant, registration: Registration) {
+        let Registration {
+            reply,
+            care_of_address,
+            ..
+        } = registration;
+        let home_address = reply.home_address;
+        self.counters.bindings_accepted += 1;
+        let granted = registration
+            .lifetime
+            .min(lifetime_units(self.config.max_lifetime));
+        if granted == 0 {
+            if self.cache.remove(home_address, None, now) {
+                self.events.push_back(HomeAgentEvent::Unbound { home_address });
+            }
+        } else {
+            let binding = Binding {
+                care_of_address,
+                expires: now + LIFETIME_UNIT * u64::from(granted),
+                sequence: reply.sequence,
+                last_used: None,
+                refresh_requests: 0,
+            };
+            let before = self.cache.insert(home_address, binding);
+            if before.is_none_or(|b| b.care_of_address != care_of_address) {
+                self.events.push_back(HomeAgentEvent::Bound {
+                    home_address,
+                    care_of_address,
+                });
+            }
+        }
+        if registration.acknowledge {
+            self.acknowledge(now, reply, binding_status::ACCEPTED, granted);
+        }
+    }
+
+    /// RFC 4285 section 6: the timestamp must be close to our time and newer than the last one.
+    fn refuse_timestamp(&self, now: Instant, timestamp: Option<u64>, last: Option<Accepted>) -> Option<u8> {
+        let Some(timestamp) = timestamp else {
+            return Some(binding_status::MESSAGE_ID_REQUIRED);
+        };
+        let close = ntp(now).abs_diff(timestamp) <= ntp(Instant::ZERO + self.config.timestamp_window);
+        let newer = last.is_none_or(|last| timestamp > last.timestamp);
+        (!close || !newer).then_some(binding_status::ID_MISMATCH)
+    }
+
+    /// Sections 10.3.1 and 9.5.4: to the source of the Binding Update, by a type 2 routing header if that is not the
+    /// home address.
+    fn acknowledge(&mut self, now: Instant, reply: Reply, status: u8, lifetime: u16) {
+        let Some(node) = self.served(reply.home_address) else {
+            return;
+        };
+        let message = MobilityMessage::BindingAcknowledgement(BindingAcknowledgement {
+            status,
+            key_management: false,
+            sequence: reply.sequence,
+            lifetime,
+        });
+        let mut options = Vec::new();
+        let accepted = status < binding_status::UNSPECIFIED && lifetime > 0;
+        if let Some(advice) = self.config.refresh_advice.filter(|_| accepted) {
+            let interval = lifetime_units(advice).min(lifetime);
+            options.push(MobilityOption::BindingRefreshAdvice(interval));
+        }
+        if node.security.replay_protection == ReplayProtection::Timestamp {
+            // a mobile node whose clock is off sets it by this
+            options.push(MobilityOption::ReplayProtection(ntp(now)));
+        }
+        options.push(MobilityOption::blank_authentication(node.security.spi));
+        let mut header = MobilityHeader::new(message, options);
+        if let Some(mh_data) = header.authenticated_bytes() {
+            let key = node.security.key.as_bytes();
+            header.authenticate(mn_ha_code(key, reply.covered, reply.home_address, &mh_data));
+        }
+        let mut packet = mobility_packet(self.config.address, reply.source, header);
+        if reply.source != reply.home_address {
+            packet
+                .extensions
+                .push(ExtensionHeader::type_2_routing(reply.home_address));
+        }
+        count_sent(&mut self.counters, &packet);
+        self.transmits.push_back(packet);
+    }
+
+    fn served(&self, home_address: Ipv6Addr) -> Option<&ServedNode> {
+        self.config
+            .mobile_nodes
+            .iter()
+            .find(|n| n.home_address == home_address)
+    }
+}
+
+/// The least MTU of IPv6.
+const MIN_MTU: usize = 1280;
+
+/// A time in the format of NTP: seconds in the upper 32 bits, from the driver's zero on.
+pub(super) fn ntp(time: Instant) -> u64 {
+    let ns = u128::from(time.as_nanos());
+    ((ns << 32) / 1_000_000_000) as u64
+}
+
+pub(super) fn timestamp(header: &MobilityHeader) -> Option<u64> {
+    header.options.iter().find_map(|option| match option {
+        MobilityOption::ReplayProtection(timestamp) => Some(*timestamp),
+        _ => None,
+    })
+}

@@ -1,0 +1,228 @@
+//! Home registration (RFC 6275 sections 11.7.1, 11.7.3 and 11.8), and returning home (section 11.5.5).
+
+use super::MobileNode;
+use crate::mip6::binding_update_list::{PendingUpdate, Registered, Retransmission};
+use crate::mip6::config::{LIFETIME_UNIT, ReplayProtection};
+use crate::mip6::home_agent::{ntp, timestamp};
+use crate::mip6::return_routability::{mn_ha_code, verify_mn_ha_code};
+use crate::mip6::{is_newer, lifetime_units, mobility_packet};
+use crate::shim::ShimEvent;
+use crate::time::Instant;
+use segue_wire::ExtensionHeader;
+use segue_wire::mobility::{
+    AuthenticationSubtype, BindingAcknowledgement, BindingUpdate, MobilityHeader, MobilityMessage,
+    MobilityOption, binding_status,
+};
+
+impl MobileNode {
+    /// Tells the home agent where the node is now: the care-of address, or that it is at home.
+    pub(super) fn begin_home_registration(&mut self, now: Instant) {
+        let Some(care_of_address) = self.own_address() else {
+            return;
+        };
+        let lifetime = if self.is_at_home() {
+            0
+        } else {
+            lifetime_units(self.config.home_lifetime)
+        };
+        // the home agent makes sure of the home address before the first binding
+        let first = self.list.home.registered.is_none() && lifetime > 0;
+        let timeout = if first {
+            self.config.initial_bindack_timeout_first_reg
+        } else {
+            self.config.initial_bindack_timeout
+        };
+        let sequence = self.list.home.sequence.wrapping_add(1);
+        self.list.home.sequence = sequence;
+        self.list.home.pending = Some(PendingUpdate {
+            care_of_address,
+            lifetime,
+            first_sequence: sequence,
+            first_sent: now,
+            retransmission: Retransmission::begin(now, timeout),
+            key: None,
+            nonce_indices: (0, 0),
+            reported: false,
+        });
+        self.send_home_update(now);
+    }
+
+    /// Retransmissions, refreshes and the end of the binding.
+    pub(super) fn handle_home_timeout(&mut self, now: Instant) {
+        if let Some(pending) = &mut self.list.home.pending
+            && pending.retransmission.next <= now
+        {
+            let max = self.config.max_bindack_timeout;
+            pending.retransmission.again(now, max);
+            let give_notice = pending.retransmission.timeout >= max && !pending.reported;
+            pending.reported |= give_notice;
+            // section 11.8: each with a new sequence number, at the slowest pace for ever
+            self.list.home.sequence = self.list.home.sequence.wrapping_add(1);
+            self.counters.retransmissions += 1;
+            if give_notice {
+                let peer = self.config.home_agent;
+                self.events.push_back(ShimEvent::HandoffFailed { peer });
+            }
+            self.send_home_update(now);
+        }
+        let Some(registered) = self.list.home.registered else {
+            return;
+        };
+        if registered.expires <= now {
+            self.counters.bindings_expired += 1;
+            self.list.home.registered = None;
+        } else if registered.refresh <= now
+            && let Some(kept) = &mut self.list.home.registered
+        {
+            kept.refresh = kept.expires;
+            if self.list.home.pending.is_none() && self.own_address() == Some(registered.care_of_address) {
+                self.begin_home_registration(now);
+            }
+        }
+    }
+
+    /// A Binding Acknowledgement from the home agent (section 11.7.3).
+    pub(super) fn handle_home_acknowledgement(
+        &mut self,
+        now: Instant,
+        header: &MobilityHeader,
+        acknowledgement: BindingAcknowledgement,
+    ) {
+        let Some(pending) = self.list.home.pending else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        let last = self.list.home.sequence;
+        let out_of_window = acknowledgement.status == binding_status::SEQUENCE_OUT_OF_WINDOW;
+        let answers = if out_of_window {
+            // its last one is not before ours
+            !is_newer(last, acknowledgement.sequence)
+        } else {
+            pending.answers(acknowledgement.sequence, last)
+        };
+        if !answers {
+            self.counters.bad_sequence += 1;
+            return;
+        }
+        if !self.is_authentic(header, pending) {
+            self.counters.unauthenticated += 1;
+            return;
+        }
+        match acknowledgement.status {
+            binding_status::SEQUENCE_OUT_OF_WINDOW => {
+                self.list.home.sequence = acknowledgement.sequence;
+                self.begin_home_registration(now);
+            }
+            binding_status::ID_MISMATCH | binding_status::MESSAGE_ID_REQUIRED => {
+                if let Some(theirs) = timestamp(header) {
+                    self.clock_offset = theirs.wrapping_sub(ntp(now));
+                }
+                self.config.security.replay_protection = ReplayProtection::Timestamp;
+                self.list.home.pending = None;
+                self.begin_home_registration(now);
+            }
+            status if status >= binding_status::UNSPECIFIED => {
+                self.list.home.pending = None;
+                self.handoff = None;
+                let peer = self.config.home_agent;
+                self.events.push_back(ShimEvent::HandoffFailed { peer });
+            }
+            _ => {
+                self.list.home.pending = None;
+                self.home_registration_done(now, header, pending, acknowledgement.lifetime);
+            }
+        }
+    }
+
+    fn home_registration_done(
+        &mut self,
+        now: Instant,
+        header: &MobilityHeader,
+        pending: PendingUpdate,
+        granted: u16,
+    ) {
+        let granted = granted.min(pending.lifetime);
+        self.list.home.registered = (granted > 0).then(|| {
+            let lifetime = LIFETIME_UNIT * u64::from(granted);
+            let advice = header.options.iter().find_map(|option| match option {
+                // more than the lifetime is to be ignored (section 6.2.4)
+                MobilityOption::BindingRefreshAdvice(units) if *units < granted => {
+                    Some(LIFETIME_UNIT * u64::from(*units))
+                }
+                _ => None,
+            });
+            Registered {
+                care_of_address: pending.care_of_address,
+                since: now,
+                expires: pending.first_sent + lifetime,
+                refresh: pending.first_sent + advice.unwrap_or(lifetime * 3 / 4),
+            }
+        });
+        if self.handoff.is_some() {
+            self.tell_correspondents(now);
+        }
+        self.check_handoff(now);
+    }
+
+    /// RFC 4285 section 5.1.
+    fn is_authentic(&self, header: &MobilityHeader, pending: PendingUpdate) -> bool {
+        let security = &self.config.security;
+        header
+            .message_authentication()
+            .zip(header.authenticated_bytes())
+            .is_some_and(|(option, mh_data)| {
+                option.spi == security.spi
+                    && option.subtype == AuthenticationSubtype::MnHa
+                    && verify_mn_ha_code(
+                        security.key.as_bytes(),
+                        pending.care_of_address,
+                        self.config.home_address,
+                        &mh_data,
+                        &option.data,
+                    )
+            })
+    }
+
+    /// Sends the Binding Update that is pending, with the sequence number as it is.
+    fn send_home_update(&mut self, now: Instant) {
+        let Some(pending) = self.list.home.pending else {
+            return;
+        };
+        let home_address = self.config.home_address;
+        let security = &self.config.security;
+        let update = BindingUpdate {
+            sequence: self.list.home.sequence,
+            acknowledge: true,
+            home_registration: true,
+            lifetime: pending.lifetime,
+            ..BindingUpdate::default()
+        };
+        let mut options = Vec::new();
+        if security.replay_protection == ReplayProtection::Timestamp {
+            let timestamp = ntp(now).wrapping_add(self.clock_offset);
+            options.push(MobilityOption::ReplayProtection(timestamp));
+        }
+        options.push(MobilityOption::blank_authentication(security.spi));
+        let mut header = MobilityHeader::new(MobilityMessage::BindingUpdate(update), options);
+        if let Some(mh_data) = header.authenticated_bytes() {
+            let code = mn_ha_code(
+                security.key.as_bytes(),
+                pending.care_of_address,
+                home_address,
+                &mh_data,
+            );
+            header.authenticate(code);
+        }
+        let mut packet = mobility_packet(pending.care_of_address, self.config.home_agent, header);
+        if pending.care_of_address != home_address {
+            packet
+                .extensions
+                .push(ExtensionHeader::home_address(home_address));
+        }
+        if self.own_address() == Some(pending.care_of_address) {
+            self.send(packet);
+        } else {
+            self.counters.no_care_of_address += 1;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Packets on their way up (RFC 6275 sections 11.3.3 and 11.3.6, and 9.3.1 for those of other mobile nodes).
+
+use super::MobileNode;
+use crate::contract::InterfaceId;
+use crate::mip6::config::is_routable_unicast;
+use crate::mip6::is_signalling;
+use crate::shim::Inbound;
+use crate::time::Instant;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::mobility::MobilityMessage;
+use segue_wire::{Packet, Payload};
+
+impl MobileNode {
+    pub(super) fn take(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) -> Inbound {
+        if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(advertisement)) = &packet.payload {
+            if packet.nd_is_valid() {
+                let router = packet.ip.source;
+                self.movement
+                    .handle_advertisement(now, interface, router, advertisement);
+                self.follow(now);
+            }
+            return Inbound::Up(packet);
+        }
+        let destination = packet.ip.destination;
+        if destination == self.config.home_address {
+            return self.take_at_home_address(now, packet);
+        }
+        if !self.movement.is_assigned(destination) {
+            return Inbound::Up(packet);
+        }
+        if let Some(home_address) = packet.extensions.iter().find_map(|e| e.type_2_home_address()) {
+            if home_address != self.config.home_address {
+                self.counters.not_our_home_address += 1;
+                return Inbound::Taken;
+            }
+            // section 6.1: only a Binding Acknowledgement may come this way
+            if let Payload::Mobility(header) = &packet.payload
+                && !matches!(header.message, MobilityMessage::BindingAcknowledgement(_))
+            {
+                self.counters.malformed += 1;
+                return Inbound::Taken;
+            }
+            packet.ip.destination = home_address;
+            packet.extensions.retain(|e| e.type_2_home_address().is_none());
+            if !is_signalling(&packet) {
+                self.counters.optimized_in += 1;
+                self.note_direct(now, packet.home_address().unwrap_or(packet.ip.source));
+            }
+            return self.take_at_home_address(now, packet);
+        }
+        match packet.payload {
+            Payload::Ipv6(inner) if inner.ip.destination == self.config.home_address => {
+                if packet.ip.source != self.config.home_agent {
+                    self.counters.tunnel_source_mismatch += 1;
+                    return Inbound::Taken;
+                }
+                self.counters.tunnelled_in += u64::from(!is_signalling(&inner));
+                self.take_at_home_address(now, *inner)
+            }
+            Payload::Mobility(ref header) => {
+                // the rest is for the home address
+                match header.message {
+                    MobilityMessage::CareOfTest(_) | MobilityMessage::BindingError { .. } => {
+                        self.take_mobility(now, &packet);
+                    }
+                    _ => self.counters.unexpected += 1,
+                }
+                Inbound::Taken
+            }
+            _ => Inbound::Up(packet),
+        }
+    }
+
+    /// A packet to the home address, wherever that brought it.
+    fn take_at_home_address(&mut self, now: Instant, mut packet: Packet) -> Inbound {
+        match &packet.payload {
+            Payload::Mobility(_) => {
+                self.take_mobility(now, &packet);
+                return Inbound::Taken;
+            }
+            Payload::Icmpv6(error @ Icmpv6::ParameterProblem { .. }) => {
+                self.handle_parameter_problem(packet.ip.source, error);
+            }
+            _ => {}
+        }
+        let replaced = self
+            .correspondent
+            .replace_source(now, &mut packet, &mut self.counters);
+        if replaced {
+            Inbound::Up(packet)
+        } else {
+            Inbound::Taken
+        }
+    }
+
+    /// A mobility header: for the mobile node, or for the correspondent that it is too.
+    fn take_mobility(&mut self, now: Instant, packet: &Packet) {
+        let Payload::Mobility(header) = &packet.payload else {
+            return;
+        };
+        // section 6.1: with a Home Address option only a Binding Update
+        let update = matches!(header.message, MobilityMessage::BindingUpdate(_));
+        if packet.home_address().is_some() && !update || !is_routable_unicast(packet.ip.source) {
+            self.counters.malformed += 1;
+            return;
+        }
+        let from = packet.ip.source;
+        match header.message {
+            MobilityMessage::BindingAcknowledgement(ack) if from == self.config.home_agent => {
+                self.handle_home_acknowledgement(now, header, ack);
+            }
+            MobilityMessage::BindingAcknowledgement(ack) => {
+                self.handle_correspondent_acknowledgement(now, from, header, ack);
+            }
+            MobilityMessage::HomeTest(test) => self.handle_home_test(now, packet, test),
+            MobilityMessage::CareOfTest(test) => self.handle_care_of_test(now, packet, test),
+            MobilityMessage::BindingRefreshRequest => self.handle_refresh_request(now, from),
+            MobilityMessage::BindingError { status, home_address } => {
+                self.handle_binding_error(now, from, status, home_address);
+            }
+            _ => self
+                .correspondent
+                .handle_mobility(now, packet, &mut self.counters),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Mobile node operation (RFC 6275 section 11).
+
+mod home;
+mod inbound;
+mod route_optimization;
+
+use super::binding_cache::BindingCache;
+use super::binding_update_list::BindingUpdateList;
+use super::config::{MobileNodeConfig, is_routable_unicast};
+use super::correspondent::Correspondent;
+use super::movement::{Attachment, Movement};
+use super::{
+    Counters, EXTENSION_OVERHEAD, TUNNEL_OVERHEAD, count_sent, encapsulate, is_signalling, place_of,
+};
+use crate::address::AddressEvent;
+use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::random::{SecretRng, Stream};
+use crate::shim::{Count, Inbound, Shim, ShimEvent};
+use crate::time::{Duration, Instant};
+use core::fmt;
+use core::net::Ipv6Addr;
+use segue_wire::{ExtensionHeader, Packet};
+use std::collections::VecDeque;
+
+/// The shim of a host that moves.
+///
+/// Its events: [`HandoffBegun`](ShimEvent::HandoffBegun) with the first Binding Update of a handoff, to the home agent;
+/// [`HandoffDone`](ShimEvent::HandoffDone) when the home agent and, with route optimisation, every correspondent has
+/// acknowledged or was given up; [`RouteChanged`](ShimEvent::RouteChanged) when the direct way to a peer begins (`to` is
+/// the peer) or ends (`to` is the home agent); [`FellBack`](ShimEvent::FellBack) when a peer turns out not to know
+/// Mobile IPv6.
+pub struct MobileNode {
+    config: MobileNodeConfig,
+    movement: Movement,
+    attachment: Attachment,
+    /// Address of the attachment that was used last: of whom correspondents and home agent know.
+    last_address: Option<Ipv6Addr>,
+    correspondent: Correspondent,
+    list: BindingUpdateList,
+    handoff: Option<Handoff>,
+    /// By how much our timestamps are ahead of our clock (RFC 4285 section 6), in units of NTP.
+    clock_offset: u64,
+    cookies: Stream,
+    transmits: VecDeque<Transmit>,
+    events: VecDeque<ShimEvent>,
+    counters: Counters,
+}
+
+/// A handoff under way.
+#[derive(Clone, Copy, Debug)]
+struct Handoff {
+    begun: Instant,
+    to: Ipv6Addr,
+}
+
+impl fmt::Debug for MobileNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MobileNode")
+            .field("home_address", &self.config.home_address)
+            .field("attachment", &self.attachment)
+            .field("list", &self.list)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MobileNode {
+    /// A mobile node without any address but its home address. Cookies, node key and nonces come from `secrets`.
+    #[must_use]
+    pub fn new(config: MobileNodeConfig, mut secrets: Box<dyn SecretRng>) -> Self {
+        let mut key = [0; 32];
+        secrets.fill(&mut key);
+        Self {
+            movement: Movement::new(&config),
+            attachment: Attachment::Nowhere,
+            last_address: None,
+            correspondent: Correspondent::new(config.home_address, config.correspondent.clone(), secrets),
+            list: BindingUpdateList::default(),
+            handoff: None,
+            clock_offset: 0,
+            cookies: Stream::from_key(key),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// The care-of address in use, if the node is away from home.
+    #[must_use]
+    pub fn care_of_address(&self) -> Option<Ipv6Addr> {
+        match self.attachment {
+            Attachment::Away(local) => Some(local.address),
+            _ => None,
+        }
+    }
+
+    /// Whether the node is on its home link.
+    #[must_use]
+    pub fn is_at_home(&self) -> bool {
+        matches!(self.attachment, Attachment::Home(_))
+    }
+
+    /// The care-of address that the home agent acknowledged last; `None` if it has no binding of us that we know of.
+    #[must_use]
+    pub fn registered(&self) -> Option<Ipv6Addr> {
+        self.list.home.registered.map(|r| r.care_of_address)
+    }
+
+    /// Whether packets to `peer` take the direct way.
+    #[must_use]
+    pub fn is_optimized(&self, peer: Ipv6Addr) -> bool {
+        self.list.peers.get(&peer).is_some_and(|p| p.optimized)
+    }
+
+    /// The bindings that other mobile nodes have left here.
+    #[must_use]
+    pub fn binding_cache(&self) -> &BindingCache {
+        &self.correspondent.cache
+    }
+
+    /// Everything counted.
+    #[must_use]
+    pub fn counts(&self) -> Counters {
+        self.counters
+    }
+
+    /// Follows the decision of movement detection, if there is a new one.
+    fn follow(&mut self, now: Instant) {
+        let new = self.movement.attachment();
+        if new == self.attachment {
+            return;
+        }
+        self.attachment = new;
+        let Some(address) = self.own_address() else {
+            return;
+        };
+        // back where it was, and the home agent knows or is being told
+        let known = match (&self.list.home.pending, &self.list.home.registered) {
+            (Some(pending), _) => pending.care_of_address == address,
+            (None, Some(registered)) => registered.care_of_address == address,
+            (None, None) => self.is_at_home(),
+        };
+        if !known {
+            self.begin_handoff(now, address);
+        }
+        self.last_address = Some(address);
+    }
+
+    fn begin_handoff(&mut self, now: Instant, to: Ipv6Addr) {
+        self.counters.handoffs_begun += 1;
+        self.events.push_back(ShimEvent::HandoffBegun {
+            from: self.last_address,
+            to,
+        });
+        self.handoff = Some(Handoff { begun: now, to });
+        self.leave_direct_ways();
+        self.begin_home_registration(now);
+    }
+
+    /// Reports the end of a handoff, if everybody who had to be told has answered or was given up.
+    fn check_handoff(&mut self, now: Instant) {
+        let Some(handoff) = self.handoff else { return };
+        if self.list.home.pending.is_some() || self.list.peers.values().any(|p| p.is_busy()) {
+            return;
+        }
+        self.handoff = None;
+        self.counters.handoffs_done += 1;
+        self.events.push_back(ShimEvent::HandoffDone {
+            to: handoff.to,
+            delay: now.since(handoff.begun),
+        });
+    }
+
+    /// The address that the node tells of: its care-of address, or its home address on the home link.
+    fn own_address(&self) -> Option<Ipv6Addr> {
+        match self.attachment {
+            Attachment::Nowhere => None,
+            Attachment::Home(_) => Some(self.config.home_address),
+            Attachment::Away(local) => Some(local.address),
+        }
+    }
+
+    /// Sends a packet of our own making. What comes from the home address takes the tunnel if the node is away.
+    fn send(&mut self, packet: Packet) {
+        let transmit = if packet.ip.source == self.config.home_address {
+            self.sent_from_home(packet)
+        } else {
+            self.over(packet)
+        };
+        if let Some(transmit) = transmit {
+            if is_signalling(&transmit.packet) {
+                count_sent(&mut self.counters, &transmit.packet);
+            }
+            self.transmits.push_back(transmit);
+        }
+    }
+
+    /// Over the home link, or through the tunnel (section 11.3.1).
+    fn sent_from_home(&mut self, packet: Packet) -> Option<Transmit> {
+        match self.attachment {
+            Attachment::Home(interface) => Some(Transmit { interface, packet }),
+            Attachment::Away(local) => {
+                let signalling = is_signalling(&packet);
+                let Some(packet) = encapsulate(local.address, self.config.home_agent, packet) else {
+                    self.counters.tunnel_limit += 1;
+                    return None;
+                };
+                self.counters.tunnelled_out += u64::from(!signalling);
+                Some(Transmit {
+                    interface: local.interface,
+                    packet,
+                })
+            }
+            Attachment::Nowhere => {
+                self.counters.no_care_of_address += 1;
+                None
+            }
+        }
+    }
+
+    /// Over the interface that the packet's source is on.
+    fn over(&mut self, packet: Packet) -> Option<Transmit> {
+        let interface = self.movement.interface_of(packet.ip.source);
+        if interface.is_none() {
+            self.counters.no_interface += 1;
+        }
+        Some(Transmit {
+            interface: interface?,
+            packet,
+        })
+    }
+
+    /// Sends what the node says as a correspondent of others.
+    fn flush_correspondent(&mut self) {
+        while let Some(packet) = self.correspondent.transmits.pop_front() {
+            self.send(packet);
+        }
+        self.events.extend(self.correspondent.events.drain(..));
+    }
+
+    /// A transport's packet from the home address (section 11.3.1).
+    fn outbound_from_home(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+        let peer = packet.ip.destination;
+        let direct = self.note_use(now, peer);
+        self.correspondent.route(now, &mut packet, &mut self.counters);
+        let (true, Attachment::Away(local)) = (direct, self.attachment) else {
+            return self.sent_from_home(packet);
+        };
+        packet.ip.source = local.address;
+        let at = place_of(&packet.extensions, true);
+        let option = ExtensionHeader::home_address(self.config.home_address);
+        packet.extensions.insert(at, option);
+        self.counters.optimized_out += 1;
+        Some(Transmit {
+            interface: local.interface,
+            packet,
+        })
+    }
+}
+
+impl Shim for MobileNode {
+    fn identity(&self) -> Ipv6Addr {
+        self.config.home_address
+    }
+
+    fn inbound(&mut self, now: Instant, interface: InterfaceId, packet: Packet) -> Inbound {
+        let inbound = self.take(now, interface, packet);
+        self.flush_correspondent();
+        inbound
+    }
+
+    fn outbound(&mut self, now: Instant, packet: Packet) -> Option<Transmit> {
+        if packet.ip.source == self.config.home_address {
+            self.outbound_from_home(now, packet)
+        } else {
+            self.over(packet)
+        }
+    }
+
+    fn handle_address(&mut self, now: Instant, event: &AddressEvent) {
+        let fits = |local: &LocalAddress| is_routable_unicast(local.address);
+        match event {
+            AddressEvent::Ready(local) if fits(local) => self.movement.address_ready(*local),
+            AddressEvent::Lost(local) => self.movement.address_lost(*local),
+            AddressEvent::Deprecated(local) => self.movement.address_deprecated(*local),
+            _ => return,
+        }
+        self.follow(now);
+    }
+
+    fn handle_link(&mut self, now: Instant, event: &LinkEvent) {
+        self.movement.handle_link(event);
+        self.follow(now);
+    }
+
+    fn handle_found(&mut self, _now: Instant, _peer: Ipv6Addr, _addresses: &[Ipv6Addr]) {}
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.movement.handle_timeout(now);
+        self.follow(now);
+        self.handle_home_timeout(now);
+        self.handle_peer_timeouts(now);
+        self.correspondent.handle_timeout(now, &mut self.counters);
+        self.flush_correspondent();
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        [
+            self.movement.poll_timeout(),
+            self.list.poll_timeout(),
+            self.correspondent.poll_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn poll_event(&mut self) -> Option<ShimEvent> {
+        self.events.pop_front()
+    }
+
+    fn overhead(&self, _peer: Ipv6Addr) -> u32 {
+        // the tunnel, and in it a routing header to a peer that is mobile too
+        if self.config.correspondent.route_optimization {
+            TUNNEL_OVERHEAD + EXTENSION_OVERHEAD
+        } else {
+            TUNNEL_OVERHEAD
+        }
+    }
+
+    fn counters(&self) -> Vec<Count> {
+        self.counters.list()
+    }
+}
+
+/// How long a correspondent counts as one that the node talks to.
+const ACTIVE: Duration = Duration::from_secs(60);

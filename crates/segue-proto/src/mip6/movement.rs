@@ -1,0 +1,230 @@
+//! Movement detection (RFC 6275 section 11.5.1) and the choice of the address to use (section 11.5.3).
+
+use super::config::{HandoffPolicy, MobileNodeConfig, prefix};
+use crate::contract::{InterfaceId, LinkEvent, LocalAddress};
+use crate::time::{Duration, Instant};
+use core::cmp::Reverse;
+use core::net::Ipv6Addr;
+use segue_wire::icmpv6::nd::{NdOption, RouterAdvertisement};
+use std::collections::BTreeMap;
+
+/// Where a mobile node is attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Attachment {
+    /// It has no address.
+    Nowhere,
+    /// To its home link.
+    Home(InterfaceId),
+    /// Elsewhere, with this care-of address.
+    Away(LocalAddress),
+}
+
+/// Which addresses there are, which routers are heard, and which address is used.
+#[derive(Debug)]
+pub(super) struct Movement {
+    policy: HandoffPolicy,
+    lost_advertisements: u32,
+    default_interval: Option<Duration>,
+    preference: Vec<u8>,
+    home_prefix: u64,
+    assigned: Vec<Assigned>,
+    links: BTreeMap<InterfaceId, Link>,
+    current: Option<LocalAddress>,
+    order: u64,
+}
+
+#[derive(Debug)]
+struct Assigned {
+    local: LocalAddress,
+    /// The later an address came, the larger.
+    order: u64,
+    deprecated: bool,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    down: bool,
+    /// The router last heard, and when.
+    heard: Option<(Ipv6Addr, Instant)>,
+    /// How often it advertises.
+    interval: Option<Duration>,
+    /// Too many of its advertisements are missing.
+    lost: bool,
+}
+
+impl Movement {
+    pub(super) fn new(config: &MobileNodeConfig) -> Self {
+        Self {
+            policy: config.handoff,
+            lost_advertisements: config.lost_advertisements,
+            default_interval: config.advertisement_interval,
+            preference: config.interface_preference.clone(),
+            home_prefix: prefix(config.home_address),
+            assigned: Vec::new(),
+            links: BTreeMap::new(),
+            current: None,
+            order: 0,
+        }
+    }
+
+    /// Where the node is attached now.
+    pub(super) fn attachment(&self) -> Attachment {
+        match self.current {
+            None => Attachment::Nowhere,
+            Some(local) if prefix(local.address) == self.home_prefix => Attachment::Home(local.interface),
+            Some(local) => Attachment::Away(local),
+        }
+    }
+
+    /// Whether packets to `address` are this node's: soft reception goes by what is assigned, not by what is in use.
+    pub(super) fn is_assigned(&self, address: Ipv6Addr) -> bool {
+        self.assigned.iter().any(|a| a.local.address == address)
+    }
+
+    /// The interface that `address` is on.
+    pub(super) fn interface_of(&self, address: Ipv6Addr) -> Option<InterfaceId> {
+        self.assigned
+            .iter()
+            .find(|a| a.local.address == address)
+            .map(|a| a.local.interface)
+    }
+
+    /// An address can be used.
+    pub(super) fn address_ready(&mut self, local: LocalAddress) {
+        self.order += 1;
+        self.assigned.retain(|a| a.local.address != local.address);
+        self.assigned.push(Assigned {
+            local,
+            order: self.order,
+            deprecated: false,
+        });
+        self.decide(Some(local));
+    }
+
+    /// An address can no longer be used.
+    pub(super) fn address_lost(&mut self, local: LocalAddress) {
+        self.assigned.retain(|a| a.local != local);
+        self.decide(None);
+    }
+
+    /// An address is not to be chosen any more if there is another.
+    pub(super) fn address_deprecated(&mut self, local: LocalAddress) {
+        for assigned in self.assigned.iter_mut().filter(|a| a.local == local) {
+            assigned.deprecated = true;
+        }
+    }
+
+    /// A link came or went.
+    pub(super) fn handle_link(&mut self, event: &LinkEvent) {
+        match *event {
+            LinkEvent::Up { interface, .. } => {
+                let link = self.links.entry(interface).or_default();
+                link.down = false;
+                // what was heard before was heard on another link, perhaps: it must show itself again to be missed
+                if link.lost {
+                    *link = Link::default();
+                }
+            }
+            LinkEvent::Down { interface, .. } => {
+                self.links.entry(interface).or_default().down = true;
+            }
+            _ => return,
+        }
+        self.decide(None);
+    }
+
+    /// A router advertisement was heard.
+    pub(super) fn handle_advertisement(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        router: Ipv6Addr,
+        advertisement: &RouterAdvertisement,
+    ) {
+        if advertisement.router_lifetime_s == 0 {
+            return;
+        }
+        let interval = advertisement.options.iter().find_map(|option| match option {
+            NdOption::AdvertisementInterval(ms) if *ms > 0 => Some(Duration::from_millis(u64::from(*ms))),
+            _ => None,
+        });
+        let default_interval = self.default_interval;
+        let link = self.links.entry(interface).or_default();
+        link.heard = Some((router, now));
+        link.interval = interval.or(default_interval);
+        if core::mem::take(&mut link.lost) {
+            self.decide(None);
+        }
+    }
+
+    /// Works off the timers that are due.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_some_and(|at| at <= now) {
+            if let Some(link) = self.current.and_then(|c| self.links.get_mut(&c.interface)) {
+                link.lost = true;
+            }
+            self.decide(None);
+        }
+    }
+
+    /// When the advertisements of the router in use count as lost.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        if self.policy != HandoffPolicy::OnLostAdvertisements {
+            return None;
+        }
+        let link = self.links.get(&self.current?.interface)?;
+        if link.lost {
+            return None;
+        }
+        let (_, heard) = link.heard?;
+        Some(heard + link.interval? * u64::from(self.lost_advertisements))
+    }
+
+    /// Chooses the address to use; `arrived` has just come.
+    fn decide(&mut self, arrived: Option<LocalAddress>) {
+        let Some(current) = self.current.filter(|c| self.is_kept(*c)) else {
+            self.current = self.best();
+            return;
+        };
+        let Some(arrived) = arrived else { return };
+        let (old, new) = (self.rank(current.interface), self.rank(arrived.interface));
+        let eager = self.policy == HandoffPolicy::OnNewRouter
+            && prefix(arrived.address) != prefix(current.address)
+            && new <= old;
+        if new < old || eager {
+            self.current = Some(arrived);
+        }
+    }
+
+    /// Whether the policy stays with this address.
+    fn is_kept(&self, current: LocalAddress) -> bool {
+        let link = self.links.get(&current.interface);
+        let by_advertisements = self.policy == HandoffPolicy::OnLostAdvertisements
+            && link.is_some_and(|l| l.heard.is_some() && l.interval.is_some());
+        if by_advertisements {
+            link.is_some_and(|l| !l.lost)
+        } else {
+            link.is_none_or(|l| !l.down) && self.is_assigned(current.address)
+        }
+    }
+
+    /// The address to change to: on the preferred interface, the last that came.
+    fn best(&self) -> Option<LocalAddress> {
+        self.assigned
+            .iter()
+            .filter(|a| {
+                let link = self.links.get(&a.local.interface);
+                link.is_none_or(|l| !l.down && !l.lost)
+            })
+            .min_by_key(|a| (a.deprecated, self.rank(a.local.interface), Reverse(a.order)))
+            .map(|a| a.local)
+    }
+
+    /// The place of an interface in the preferences.
+    fn rank(&self, interface: InterfaceId) -> usize {
+        self.preference
+            .iter()
+            .position(|n| *n == interface.0)
+            .unwrap_or(self.preference.len())
+    }
+}

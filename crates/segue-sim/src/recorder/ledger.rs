@@ -1,0 +1,342 @@
+//! The ledger of packet fates: every TCP packet with data that leaves a host has an entry, and what became of it is
+//! noted where it happens. It is the ground truth of loss and retransmission; what the two ends can make out of it is
+//! worked out apart from it, in `segue_capture::tcp_ends`.
+
+use crate::recorder::DropCause;
+use segue_proto::Instant;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Number of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct EntryId(u32);
+
+impl EntryId {
+    /// Of a packet that has no entry.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacketFate {
+    /// It is still under way.
+    InFlight,
+    /// Its receiver's transport got it.
+    Delivered,
+    /// It reached its receiver, and was dropped below the transport: the shim no longer has the locator that it was
+    /// sent to, or the host has not the address.
+    Stale,
+    /// It was dropped at this node.
+    Dropped(DropCause, u32),
+}
+
+impl PacketFate {
+    /// Whether it was lost: a packet that arrives and is dropped for a stale locator is (004 section 6.1.3).
+    #[must_use]
+    pub const fn is_lost(self) -> bool {
+        matches!(self, Self::Stale | Self::Dropped(..))
+    }
+
+    /// Name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InFlight => "in-flight",
+            Self::Delivered => "delivered",
+            Self::Stale => "stale",
+            Self::Dropped(cause, _) => cause.name(),
+        }
+    }
+}
+
+/// A segment with data, as the ledger sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Which flow: see [`FlowKey`].
+    pub flow: FlowKey,
+    /// Sequence number of the first byte.
+    pub seq: u32,
+    /// Bytes of data.
+    pub length: u32,
+}
+
+/// One direction of a connection. Addresses of a mobile host change, so it goes by its sender and what stays: the ports
+/// and the identifier of the receiver, which is the lower half of its identity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowKey {
+    /// Node that sends.
+    pub sender: u32,
+    /// Identifier of the receiver.
+    pub receiver: u64,
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+}
+
+/// One packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// When it was sent.
+    pub sent: Instant,
+    /// Number of its flow.
+    pub flow: u32,
+    /// First byte, counted from the first byte that the flow sent.
+    pub offset: u64,
+    /// Bytes of data.
+    pub length: u32,
+    /// The packet that carried its first byte before, if one did: then it is a retransmission.
+    pub previous: Option<u32>,
+    /// What became of it.
+    pub fate: PacketFate,
+}
+
+/// Counts of a flow, packets with data.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct FlowCounts {
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Packets whose first byte had been sent before (004 section 6.1.2).
+    pub retransmissions: u64,
+    /// Packets that did not reach their receiver's transport, retransmissions included, by whatever cause; one that
+    /// arrives and is dropped for a stale locator among them (004 section 6.1.3).
+    pub lost_packets: u64,
+    /// Retransmissions of which an earlier copy had arrived, or arrived later.
+    pub spurious_retransmissions: u64,
+    /// Packets that were under way when the run ended.
+    pub in_flight_packets: u64,
+    /// Where the lost ones went: counts by cause.
+    pub lost_by_cause: BTreeMap<&'static str, u64>,
+}
+
+/// The ledger.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    entries: Vec<Entry>,
+    flows: Vec<FlowLedger>,
+    /// Flow of the last segment: mostly the next one's too.
+    last: usize,
+}
+
+#[derive(Debug)]
+struct FlowLedger {
+    key: FlowKey,
+    /// Sequence number of offset 0.
+    origin: u32,
+    /// First byte that has not been sent.
+    next: u64,
+    /// Segments by their first byte, in order, each with its last copy.
+    segments: Vec<(u64, u32)>,
+    sent: u64,
+    retransmissions: u64,
+}
+
+impl Ledger {
+    /// A host sends a segment.
+    pub fn sent(&mut self, now: Instant, segment: &Segment) -> EntryId {
+        let number = self.flow(segment);
+        let id = self.entries.len() as u32;
+        let flow = &mut self.flows[number];
+        let offset = flow.offset(segment.seq);
+        let mut previous = None;
+        if offset >= flow.next {
+            flow.segments.push((offset, id));
+        } else {
+            flow.retransmissions += 1;
+            let after = flow.segments.partition_point(|(start, _)| *start <= offset);
+            if let Some((_, last)) = after.checked_sub(1).and_then(|at| flow.segments.get_mut(at)) {
+                previous = Some(core::mem::replace(last, id));
+            }
+        }
+        flow.next = flow.next.max(offset + u64::from(segment.length));
+        flow.sent += 1;
+        self.entries.push(Entry {
+            sent: now,
+            flow: number as u32,
+            offset,
+            length: segment.length,
+            previous,
+            fate: PacketFate::InFlight,
+        });
+        EntryId(id)
+    }
+
+    /// A packet met its fate. Of one that a link has made two of, the better fate counts.
+    pub fn met(&mut self, id: EntryId, fate: PacketFate) {
+        if let Some(entry) = self.entries.get_mut(id.0 as usize)
+            && entry.fate != PacketFate::Delivered
+        {
+            entry.fate = fate;
+        }
+    }
+
+    /// Whether the packet was a retransmission.
+    #[must_use]
+    pub fn is_retransmission(&self, id: EntryId) -> bool {
+        self.entries
+            .get(id.0 as usize)
+            .is_some_and(|e| e.previous.is_some())
+    }
+
+    /// Number of the flow with this key, once it has sent.
+    #[must_use]
+    pub fn number_of(&self, key: &FlowKey) -> Option<usize> {
+        self.flows.iter().position(|f| f.key == *key)
+    }
+
+    /// The flows by number.
+    pub fn flows(&self) -> impl Iterator<Item = &FlowKey> {
+        self.flows.iter().map(|f| &f.key)
+    }
+
+    /// An entry.
+    #[must_use]
+    pub fn entry(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.get(id.0 as usize)
+    }
+
+    /// All entries, in the order in which packets were sent.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Counts of every flow, by number.
+    #[must_use]
+    pub fn counts(&self) -> Vec<FlowCounts> {
+        let begin = |f: &FlowLedger| FlowCounts {
+            packets_sent: f.sent,
+            retransmissions: f.retransmissions,
+            ..FlowCounts::default()
+        };
+        let mut counts: Vec<FlowCounts> = self.flows.iter().map(begin).collect();
+        for entry in &self.entries {
+            let c = &mut counts[entry.flow as usize];
+            if entry.fate.is_lost() {
+                c.lost_packets += 1;
+                *c.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
+            }
+            c.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
+            c.spurious_retransmissions +=
+                u64::from(self.copies_before(entry).any(|e| e.fate == PacketFate::Delivered));
+        }
+        counts
+    }
+
+    fn copies_before<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'a Entry> {
+        let at = |index: u32| &self.entries[index as usize];
+        core::iter::successors(entry.previous.map(at), move |e| e.previous.map(at))
+    }
+
+    fn flow(&mut self, segment: &Segment) -> usize {
+        if self.flows.get(self.last).is_some_and(|f| f.key == segment.flow) {
+            return self.last;
+        }
+        self.last = self.number_of(&segment.flow).unwrap_or_else(|| {
+            self.flows.push(FlowLedger {
+                key: segment.flow,
+                origin: segment.seq,
+                next: 0,
+                segments: Vec::new(),
+                sent: 0,
+                retransmissions: 0,
+            });
+            self.flows.len() - 1
+        });
+        self.last
+    }
+}
+
+impl FlowLedger {
+    /// Offset of a sequence number: the one nearest to what was sent last (RFC 9293 section 3.4).
+    fn offset(&self, seq: u32) -> u64 {
+        let expected = self.origin.wrapping_add(self.next as u32);
+        let ahead = i64::from(seq.wrapping_sub(expected) as i32);
+        self.next.saturating_add_signed(ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segue_proto::Duration;
+
+    const FLOW: FlowKey = FlowKey {
+        sender: 0,
+        receiver: 7,
+        source_port: 5001,
+        destination_port: 40_000,
+    };
+
+    /// Sends segments of 100 bytes by number and gives their entries; the sequence numbers wrap on the way.
+    fn send(ledger: &mut Ledger, numbers: &[u32]) -> Vec<EntryId> {
+        let mut now = Instant::ZERO;
+        let send = |&n: &u32| {
+            now += Duration::from_millis(1);
+            let segment = Segment {
+                flow: FLOW,
+                seq: (u32::MAX - 250).wrapping_add(n * 100),
+                length: 100,
+            };
+            ledger.sent(now, &segment)
+        };
+        numbers.iter().map(send).collect()
+    }
+
+    #[test]
+    fn a_retransmission_is_spurious_if_an_earlier_copy_arrives_even_afterwards() {
+        let mut ledger = Ledger::default();
+        let e = send(&mut ledger, &[0, 1, 2, 3, 4, 1, 2, 2]);
+        for i in [0, 3, 4, 5, 7] {
+            ledger.met(e[i], PacketFate::Delivered);
+        }
+        ledger.met(e[1], PacketFate::Dropped(DropCause::QueueFull, 3));
+        ledger.met(e[2], PacketFate::Delivered);
+        ledger.met(e[6], PacketFate::Stale);
+        let counts = &ledger.counts()[0];
+        assert_eq!((counts.packets_sent, counts.retransmissions), (8, 3));
+        assert_eq!(counts.lost_packets, 2);
+        assert_eq!(
+            counts.lost_by_cause,
+            BTreeMap::from([("queue-full", 1), ("stale", 1)])
+        );
+        // 1 was needed; 2 was there when it was sent again, and again
+        assert_eq!(counts.spurious_retransmissions, 2);
+        assert_eq!(counts.in_flight_packets, 0);
+    }
+
+    #[test]
+    fn what_is_under_way_at_the_end_is_neither_lost_nor_delivered() {
+        let mut ledger = Ledger::default();
+        let e = send(&mut ledger, &[0, 1, 0]);
+        ledger.met(e[0], PacketFate::Dropped(DropCause::OutOfReach, 1));
+        let counts = &ledger.counts()[0];
+        assert_eq!(counts.in_flight_packets, 2);
+        assert_eq!((counts.lost_packets, counts.spurious_retransmissions), (1, 0));
+        assert!(ledger.is_retransmission(e[2]) && !ledger.is_retransmission(e[1]));
+    }
+
+    #[test]
+    fn a_copy_that_a_link_made_does_not_undo_a_delivery() {
+        let mut ledger = Ledger::default();
+        let e = send(&mut ledger, &[0]);
+        ledger.met(e[0], PacketFate::Delivered);
+        ledger.met(e[0], PacketFate::Dropped(DropCause::RandomLoss, 1));
+        assert_eq!(ledger.counts()[0].lost_packets, 0);
+    }
+
+    #[test]
+    fn retransmissions_may_be_cut_differently() {
+        let mut ledger = Ledger::default();
+        let segment = |seq, length| Segment {
+            flow: FLOW,
+            seq,
+            length,
+        };
+        let whole = ledger.sent(Instant::ZERO, &segment(1000, 1400));
+        ledger.met(whole, PacketFate::Delivered);
+        let tail = ledger.sent(Instant::ZERO, &segment(1700, 700));
+        assert!(ledger.is_retransmission(tail));
+        assert_eq!(ledger.counts()[0].spurious_retransmissions, 1);
+    }
+}

@@ -1,0 +1,118 @@
+//! What packets and chunks are called in tables and counts.
+
+use segue_proto::location::PORT as DNS_PORT;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
+use segue_wire::mobility::MobilityMessage;
+use segue_wire::sctp::{AsconfParameter, Chunk};
+use segue_wire::udp::UdpDatagram;
+use segue_wire::{Data, Packet, Payload};
+
+/// The name of signalling of mobility, in tunnels too: address configuration, ASCONF, and what Mobile IPv6 and ILNPv6
+/// and the location manager say. `None` for everything else.
+pub(super) fn signalling(packet: &Packet) -> Option<&'static str> {
+    match &packet.payload {
+        Payload::Icmpv6(message) => match icmp(message) {
+            "ECHO-REQUEST" | "ECHO-REPLY" | "UNREACHABLE" | "PARAMETER-PROBLEM" | "ICMPV6" => None,
+            name => Some(name),
+        },
+        Payload::Mobility(header) => Some(mobility(&header.message)),
+        Payload::Udp(datagram) => match udp(datagram) {
+            "UDP" => None,
+            name => Some(name),
+        },
+        Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
+            let mut names = sctp.chunks.iter().map(|c| chunk(c).0);
+            names.find(|n| n.starts_with("ASCONF"))
+        }
+        Payload::Ipv6(inner) => signalling(inner),
+        _ => None,
+    }
+}
+
+/// Messages of the mobility header by the abbreviations of RFC 6275.
+pub(super) fn mobility(message: &MobilityMessage) -> &'static str {
+    match message {
+        MobilityMessage::BindingRefreshRequest => "BRR",
+        MobilityMessage::HomeTestInit { .. } => "HOTI",
+        MobilityMessage::CareOfTestInit { .. } => "COTI",
+        MobilityMessage::HomeTest(_) => "HOT",
+        MobilityMessage::CareOfTest(_) => "COT",
+        MobilityMessage::BindingUpdate(_) => "BU",
+        MobilityMessage::BindingAcknowledgement(_) => "BA",
+        MobilityMessage::BindingError { .. } => "BE",
+        MobilityMessage::Unknown { .. } => "MH",
+    }
+}
+
+/// A chunk, with the TSN that it is about.
+pub(super) fn chunk(of: &Chunk) -> (&'static str, Option<u32>) {
+    let name = match of {
+        Chunk::Data(d) => return ("DATA", Some(d.tsn.0)),
+        Chunk::Sack(s) => return ("SACK", Some(s.cumulative_tsn_ack.0)),
+        Chunk::Asconf(a) => match a.parameters.first() {
+            Some(AsconfParameter::AddIpAddress { .. }) => "ASCONF-ADD",
+            Some(AsconfParameter::DeleteIpAddress { .. }) => "ASCONF-DELETE",
+            Some(AsconfParameter::SetPrimaryAddress { .. }) => "ASCONF-SET-PRIMARY",
+            Some(AsconfParameter::DeactivateAddress { .. }) => "ASCONF-DEACTIVATE",
+            Some(AsconfParameter::ActivateAddress { .. }) => "ASCONF-ACTIVATE",
+            _ => "ASCONF",
+        },
+        Chunk::Init(_) => "INIT",
+        Chunk::InitAck(_) => "INIT-ACK",
+        Chunk::Heartbeat(_) => "HEARTBEAT",
+        Chunk::HeartbeatAck(_) => "HEARTBEAT-ACK",
+        Chunk::Abort { .. } => "ABORT",
+        Chunk::Shutdown { .. } => "SHUTDOWN",
+        Chunk::ShutdownAck => "SHUTDOWN-ACK",
+        Chunk::Error(_) => "ERROR",
+        Chunk::CookieEcho(_) => "COOKIE-ECHO",
+        Chunk::CookieAck => "COOKIE-ACK",
+        Chunk::Ecne(_) => "ECNE",
+        Chunk::Cwr(_) => "CWR",
+        Chunk::ShutdownComplete { .. } => "SHUTDOWN-COMPLETE",
+        Chunk::Auth(_) => "AUTH",
+        Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::Pad(_) => "PAD",
+        Chunk::ReConfig(_) => "RE-CONFIG",
+        Chunk::ForwardTsn(_) => "FORWARD-TSN",
+        Chunk::Unknown { .. } => "UNKNOWN",
+    };
+    (name, None)
+}
+
+/// DNS messages by opcode and direction (RFC 1035 section 4.1.1), others by their protocol.
+pub(super) fn udp(datagram: &UdpDatagram) -> &'static str {
+    let flags = match &datagram.data {
+        Data::Bytes(bytes) => bytes.get(2).copied(),
+        Data::Synthetic { .. } => None,
+    };
+    let dns = datagram.source_port == DNS_PORT || datagram.destination_port == DNS_PORT;
+    match flags.filter(|_| dns).map(|f| (f >> 3 & 15, f & 0x80 != 0)) {
+        Some((0, false)) => "DNS-QUERY",
+        Some((0, true)) => "DNS-ANSWER",
+        Some((5, false)) => "DNS-UPDATE",
+        Some((5, true)) => "DNS-UPDATE-ANSWER",
+        _ => "UDP",
+    }
+}
+
+/// ICMPv6 messages.
+pub(super) fn icmp(message: &Icmpv6) -> &'static str {
+    match message {
+        Icmpv6::RouterSolicitation(_) => "RS",
+        Icmpv6::RouterAdvertisement(_) => "RA",
+        Icmpv6::NeighborSolicitation(_) => "NS",
+        Icmpv6::NeighborAdvertisement(_) => "NA",
+        Icmpv6::LocatorUpdate(LocatorUpdate {
+            operation: LocatorOperation::Advertisement,
+            ..
+        }) => "LU",
+        Icmpv6::LocatorUpdate(_) => "LU-ACK",
+        Icmpv6::ParameterProblem { .. } => "PARAMETER-PROBLEM",
+        Icmpv6::EchoRequest(_) => "ECHO-REQUEST",
+        Icmpv6::EchoReply(_) => "ECHO-REPLY",
+        Icmpv6::DestinationUnreachable { .. } => "UNREACHABLE",
+        _ => "ICMPV6",
+    }
+}

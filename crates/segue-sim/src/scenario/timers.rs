@@ -1,0 +1,108 @@
+//! Least times between what happens again and again: with less, a run would be made of nothing else, and not end.
+
+use super::model::{AddressMethod, ScenarioFile};
+use super::validate::{Problem, problem};
+use segue_proto::Duration;
+
+/// A time unit of IEEE 802.11, in which beacon intervals are counted.
+const TIME_UNIT: Duration = Duration::from_micros(1024);
+
+/// What RFC 6275 section 7.5 allows MinRtrAdvInterval and MaxRtrAdvInterval to be lowered to.
+const LEAST_MIN_RTR_ADV_INTERVAL: Duration = Duration::from_millis(30);
+const LEAST_MAX_RTR_ADV_INTERVAL: Duration = Duration::from_millis(70);
+
+/// Least time of a retransmission timer: what RetransTimer is counted in (RFC 4861 section 4.2), and as fine as timers
+/// of hosts are.
+const LEAST_TIMER: Duration = Duration::from_millis(1);
+
+/// Longest time that a timer is set to.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Most neighbour solicitations per address.
+const MOST_SOLICITATIONS: u32 = 100;
+
+/// Most attempts to send a frame: the range of the retry limits of IEEE 802.11.
+const MOST_ATTEMPTS: u32 = 255;
+
+pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
+    radio(s)?;
+    addresses(s)?;
+    retransmissions(s)
+}
+
+fn radio(s: &ScenarioFile) -> Result<(), Problem> {
+    if s.l2.beacon_period < TIME_UNIT {
+        return problem(
+            "l2.beacon_period",
+            format!("expected at least {TIME_UNIT}: the time unit of IEEE 802.11"),
+        );
+    }
+    if s.radio.attempts > MOST_ATTEMPTS {
+        return problem(
+            "radio.attempts",
+            format!("expected at most {MOST_ATTEMPTS}, as IEEE 802.11 has it"),
+        );
+    }
+    Ok(())
+}
+
+fn addresses(s: &ScenarioFile) -> Result<(), Problem> {
+    let a = &s.address;
+    for (key, interval, least) in [
+        ("min", a.ra_interval_min, LEAST_MIN_RTR_ADV_INTERVAL),
+        ("max", a.ra_interval_max, LEAST_MAX_RTR_ADV_INTERVAL),
+    ] {
+        if interval < least {
+            return problem(
+                format!("address.ra_interval_{key}"),
+                format!("expected at least {least} (RFC 6275 section 7.5)"),
+            );
+        }
+    }
+    if a.ra_interval_min > a.ra_interval_max {
+        return problem(
+            "address.ra_interval_min",
+            format!("expected at most ra_interval_max, {}", a.ra_interval_max),
+        );
+    }
+    if a.ra_interval_max > LONGEST {
+        return problem("address.ra_interval_max", "expected at most 3600 s");
+    }
+    if a.method == AddressMethod::Slaac && !(LEAST_TIMER..=LONGEST).contains(&a.retrans_timer) {
+        return problem(
+            "address.retrans_timer",
+            "expected 1 ms to 3600 s: it is counted in milliseconds (RFC 4861 section 4.2)",
+        );
+    }
+    if a.dad_transmits > MOST_SOLICITATIONS {
+        return problem(
+            "address.dad_transmits",
+            format!("expected at most {MOST_SOLICITATIONS}"),
+        );
+    }
+    for (key, delay) in [("server_delay", a.server_delay), ("ra_delay", a.ra_delay)] {
+        if delay > LONGEST {
+            return problem(format!("address.{key}"), "expected at most 3600 s");
+        }
+    }
+    Ok(())
+}
+
+fn retransmissions(s: &ScenarioFile) -> Result<(), Problem> {
+    let sctp = &s.sctp;
+    let retry = s.location.as_ref().map(|l| l.retry);
+    for (key, timer) in [
+        ("sctp.rto_initial", sctp.rto_initial),
+        ("sctp.rto_min", sctp.rto_min),
+        ("sctp.rto_max", sctp.rto_max),
+        ("location.retry", retry),
+    ] {
+        if timer.is_some_and(|t| !(LEAST_TIMER..=LONGEST).contains(&t)) {
+            return problem(key, "expected 1 ms to 3600 s");
+        }
+    }
+    if sctp.hb_interval.is_some_and(|i| i > LONGEST * 1000) {
+        return problem("sctp.hb_interval", "expected at most 3600000 s");
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Several hosts that move, each on its own way.
+
+mod common;
+
+use common::{all_scenarios, metrics};
+use segue_sim::{RunOptions, Scenario, run};
+
+/// The SIGMA scenario with a second mobile host that begins at the other end and downloads as well.
+fn two_mobiles() -> String {
+    let (_, text) = all_scenarios()
+        .into_iter()
+        .find(|(p, _)| p.ends_with("sigma.toml"))
+        .expect("sigma.toml");
+    let second = r#"[[mobile]]
+host = "other"
+from = ["70 m", "0 m"]
+to = ["0 m", "0 m"]
+speed = "5 m/s"
+
+[l2]"#;
+    let application = r#"[[application]]
+kind = "bulk"
+from = "cn"
+to = "other"
+
+[[application]]"#;
+    text.replacen("[mobile]", "[[mobile]]", 1)
+        .replacen("[l2]", second, 1)
+        .replacen(
+            "[[router]]",
+            "[[host]]\nname = \"other\"\nradios = 2\n\n[[router]]",
+            1,
+        )
+        .replacen("[[application]]", application, 1)
+}
+
+#[test]
+fn two_hosts_cross_in_opposite_directions_and_both_hand_over() {
+    let text = two_mobiles();
+    let settings = [("duration", "60 s"), ("l2.latency", "100 ms")];
+    let overrides: Vec<_> = settings
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    let scenario = Scenario::from_toml(&text, "two", &overrides).unwrap();
+    let options = RunOptions {
+        trace: true,
+        ..RunOptions::default()
+    };
+    let output = run(&scenario, options).unwrap();
+    let trace = output.trace.unwrap();
+    for name in ["mh", "other"] {
+        let node = trace.nodes.iter().position(|n| n == name).unwrap() as u16;
+        let events = |wanted: &str| {
+            let rows = trace.signalling.node.iter().zip(&trace.signalling.event);
+            rows.filter(|(n, e)| **n == node && *e == wanted).count()
+        };
+        assert!(events("add-acknowledged") >= 3, "{name} handed over too seldom");
+        assert!(
+            events("enters") >= 4 && events("leaves") >= 3,
+            "{name} did not move"
+        );
+        let last = trace.positions.node.iter().rposition(|n| *n == node);
+        assert!(last.is_some(), "{name} has no positions");
+    }
+    let typed = metrics(&text, &settings, 1);
+    let exact = metrics(&text, &[settings[0], settings[1], ("wire", "exact")], 1);
+    assert_eq!(typed, exact);
+    assert_eq!(typed.packets_lost_to_handover, 0);
+}
