@@ -36,7 +36,7 @@ fn transports_see_identities_only() {
         shims.run_for(ms(50));
     }
     assert_eq!(shims.heard(1, 0).len(), 5);
-    let sources: Vec<_> = shims
+    let sources = shims
         .sent
         .iter()
         .filter(|(_, by, p)| *by == 0 && matches!(p.payload, Payload::Udp(_)));
