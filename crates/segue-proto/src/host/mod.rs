@@ -310,7 +310,8 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Ipv6(_)
+            Payload::Tcp(_)
+            | Payload::Ipv6(_)
             | Payload::Mobility(_)
             | Payload::Raw(_)
             | Payload::NoNextHeader
