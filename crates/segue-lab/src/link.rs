@@ -16,7 +16,7 @@ use std::io::{self, BufRead as _};
 use std::os::fd::AsFd;
 
 /// Packets that one device may send before the others have their turn.
-const RECEIVES_PER_TURN: usize = 64;
+pub(crate) const RECEIVES_PER_TURN: usize = 64;
 /// An arrival that is later than this is counted.
 const LATE: Duration = Duration::from_millis(1);
 /// Longest packet of a TUN device.
