@@ -210,7 +210,7 @@ class Metrics:
 
 def _handover(entry: dict[str, Any]) -> Handover:
     return Handover(
-        time_s=entry["time_s"],
+        time_s=entry["time"],
         from_address=entry["from"],
         to_address=entry["to"],
         latency_s=entry["latency_s"],

@@ -45,7 +45,7 @@ def metrics(**changes: object) -> dict[str, object]:
 
 def handover(time: float = 8.14, latency_s: float = 0.007, lost: int = 0) -> dict[str, object]:
     return {
-        "time_s": time,
+        "time": time,
         "from": OLD,
         "to": NEW,
         "latency_s": latency_s,

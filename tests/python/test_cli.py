@@ -63,7 +63,7 @@ def test_json_is_exactly_one_document(segue: Segue) -> None:
         assert key in document
     assert document["seed"] == 3
     [first, *_] = document["handovers"]
-    assert {"time_s", "from", "to", "latency_s", "lost_packets"} <= set(first)
+    assert {"time", "from", "to", "latency_s", "lost_packets"} <= set(first)
     assert set(document["handover_latency_s"]) >= {"median", "min", "max"}
 
 

@@ -49,6 +49,7 @@ pub const SETTLE_SEGMENTS: u32 = 2;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Handover {
     /// When the first data segment arrived over the new path, seconds.
+    #[serde(rename = "time")]
     pub time_s: f64,
     /// Address of the old path.
     pub from: Ipv6Addr,
