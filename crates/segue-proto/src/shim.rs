@@ -108,6 +108,12 @@ pub trait Shim {
     /// The directory's answer to [`ShimEvent::LookUp`]: where `peer` is. Empty if it could not be found out.
     fn handle_found(&mut self, now: Instant, peer: Ipv6Addr, addresses: &[Ipv6Addr]);
 
+    /// Where those who ask a directory find this host, the best first: what
+    /// [`ShimEvent::UpdateDirectory`] is to put there. Empty for a shim that needs none.
+    fn locations(&self) -> Vec<Ipv6Addr> {
+        Vec::new()
+    }
+
     /// Works off the timers that are due.
     fn handle_timeout(&mut self, now: Instant);
 

@@ -2,7 +2,7 @@
 
 use super::LocationConfig;
 use crate::address::Method;
-use crate::{app, mip6, sctp, sigma};
+use crate::{app, ilnp, mip6, sctp, sigma};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::nd::LinkLayerAddress;
 
@@ -56,6 +56,8 @@ pub enum ShimConfig {
     MobileIpv6(Box<mip6::MobileNodeConfig>),
     /// A correspondent of Mobile IPv6 that does not move.
     MobileIpv6Correspondent(Box<mip6::CorrespondentConfig>),
+    /// ILNPv6. All interfaces that acquire addresses form them with its node identifier.
+    Ilnp(Box<ilnp::Config>),
 }
 
 impl ShimConfig {
@@ -68,6 +70,7 @@ impl ShimConfig {
             Self::None => Ok(()),
             Self::MobileIpv6(config) => config.check(),
             Self::MobileIpv6Correspondent(config) => config.check(),
+            Self::Ilnp(config) => config.check(),
         }
     }
 }

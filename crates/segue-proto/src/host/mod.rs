@@ -217,7 +217,11 @@ impl Host {
                 Addressing::Acquire(method) => {
                     radios.push(id);
                     let stream = Stream::new(seed, &format!("host {} interface {number}", config.name));
-                    Some(Acquisition::new(id, interface.link_layer, method, &stream))
+                    let mut acquisition = Acquisition::new(id, interface.link_layer, method, &stream);
+                    if let Some(identifier) = shim::interface_identifier(&config.shim) {
+                        acquisition.set_interface_identifier(identifier);
+                    }
+                    Some(acquisition)
                 }
             };
             host.interfaces.push(Interface {
@@ -310,7 +314,8 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Ipv6(_)
+            Payload::Tcp(_)
+            | Payload::Ipv6(_)
             | Payload::Mobility(_)
             | Payload::Raw(_)
             | Payload::NoNextHeader

@@ -3,9 +3,10 @@
 use super::{Host, HostEvent, ShimConfig};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::ilnp::Ilnp;
 use crate::mip6::{CorrespondentNode, MobileNode};
 use crate::random::{SecretRng, Stream};
-use crate::shim::{Inbound, Shim};
+use crate::shim::{Inbound, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::{Packet, Payload};
@@ -25,6 +26,18 @@ pub(super) fn from_config(config: &ShimConfig, secrets: &mut dyn SecretRng) -> O
             (**config).clone(),
             own_secrets(),
         ))),
+        ShimConfig::Ilnp(config) => {
+            let shim = Ilnp::new((**config).clone(), own_secrets());
+            Some(Box::new(shim.expect("the configuration was checked")))
+        }
+    }
+}
+
+/// The interface identifier that addresses are to be formed with, if the shim has one.
+pub(super) fn interface_identifier(config: &ShimConfig) -> Option<[u8; 8]> {
+    match config {
+        ShimConfig::Ilnp(config) => Some(config.nid.0.to_be_bytes()),
+        _ => None,
     }
 }
 
@@ -88,6 +101,13 @@ impl Host {
         let mut moved = false;
         while let Some(event) = shim.poll_event() {
             moved = true;
+            if let ShimEvent::FormAddress(wanted) = event {
+                let interface = self.interfaces.get_mut(usize::from(wanted.interface.0));
+                if let Some(acquisition) = interface.and_then(|i| i.acquisition.as_mut()) {
+                    acquisition.add_address(now, wanted.address);
+                    self.dirty = true;
+                }
+            }
             self.events.push_back(HostEvent::Shim(event));
         }
         while let Some(transmit) = shim.poll_transmit(now) {
