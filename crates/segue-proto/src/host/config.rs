@@ -2,7 +2,7 @@
 
 use super::LocationConfig;
 use crate::address::Method;
-use crate::{app, sctp, sigma};
+use crate::{app, ilnp, sctp, sigma};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::nd::LinkLayerAddress;
 
@@ -45,13 +45,15 @@ pub enum Addressing {
     Acquire(Method),
 }
 
-/// The mobility shim under an unchanged transport. `mip6` and `ilnp` will be its other variants: packets pass it
-/// between the transport and the interfaces in both directions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The mobility shim under an unchanged transport: packets pass it between the transport and the interfaces in both
+/// directions.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub enum ShimConfig {
     /// Packets pass as they are.
     #[default]
     None,
+    /// ILNPv6: the interfaces form their addresses with its node identifier.
+    Ilnp(Box<ilnp::Config>),
 }
 
 /// Why a host cannot be made from its configuration.
@@ -150,6 +152,10 @@ impl HostConfig {
             > 1
         {
             return Err(HostError::TwoListeners(host()));
+        }
+        match &self.shim {
+            ShimConfig::None => {}
+            ShimConfig::Ilnp(config) => config.check().map_err(|m| part(format!("ilnp: {m}")))?,
         }
         self.sigma
             .as_ref()

@@ -13,6 +13,7 @@
 mod config;
 mod fragments;
 mod location;
+mod report;
 mod settle;
 mod shim;
 
@@ -169,6 +170,11 @@ impl Host {
             message,
         })?;
         let shim = shim::from_config(&config.shim, &mut *secrets);
+        let shim = shim.map_err(|message| HostError::Part {
+            host: config.name.clone(),
+            message,
+        })?;
+        let identifier = shim::interface_identifier(&config.shim);
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
@@ -217,7 +223,11 @@ impl Host {
                 Addressing::Acquire(method) => {
                     radios.push(id);
                     let stream = Stream::new(seed, &format!("host {} interface {number}", config.name));
-                    Some(Acquisition::new(id, interface.link_layer, method, &stream))
+                    let mut acquisition = Acquisition::new(id, interface.link_layer, method, &stream);
+                    if let Some(identifier) = identifier {
+                        acquisition.set_interface_identifier(identifier);
+                    }
+                    Some(acquisition)
                 }
             };
             host.interfaces.push(Interface {
@@ -274,6 +284,7 @@ impl Host {
         self.passed_up = Some(self.counters.not_for_us);
         if packet.extensions.iter().any(forbids_processing) {
             self.counters.not_understood += 1;
+            self.report_option(interface, packet);
             return;
         }
         match &packet.payload {

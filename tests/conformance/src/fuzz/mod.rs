@@ -3,10 +3,12 @@
 
 mod association;
 mod forge;
+mod ilnp;
 mod location;
 mod wire;
 
 pub use association::association;
+pub use ilnp::ilnp;
 pub use location::location;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp};
 
@@ -31,6 +33,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "icmpv6",
         body: icmpv6,
+    },
+    Target {
+        name: "ilnp",
+        body: ilnp,
     },
     Target {
         name: "ipv6_headers",
