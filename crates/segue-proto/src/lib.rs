@@ -18,6 +18,7 @@ pub mod random;
 pub mod sctp;
 pub mod shim;
 pub mod sigma;
+pub mod tcp;
 pub mod time;
 pub mod units;
 

@@ -124,6 +124,12 @@ pub trait Shim {
         None
     }
 
+    /// Where those who ask a directory find this host, the best first: what
+    /// [`ShimEvent::UpdateDirectory`] is to put there. Empty for a shim that needs none.
+    fn locations(&self) -> Vec<Ipv6Addr> {
+        Vec::new()
+    }
+
     /// Works off the timers that are due.
     fn handle_timeout(&mut self, now: Instant);
 

@@ -6,6 +6,7 @@
 mod hosts;
 mod location;
 mod routes;
+mod shims;
 mod way;
 
 pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
@@ -134,6 +135,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             timer: LazyTimer::default(),
             addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
+            home_agent: cell.and_then(|cell| shims::home_agent(s, cell, seed)),
         })));
     }
 
@@ -172,7 +174,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures, mobile_nodes),
+        recorder: Recorder::new(options, trace, captures, mobile_nodes, s.location.is_some()),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

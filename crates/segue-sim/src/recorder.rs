@@ -6,6 +6,7 @@ pub mod ledger;
 mod log;
 mod names;
 pub(crate) mod report;
+pub(crate) mod segments;
 mod signalling;
 mod tables;
 
@@ -20,6 +21,7 @@ use log::{EventLog, Kind};
 use segue_capture::handover::LossCause;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
+use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::Event as SctpEvent;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
 use segue_wire::Packet;
@@ -53,6 +55,8 @@ pub enum DropCause {
     HopLimit,
     /// Longer than the MTU of the next link.
     TooBig,
+    /// A home agent knows no binding that it goes with.
+    HomeAgent,
 }
 
 impl DropCause {
@@ -71,6 +75,7 @@ impl DropCause {
             Self::NoRoute => "no-route",
             Self::HopLimit => "hop-limit",
             Self::TooBig => "too-big",
+            Self::HomeAgent => "home-agent",
         }
     }
 
@@ -80,9 +85,11 @@ impl DropCause {
     #[must_use]
     pub const fn loss(self) -> LossCause {
         match self {
-            Self::OutOfReach | Self::NoNeighbor | Self::NoLink | Self::QueueFullOutOfReach => {
-                LossCause::Handover
-            }
+            Self::OutOfReach
+            | Self::NoNeighbor
+            | Self::NoLink
+            | Self::QueueFullOutOfReach
+            | Self::HomeAgent => LossCause::Handover,
             Self::QueueFull => LossCause::Queue,
             Self::RandomLoss
             | Self::Corrupted
@@ -109,13 +116,14 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for the named nodes.
+    /// A recorder for the named nodes; `located`: there is a location manager.
     #[must_use]
     pub fn new(
         options: &RunOptions,
         trace: Trace,
         captures: Option<crate::captures::Captures>,
         mobile: Vec<u32>,
+        located: bool,
     ) -> Self {
         Self {
             log: EventLog::new(),
@@ -123,7 +131,7 @@ impl Recorder {
             flows: Flows::new(mobile),
             connections: Connections::default(),
             signalling: Signalling::default(),
-            tables: options.trace.then(|| Tables::new(trace)),
+            tables: options.trace.then(|| Tables::new(trace, located)),
             captures,
         }
     }
@@ -253,6 +261,16 @@ impl Recorder {
         self.log.text(&text);
         if let Some(tables) = &mut self.tables {
             tables.host_event(now, node, event);
+        }
+    }
+
+    /// A router's home agent reports.
+    pub fn home_agent_event(&mut self, now: Instant, node: u32, event: &HomeAgentEvent) {
+        let text = format!("{event:?}");
+        self.log.record(now, Kind::Host, node, text.len() as u64, 0);
+        self.log.text(&text);
+        if let Some(tables) = &mut self.tables {
+            tables.home_agent_event(now, node, event);
         }
     }
 

@@ -21,8 +21,11 @@ use crate::sctp::{
     Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, ForwardTsn,
     GapAckBlock, Init, Parameter, ReConfig, ReConfigParameter, ReConfigResult, Sack, SctpPacket,
 };
+use crate::tcp::{SackBlock, TcpFlags, TcpOptions, TcpSegment, Timestamps};
 use crate::udp::{SCTP_TUNNELING_PORT, UdpDatagram};
-use crate::{AsconfSerial, Data, ExtensionHeader, Ipv6Header, Packet, Payload, ReConfigSerial, Ssn, Tsn};
+use crate::{
+    AsconfSerial, Data, ExtensionHeader, Ipv6Header, Packet, Payload, ReConfigSerial, SeqNumber, Ssn, Tsn,
+};
 use bytes::Bytes;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
@@ -71,6 +74,7 @@ pub fn checked_packet() -> impl Strategy<Value = Packet> {
         icmpv6().prop_map(Payload::Icmpv6),
         sctp_over_udp(),
         udp().prop_map(Payload::Udp),
+        tcp().prop_map(Payload::Tcp),
         mobility_header().prop_map(|header| Payload::Mobility(Box::new(header))),
     ];
     (ipv6_header(), payload).prop_map(|(ip, payload)| Packet {
@@ -174,13 +178,14 @@ pub fn locator_update() -> impl Strategy<Value = LocatorUpdate> {
 /// Upper-layer payloads of every kind.
 pub fn payload() -> impl Strategy<Value = Payload> {
     let unknown = any::<u8>().prop_filter("known protocol", |n| {
-        !matches!(n, 0 | 17 | 41 | 43 | 44 | 58 | 59 | 60 | 132 | 135)
+        !matches!(n, 0 | 6 | 17 | 41 | 43 | 44 | 58 | 59 | 60 | 132 | 135)
     });
     prop_oneof![
         4 => sctp_packet().prop_map(Payload::Sctp),
         4 => icmpv6().prop_map(Payload::Icmpv6),
         2 => sctp_over_udp(),
         2 => udp().prop_map(Payload::Udp),
+        2 => tcp().prop_map(Payload::Tcp),
         2 => mobility_header().prop_map(|header| Payload::Mobility(Box::new(header))),
         1 => inner_packet().prop_map(|packet| Payload::Ipv6(Box::new(packet))),
         1 => Just(Payload::NoNextHeader),
@@ -319,6 +324,77 @@ pub fn udp() -> impl Strategy<Value = UdpDatagram> {
         source_port,
         destination_port,
         data: Data::Bytes(data),
+    })
+}
+
+/// TCP segments (RFC 9293 section 3.1) with any options that there is room for.
+pub fn tcp() -> impl Strategy<Value = TcpSegment> {
+    let numbers = (any::<[u16; 4]>(), any::<[u32; 2]>(), any::<u8>());
+    (numbers, tcp_options(), bytes(0..200)).prop_map(
+        |(([source_port, destination_port, window, urgent], [seq, ack], flags), mut options, data)| {
+            options.set_urgent(urgent);
+            TcpSegment {
+                source_port,
+                destination_port,
+                seq: SeqNumber(seq),
+                ack: SeqNumber(ack),
+                flags: TcpFlags(flags),
+                window,
+                options,
+                data: Data::Bytes(data),
+            }
+        },
+    )
+}
+
+/// Options of a TCP header, in no more than 40 bytes.
+pub fn tcp_options() -> impl Strategy<Value = TcpOptions> {
+    let timestamps = proptest::option::of(any::<[u32; 2]>());
+    let rare = (
+        proptest::option::of(any::<u16>()),
+        proptest::option::of(any::<u8>()),
+        any::<bool>(),
+        vec(any::<[u32; 2]>(), 0..5),
+        vec((any::<u8>(), bytes(0..20)), 0..3),
+    );
+    (timestamps, rare).prop_map(|(timestamps, (mss, scale, permitted, blocks, unknown))| {
+        let mut left = 40;
+        let mut take = |len: usize| {
+            let fits = len <= left;
+            left -= if fits { len } else { 0 };
+            fits
+        };
+        let timestamps = timestamps.filter(|_| take(10));
+        let mut options =
+            TcpOptions::with_timestamps(timestamps.map(|[value, echo]| Timestamps { value, echo }));
+        if let Some(mss) = mss.filter(|_| take(4)) {
+            options.set_mss(mss);
+        }
+        if let Some(scale) = scale.filter(|_| take(3)) {
+            options.set_window_scale(scale);
+        }
+        if permitted && take(2) {
+            options.set_sack_permitted();
+        }
+        if !blocks.is_empty() && take(2 + 8 * blocks.len()) {
+            let [left, right] = [0, 1].map(|i| blocks.iter().map(move |b| SeqNumber(b[i])));
+            let blocks: Vec<SackBlock> = left
+                .zip(right)
+                .map(|(left, right)| SackBlock { left, right })
+                .collect();
+            options.set_sack_blocks(&blocks);
+        }
+        for (kind, data) in unknown {
+            let known = matches!(kind, 0 | 1)
+                || matches!(
+                    (kind, data.len()),
+                    (2, 2) | (3, 1) | (4, 0) | (5, 8 | 16) | (8, 8)
+                );
+            if !known && take(2 + data.len()) {
+                options.add_unknown(kind, data);
+            }
+        }
+        options
     })
 }
 

@@ -21,6 +21,7 @@ pub mod raw;
 pub mod reader;
 pub mod sctp;
 pub mod serial;
+pub mod tcp;
 pub mod udp;
 mod writer;
 
@@ -30,7 +31,7 @@ pub use ipv6::{ExtensionHeader, Ipv6Header};
 pub use packet::{MAX_TUNNEL_DEPTH, Packet, Payload};
 pub use payload::{Data, synthetic_byte};
 pub use raw::RawPayload;
-pub use serial::{AsconfSerial, ReConfigSerial, Ssn, Tsn};
+pub use serial::{AsconfSerial, ReConfigSerial, SeqNumber, Ssn, Tsn};
 
 #[cfg(test)]
 mod tests;

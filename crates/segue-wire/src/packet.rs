@@ -10,6 +10,7 @@ use crate::payload::Data;
 use crate::raw::RawPayload;
 use crate::reader::Reader;
 use crate::sctp::{self, SctpPacket};
+use crate::tcp::{self, TcpSegment};
 use crate::udp::{self, UdpDatagram};
 use crate::writer::length_u16;
 use bytes::{BufMut, Bytes};
@@ -207,6 +208,8 @@ pub enum Payload {
     },
     /// UDP (protocol 17, RFC 768).
     Udp(UdpDatagram),
+    /// TCP (protocol 6, RFC 9293).
+    Tcp(TcpSegment),
     /// An IPv6 packet in the packet (41, RFC 2473). Parsing goes down [`MAX_TUNNEL_DEPTH`] of them and leaves one below
     /// that unknown.
     Ipv6(Box<Packet>),
@@ -234,6 +237,7 @@ impl Payload {
             Self::Sctp(_) => sctp::NEXT_HEADER,
             Self::Icmpv6(_) => icmpv6::NEXT_HEADER,
             Self::SctpOverUdp { .. } | Self::Udp(_) => udp::NEXT_HEADER,
+            Self::Tcp(_) => tcp::NEXT_HEADER,
             Self::Ipv6(_) => ipv6::IPV6_IN_IPV6,
             Self::Mobility(_) => mobility::NEXT_HEADER,
             Self::Raw(raw) => raw.next_header,
@@ -270,6 +274,7 @@ impl Payload {
             sctp::NEXT_HEADER => Self::Sctp(SctpPacket::parse(&bytes)?),
             icmpv6::NEXT_HEADER => Self::Icmpv6(Icmpv6::parse(&bytes, pseudo_header)?),
             udp::NEXT_HEADER => Self::parse_udp(&bytes, pseudo_header)?,
+            tcp::NEXT_HEADER => Self::Tcp(TcpSegment::parse(&bytes, pseudo_header)?),
             ipv6::IPV6_IN_IPV6 if depth < MAX_TUNNEL_DEPTH => {
                 Self::Ipv6(Box::new(Packet::parse_at(bytes, depth + 1)?))
             }
@@ -310,6 +315,7 @@ impl Payload {
             Self::Icmpv6(message) => message.buffer_len(),
             Self::SctpOverUdp { packet, .. } => udp::HEADER_LEN + packet.buffer_len(),
             Self::Udp(datagram) => datagram.buffer_len(),
+            Self::Tcp(segment) => segment.buffer_len(),
             Self::Ipv6(packet) => packet.buffer_len(),
             Self::Mobility(header) => header.buffer_len(),
             Self::Raw(raw) => raw.bytes.len(),
@@ -335,6 +341,7 @@ impl Payload {
                 |out| packet.emit(out),
             ),
             Self::Udp(datagram) => datagram.emit(pseudo_header, out),
+            Self::Tcp(segment) => segment.emit(pseudo_header, out),
             Self::Ipv6(packet) => packet.emit(out),
             Self::Mobility(header) => header.emit(pseudo_header, out),
             Self::Raw(raw) => raw.emit(pseudo_header, out),
@@ -428,4 +435,16 @@ fn final_destination(ip: &Ipv6Header, extensions: &[ExtensionHeader]) -> Ipv6Add
         _ => None,
     });
     last_segment.unwrap_or(ip.destination)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet is moved at every hop: whoever makes it longer slows everything down. What is large and rare belongs
+    /// behind a pointer.
+    #[test]
+    fn a_packet_is_moved_cheaply() {
+        assert!(size_of::<Packet>() <= 144, "{}", size_of::<Packet>());
+    }
 }

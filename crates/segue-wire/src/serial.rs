@@ -67,6 +67,10 @@ serial!(
 );
 
 serial!(
+    /// TCP sequence number (RFC 9293 section 3.4).
+    SeqNumber, u32, i32
+);
+serial!(
     /// Re-configuration request sequence number (RFC 6525 section 4).
     ReConfigSerial, u32, i32
 );

@@ -4,7 +4,7 @@
 //! older profiles, whose text speaks of "the total size of the DATA chunk(s)". Exception: duplicate TSNs that a SACK
 //! reports are not added to partial_bytes_acked (RFC 9260 section 7.2.2), because their sizes are no longer known.
 
-use super::{Acked, CongestionControl};
+use super::{Acked, CongestionControl, Loss, Prior};
 use crate::sctp::Profile;
 
 /// The constants in which the generations differ.
@@ -122,13 +122,13 @@ impl CongestionControl for SctpWindow {
     }
 
     /// Section 7.2.3: ssthresh = max(cwnd / 2, floor), cwnd = ssthresh.
-    fn on_loss(&mut self) {
+    fn on_loss(&mut self, _loss: Loss) {
         self.halve();
         self.cwnd = self.ssthresh;
     }
 
     /// Section 7.2.3: ssthresh as for a loss, cwnd = 1 segment.
-    fn on_rto(&mut self) {
+    fn on_rto(&mut self, _loss: Loss) {
         self.halve();
         self.cwnd = self.rules.segment;
     }
@@ -160,11 +160,31 @@ impl CongestionControl for SctpWindow {
             self.cwnd = self.cwnd.saturating_add(self.rules.segment);
         }
     }
+
+    /// SCTP takes no loss back; this is how it would.
+    fn on_undo(&mut self, prior: Prior) {
+        self.cwnd = self.cwnd.max(prior.cwnd);
+        self.ssthresh = self.ssthresh.max(prior.ssthresh);
+    }
+
+    fn set_cwnd(&mut self, cwnd: u32) {
+        self.cwnd = cwnd;
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: u32) {
+        self.ssthresh = ssthresh;
+    }
+
+    /// The unit of increase; [`set_rules`](Self::set_rules) works it out from an MTU.
+    fn set_segment(&mut self, segment: u32) {
+        self.rules.segment = segment;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Instant;
 
     fn window(profile: Profile) -> SctpWindow {
         SctpWindow::new(WindowRules::new(profile, 1500, 1448), 100_000)
@@ -177,6 +197,18 @@ mod tests {
             window_was_full: true,
             in_fast_recovery: false,
             flight_empty: false,
+            now: Instant::ZERO,
+            round_start: false,
+            rtt: None,
+            srtt: None,
+        }
+    }
+
+    fn loss() -> Loss {
+        Loss {
+            now: Instant::ZERO,
+            flightsize: 0,
+            cut_already: false,
         }
     }
 
@@ -248,11 +280,11 @@ mod tests {
         ] {
             let mut w = window(profile);
             w.cwnd = 40_000;
-            w.on_loss();
+            w.on_loss(loss());
             assert_eq!((w.cwnd(), w.ssthresh()), (20_000, 20_000));
-            w.on_rto();
+            w.on_rto(loss());
             assert_eq!((w.cwnd(), w.ssthresh()), (one, 10_000));
-            w.on_rto();
+            w.on_rto(loss());
             assert_eq!((w.cwnd(), w.ssthresh()), (one, floor));
         }
     }

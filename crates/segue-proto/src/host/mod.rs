@@ -170,11 +170,6 @@ impl Host {
             message,
         })?;
         let shim = shim::from_config(&config.shim, &mut *secrets);
-        let shim = shim.map_err(|message| HostError::Part {
-            host: config.name.clone(),
-            message,
-        })?;
-        let identifier = shim::interface_identifier(&config.shim);
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
@@ -224,7 +219,7 @@ impl Host {
                     radios.push(id);
                     let stream = Stream::new(seed, &format!("host {} interface {number}", config.name));
                     let mut acquisition = Acquisition::new(id, interface.link_layer, method, &stream);
-                    if let Some(identifier) = identifier {
+                    if let Some(identifier) = shim::interface_identifier(&config.shim) {
                         acquisition.set_interface_identifier(identifier);
                     }
                     Some(acquisition)
@@ -321,7 +316,8 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Ipv6(_)
+            Payload::Tcp(_)
+            | Payload::Ipv6(_)
             | Payload::Mobility(_)
             | Payload::Raw(_)
             | Payload::NoNextHeader

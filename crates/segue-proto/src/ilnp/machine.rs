@@ -270,6 +270,14 @@ impl Shim for Ilnp {
         Some((self.config.nid, self.advertised().to_vec()))
     }
 
+    fn locations(&self) -> Vec<Ipv6Addr> {
+        let advertised = self.advertised();
+        advertised
+            .iter()
+            .map(|(locator, _)| locator.address(self.config.nid))
+            .collect()
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         if self.timeout.is_none_or(|at| at > now) {
             return;

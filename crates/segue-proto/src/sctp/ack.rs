@@ -4,7 +4,7 @@ use super::association::Association;
 use super::outbound::ChunkState;
 use super::path::PathId;
 use super::{CwndCredit, Event, Profile};
-use crate::congestion::{Acked, CongestionControl};
+use crate::congestion::{Acked, CongestionControl, Loss};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -58,7 +58,7 @@ impl Association {
             self.apply_gap_ack_blocks(now, cumulative, &blocks, &mut highest_newly_acked);
         }
         if !blocks.is_empty() {
-            self.count_missing_reports(cumulative, &blocks, highest_newly_acked, advanced);
+            self.count_missing_reports(now, cumulative, &blocks, highest_newly_acked, advanced);
         }
         if self
             .fast_recovery_exit
@@ -200,6 +200,7 @@ impl Association {
     /// those before the highest TSN newly acknowledged, unless cumulative TSN ack advanced in fast recovery.
     fn count_missing_reports(
         &mut self,
+        now: Instant,
         cumulative: Tsn,
         blocks: &Ranges,
         highest_newly_acked: Option<Tsn>,
@@ -241,7 +242,7 @@ impl Association {
             hole = end + 1;
         }
         if marked {
-            self.on_fast_retransmit(rfc2960);
+            self.on_fast_retransmit(now, rfc2960);
         }
     }
 
@@ -262,12 +263,16 @@ impl Association {
 
     /// Rules 2 and 3 of section 7.2.4: the windows are cut once per loss episode, and one packet goes out whatever cwnd
     /// says. RFC 2960 knows no episode and cuts each time.
-    fn on_fast_retransmit(&mut self, rfc2960: bool) {
+    fn on_fast_retransmit(&mut self, now: Instant, rfc2960: bool) {
         if self.fast_recovery_exit.is_some() && !rfc2960 {
             return;
         }
         for path in self.paths.iter_mut().filter(|p| p.lost) {
-            path.window.on_loss();
+            path.window.on_loss(Loss {
+                now,
+                flightsize: path.flightsize,
+                cut_already: false,
+            });
         }
         if !rfc2960 {
             self.fast_recovery_exit = Some(self.outbound.next_tsn().previous());
@@ -282,11 +287,15 @@ impl Association {
         for (i, path) in self.paths.iter_mut().enumerate() {
             if path.acked_bytes > 0 {
                 path.window.on_ack(Acked {
+                    now,
                     bytes: path.acked_bytes,
                     cumulative_advanced,
                     window_was_full: path.flight_before >= path.window.cwnd(),
                     in_fast_recovery,
                     flight_empty: path.flightsize == 0,
+                    round_start: false,
+                    rtt: None,
+                    srtt: path.rtt.srtt(),
                 });
             }
             if path.flightsize == 0 {

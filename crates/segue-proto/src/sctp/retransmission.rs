@@ -2,7 +2,7 @@
 
 use super::association::Association;
 use super::path::PathId;
-use crate::congestion::CongestionControl;
+use crate::congestion::{CongestionControl, Loss};
 use crate::time::Instant;
 
 impl Association {
@@ -11,13 +11,16 @@ impl Association {
     /// E1 and E2 cut the window and double the RTO. E3: the earliest outstanding chunks, as many as fit one packet, go
     /// out at once, the rest is marked and follows as cwnd allows. All are marked here, and one packet is forced.
     pub(super) fn on_t3(&mut self, now: Instant, index: usize) {
-        let _ = now;
         self.counters.t3_expiries += 1;
         let id = PathId(index as u8);
         let probe_answered = self.probe_was_answered(id);
         let path = &mut self.paths[index];
         if !probe_answered {
-            path.window.on_rto();
+            path.window.on_rto(Loss {
+                now,
+                flightsize: path.flightsize,
+                cut_already: false,
+            });
         }
         path.rtt.back_off();
         path.clear_flight();

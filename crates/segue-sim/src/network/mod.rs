@@ -2,6 +2,7 @@
 
 pub(crate) mod cells;
 pub(crate) mod errors;
+mod home_agents;
 pub(crate) mod hosts;
 mod priority;
 pub(crate) mod routers;

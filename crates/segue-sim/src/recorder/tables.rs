@@ -5,6 +5,7 @@ use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
 use segue_proto::location::{ClientEvent, PreferredLocator};
+use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
@@ -16,16 +17,19 @@ use std::net::Ipv6Addr;
 #[derive(Debug)]
 pub struct Tables {
     trace: Trace,
+    /// Whether there is a location manager to be told of anything.
+    located: bool,
     /// Last row of each path, to write changes only.
     windows: Vec<(u32, Ipv6Addr, [u64; 5])>,
 }
 
 impl Tables {
-    /// Tables over the nodes and cells of `trace`.
+    /// Tables over the nodes and cells of `trace`, with a location manager or without.
     #[must_use]
-    pub fn new(trace: Trace) -> Self {
+    pub fn new(trace: Trace, located: bool) -> Self {
         Self {
             trace,
+            located,
             windows: Vec::new(),
         }
     }
@@ -150,6 +154,8 @@ impl Tables {
 
     pub(super) fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
         match event {
+            // step 4 ends where it begins
+            HostEvent::Sigma(e) if !self.located && matches!(e.kind, SigmaEventKind::LocationUpdated(_)) => {}
             HostEvent::Sigma(e) => {
                 let step = e.kind.step().unwrap_or(0);
                 let detail = match e.kind {
@@ -260,6 +266,17 @@ impl Tables {
             ShimEvent::UpdateDirectory => ("update-directory", String::new()),
             ShimEvent::FormAddress(local) => ("form-address", local.address.to_string()),
             ShimEvent::LookUp { peer } => ("look-up", peer.to_string()),
+        };
+        self.signal(now, node, 0, name, detail);
+    }
+
+    pub(super) fn home_agent_event(&mut self, now: Instant, node: u32, event: &HomeAgentEvent) {
+        let (name, detail) = match event {
+            HomeAgentEvent::Bound {
+                home_address,
+                care_of_address,
+            } => ("bound", format!("{home_address} at {care_of_address}")),
+            HomeAgentEvent::Unbound { home_address } => ("unbound", home_address.to_string()),
         };
         self.signal(now, node, 0, name, detail);
     }

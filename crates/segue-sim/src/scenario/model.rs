@@ -1,7 +1,7 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
 use super::mobiles::Mobiles;
-use super::schemes::Scheme;
+use super::schemes::{Mip6Section, Scheme};
 use crate::link::Service;
 use crate::loss::LossModel;
 use segue_proto::Duration;
@@ -57,6 +57,13 @@ pub struct ScenarioFile {
     /// The location manager; without it step 4 ends where it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<LocationSection>,
+    /// Mobile IPv6, with schemes `mip6` and `mip6-ro`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mip6: Mip6Section,
+    /// ILNPv6, with schemes `ilnp-hard`, `ilnp-soft` and `ilnp-multihomed`. Identifiers, known peers and the kind of
+    /// handoff are not to be set: they follow from the rest of the scenario.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ilnp: IlnpSection,
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
@@ -264,6 +271,9 @@ pub enum Pattern {
     /// Still, at `from`.
     Still,
 }
+
+/// `[ilnp]`
+pub type IlnpSection = segue_proto::ilnp::Config;
 
 /// `[handover]`
 pub type HandoverSection = segue_proto::sigma::Config;

@@ -10,6 +10,7 @@ mod robustness;
 mod round_trip;
 mod sctp_extension_vectors;
 mod sctp_vectors;
+mod tcp_vectors;
 
 use crate::checksum::PseudoHeader;
 use bytes::Bytes;

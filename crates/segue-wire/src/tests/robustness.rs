@@ -8,6 +8,7 @@ use crate::ipv6::{DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ROUTING};
 use crate::raw::ChecksumState;
 use crate::reader::Reader;
 use crate::sctp::{Chunk, Parameter, SctpPacket};
+use crate::tcp::TcpSegment;
 use crate::udp::UdpDatagram;
 use crate::{ExtensionHeader, Packet, Payload, arbitrary};
 use bytes::Bytes;
@@ -50,6 +51,7 @@ fn parse_as_everything(bytes: &Bytes) {
     let _ = SctpPacket::parse(bytes);
     let _ = Icmpv6::parse(bytes, &pseudo);
     let _ = UdpDatagram::parse(bytes, &pseudo);
+    let _ = TcpSegment::parse(bytes, &pseudo);
 }
 
 /// As a driver under a kernel's transport does; a raw packet that was parsed is emitted as it came.
@@ -98,6 +100,11 @@ fn repair_checksum(bytes: &mut [u8]) {
             let sum = pseudo.checksum(58, payload);
             payload[2..4].copy_from_slice(&sum.to_be_bytes());
         }
+        6 if payload.len() >= 20 => {
+            payload[16..18].fill(0);
+            let sum = pseudo.checksum(6, payload);
+            payload[16..18].copy_from_slice(&sum.to_be_bytes());
+        }
         135 if payload.len() >= 8 => {
             let len = payload.len().min(8 * (usize::from(payload[1]) + 1));
             payload[0] = 59;
@@ -126,7 +133,7 @@ proptest! {
     #[test]
     fn random_bytes_behind_a_header_never_panic(
         ip in arbitrary::ipv6_header(),
-        next_header in prop::sample::select(vec![0_u8, 17, 41, 43, 44, 58, 60, 132, 135]),
+        next_header in prop::sample::select(vec![0_u8, 6, 17, 41, 43, 44, 58, 60, 132, 135]),
         body in arbitrary::bytes(0..200),
     ) {
         let mut out = Vec::new();

@@ -12,6 +12,7 @@ use crate::sctp::{
     Asconf, AsconfAck, AsconfParameter, Chunk, DataChunk, ErrorCause, ForwardTsn, Init, Parameter, ReConfig,
     ReConfigParameter, Sack, SctpPacket,
 };
+use crate::tcp::TcpSegment;
 use crate::udp::UdpDatagram;
 use crate::{Data, ExtensionHeader, Packet, ParseError, Payload};
 use bytes::Bytes;
@@ -91,6 +92,12 @@ proptest! {
     fn udp(datagram in arbitrary::udp()) {
         let pseudo = pseudo_header();
         check(&datagram, datagram.buffer_len(), |d, out| d.emit(&pseudo, out), |b| UdpDatagram::parse(b, &pseudo))?;
+    }
+
+    #[test]
+    fn tcp(segment in arbitrary::tcp()) {
+        let pseudo = pseudo_header();
+        check(&segment, segment.buffer_len(), |s, out| s.emit(&pseudo, out), |b| TcpSegment::parse(b, &pseudo))?;
     }
 
     #[test]

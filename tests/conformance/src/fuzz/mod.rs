@@ -10,7 +10,7 @@ mod wire;
 pub use association::association;
 pub use ilnp::ilnp;
 pub use location::location;
-pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp};
+pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp, tcp};
 
 /// A fuzz target.
 pub struct Target {
@@ -57,5 +57,9 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "sctp",
         body: sctp,
+    },
+    Target {
+        name: "tcp",
+        body: tcp,
     },
 ];

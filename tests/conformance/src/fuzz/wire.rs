@@ -8,6 +8,7 @@ use segue_wire::icmpv6::{Icmpv6, NEXT_HEADER};
 use segue_wire::mobility::{self, MobilityHeader};
 use segue_wire::reader::Reader;
 use segue_wire::sctp::{Chunk, SctpPacket};
+use segue_wire::tcp::{self, TcpSegment};
 use segue_wire::{ExtensionHeader, Ipv6Header, Packet};
 
 /// Whole packets.
@@ -117,6 +118,30 @@ pub fn mobility(bytes: &[u8]) {
         header.authenticator().is_some(),
         header.authorized_bytes().is_some()
     );
+}
+
+/// TCP segments. The checksum is put right first, or hardly anything would get past it.
+///
+/// # Panics
+/// If the segment does not survive the round trip.
+pub fn tcp(bytes: &[u8]) {
+    let pseudo_header = PseudoHeader {
+        source: Ipv6Addr::LOCALHOST,
+        destination: Ipv6Addr::LOCALHOST,
+    };
+    let mut bytes = bytes.to_vec();
+    if bytes.len() >= tcp::HEADER_LEN {
+        bytes[16..18].fill(0);
+        let checksum = pseudo_header.checksum(tcp::NEXT_HEADER, &bytes);
+        bytes[16..18].copy_from_slice(&checksum.to_be_bytes());
+    }
+    let Ok(segment) = TcpSegment::parse(&Bytes::from(bytes), &pseudo_header) else {
+        return;
+    };
+    let mut out = Vec::new();
+    segment.emit(&pseudo_header, &mut out);
+    assert_eq!(out.len(), segment.buffer_len());
+    assert_eq!(TcpSegment::parse(&Bytes::from(out), &pseudo_header), Ok(segment));
 }
 
 /// DHCPv6 messages.

@@ -1,0 +1,496 @@
+//! All connections of a host: which of them a segment is for, and what to do with one that is for none
+//! (RFC 9293 sections 3.10.7.1 and 3.10.7.2).
+
+use super::connection::{Beginning, Connection, Pair};
+use super::transmit::HOP_LIMIT;
+use super::{Config, ConnectionId, EndpointCounters, Event};
+use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::random::SecretRng;
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::tcp::{self, TcpFlags, TcpOptions, TcpSegment};
+use segue_wire::{Data, Ipv6Header, Packet, Payload, SeqNumber};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// All TCP connections of a host.
+///
+/// Drain `poll_transmit` and `poll_event` after every other call, commands to a connection included; then ask
+/// `poll_timeout`.
+pub struct Endpoint {
+    config: Arc<Config>,
+    secrets: Box<dyn SecretRng>,
+    /// Of RFC 6528: drawn when the first connection needs it.
+    key: Option<[u8; 32]>,
+    local: Vec<LocalAddress>,
+    listening: Vec<u16>,
+    /// By ascending id.
+    slots: Vec<Slot>,
+    by_pair: BTreeMap<Pair, ConnectionId>,
+    next_id: u32,
+    /// Slot that the last segment was for: most are for the same one again.
+    last_slot: usize,
+    /// RSTs for segments that are for no connection.
+    answers: VecDeque<Transmit>,
+    to_transmit: VecDeque<ConnectionId>,
+    to_notify: VecDeque<ConnectionId>,
+    /// Some connection may have nothing left to tell.
+    has_ended: bool,
+    /// The earliest timer of all; the outer `None` when it may have changed.
+    deadline: Option<Option<Instant>>,
+    overhead: u32,
+    counters: EndpointCounters,
+}
+
+struct Slot {
+    id: ConnectionId,
+    connection: Box<Connection>,
+    queued_transmit: bool,
+    queued_notify: bool,
+}
+
+impl Endpoint {
+    /// An endpoint; `secrets` supplies the key of initial sequence numbers, and ports.
+    #[must_use]
+    pub fn new(config: Config, secrets: Box<dyn SecretRng>) -> Self {
+        Self {
+            config: Arc::new(config),
+            secrets,
+            key: None,
+            local: Vec::new(),
+            listening: Vec::new(),
+            slots: Vec::new(),
+            by_pair: BTreeMap::new(),
+            next_id: 0,
+            last_slot: 0,
+            answers: VecDeque::new(),
+            to_transmit: VecDeque::new(),
+            to_notify: VecDeque::new(),
+            has_ended: false,
+            deadline: None,
+            overhead: 0,
+            counters: EndpointCounters::default(),
+        }
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Adds an address that connections may begin from; the first is taken where nothing else is said.
+    pub fn add_local_address(&mut self, address: LocalAddress) {
+        self.remove_local_address(address.address);
+        self.local.push(address);
+    }
+
+    /// Removes an address from those that connections begin from; those that have it keep it.
+    pub fn remove_local_address(&mut self, address: Ipv6Addr) {
+        self.local.retain(|l| l.address != address);
+    }
+
+    /// Bytes by which a shim makes packets longer on their way down, for connections that are accepted from now on:
+    /// their segments are shorter by so much.
+    pub fn set_overhead(&mut self, overhead: u32) {
+        self.overhead = overhead;
+    }
+
+    /// Accepts connections to `port` from now on.
+    pub fn listen(&mut self, port: u16) {
+        if !self.listening.contains(&port) {
+            self.listening.push(port);
+        }
+    }
+
+    /// Opens a connection from an ephemeral port (RFC 6056 section 3.3.1). `overhead` is what a shim adds to packets to
+    /// this peer. `None` if there is no local address to begin from, or no port is left.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: Ipv6Addr,
+        remote_port: u16,
+        overhead: u32,
+    ) -> Option<ConnectionId> {
+        let local = *self.local.first()?;
+        self.connect_from(now, local, remote, remote_port, overhead)
+    }
+
+    /// As [`connect`](Self::connect), from this address.
+    pub fn connect_from(
+        &mut self,
+        now: Instant,
+        local: LocalAddress,
+        remote: Ipv6Addr,
+        remote_port: u16,
+        overhead: u32,
+    ) -> Option<ConnectionId> {
+        if remote.is_multicast() || remote.is_unspecified() || remote_port == 0 {
+            return None;
+        }
+        let first = self.secrets.secret_u32();
+        let span = u32::from(u16::MAX - FIRST_EPHEMERAL_PORT) + 1;
+        let pair = (0..span)
+            .map(|n| Pair {
+                local: local.address,
+                local_port: FIRST_EPHEMERAL_PORT + (first.wrapping_add(n) % span) as u16,
+                remote,
+                remote_port,
+            })
+            .find(|pair| !self.by_pair.contains_key(pair))?;
+        let beginning = self.beginning(now, local, pair, overhead, true);
+        let connection = Connection::new(now, &self.config, &beginning);
+        Some(self.insert(connection))
+    }
+
+    /// A connection.
+    #[must_use]
+    pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
+        self.slot_of(id).map(|i| &*self.slots[i].connection)
+    }
+
+    /// A connection, to be commanded. Poll the endpoint afterwards.
+    pub fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        let index = self.slot_of(id)?;
+        self.touch(index);
+        Some(&mut self.slots[index].connection)
+    }
+
+    /// All connections.
+    pub fn connections(&self) -> impl Iterator<Item = (ConnectionId, &Connection)> {
+        self.slots.iter().map(|s| (s.id, &*s.connection))
+    }
+
+    /// Takes a packet that arrived over `interface`; anything but TCP is ignored.
+    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.reap();
+        let (from, to) = (packet.ip.source, packet.ip.destination);
+        let Payload::Tcp(segment) = &mut packet.payload else {
+            return;
+        };
+        if from.is_multicast() || from.is_unspecified() || to.is_multicast() {
+            self.counters.not_unicast += 1;
+            return;
+        }
+        if segment.source_port == 0 || segment.destination_port == 0 {
+            self.counters.port_zero += 1;
+            return;
+        }
+        let pair = Pair {
+            local: to,
+            local_port: segment.destination_port,
+            remote: from,
+            remote_port: segment.source_port,
+        };
+        match self.find(&pair) {
+            Some(index) if is_syn(segment) && self.slots[index].connection.yields_to(segment) => {
+                self.drop_slot(index);
+                self.without_connection(now, interface, pair, segment);
+            }
+            Some(index) => {
+                self.slots[index].connection.handle_segment(now, segment);
+                self.touch(index);
+            }
+            None => self.without_connection(now, interface, pair, segment),
+        }
+    }
+
+    /// An ICMPv6 error about a packet of this host's. Packet Too Big sets the path MTU of the connection whose segment
+    /// it quotes, if that is outstanding (RFC 8201 section 4; RFC 5927 section 4). Others are soft errors, and nothing
+    /// comes of them but the retransmissions that go on anyway (RFC 9293 section 3.9.2.2). Whether it was acted on.
+    pub fn handle_icmp(&mut self, message: &Icmpv6) -> bool {
+        let Icmpv6::PacketTooBig { mtu, invoking } = message else {
+            return false;
+        };
+        let Some((pair, seq)) = quoted(invoking) else {
+            return false;
+        };
+        let Some(index) = self.find(&pair) else {
+            return false;
+        };
+        let connection = &mut self.slots[index].connection;
+        let at = connection.position_of(seq);
+        if at < connection.snd_una as i64 || at >= connection.snd_nxt as i64 {
+            return false;
+        }
+        connection.set_path_mtu(*mtu);
+        self.touch(index);
+        true
+    }
+
+    /// Works off the timers that are due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.reap();
+        for index in 0..self.slots.len() {
+            let at = self.slots[index].connection.poll_timeout();
+            if at.is_some_and(|at| at <= now) {
+                self.slots[index].connection.handle_timeout(now);
+                self.touch(index);
+            }
+        }
+    }
+
+    /// The next packet to send. Poll until `None` after every other call.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
+        }
+        while let Some(&id) = self.to_transmit.front() {
+            if let Some(index) = self.slot_of(id) {
+                let slot = &mut self.slots[index];
+                // sending starts timers
+                self.deadline = None;
+                if let Some(transmit) = slot.connection.poll_transmit(now) {
+                    return Some(transmit);
+                }
+                slot.queued_transmit = false;
+                self.has_ended |= slot.connection.is_done();
+            }
+            self.to_transmit.pop_front();
+        }
+        None
+    }
+
+    /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        let slots = &self.slots;
+        *self
+            .deadline
+            .get_or_insert_with(|| slots.iter().filter_map(|s| s.connection.poll_timeout()).min())
+    }
+
+    /// The next event. Poll until `None` after every other call. A connection that has ended can be looked at until its
+    /// last event and data have been taken and the endpoint is next called.
+    pub fn poll_event(&mut self) -> Option<(ConnectionId, Event)> {
+        while let Some(&id) = self.to_notify.front() {
+            if let Some(index) = self.slot_of(id) {
+                let slot = &mut self.slots[index];
+                if let Some(event) = slot.connection.poll_event() {
+                    return Some((id, event));
+                }
+                slot.queued_notify = false;
+                self.has_ended |= slot.connection.is_done();
+            }
+            self.to_notify.pop_front();
+        }
+        None
+    }
+
+    /// Segments that reached no connection.
+    #[must_use]
+    pub fn counters(&self) -> EndpointCounters {
+        self.counters
+    }
+}
+
+impl Endpoint {
+    fn slot_of(&self, id: ConnectionId) -> Option<usize> {
+        match self.slots.as_slice() {
+            [only] if only.id == id => Some(0),
+            slots => slots.binary_search_by_key(&id, |s| s.id).ok(),
+        }
+    }
+
+    fn find(&mut self, pair: &Pair) -> Option<usize> {
+        if let Some(slot) = self.slots.get(self.last_slot)
+            && slot.connection.pair() == *pair
+        {
+            return Some(self.last_slot);
+        }
+        let id = *self.by_pair.get(pair)?;
+        self.last_slot = self.slot_of(id)?;
+        Some(self.last_slot)
+    }
+
+    fn insert(&mut self, connection: Connection) -> ConnectionId {
+        self.reap();
+        let id = ConnectionId(self.next_id);
+        self.next_id += 1;
+        self.by_pair.insert(connection.pair(), id);
+        self.slots.push(Slot {
+            id,
+            connection: Box::new(connection),
+            queued_transmit: false,
+            queued_notify: false,
+        });
+        self.touch(self.slots.len() - 1);
+        id
+    }
+
+    fn touch(&mut self, index: usize) {
+        self.deadline = None;
+        let slot = &mut self.slots[index];
+        if !slot.queued_transmit {
+            slot.queued_transmit = true;
+            self.to_transmit.push_back(slot.id);
+        }
+        if !slot.queued_notify {
+            slot.queued_notify = true;
+            self.to_notify.push_back(slot.id);
+        }
+    }
+
+    fn drop_slot(&mut self, index: usize) {
+        let slot = self.slots.remove(index);
+        self.by_pair.remove(&slot.connection.pair());
+        self.deadline = None;
+    }
+
+    /// Lets go of connections that have ended and have nothing left to tell.
+    fn reap(&mut self) {
+        if core::mem::take(&mut self.has_ended) {
+            for index in (0..self.slots.len()).rev() {
+                if self.slots[index].connection.is_done() {
+                    self.drop_slot(index);
+                }
+            }
+        }
+    }
+
+    /// A segment for no connection.
+    fn without_connection(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        pair: Pair,
+        segment: &mut TcpSegment,
+    ) {
+        // section 3.10.7.2, first
+        if segment.flags.contains(TcpFlags::RST) {
+            self.counters.stray_resets += 1;
+            return;
+        }
+        let listens = self.listening.contains(&pair.local_port);
+        // second: any acknowledgment is bad
+        if !listens || segment.flags.contains(TcpFlags::ACK) {
+            self.answer_with_reset(interface, &pair, segment);
+            return;
+        }
+        if !segment.flags.contains(TcpFlags::SYN) {
+            self.counters.not_syn += 1;
+            return;
+        }
+        if self.slots.len() >= self.config.max_connections {
+            self.counters.too_many_connections += 1;
+            return;
+        }
+        let local = LocalAddress {
+            interface,
+            address: pair.local,
+        };
+        let local = self
+            .local
+            .iter()
+            .find(|l| l.address == pair.local)
+            .copied()
+            .unwrap_or(local);
+        self.counters.accepted += 1;
+        let beginning = self.beginning(now, local, pair, self.overhead, false);
+        let mut connection = Connection::new(now, &self.config, &beginning);
+        connection.accept(now, segment);
+        self.insert(connection);
+    }
+
+    /// Section 3.10.7.1.
+    fn answer_with_reset(&mut self, interface: InterfaceId, pair: &Pair, segment: &TcpSegment) {
+        self.counters.resets_sent += 1;
+        let (seq, ack, flags) = if segment.flags.contains(TcpFlags::ACK) {
+            (segment.ack, SeqNumber(0), TcpFlags::RST)
+        } else {
+            let ack = segment.seq.add(segment.seq_len());
+            (SeqNumber(0), ack, TcpFlags::RST | TcpFlags::ACK)
+        };
+        self.answers.push_back(Transmit {
+            interface,
+            packet: Packet {
+                ip: Ipv6Header {
+                    source: pair.local,
+                    destination: pair.remote,
+                    traffic_class: 0,
+                    hop_limit: HOP_LIMIT,
+                    flow_label: 0,
+                },
+                extensions: Vec::new(),
+                payload: Payload::Tcp(TcpSegment {
+                    source_port: pair.local_port,
+                    destination_port: pair.remote_port,
+                    seq,
+                    ack,
+                    flags,
+                    window: 0,
+                    options: TcpOptions::default(),
+                    data: Data::Bytes(bytes::Bytes::new()),
+                }),
+            },
+        });
+    }
+
+    /// The initial sequence number of RFC 6528 section 3, M + F(pair, key) with M in steps of 4 microseconds; and the
+    /// offset of timestamps, in the same way without a clock, so that they go on over connections of one pair.
+    fn beginning(
+        &mut self,
+        now: Instant,
+        local: LocalAddress,
+        pair: Pair,
+        overhead: u32,
+        active: bool,
+    ) -> Beginning {
+        let secrets = &mut self.secrets;
+        let key = self.key.get_or_insert_with(|| {
+            let mut key = [0; 32];
+            secrets.fill(&mut key);
+            key
+        });
+        let mut hash = Sha256::new();
+        hash.update(*key);
+        hash.update(pair.local.octets());
+        hash.update(pair.local_port.to_be_bytes());
+        hash.update(pair.remote.octets());
+        hash.update(pair.remote_port.to_be_bytes());
+        let digest: [u8; 32] = hash.finalize().into();
+        let word =
+            |at: usize| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]);
+        let clock = (now.as_nanos() / 4000) as u32;
+        Beginning {
+            local,
+            pair,
+            iss: SeqNumber(word(0).wrapping_add(clock)),
+            ts_offset: word(4),
+            overhead,
+            active,
+        }
+    }
+}
+
+/// Whether this is a SYN that opens a connection.
+fn is_syn(segment: &TcpSegment) -> bool {
+    segment.flags.contains(TcpFlags::SYN) && !segment.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
+}
+
+/// The connection and the sequence number of a segment that an ICMPv6 error quotes, if it is one without extension
+/// headers.
+fn quoted(invoking: &[u8]) -> Option<(Pair, SeqNumber)> {
+    let (ip, rest) = invoking.split_first_chunk::<40>()?;
+    if ip[6] != tcp::NEXT_HEADER {
+        return None;
+    }
+    let head = rest.first_chunk::<8>()?;
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&ip[at..at + 16]);
+        Ipv6Addr::from(octets)
+    };
+    let pair = Pair {
+        local: address(8),
+        local_port: u16::from_be_bytes([head[0], head[1]]),
+        remote: address(24),
+        remote_port: u16::from_be_bytes([head[2], head[3]]),
+    };
+    let seq = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+    Some((pair, SeqNumber(seq)))
+}
+
+/// RFC 6335 section 6.
+const FIRST_EPHEMERAL_PORT: u16 = 49_152;

@@ -1,0 +1,46 @@
+//! TCP (RFC 9293) as machines: an [`Endpoint`] with its [`Connection`]s.
+//!
+//! ```text
+//!   Endpoint      which connection a segment is for; listening ports; RSTs for what is for none
+//!   Connection    connection, arrive (segments in), ack, recovery, rack, transmit (segments out), timers
+//!                 send_buffer, scoreboard | reassembly                          rtt, congestion::*
+//! ```
+//!
+//! | what | where |
+//! |---|---|
+//! | states, opening and closing, simultaneous too, TIME-WAIT | RFC 9293 section 3.10; reuse in TIME-WAIT RFC 6191 |
+//! | blind attacks: challenge ACKs, acceptable acknowledgements | RFC 5961 |
+//! | initial sequence numbers; timestamps that tell nothing | RFC 6528; RFC 7323 section 7.1 |
+//! | window scaling, timestamps, PAWS | RFC 7323 |
+//! | SACK, DSACK | RFC 2018, RFC 2883 |
+//! | timer | RFC 6298, or Linux's variant ([`RtoRule`]) |
+//! | losses | RFC 6675, forward acknowledgement, RACK-TLP RFC 8985 ([`LossDetection`]); RFC 6582 without SACK; early retransmit RFC 5827; limited transmit RFC 3042 |
+//! | the way down | at once, rate halving, PRR RFC 6937 ([`Reduction`]) |
+//! | needless retransmissions | F-RTO RFC 5682, Eifel RFC 3522, DSACK RFC 3708 |
+//! | windows | [`Reno`](crate::congestion::Reno) RFC 5681, [`Cubic`](crate::congestion::Cubic) RFC 9438, [`Hybla`](crate::congestion::Hybla), [`Veno`](crate::congestion::Veno); idle and unused windows RFC 2861 |
+//! | silly windows, Nagle, closed windows | RFC 9293 sections 3.7.4, 3.8.6 |
+//!
+//! [`Profile`] bundles them as three Linuxes had them. Not there: ECN, urgent data (the pointer is ignored, the data is
+//! taken as any other), Fast Open, keep-alives, and Linux's growing of buffers: a buffer has its size from the start.
+
+mod ack;
+mod arrive;
+mod config;
+mod connection;
+mod counters;
+mod endpoint;
+mod event;
+mod rack;
+mod reassembly;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod send_buffer;
+mod timers;
+mod transmit;
+
+pub use config::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule};
+pub use connection::Connection;
+pub use counters::{Counters, EndpointCounters, Refused};
+pub use endpoint::Endpoint;
+pub use event::{ConnectionId, Event, SendError, Snapshot, State};

@@ -1,0 +1,534 @@
+//! Loss recovery: fast retransmit (RFC 5681 section 3.2, RFC 6675; RFC 6582 without SACK), the retransmission timer
+//! (RFC 6298 section 5), F-RTO (RFC 5682), and taking back what was needless (Eifel, RFC 3522 and 4015; DSACK, RFC 3708).
+//!
+//! The phases are Linux's. *Open*: all is well. *Disorder*: something was SACKed or acknowledged twice. *Recovery*: fast
+//! retransmit. *Loss*: after a timeout. Without SACK, every duplicate acknowledgement counts as if it SACKed a segment.
+
+use super::ack::Report;
+use super::config::{LossDetection, Reduction};
+use super::connection::Connection;
+use super::event::{Event, State};
+use crate::congestion::{Loss, Prior};
+use crate::time::{Duration, Instant};
+
+/// Where loss recovery is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Open,
+    Disorder,
+    Recovery,
+    Loss,
+}
+
+/// The state of loss recovery.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovery {
+    pub phase: Phase,
+    /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when the recovery began.
+    pub high: u64,
+    /// DupThresh, segments.
+    pub dup_thresh: u32,
+    /// Count from the highest SACKed segment: until reordering is seen.
+    pub forward: bool,
+    reordering_seen: bool,
+    /// Duplicate acknowledgements, without SACK.
+    pub duplicates: u32,
+    /// SND.UNA when the reduction at hand was made; `None` if there is none to take back.
+    undo_marker: Option<u64>,
+    /// Retransmissions that no DSACK has reported as duplicates; `None` before the first.
+    undo_retransmissions: Option<u32>,
+    prior: Prior,
+    /// Timestamp of the first retransmission.
+    pub first_retransmission: Option<u32>,
+    /// F-RTO is under way.
+    frto: bool,
+    /// F-RTO, step 2b: new data goes before retransmissions.
+    pub new_data_first: bool,
+    /// RFC 6937: RecoverFS, prr_delivered, prr_out.
+    recover_fs: u32,
+    prr_delivered: u32,
+    pub prr_out: u32,
+    /// The last segment was retransmitted for rule 4 of RFC 6675's NextSeg.
+    pub rescued: bool,
+    /// Where forward retransmissions (rule 3) have come to.
+    pub forward_from: u64,
+    /// SND.NXT when a tail loss probe was sent, and whether it was a retransmission.
+    pub probe: Option<(u64, bool)>,
+}
+
+impl Recovery {
+    pub fn new(forward: bool) -> Self {
+        Self {
+            phase: Phase::Open,
+            high: 0,
+            dup_thresh: DUP_THRESH,
+            forward,
+            reordering_seen: false,
+            duplicates: 0,
+            undo_marker: None,
+            undo_retransmissions: None,
+            prior: Prior { cwnd: 0, ssthresh: 0 },
+            first_retransmission: None,
+            frto: false,
+            new_data_first: false,
+            recover_fs: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+            rescued: false,
+            forward_from: 0,
+            probe: None,
+        }
+    }
+
+    /// A retransmission goes out.
+    pub fn on_retransmit(&mut self, ts: u32) {
+        self.first_retransmission.get_or_insert(ts);
+        if self.undo_marker.is_some() {
+            self.undo_retransmissions = Some(self.undo_retransmissions.unwrap_or(0) + 1);
+        }
+    }
+
+    /// What arrived twice was perhaps retransmitted in this recovery.
+    pub fn note_dsack(&mut self, right: u64, una: u64) {
+        if let (Some(marker), Some(count @ 1..)) = (self.undo_marker, self.undo_retransmissions)
+            && right > marker
+            && right <= una
+        {
+            self.undo_retransmissions = Some(count - 1);
+        }
+    }
+}
+
+impl Connection {
+    /// Bytes thought to be in the network; without SACK, duplicate acknowledgements have taken a segment out each
+    /// (RFC 5681 section 3.2, step 4).
+    pub(super) fn pipe(&self) -> u32 {
+        let pipe = self.board.pipe();
+        match self.recovery.duplicates {
+            0 => pipe,
+            n => pipe.saturating_sub(n * self.mss),
+        }
+    }
+
+    /// What the acknowledgement means for recovery.
+    pub(super) fn recover(&mut self, now: Instant, report: &Report) {
+        if self.has_reneged() {
+            // RFC 2018 section 8: what the peer had SACKed it no longer has
+            self.board.forget_sacks();
+            self.enter_loss(now);
+            self.forced = true;
+        }
+        if report.advanced && self.recovery.duplicates > 0 && self.recovery.phase != Phase::Loss {
+            let gone = (report.acked / self.mss.max(1)).saturating_sub(1);
+            self.recovery.duplicates = match self.recovery.phase {
+                // RFC 6582 section 3.2, step 3: partial window deflation
+                Phase::Recovery => self.recovery.duplicates.saturating_sub(gone),
+                _ => 0,
+            };
+        }
+        match self.recovery.phase {
+            Phase::Open if report.sacked == 0 && !report.duplicate && self.board.sacked_segments() == 0 => {
+                if report.dsack {
+                    self.undo_by_dsack();
+                }
+            }
+            Phase::Open | Phase::Disorder => self.in_disorder(now, report),
+            Phase::Recovery => self.in_recovery(now, report),
+            Phase::Loss => self.in_loss(now, report),
+        }
+    }
+
+    fn in_disorder(&mut self, now: Instant, report: &Report) {
+        if report.duplicate && !self.sack {
+            self.add_duplicate();
+        }
+        if report.dsack {
+            self.undo_by_dsack();
+        }
+        self.detect(now);
+        if self.board.has_lost() {
+            self.enter_recovery(now, report);
+            return;
+        }
+        let calm = self.board.sacked_segments() == 0 && self.recovery.duplicates == 0;
+        if calm && self.recovery.phase == Phase::Disorder {
+            self.become_open();
+        } else if !calm {
+            self.recovery.phase = Phase::Disorder;
+            self.recovery.high = self.snd_nxt;
+            self.probe_at = None;
+        }
+    }
+
+    fn in_recovery(&mut self, now: Instant, report: &Report) {
+        let over = if self.sack {
+            self.snd_una >= self.recovery.high
+        } else {
+            // RFC 6582 section 6.1: not at `recover` exactly, since duplicates of what was sent before may follow
+            self.snd_una > self.recovery.high || (self.snd_una == self.recovery.high && self.board.is_empty())
+        };
+        if over {
+            if !self.undo_by_any(report) {
+                self.finish_reduction();
+            }
+            self.become_open();
+            self.in_disorder(now, report);
+            return;
+        }
+        if report.advanced && self.recovery.undo_marker.is_some() && self.is_before_retransmission(report) {
+            // the acknowledgement of an original: what fills the gap was late, not lost
+            let distance = self.board.segments().min(report.acked / self.mss.max(1) + 1);
+            self.on_reordering(distance);
+            if !self.board.has_retransmissions() || self.config.undo {
+                self.undo(true);
+                self.recovery.phase = Phase::Disorder;
+                self.recovery.high = self.snd_nxt;
+                return;
+            }
+        }
+        if !self.sack {
+            if report.advanced {
+                // a partial acknowledgement: the next segment was lost too
+                self.board.mark_lost(0);
+                self.forced = true;
+            } else if report.duplicate {
+                self.add_duplicate();
+            }
+            return;
+        }
+        self.detect(now);
+    }
+
+    /// After a timeout: RFC 5682 section 3.1, and slow start.
+    fn in_loss(&mut self, now: Instant, report: &Report) {
+        let recovered = self.snd_una >= self.recovery.high;
+        if self.recovery.frto {
+            // step 3b: something arrived that was sent once only
+            if report.original_arrived {
+                self.counters.spurious_timeouts += 1;
+                self.undo(true);
+                self.become_open();
+                self.in_disorder(now, report);
+                return;
+            }
+            if self.snd_nxt > self.recovery.high {
+                // step 3a: the loss was real
+                if report.sacked > 0 || report.duplicate {
+                    self.recovery.frto = false;
+                    self.recovery.new_data_first = false;
+                }
+            } else if report.advanced && !recovered {
+                // step 2b: new data, if there is any
+                self.recovery.high = self.snd_nxt;
+                if self.may_send_new_data() {
+                    self.recovery.new_data_first = true;
+                    return;
+                }
+                self.recovery.frto = false;
+            }
+        }
+        if recovered {
+            self.undo_by_any(report);
+            self.become_open();
+            self.in_disorder(now, report);
+            return;
+        }
+        if report.advanced && self.is_before_retransmission(report) && self.undo(true) {
+            self.become_open();
+            return;
+        }
+        if !self.sack && report.advanced {
+            self.recovery.duplicates = 0;
+        }
+        self.detect(now);
+    }
+
+    /// Marks what is lost by now.
+    fn detect(&mut self, now: Instant) {
+        if !self.sack {
+            let enough = self.recovery.duplicates >= self.dup_thresh();
+            if enough && matches!(self.recovery.phase, Phase::Open | Phase::Disorder) {
+                self.board.mark_lost(0);
+            }
+            return;
+        }
+        match self.config.loss_detection {
+            LossDetection::Rack => self.rack_detect(now),
+            LossDetection::Fack if self.recovery.forward => {
+                let thresh = self.dup_thresh();
+                self.board.mark_below_forward(thresh);
+            }
+            _ => {
+                let thresh = self.dup_thresh();
+                self.board.mark_below_sacked(thresh);
+            }
+        }
+        if self.config.early_retransmit {
+            self.consider_early_retransmit(now);
+        }
+    }
+
+    fn dup_thresh(&self) -> u32 {
+        self.recovery.dup_thresh
+    }
+
+    /// RFC 5827 section 3.2, delayed by a quarter of a round trip, and not after reordering was seen, as Linux has it.
+    fn consider_early_retransmit(&mut self, now: Instant) {
+        let outstanding = self.board.segments();
+        let sacked = self.board.sacked_segments();
+        let due = matches!(self.recovery.phase, Phase::Open | Phase::Disorder)
+            && !self.recovery.reordering_seen
+            && sacked > 0
+            && outstanding < 4
+            && sacked + 1 >= outstanding
+            && !self.board.has_lost()
+            && !self.may_send_new_data();
+        if !due {
+            self.reorder_at = None;
+        } else if self.reorder_at.is_none() {
+            let wait = self.rtt.srtt().unwrap_or(Duration::ZERO) / 4;
+            self.reorder_at = Some(now + wait.max(Duration::from_millis(2)));
+        }
+    }
+
+    /// The timer of early retransmit, or of RACK.
+    pub(super) fn on_reorder_timer(&mut self, now: Instant) {
+        self.reorder_at = None;
+        if self.uses_rack() {
+            self.rack_detect(now);
+        } else {
+            self.board.mark_lost(0);
+        }
+        let fast = matches!(self.recovery.phase, Phase::Open | Phase::Disorder);
+        if self.board.has_lost() && fast {
+            self.enter_recovery(now, &Report::default());
+        }
+    }
+
+    fn add_duplicate(&mut self) {
+        // as many as there are segments behind the first (RFC 5681 section 3.2: cwnd inflation has its bounds)
+        let most = self.board.segments().saturating_sub(1);
+        self.recovery.duplicates = (self.recovery.duplicates + 1).min(most);
+    }
+
+    fn enter_recovery(&mut self, now: Instant, report: &Report) {
+        self.counters.fast_recoveries += 1;
+        let r = &mut self.recovery;
+        r.phase = Phase::Recovery;
+        r.high = self.snd_nxt;
+        r.undo_marker = self.config.undo.then_some(self.snd_una);
+        r.undo_retransmissions = None;
+        r.prior = Prior {
+            cwnd: self.window.cwnd(),
+            ssthresh: self.window.ssthresh(),
+        };
+        r.recover_fs = self.board.flightsize() + report.acked;
+        r.prr_delivered = 0;
+        r.prr_out = 0;
+        r.rescued = false;
+        r.forward_from = 0;
+        r.probe = None;
+        self.window.on_loss(Loss {
+            now,
+            flightsize: self.board.flightsize(),
+            cut_already: false,
+        });
+        if self.config.reduction != Reduction::Immediate {
+            // the way down begins where the window stood
+            self.window.set_cwnd(self.recovery.prior.cwnd);
+        }
+        self.forced = true;
+        self.probe_at = None;
+    }
+
+    /// cwnd on its way to ssthresh.
+    pub(super) fn reduce(&mut self, delivered: u32) {
+        let ssthresh = self.window.ssthresh();
+        let pipe = self.pipe();
+        match self.config.reduction {
+            Reduction::Immediate => {}
+            Reduction::RateHalving => {
+                let cwnd = self.window.cwnd();
+                let down = cwnd.saturating_sub(self.mss / 2).max(ssthresh.min(cwnd));
+                self.window.set_cwnd(down.min(pipe + self.mss));
+            }
+            Reduction::Prr => {
+                // RFC 6937 section 3.1
+                let r = &mut self.recovery;
+                r.prr_delivered += delivered;
+                let send = if pipe > ssthresh {
+                    let share = u64::from(r.prr_delivered) * u64::from(ssthresh);
+                    let share = share.div_ceil(u64::from(r.recover_fs.max(1))) as u32;
+                    share.saturating_sub(r.prr_out)
+                } else {
+                    let bound = r.prr_delivered.saturating_sub(r.prr_out).max(delivered) + self.mss;
+                    (ssthresh - pipe).min(bound)
+                };
+                self.window.set_cwnd(pipe + send);
+            }
+        }
+    }
+
+    fn finish_reduction(&mut self) {
+        let ssthresh = self.window.ssthresh();
+        match self.config.reduction {
+            // RFC 6582 section 3.2, step 3: no burst when much was lost
+            Reduction::Immediate => {
+                let pipe = self.pipe() + 3 * self.mss;
+                self.window.set_cwnd(ssthresh.min(pipe.max(2 * self.mss)));
+            }
+            Reduction::RateHalving => self.window.set_cwnd(ssthresh.min(self.window.cwnd())),
+            Reduction::Prr => self.window.set_cwnd(ssthresh),
+        }
+    }
+
+    fn become_open(&mut self) {
+        if matches!(self.recovery.phase, Phase::Recovery | Phase::Loss) {
+            self.rack.on_recovered();
+        }
+        let r = &mut self.recovery;
+        r.phase = Phase::Open;
+        r.frto = false;
+        r.new_data_first = false;
+        r.duplicates = 0;
+        r.first_retransmission = None;
+        self.reorder_at = None;
+    }
+
+    /// The retransmission timer expired: RFC 6298 section 5.4 to 5.6.
+    pub(super) fn on_retransmission_timeout(&mut self, now: Instant) {
+        self.counters.timeouts += 1;
+        self.rto_at = None;
+        if self.retries >= self.most_retries() {
+            self.end(Event::TimedOut);
+            return;
+        }
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            self.retries += 1;
+            self.rtt.back_off();
+            self.syn_pending = true;
+            return;
+        }
+        if self.has_reneged() {
+            self.board.forget_sacks();
+        }
+        self.enter_loss(now);
+        self.retries += 1;
+        self.rtt.back_off();
+        self.forced = true;
+    }
+
+    fn most_retries(&self) -> u32 {
+        match self.state {
+            State::SynSent | State::SynReceived => self.config.max_syn_retransmits,
+            _ => self.config.max_retransmits,
+        }
+    }
+
+    fn enter_loss(&mut self, now: Instant) {
+        let again = self.recovery.phase == Phase::Loss && self.retries > 0;
+        let in_recovery = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss);
+        let new = !in_recovery || self.snd_una >= self.recovery.high;
+        // ssthresh is cut once per window (RFC 5681 section 3.1)
+        let cut_already = in_recovery && !new && (again || self.recovery.phase == Phase::Recovery);
+        if !cut_already {
+            self.recovery.prior = Prior {
+                cwnd: self.window.cwnd(),
+                ssthresh: self.window.ssthresh(),
+            };
+        }
+        self.window.on_rto(Loss {
+            now,
+            flightsize: self.board.flightsize(),
+            cut_already,
+        });
+        self.board.mark_all_lost();
+        let r = &mut self.recovery;
+        r.phase = Phase::Loss;
+        r.high = self.snd_nxt;
+        r.duplicates = 0;
+        r.undo_marker = self.config.undo.then_some(self.snd_una);
+        r.undo_retransmissions = None;
+        r.first_retransmission = None;
+        r.dup_thresh = r.dup_thresh.min(DUP_THRESH);
+        // RFC 5682 section 2.1, step 1: not where a recovery was under way already
+        r.frto = self.config.frto && (new || self.retries > 0);
+        r.new_data_first = false;
+        r.probe = None;
+        self.reorder_at = None;
+        self.probe_at = None;
+    }
+
+    /// Whether the first segment outstanding is marked as SACKed: then SND.UNA would be beyond it.
+    fn has_reneged(&self) -> bool {
+        self.board.first().is_some_and(|s| s.is_sacked())
+    }
+
+    /// Segments arrived that far out of order.
+    pub(super) fn on_reordering(&mut self, distance: u32) {
+        self.rack.reordering_seen = true;
+        if !self.config.adaptive_reordering {
+            return;
+        }
+        self.recovery.reordering_seen = true;
+        if distance > self.recovery.dup_thresh {
+            self.recovery.dup_thresh = distance.min(MOST_DUP_THRESH);
+            self.recovery.forward = false;
+        }
+    }
+
+    /// A retransmission counts as lost too if something that was sent after it has arrived: the acknowledgement of new
+    /// data sent later says so, less what reordering explains.
+    pub(super) fn mark_lost_retransmissions(&mut self, arrived: u64) {
+        let slack = if self.recovery.forward {
+            0
+        } else {
+            u64::from(self.recovery.dup_thresh * self.mss)
+        };
+        let lost: smallvec::SmallVec<[usize; 8]> = self
+            .board
+            .iter()
+            .enumerate()
+            .take_while(|(_, s)| s.end <= self.recovery.high)
+            .filter(|(_, s)| s.is_retransmitted() && arrived > s.next_at_retransmission + slack)
+            .map(|(index, _)| index)
+            .collect();
+        for index in lost {
+            self.board.mark_lost(index);
+        }
+    }
+
+    /// Every retransmission of this recovery was reported as a duplicate (RFC 3708).
+    fn all_were_duplicates(&self) -> bool {
+        self.recovery.undo_marker.is_some() && self.recovery.undo_retransmissions == Some(0)
+    }
+
+    fn undo_by_dsack(&mut self) {
+        if self.all_were_duplicates() {
+            self.undo(false);
+        }
+    }
+
+    fn undo_by_any(&mut self, report: &Report) -> bool {
+        let needless = self.all_were_duplicates() || self.is_before_retransmission(report);
+        needless && self.undo(false)
+    }
+
+    /// Takes the last reduction back.
+    fn undo(&mut self, unmark: bool) -> bool {
+        if self.recovery.undo_marker.take().is_none() {
+            return false;
+        }
+        if unmark {
+            self.board.unmark_lost();
+        }
+        self.counters.undone += 1;
+        self.window.on_undo(self.recovery.prior);
+        true
+    }
+}
+
+/// DupThresh (RFC 5681 section 3.2).
+const DUP_THRESH: u32 = 3;
+/// The most that it adapts to.
+const MOST_DUP_THRESH: u32 = 127;

@@ -1,0 +1,178 @@
+//! The retransmission timeout: RFC 6298, or Linux's way of the same.
+
+use super::config::{Config, RtoRule};
+use crate::congestion::RttEstimator;
+use crate::time::Duration;
+
+/// Estimator of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rtt {
+    standard: RttEstimator,
+    linux: Option<Linux>,
+    /// Timeouts in a row: rule 5.5 of RFC 6298 doubles for each.
+    backoff: u32,
+    rto_min: Duration,
+    rto_max: Duration,
+    shortest: Option<Duration>,
+}
+
+/// Linux's variation, 4 RTTVAR.
+#[derive(Clone, Copy, Debug)]
+struct Linux {
+    mdev: Duration,
+    /// Greatest of this round.
+    mdev_max: Duration,
+    /// What the timeout is made with.
+    rttvar: Duration,
+    /// Data up to here belongs to this round.
+    round_end: u64,
+}
+
+impl Rtt {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            // its own floor and ceiling are applied below
+            standard: RttEstimator::new(config.rto_initial, Duration::ZERO, config.rto_max),
+            linux: (config.rto_rule == RtoRule::Linux).then_some(Linux {
+                mdev: Duration::ZERO,
+                mdev_max: Duration::ZERO,
+                rttvar: Duration::ZERO,
+                round_end: 0,
+            }),
+            backoff: 0,
+            rto_min: config.rto_min,
+            rto_max: config.rto_max,
+            shortest: None,
+        }
+    }
+
+    /// Takes a measurement of data that was sent once, or whose timestamp tells its transmissions apart. `acked` and
+    /// `next` are SND.UNA and SND.NXT.
+    pub fn measure(&mut self, r: Duration, acked: u64, next: u64) {
+        let r = r.max(GRANULARITY);
+        self.shortest = Some(self.shortest.map_or(r, |s| s.min(r)));
+        let former = self.standard.srtt();
+        self.standard.measure(r);
+        self.backoff = 0;
+        let floor = self.rto_min;
+        let Some(linux) = &mut self.linux else { return };
+        let Some(srtt) = former else {
+            linux.mdev = r * 2;
+            linux.mdev_max = linux.mdev.max(floor);
+            linux.rttvar = linux.mdev_max;
+            linux.round_end = next;
+            return;
+        };
+        let deviation = srtt.abs_diff(r);
+        if r < srtt && deviation > linux.mdev / 4 {
+            // shorter than ever expected: the variation grows by an eighth of what it otherwise would
+            linux.mdev += (deviation - linux.mdev / 4) / 8;
+        } else {
+            linux.mdev = linux.mdev - linux.mdev / 4 + deviation;
+        }
+        if linux.mdev > linux.mdev_max {
+            linux.mdev_max = linux.mdev;
+            linux.rttvar = linux.rttvar.max(linux.mdev_max);
+        }
+        if acked > linux.round_end {
+            if linux.mdev_max < linux.rttvar {
+                linux.rttvar -= (linux.rttvar - linux.mdev_max) / 4;
+            }
+            linux.round_end = next;
+            linux.mdev_max = floor;
+        }
+    }
+
+    /// Rule 5.5.
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// Data was acknowledged: Linux takes the back-off back even if there was nothing to measure.
+    pub fn end_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// The timeout: rules 2.1 to 2.5.
+    pub fn rto(&self) -> Duration {
+        let base = match (self.standard.srtt(), &self.linux) {
+            (Some(srtt), Some(linux)) => srtt + linux.rttvar,
+            (Some(_), None) => self.standard.rto().max(self.rto_min),
+            (None, _) => self.standard.rto(),
+        };
+        (base * (1 << self.backoff.min(16))).clamp(Duration::ZERO, self.rto_max)
+    }
+
+    pub fn srtt(&self) -> Option<Duration> {
+        self.standard.srtt()
+    }
+
+    /// The shortest round trip.
+    pub fn shortest(&self) -> Option<Duration> {
+        self.shortest
+    }
+}
+
+/// G of RFC 6298, as fine as can be: a round trip is never nothing.
+const GRANULARITY: Duration = Duration::from_micros(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn linux_adds_at_least_200_ms_to_the_round_trip() {
+        let mut rtt = Rtt::new(&Config::default());
+        assert_eq!(rtt.rto(), ms(1000));
+        for n in 0..200 {
+            rtt.measure(ms(40), 10 * n, 10 * n + 10);
+        }
+        assert_eq!(rtt.rto(), ms(240));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), ms(480));
+        rtt.measure(ms(40), 3000, 3010);
+        assert_eq!(rtt.rto(), ms(240));
+    }
+
+    #[test]
+    fn linux_first_measurement_gives_three_round_trips() {
+        let mut rtt = Rtt::new(&Config::default());
+        rtt.measure(ms(300), 1, 11);
+        assert_eq!(rtt.rto(), ms(900));
+    }
+
+    #[test]
+    fn rfc_6298_has_a_floor_under_the_whole() {
+        let mut rtt = Rtt::new(&Config {
+            rto_rule: RtoRule::Rfc6298,
+            rto_min: ms(1000),
+            ..Config::default()
+        });
+        rtt.measure(ms(40), 1, 11);
+        assert_eq!(rtt.rto(), ms(1000));
+        rtt.measure(ms(4000), 12, 20);
+        // SRTT 535, RTTVAR 15 + 990
+        assert_eq!(rtt.rto(), ms(535) + ms(4 * 1005));
+    }
+
+    #[test]
+    fn a_round_trip_that_gets_shorter_raises_linux_s_timeout_less_than_the_rfc_s() {
+        let config = |rto_rule| Config {
+            rto_rule,
+            ..Config::default()
+        };
+        let mut linux = Rtt::new(&config(RtoRule::Linux));
+        let mut rfc = Rtt::new(&config(RtoRule::Rfc6298));
+        for rtt in [&mut linux, &mut rfc] {
+            for n in 0..100 {
+                rtt.measure(ms(1000), 10 * n, 10 * n + 10);
+            }
+            rtt.measure(ms(10), 2000, 2010);
+        }
+        assert!(linux.rto() < rfc.rto(), "{} {}", linux.rto(), rfc.rto());
+    }
+}
