@@ -13,6 +13,7 @@
 mod config;
 mod fragments;
 mod location;
+mod report;
 mod settle;
 mod shim;
 
@@ -289,6 +290,7 @@ impl Host {
         self.passed_up = Some(self.counters.not_for_us);
         if packet.extensions.iter().any(forbids_processing) {
             self.counters.not_understood += 1;
+            self.report_option(interface, packet);
             return;
         }
         match &packet.payload {
