@@ -174,7 +174,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures, mobile_nodes),
+        recorder: Recorder::new(options, trace, captures, mobile_nodes, s.scheme.has_shim()),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

@@ -1,7 +1,6 @@
 //! Hosts in the network: the protocol machines of `segue-proto`, drained after every mutation.
 
 use super::{LazyTimer, Network, Node};
-use crate::recorder::ledger::EntryId;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
 use segue_proto::host::{Host, HostEvent};
@@ -44,9 +43,11 @@ impl Network {
         };
         host.host
             .handle_packet_in_place(now, interface, &mut stored.packet);
-        if stored.entry != EntryId::NONE {
+        if !stored.entries.is_none() {
             let taken = host.host.took_packet();
-            self.recorder.connections.arrived(now, node, stored.entry, taken);
+            self.recorder
+                .connections
+                .arrived(now, node, stored.entries, taken);
         }
         self.store.remove(packet);
         self.service_host(node);
@@ -93,10 +94,10 @@ impl Network {
 
     fn send_from_host(&mut self, node: u32, transmit: Transmit) {
         let packet = self.store.insert(transmit.packet);
-        let entry = self
+        let entries = self
             .recorder
             .sent(self.now, node, transmit.interface, self.store.get(packet));
-        self.store.get_mut(packet).entry = entry;
+        self.store.get_mut(packet).entries = entries;
         match self.host(node).ports[transmit.interface.0 as usize] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
             HostPort::Radio(attachment) => self.send_from_station(attachment, packet),
