@@ -12,7 +12,7 @@ class Handover:
     """One handover, as the data shows it.
 
     Attributes:
-        time: When the first data segment arrived over the new path, seconds.
+        time_s: When the first data segment arrived over the new path, seconds.
         from_address: Address of the old path (`from` in JSON).
         to_address: Address of the new path (`to` in JSON).
         latency_s: Last data segment received over the old path to the first over the new one, seconds (000 section
@@ -21,7 +21,7 @@ class Handover:
         lost_packets: Data packets lost to this handover.
     """
 
-    time: float
+    time_s: float
     from_address: str
     to_address: str
     latency_s: float
@@ -212,7 +212,7 @@ class Metrics:
 
 def _handover(entry: dict[str, Any]) -> Handover:
     return Handover(
-        time=entry["time"],
+        time_s=entry["time"],
         from_address=entry["from"],
         to_address=entry["to"],
         latency_s=entry["latency_s"],

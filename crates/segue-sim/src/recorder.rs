@@ -118,25 +118,31 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for the named nodes; a ledger is kept of TCP, and of SCTP if `follow_sctp`.
+    /// A recorder for the named nodes; `located`: there is a location manager.
     #[must_use]
     pub fn new(
         options: &RunOptions,
         trace: Trace,
         captures: Option<crate::captures::Captures>,
         mobile: Vec<u32>,
-        follow_sctp: bool,
+        located: bool,
     ) -> Self {
         Self {
             log: EventLog::new(),
             hops: 0,
             flows: Flows::new(mobile),
             connections: Connections::default(),
-            follow_sctp,
+            follow_sctp: false,
             signalling: Signalling::default(),
-            tables: options.trace.then(|| Tables::new(trace)),
+            tables: options.trace.then(|| Tables::new(trace, located)),
             captures,
         }
+    }
+
+    /// Keeps the ledger of SCTP too, if so.
+    #[must_use]
+    pub fn with_sctp_followed(self, follow_sctp: bool) -> Self {
+        Self { follow_sctp, ..self }
     }
 
     /// Whether tables are recorded.

@@ -53,6 +53,8 @@ pub enum Event {
     Waypoint(u32),
     /// The position trace takes a sample.
     PositionSample,
+    /// Something is due at the directory.
+    Directory,
     /// An application of a node begins.
     Start(u32),
 }

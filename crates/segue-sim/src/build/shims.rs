@@ -6,7 +6,7 @@ use crate::scenario::model::{HostEntry, MobileSection, ScenarioFile};
 use crate::scenario::schemes::Scheme;
 use core::net::Ipv6Addr;
 use segue_proto::host::ShimConfig;
-use segue_proto::ilnp;
+use segue_proto::ilnp::{self, LocatorMapping, Rewriter, RewriterConfig};
 use segue_proto::mip6::{
     CorrespondentConfig, HomeAgent, HomeAgentConfig, MobileNodeConfig, SecurityAssociation, ServedNode,
 };
@@ -57,6 +57,24 @@ pub(super) fn home_agent(s: &ScenarioFile, cell: usize, seed: u64) -> Option<Box
         mobile_nodes,
         ..s.mip6.home_agent.clone()
     })))
+}
+
+/// The prefix that a cell has for the world: its own, or the one that stands for it beyond the border of its site.
+pub(super) fn outside_prefix(s: &ScenarioFile, cell: usize) -> Ipv6Addr {
+    let router = s.router.iter().find(|r| r.name == s.cell[cell].router);
+    router
+        .and_then(|r| r.rewrites_to)
+        .unwrap_or_else(|| cell_prefix(cell))
+}
+
+/// What rewrites locators at the border of a cell's site, if its router is one.
+pub(super) fn rewriter(s: &ScenarioFile, cell: usize) -> Option<Box<Rewriter>> {
+    let (inside, outside) = (cell_prefix(cell), outside_prefix(s, cell));
+    let mappings = vec![LocatorMapping { inside, outside }];
+    (inside != outside).then(|| {
+        let rewriter = Rewriter::new(&RewriterConfig { mappings });
+        Box::new(rewriter.expect("prefixes were checked"))
+    })
 }
 
 /// The node identifier of a host: the interface identifier of its first interface, whichever that is.

@@ -3,6 +3,7 @@
 use super::{LazyTimer, Network, Node};
 use crate::scheduler::Event;
 use crate::store::PacketRef;
+use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
 use segue_proto::{InterfaceId, LinkEvent, Transmit};
 
@@ -60,6 +61,13 @@ impl Network {
         self.service_host(node);
     }
 
+    /// The directory's answer to a host's shim.
+    pub fn give_found(&mut self, node: u32, peer: Ipv6Addr, addresses: &[Ipv6Addr]) {
+        let now = self.now;
+        self.host(node).host.handle_found(now, peer, addresses);
+        self.service_host(node);
+    }
+
     /// A host's timer is due, or the host starts.
     pub fn host_timeout(&mut self, node: u32) {
         let now = self.now;
@@ -114,6 +122,7 @@ impl Network {
             }
             HostEvent::AddressReady(local) => self.learn_neighbor(node, local, true),
             HostEvent::AddressLost(local) => self.learn_neighbor(node, local, false),
+            HostEvent::Shim(event) => self.ask_directory(node, &event),
             _ => {}
         }
     }

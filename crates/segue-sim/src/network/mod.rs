@@ -1,6 +1,7 @@
 //! The network at work: nodes, links and cells, and the loop that moves packets and time.
 
 pub(crate) mod cells;
+pub(crate) mod directory;
 pub(crate) mod errors;
 mod home_agents;
 pub(crate) mod hosts;
@@ -63,6 +64,7 @@ pub(crate) struct Network {
     /// The hosts that move.
     pub movers: Vec<Mover>,
     pub places: Vec<Place>,
+    pub directory: directory::Directory,
     /// Signalling goes before data in every queue.
     pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
@@ -118,6 +120,7 @@ impl Network {
             } => self.attachment_timer(attachment, generation),
             Event::Waypoint(place) => self.place_reached(place as usize),
             Event::PositionSample => self.sample_position(),
+            Event::Directory => self.directory_due(),
             Event::Start(node) => self.start_node(node),
         }
     }

@@ -18,16 +18,19 @@ use std::net::Ipv6Addr;
 #[derive(Debug)]
 pub struct Tables {
     trace: Trace,
+    /// Whether there is a location manager to be told of anything.
+    located: bool,
     /// Last row of each path, to write changes only.
     windows: Vec<(u32, Ipv6Addr, [u64; 5])>,
 }
 
 impl Tables {
-    /// Tables over the nodes and cells of `trace`.
+    /// Tables over the nodes and cells of `trace`, with a location manager or without.
     #[must_use]
-    pub fn new(trace: Trace) -> Self {
+    pub fn new(trace: Trace, located: bool) -> Self {
         Self {
             trace,
+            located,
             windows: Vec::new(),
         }
     }
@@ -154,6 +157,8 @@ impl Tables {
 
     pub(super) fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
         match event {
+            // step 4 ends where it begins
+            HostEvent::Sigma(e) if !self.located && matches!(e.kind, SigmaEventKind::LocationUpdated(_)) => {}
             HostEvent::Sigma(e) => {
                 let step = e.kind.step().unwrap_or(0);
                 let detail = match e.kind {

@@ -1,6 +1,7 @@
 //! How hosts keep their connections while they move.
 
 use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
+use segue_proto::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The mobility scheme of a scenario: what mobile hosts do, and what their peers and routers do for them.
@@ -55,4 +56,24 @@ pub struct Mip6Section {
     pub home_agent: HomeAgentConfig,
     /// Every host that does not move.
     pub correspondent: CorrespondentConfig,
+}
+
+/// `[directory]`: how long the directory takes that ILNPv6 asks where a peer is (names with NID and L64 records, RFC
+/// 6742).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DirectorySection {
+    /// From sending an update to its effect.
+    pub update: Duration,
+    /// From asking to the answer.
+    pub look_up: Duration,
+}
+
+impl Default for DirectorySection {
+    fn default() -> Self {
+        Self {
+            update: Duration::from_millis(50),
+            look_up: Duration::from_millis(50),
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 8] = [
-    "l2", "radio", "address", "handover", "location", "sctp", "mip6", "ilnp",
+const TABLES: [&str; 9] = [
+    "l2", "radio", "address", "handover", "location", "sctp", "mip6", "ilnp", "directory",
 ];
 const LISTS: [&str; 5] = ["host", "router", "link", "cell", "application"];
 

@@ -115,6 +115,7 @@ impl MobileNode {
             address: home_address,
         });
         self.update_when_tested(now, peer);
+        self.check_handoff(now);
     }
 
     /// Care-of Test (section 11.6.2).
@@ -137,6 +138,7 @@ impl MobileNode {
             address,
         });
         self.update_when_tested(now, peer);
+        self.check_handoff(now);
     }
 
     /// A Binding Acknowledgement from a correspondent (section 11.7.3).
@@ -260,7 +262,7 @@ impl MobileNode {
 
     /// A parameter problem about a test of ours: the peer does not know mobility headers (section 11.3.5). The cookie that
     /// it quotes shows that it saw the test.
-    pub(super) fn handle_parameter_problem(&mut self, peer: Ipv6Addr, error: &Icmpv6) {
+    pub(super) fn handle_parameter_problem(&mut self, now: Instant, peer: Ipv6Addr, error: &Icmpv6) {
         let Some(quoted) = error.invoking().and_then(|q| Invoking::parse(q).ok()) else {
             return;
         };
@@ -280,6 +282,7 @@ impl MobileNode {
         entry.stop();
         entry.unsupported = true;
         self.events.push_back(ShimEvent::FellBack { peer });
+        self.check_handoff(now);
     }
 
     /// Whether there is a binding that correspondents could be told of.
