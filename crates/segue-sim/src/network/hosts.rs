@@ -100,7 +100,8 @@ impl Network {
             });
     }
 
-    fn send_from_host(&mut self, node: u32, transmit: Transmit) {
+    /// A host sends a packet.
+    pub fn send_from_host(&mut self, node: u32, transmit: Transmit) {
         let packet = self.store.insert(transmit.packet);
         let entries = self
             .recorder

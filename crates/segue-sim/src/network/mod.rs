@@ -3,6 +3,7 @@
 pub(crate) mod cells;
 pub(crate) mod directory;
 pub(crate) mod errors;
+pub(crate) mod forgeries;
 mod home_agents;
 pub(crate) mod hosts;
 mod priority;
@@ -65,6 +66,7 @@ pub(crate) struct Network {
     pub movers: Vec<Mover>,
     pub places: Vec<Place>,
     pub directory: directory::Directory,
+    pub forgeries: Vec<forgeries::Forgery>,
     /// Signalling goes before data in every queue.
     pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
@@ -121,6 +123,7 @@ impl Network {
             Event::Waypoint(place) => self.place_reached(place as usize),
             Event::PositionSample => self.sample_position(),
             Event::Directory => self.directory_due(),
+            Event::Forgery(number) => self.forgery_due(number),
             Event::Start(node) => self.start_node(node),
         }
     }

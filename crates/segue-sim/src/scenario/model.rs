@@ -1,7 +1,7 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
 use super::mobiles::Mobiles;
-use super::schemes::{DirectorySection, Mip6Section, Scheme};
+use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use crate::link::Service;
 use crate::loss::LossModel;
 use core::net::Ipv6Addr;
@@ -86,6 +86,9 @@ pub struct ScenarioFile {
     /// Applications.
     #[serde(default)]
     pub application: Vec<ApplicationEntry>,
+    /// Forged messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgery: Vec<ForgeryEntry>,
 }
 
 fn one() -> u64 {
@@ -505,6 +508,25 @@ pub struct ApplicationEntry {
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Bytes>,
+}
+
+/// `[[forgery]]`: a host that is not on the path tells another that a third is where it is itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForgeryEntry {
+    /// When.
+    pub at: Duration,
+    /// The forger: a host on a wire.
+    pub from: String,
+    /// Whom it tells: a host on a wire.
+    pub to: String,
+    /// The host that it speaks of.
+    pub about: String,
+    /// What it says.
+    pub message: Forged,
+    /// The nonce of a locator update.
+    #[serde(default)]
+    pub nonce: ForgedNonce,
 }
 
 /// What an application does.

@@ -1,7 +1,7 @@
 //! How hosts keep their connections while they move.
 
-use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use segue_proto::Duration;
+use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use serde::{Deserialize, Serialize};
 
 /// The mobility scheme of a scenario: what mobile hosts do, and what their peers and routers do for them.
@@ -76,4 +76,25 @@ impl Default for DirectorySection {
             look_up: Duration::from_millis(50),
         }
     }
+}
+
+/// A message that a host forges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forged {
+    /// ILNPv6: another host is where the forger is.
+    LocatorUpdate,
+    /// Mobile IPv6: another host's care-of address is the forger's.
+    BindingUpdate,
+}
+
+/// The nonce of a forged locator update, which the forger does not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForgedNonce {
+    /// It guesses one.
+    #[default]
+    Wrong,
+    /// It leaves it out.
+    Missing,
 }

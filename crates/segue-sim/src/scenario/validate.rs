@@ -36,6 +36,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     mobile(s)?;
     hosts(s)?;
     connected(s)?;
+    forgeries(s)?;
     if let Err(message) = s.handover.check() {
         let key = message.split_whitespace().next().unwrap_or_default();
         return problem(format!("handover.{key}"), message.clone());
@@ -244,7 +245,9 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
 /// Borders of sites: a prefix that is nobody's.
 fn sites(s: &ScenarioFile) -> Result<(), Problem> {
     for (i, router) in s.router.iter().enumerate() {
-        let Some(prefix) = router.rewrites_to else { continue };
+        let Some(prefix) = router.rewrites_to else {
+            continue;
+        };
         let key = format!("router[{i}].rewrites_to");
         let locator = Locator::of(prefix);
         if locator.address(Nid(0)) != prefix || !locator.is_routable() {
@@ -275,6 +278,24 @@ fn shims(s: &ScenarioFile) -> Result<(), Problem> {
         if let Err(message) = crate::build::shim_config(s, host).check() {
             let section = if s.scheme.is_ilnp() { "ilnp" } else { "mip6" };
             return problem(section, message);
+        }
+    }
+    Ok(())
+}
+
+/// Forgers and their victims are on wires: where they are is then known from the start.
+fn forgeries(s: &ScenarioFile) -> Result<(), Problem> {
+    let wired = |host: &str| is_host(s, host) && s.link.iter().any(|l| l.between.iter().any(|b| b == host));
+    for (i, f) in s.forgery.iter().enumerate() {
+        for (key, host) in [("from", &f.from), ("to", &f.to)] {
+            if !wired(host) {
+                let expected = format!("`{host}`: expected the name of a host on a [[link]]");
+                return problem(format!("forgery[{i}].{key}"), expected);
+            }
+        }
+        if !is_host(s, &f.about) {
+            let expected = format!("`{}`: expected the name of a host", f.about);
+            return problem(format!("forgery[{i}].about"), expected);
         }
     }
     Ok(())
