@@ -1,6 +1,7 @@
 //! Tables of a run, filled while it goes.
 
 use super::names;
+use super::segments::innermost;
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
@@ -66,9 +67,10 @@ impl Tables {
             t.kind.push(kind);
             t.tsn.push(tsn);
             t.length_bytes.push(length);
-            t.retransmission.push(retransmission && kind == "DATA");
+            t.retransmission
+                .push(retransmission && matches!(kind, "DATA" | "TCP-DATA"));
         };
-        match &packet.payload {
+        match &innermost(packet).payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
                 for chunk in &sctp.chunks {
                     let (kind, tsn) = names::chunk(chunk);
@@ -78,6 +80,7 @@ impl Tables {
             Payload::Icmpv6(message) => row(names::icmp(message), None),
             Payload::Udp(datagram) => row(names::udp(datagram), None),
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
+            Payload::Tcp(segment) => row(names::tcp(segment), Some(segment.seq.0)),
             _ => row("OTHER", None),
         }
     }
