@@ -80,13 +80,13 @@ class World:
                 host.sysctl("net/ipv6/conf/all/forwarding", "1")
             for number, router in enumerate((self.r1, self.r2), 1):
                 self._join(self.mobile, f"cell{number}", router, "cell")
-                self._join(router, "up", self.core, f"down{number}")
+                self._join(router, "north", self.core, f"down{number}")
                 router.device_up("cell", "fe80::1/64", f"{CELLS[number - 1]}::1/64")
-                router.device_up("up", "fe80::2/64")
+                router.device_up("north", "fe80::2/64")
                 self.core.device_up(f"down{number}", "fe80::1/64")
-                router.ip("-6 route add default via fe80::1 dev up")
+                router.ip("-6 route add default via fe80::1 dev north")
                 self.core.ip(f"-6 route add {CELLS[number - 1]}::/64 via fe80::2 dev down{number}")
-                for device in ("up", "cell"):
+                for device in ("north", "cell"):
                     self._tc(router, f"qdisc add dev {device} root tbf rate {RATE} burst 16kb latency 50ms")
                 self.mobile.ip(f"link set cell{number} up")
             self._join(self.correspondent, "net", self.core, "fixed")
