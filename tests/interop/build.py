@@ -22,6 +22,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     # Runs in a guest that has no libraries.
     "linux_peer": (["peer.c", "stack_linux.c"], ["-static", "-lpthread"]),
     "linux_init": (["linux_init.c"], ["-static"]),
+    "tcp_peer": (["tcp_peer.c"], []),
 }
 
 

@@ -46,7 +46,6 @@ impl Capture {
     }
 
     /// Writes what was sent over interface number `interface`.
-    #[expect(dead_code, reason = "until there are hosts here, and not only links")]
     pub(crate) fn sent(&mut self, now: Instant, interface: usize, packet: &[u8]) {
         self.write(now, interface, Direction::Outbound, packet);
     }

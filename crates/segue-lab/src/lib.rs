@@ -5,4 +5,7 @@
 //! one of them, and drives it by the monotonic clock: what is measured over it in real time and in virtual time has crossed
 //! the same code.
 
+pub mod flow;
+pub mod node;
+pub mod user;
 pub mod wire;

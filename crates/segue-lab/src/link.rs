@@ -16,7 +16,9 @@ use std::io::{self, BufRead as _};
 use std::os::fd::AsFd;
 
 /// Packets that one device may send before the others have their turn.
-const RECEIVES_PER_TURN: usize = 64;
+pub(crate) const RECEIVES_PER_TURN: usize = 64;
+/// An arrival that is later than this is counted.
+const LATE: Duration = Duration::from_millis(1);
 /// Longest packet of a TUN device.
 pub(crate) const LONGEST_PACKET: usize = 65_535 + 40;
 
@@ -35,6 +37,7 @@ pub(crate) fn run(options: &LinkCommand) -> anyhow::Result<u8> {
         wire: options.emulated.wire(),
         capture,
         refused: [0; 2],
+        late: 0,
         latest: Duration::ZERO,
         buffer: vec![0; LONGEST_PACKET],
     };
@@ -52,7 +55,8 @@ struct RealLink {
     capture: Option<Capture>,
     /// Packets that the kernel did not take, by end.
     refused: [u64; 2],
-    /// Greatest time by which an arrival was late.
+    /// Arrivals that were late by more than a millisecond, and the greatest time by which one was.
+    late: u64,
     latest: Duration,
     buffer: Vec<u8>,
 }
@@ -123,7 +127,9 @@ impl RealLink {
     fn deliver(&mut self) -> anyhow::Result<()> {
         let now = self.clock.now();
         while let Some(arrival) = self.wire.poll_arrival(now) {
-            self.latest = self.latest.max(now.since(arrival.at));
+            let late = now.since(arrival.at);
+            self.late += u64::from(late > LATE);
+            self.latest = self.latest.max(late);
             let end = arrival.end as usize;
             if !self.tuns[end].send(&arrival.packet).context("TUN device")? {
                 self.refused[end] += 1;
@@ -137,6 +143,7 @@ impl RealLink {
         let summary = json!({
             "a_to_b": of(End::A),
             "b_to_a": of(End::B),
+            "late": self.late,
             "latest_ns": self.latest.as_nanos(),
         });
         if let Some(capture) = self.capture {

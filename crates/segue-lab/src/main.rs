@@ -6,11 +6,15 @@
 #[cfg(target_os = "linux")]
 mod capture;
 #[cfg(target_os = "linux")]
+mod ilnp;
+#[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]
 mod options;
 #[cfg(target_os = "linux")]
 mod report;
+#[cfg(target_os = "linux")]
+mod tcp;
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -36,6 +40,9 @@ fn main() -> std::process::ExitCode {
     };
     let outcome = match options.command {
         options::Command::Link(link) => link::run(&link),
+        options::Command::Tcp(end) => tcp::run(&end),
+        options::Command::Goodput(goodput) => tcp::goodput(&goodput),
+        options::Command::Ilnp(ilnp) => ilnp::run(&ilnp),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),

@@ -4,9 +4,13 @@ use clap::{Args, Parser, Subcommand};
 use segue_lab::wire::{Wire, ideal};
 use segue_live::{Namespace, Tun};
 use segue_proto::Duration;
-use segue_proto::units::{BitRate, QueueLimit};
+use segue_proto::congestion::Algorithm;
+use segue_proto::tcp::{Config, Profile};
+use segue_proto::units::{BitRate, Bytes, QueueLimit};
 use segue_sim::link::LinkConfig;
 use segue_sim::loss::LossModel;
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -22,6 +26,12 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     /// Carry packets between two TUN devices, until the standard input ends
     Link(LinkCommand),
+    /// Be one end of a TCP connection, behind a TUN device and an emulated link; commands come on the standard input
+    Tcp(TcpCommand),
+    /// Work out in virtual time how much a TCP flow gets through an emulated link
+    Goodput(GoodputCommand),
+    /// Be the ILNPv6 layer of a namespace, between a TUN device and its interfaces, until the standard input ends
+    Ilnp(IlnpCommand),
 }
 
 #[derive(Args, Debug)]
@@ -37,6 +47,110 @@ pub(crate) struct LinkCommand {
     /// Write every packet to this pcapng file, when it enters the link
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct IlnpCommand {
+    /// TUN device to make for the kernel's transports
+    #[arg(long, value_name = "NAMESPACE:DEVICE")]
+    pub tun: Device,
+    /// Ethernet interface of the same namespace that is taken over; may be repeated
+    #[arg(long = "interface", value_name = "NAME", required = true)]
+    pub interfaces: Vec<String>,
+    /// The shim's configuration (TOML), at least its `nid`
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Greatest random delay of router solicitations and of duplicate address detection (RFC 4861 section 6.3.7)
+    #[arg(long, default_value = "1 s")]
+    pub solicitation_delay: Duration,
+    /// Write every packet of the interfaces to this pcapng file
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TcpCommand {
+    /// TUN device to make; the kernel's end of the link is there
+    #[arg(long, value_name = "NAMESPACE:DEVICE")]
+    pub tun: Device,
+    /// Address of this end
+    #[arg(long)]
+    pub address: Ipv6Addr,
+    #[command(subcommand)]
+    pub role: TcpRole,
+    #[command(flatten)]
+    pub tcp: TcpOptions,
+    #[command(flatten)]
+    pub emulated: EmulatedLink,
+    /// Do not read what arrives until told to
+    #[arg(long)]
+    pub paused: bool,
+    /// Write every packet at the kernel's end of the link to this pcapng file
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Clone, Copy, Debug)]
+pub(crate) enum TcpRole {
+    /// Wait for a connection
+    Listen {
+        /// Port
+        port: u16,
+    },
+    /// Open a connection, when the command `connect` comes
+    Connect {
+        /// Address of the peer
+        address: Ipv6Addr,
+        /// Port of the peer
+        port: u16,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GoodputCommand {
+    #[command(flatten)]
+    pub tcp: TcpOptions,
+    #[command(flatten)]
+    pub emulated: EmulatedLink,
+    /// Time from the first byte received to the end
+    #[arg(long, default_value = "60 s")]
+    pub duration: Duration,
+    /// Time from the first byte received until bytes are counted
+    #[arg(long, default_value = "5 s")]
+    pub warm_up: Duration,
+}
+
+/// Of our TCP.
+#[derive(Args, Debug)]
+pub(crate) struct TcpOptions {
+    /// Whose TCP: modern, linux-3.9 or linux-2.4
+    #[arg(long, default_value = "modern", value_parser = named::<Profile>)]
+    pub profile: Profile,
+    /// reno, cubic, hybla or veno; without it, the profile's
+    #[arg(long, value_parser = named::<Algorithm>)]
+    pub congestion_control: Option<Algorithm>,
+    /// Receive buffer, the greatest window offered; without it, the profile's
+    #[arg(long)]
+    pub receive_buffer: Option<Bytes>,
+}
+
+impl TcpOptions {
+    /// The configuration.
+    pub(crate) fn config(&self) -> Config {
+        let mut config = Config::new(self.profile);
+        if let Some(algorithm) = self.congestion_control {
+            config.congestion_control = algorithm;
+        }
+        if let Some(buffer) = self.receive_buffer {
+            config.receive_buffer = u32::try_from(buffer.bytes()).unwrap_or(u32::MAX);
+        }
+        config
+    }
+}
+
+/// A value by the name that scenarios have for it.
+fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    T::deserialize(text.into_deserializer()).map_err(|e: serde::de::value::Error| e.to_string())
 }
 
 /// What the link does. Loss, duplicates and jitter happen to the packets from the first end to the second unless it says

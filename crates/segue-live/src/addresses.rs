@@ -173,7 +173,7 @@ fn dump() -> io::Result<Vec<HostAddress>> {
 }
 
 /// Hands every message of a datagram to `act`. Whether a dump ends here.
-fn for_each_message(mut bytes: &[u8], mut act: impl FnMut(RouteNetlinkMessage)) -> bool {
+pub(crate) fn for_each_message(mut bytes: &[u8], mut act: impl FnMut(RouteNetlinkMessage)) -> bool {
     while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
         let length = message.header.length as usize;
         match message.payload {

@@ -13,7 +13,7 @@ pub mod tcp;
 mod timers;
 mod validate;
 
-pub(crate) use validate::point;
+pub(crate) use validate::{first_cell, point};
 
 pub use error::ScenarioError;
 pub use mobiles::Mobiles;

@@ -1,0 +1,123 @@
+"""Hosts for the tests of what `segue-lab` does: network namespaces, joined by links of the simulator in real time.
+
+Unlike `network.py`, whose relay forwards Ethernet frames, a link here is a TUN device at either end: IPv6 packets, no
+neighbour discovery, nothing on the wire but what is tested.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import build
+from peers import PROFILE
+from process import Process
+
+PREFIX = "sg-lab"
+NUMBERS = itertools.count()
+NETNS = Path("/run/netns")
+# How long things may take that take milliseconds on an idle machine.
+SOON = 20.0
+
+
+def missing() -> str | None:
+    """Why nothing of this can be run here; None if it can."""
+    if os.geteuid() != 0:
+        return "not root: no network namespaces, so nothing is tested under a real kernel"
+    for command in ("ip", "nsenter"):
+        if shutil.which(command) is None:
+            return f"{command} is missing, so no network namespaces (Debian packages iproute2, util-linux)"
+    if not Path("/dev/net/tun").exists():
+        return "/dev/net/tun is missing: no links between network namespaces"
+    return build.missing_compiler()
+
+
+@functools.cache
+def program() -> Path:
+    """The segue-lab to test; built if it is not there."""
+    named = os.environ.get("SEGUE_LAB")
+    if named:
+        return Path(named)
+    command = ["cargo", "build", "--locked", "--profile", PROFILE, "--package", "segue-lab"]
+    subprocess.run(command, cwd=build.ROOT, check=True, capture_output=True)
+    return build.TARGET.parent / PROFILE / "segue-lab"
+
+
+class Namespace:
+    """A network namespace for the length of a with block; what is in it goes with it."""
+
+    def __init__(self, letter: str) -> None:
+        self.name = f"{PREFIX}-{os.getpid()}-{next(NUMBERS)}{letter}"
+
+    def __enter__(self) -> Namespace:
+        remove_abandoned()
+        subprocess.run(["ip", "netns", "add", self.name], check=True)
+        self.ip("link set lo up")
+        # addresses are there when they are added
+        for name in ("all", "default"):
+            self.sysctl(f"net/ipv6/conf/{name}/accept_dad", "0")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        delete(self.name)
+
+    def ip(self, arguments: str) -> None:
+        """One call of ip(8) here."""
+        subprocess.run(["ip", "-n", self.name, *arguments.split()], check=True, capture_output=True, text=True)
+
+    def sysctl(self, name: str, value: str) -> None:
+        """Set a variable of this namespace."""
+        command = ["sh", "-c", f"echo {value} > /proc/sys/{name}"]
+        subprocess.run(self.command(*command), check=True, capture_output=True)
+
+    def command(self, *arguments: str | Path) -> list[str]:
+        """`arguments` as a command that runs here."""
+        return ["nsenter", f"--net={NETNS / self.name}", *map(str, arguments)]
+
+    def device_up(self, device: str, *addresses: str, mtu: int = 1500) -> None:
+        """Bring a device up with addresses, as `address/length`."""
+        self.ip(f"link set {device} mtu {mtu} up")
+        for address in addresses:
+            self.ip(f"address add {address} dev {device} nodad")
+
+
+@contextlib.contextmanager
+def tun_link(*options: str, capture: Path | None = None) -> Iterator[tuple[Namespace, Namespace, Process]]:
+    """Two namespaces, `fd53::a` and `fd53::b`, with a link between that does what `options` say."""
+    with contextlib.ExitStack() as stack:
+        a, b = (stack.enter_context(Namespace(letter)) for letter in "ab")
+        command = [str(program()), "link", "--a", f"{a.name}:link0", "--b", f"{b.name}:link0", *options]
+        if capture is not None:
+            command += ["--pcap", str(capture)]
+        link = stack.enter_context(Process(command, "link"))
+        link.wait_for("ready", timeout=SOON)
+        for letter, host in (("a", a), ("b", b)):
+            host.device_up("link0", f"fd53::{letter}/64")
+        yield a, b, link
+
+
+def kernel_peer(host: Namespace, *arguments: str) -> Process:
+    """The kernel's TCP in `host`."""
+    return Process(host.command(build.program("tcp_peer"), *arguments), f"kernel in {host.name}")
+
+
+def delete(name: str) -> None:
+    """Remove a namespace; the devices in it go with it."""
+    subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+
+def remove_abandoned() -> None:
+    """Remove the namespaces of test runs that no longer exist."""
+    if not NETNS.is_dir():
+        return
+    for entry in NETNS.iterdir():
+        match = re.fullmatch(rf"{PREFIX}-(\d+)-\d+[a-z]+", entry.name)
+        if match is not None and not Path("/proc", match[1]).exists():
+            delete(entry.name)
