@@ -1,14 +1,16 @@
 //! Tables of a run, filled while it goes.
 
 use super::names;
+use super::segments::innermost;
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
-use segue_proto::location::ClientEvent;
+use segue_proto::location::{ClientEvent, PreferredLocator};
 use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
+use segue_proto::tcp::Event as TcpEvent;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
 use std::net::Ipv6Addr;
@@ -66,9 +68,10 @@ impl Tables {
             t.kind.push(kind);
             t.tsn.push(tsn);
             t.length_bytes.push(length);
-            t.retransmission.push(retransmission && kind == "DATA");
+            t.retransmission
+                .push(retransmission && matches!(kind, "DATA" | "TCP-DATA"));
         };
-        match &packet.payload {
+        match &innermost(packet).payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
                 for chunk in &sctp.chunks {
                     let (kind, tsn) = names::chunk(chunk);
@@ -78,6 +81,7 @@ impl Tables {
             Payload::Icmpv6(message) => row(names::icmp(message), None),
             Payload::Udp(datagram) => row(names::udp(datagram), None),
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
+            Payload::Tcp(segment) => row(names::tcp(segment), Some(segment.seq.0)),
             _ => row("OTHER", None),
         }
     }
@@ -178,6 +182,19 @@ impl Tables {
             HostEvent::AddressRefused(a) => {
                 self.signal(now, node, 0, "address-refused", a.address.to_string())
             }
+            HostEvent::Tcp(_, e) => {
+                let name = match e {
+                    TcpEvent::Connected => "tcp-connected",
+                    TcpEvent::PeerClosed => "tcp-peer-closed",
+                    TcpEvent::Closed => "tcp-closed",
+                    TcpEvent::Refused => "tcp-refused",
+                    TcpEvent::Reset => "tcp-reset",
+                    TcpEvent::TimedOut => "tcp-timed-out",
+                    TcpEvent::Aborted => "tcp-aborted",
+                    TcpEvent::Readable | TcpEvent::Writable | TcpEvent::SendersDry => return,
+                };
+                self.signal(now, node, 0, name, String::new());
+            }
             HostEvent::Sctp(_, e) => {
                 let (name, detail) = match e {
                     SctpEvent::Connected => ("sctp-connected", String::new()),
@@ -230,6 +247,26 @@ impl Tables {
                     format!("{} after {latency}, ttl {ttl}", addresses.join(" ")),
                 )
             }
+            ClientEvent::LocatorsUpdated {
+                locators,
+                latency,
+                sent,
+            } => (
+                4,
+                "locators-acknowledged",
+                format!("{} after {latency}, sent {sent}", locator_list(locators)),
+            ),
+            ClientEvent::LocatorsUpdateFailed { failure } => (4, "locators-failed", failure.to_string()),
+            ClientEvent::LocatorsFound {
+                locators,
+                ttl,
+                latency,
+                ..
+            } => (
+                0,
+                "locators-found",
+                format!("{} after {latency}, ttl {ttl}", locator_list(locators)),
+            ),
             ClientEvent::LookupFailed { failure, .. } => (0, "name-not-resolved", failure.to_string()),
         };
         self.signal(now, node, step, name, detail);
@@ -277,4 +314,13 @@ impl Tables {
             .map(|c| c.0.clone())
             .unwrap_or_default()
     }
+}
+
+/// Locators with their preferences.
+fn locator_list(locators: &[PreferredLocator]) -> String {
+    let list: Vec<String> = locators
+        .iter()
+        .map(|(l, preference)| format!("{l} ({preference})"))
+        .collect();
+    list.join(", ")
 }

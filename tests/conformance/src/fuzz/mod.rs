@@ -3,11 +3,13 @@
 
 mod association;
 mod forge;
+mod ilnp;
 mod location;
 mod mobile_ipv6;
 mod wire;
 
 pub use association::association;
+pub use ilnp::ilnp;
 pub use location::location;
 pub use mobile_ipv6::mobile_ipv6;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp, tcp};
@@ -33,6 +35,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "icmpv6",
         body: icmpv6,
+    },
+    Target {
+        name: "ilnp",
+        body: ilnp,
     },
     Target {
         name: "ipv6_headers",
