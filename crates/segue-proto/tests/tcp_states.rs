@@ -516,7 +516,7 @@ fn a_peer_that_falls_silent_is_given_up_after_r2() {
 #[test]
 fn initial_sequence_numbers_go_up_with_time_and_differ_by_pair() {
     let mut s = Script::listening(plain());
-    let mut iss = |s: &mut Script, port: u16| {
+    let iss = |s: &mut Script, port: u16| {
         let mut syn = s.segment(SYN, 0, 0, 0);
         syn.source_port = port;
         s.give(syn);
