@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::local::{Advertised, LocatorState};
 use super::locator_update::Update;
+use crate::contract::InterfaceId;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, LocatorEntry, Nid, Nonce};
@@ -79,6 +80,20 @@ impl RemoteLocator {
     }
 }
 
+/// The way of a packet, which is that of the next as well while nothing changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// Of this host's locators: with another, it is worked out anew.
+    pub generation: u64,
+    /// The lifetime of the peer's locator is over then.
+    pub until: Option<Instant>,
+    pub interface: InterfaceId,
+    pub source: Ipv6Addr,
+    pub destination: Ipv6Addr,
+    /// Position of the peer's locator.
+    pub index: usize,
+}
+
 /// A node that this one talks to.
 #[derive(Debug)]
 pub struct Correspondent {
@@ -128,6 +143,8 @@ pub struct Correspondent {
     pub(super) contacted: bool,
     /// Packets shared out so far.
     pub(super) turn: u32,
+    /// The way of its packets, worked out for the last of them.
+    pub(super) way: Option<Way>,
     /// The best of its locators when that was last told of.
     pub(super) route: Option<Locator>,
 }
@@ -165,6 +182,7 @@ impl Correspondent {
             heard: 0,
             contacted: false,
             turn: 0,
+            way: None,
             route: None,
         }
     }
@@ -212,6 +230,7 @@ impl Correspondent {
                 }
             }
         }
+        self.way = None;
         new.truncate(MAX_LOCATORS);
         self.locators = new;
     }
