@@ -65,7 +65,9 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One direction of a TCP connection. Packets are those with data.
+    """One direction of a TCP connection; of an SCTP association, where the mobility scheme is a shim.
+
+    Packets are those with data; of SCTP, DATA chunks.
 
     Attributes:
         sender: Host that sends (`from` in JSON).
@@ -73,7 +75,7 @@ class Flow:
         source_port: Source port.
         destination_port: Destination port.
         begin_s: When its first data was sent, seconds of simulated time.
-        transferred_bytes: Bytes that arrived, up to the first that did not.
+        transferred_bytes: Bytes that arrived, each counted once.
         throughput_bps: Those, in bits, by the time from the first data to the end of the run, bit/s.
         packets_sent: Retransmissions included.
         retransmissions: Packets whose first byte had been sent before (004 section 6.1.2).

@@ -145,6 +145,12 @@ pub trait Shim {
     /// Bytes by which packets to `peer` grow at most on the way down: transports make theirs smaller by so much.
     fn overhead(&self, peer: Ipv6Addr) -> u32;
 
+    /// Whether a packet that must be sent in fragments is cut before it goes down, so that the shim gives each fragment
+    /// its way. If not, the shim is given the whole packet, and what it makes of it is cut.
+    fn takes_fragments(&self) -> bool {
+        false
+    }
+
     /// Everything counted, drops by their reason among it; names are stable.
     fn counters(&self) -> Vec<Count>;
 }

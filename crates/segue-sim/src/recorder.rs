@@ -16,9 +16,9 @@ use crate::output::{RunOptions, Trace};
 use crate::store::Stored;
 use connections::Connections;
 use flow::Flows;
-use ledger::{EntryId, PacketFate};
+use ledger::{Entries, PacketFate};
 use log::{EventLog, Kind};
-use segue_capture::handover::LossCause;
+use segue_capture::handover::{DataTotals, LossCause};
 use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
 use segue_proto::mip6::HomeAgentEvent;
@@ -107,8 +107,10 @@ pub struct Recorder {
     hops: u64,
     /// Data flows.
     pub flows: Flows,
-    /// TCP flows, the fates of their packets, and handoffs of shims.
+    /// Flows, the fates of their packets, and handoffs of shims.
     pub connections: Connections,
+    /// Whether they are SCTP's too.
+    follow_sctp: bool,
     /// Signalling sent.
     pub signalling: Signalling,
     tables: Option<Tables>,
@@ -130,10 +132,17 @@ impl Recorder {
             hops: 0,
             flows: Flows::new(mobile),
             connections: Connections::default(),
+            follow_sctp: false,
             signalling: Signalling::default(),
             tables: options.trace.then(|| Tables::new(trace, located)),
             captures,
         }
+    }
+
+    /// Keeps the ledger of SCTP too, if so.
+    #[must_use]
+    pub fn with_sctp_followed(self, follow_sctp: bool) -> Self {
+        Self { follow_sctp, ..self }
     }
 
     /// Whether tables are recorded.
@@ -141,12 +150,15 @@ impl Recorder {
         self.tables.as_mut()
     }
 
-    /// A node sends a packet. Gives its entry in the ledger, which the packet is to carry.
-    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) -> EntryId {
+    /// A node sends a packet. Gives its entries in the ledger, which the packet is to carry.
+    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) -> Entries {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
-        let entry = EntryId::NONE;
+        let mut entries = Entries::NONE;
+        segments::each(node, &stored.packet, self.follow_sctp, |segment| {
+            entries.add(self.connections.sent(now, segment));
+        });
         let retransmission =
-            self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entry);
+            self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entries);
         self.signalling.sent(&stored.packet, stored.length);
         if let Some(tables) = &mut self.tables {
             tables.packet(
@@ -164,7 +176,7 @@ impl Recorder {
         if let Some(captures) = &mut self.captures {
             captures.packet(now, node, interface, &stored.packet, true);
         }
-        entry
+        entries
     }
 
     /// A packet arrived at the end of a link or was handed over by a radio channel.
@@ -200,7 +212,7 @@ impl Recorder {
         self.log.text(cause.name());
         self.flows.lost(now, &stored.packet, cause.loss());
         let fate = PacketFate::Dropped(cause, node);
-        self.connections.ledger.met(stored.entry, fate);
+        self.connections.ledger.met(stored.entries, fate);
         if let Some(tables) = &mut self.tables {
             let (id, length) = (stored.id, stored.length);
             let interface = InterfaceId::default();
@@ -272,6 +284,15 @@ impl Recorder {
         if let Some(tables) = &mut self.tables {
             tables.home_agent_event(now, node, event);
         }
+    }
+
+    /// Counts of what TCP sent. Those of SCTP are in the flows, and where the ledger follows SCTP it counts nothing else.
+    #[must_use]
+    pub fn tcp_totals(&self) -> DataTotals {
+        if self.follow_sctp {
+            return DataTotals::default();
+        }
+        self.connections.ledger.totals()
     }
 
     /// Hash of the log so far, its records, and hops.

@@ -77,3 +77,15 @@ fn random_bytes_play_honest_associations() {
         host | if operation > 21 { operation - 22 } else { operation }
     });
 }
+
+/// An attacker that is on no path, on bytes that nobody chose.
+#[test]
+fn random_bytes_move_nobodys_bindings() {
+    let mut random = Stream::new(1, "mobile ipv6");
+    for n in 0..100 {
+        let len = 100 + random.below(3000);
+        let bytes: Vec<u8> = (0..len).map(|_| random.next_u64() as u8).collect();
+        let outcome = std::panic::catch_unwind(|| segue_conformance::fuzz::mobile_ipv6(&bytes));
+        assert!(outcome.is_ok(), "input {n}: {bytes:?}");
+    }
+}

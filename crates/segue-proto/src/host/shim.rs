@@ -68,6 +68,9 @@ impl Host {
         self.shim = Some(shim);
         self.addresses.push(identity);
         self.endpoint.add_local_address(identity);
+        if let Some(tcp) = &mut self.tcp {
+            tcp.add_local_address(identity);
+        }
     }
 
     /// A packet on its way up. `false` if the shim took it.
@@ -95,6 +98,27 @@ impl Host {
             None => Some(transmit),
             Some(shim) => shim.outbound(now, transmit.packet),
         }
+    }
+
+    /// The same for a packet that may be too long for its way, and is then sent in fragments. `None` also if there is
+    /// nothing of it to send yet.
+    #[inline]
+    pub(super) fn down_in_fragments(&mut self, now: Instant, transmit: Transmit) -> Option<Transmit> {
+        let Some(mtu) = self.mtu_exceeded_by(&transmit.packet) else {
+            return self.down(now, transmit);
+        };
+        if !self.shim.as_ref().is_some_and(|s| s.takes_fragments()) {
+            let whole = self.down(now, transmit)?;
+            return self.fragmented(whole, mtu);
+        }
+        let before = self.transmits.len();
+        let first = self.fragmented(transmit, mtu)?;
+        let rest = self.transmits.split_off(before);
+        for fragment in core::iter::once(first).chain(rest) {
+            let sent = self.down(now, fragment);
+            self.transmits.extend(sent);
+        }
+        self.transmits.pop_front()
     }
 
     /// Events and packets of the shim. Whether there were any.

@@ -1,12 +1,13 @@
 //! Mobility shims of hosts, and what routers do for them.
 
 use super::{cell_prefix, cell_router_address, link_layer, wire_address, wired_ends};
+use crate::network::forgeries::Parties;
 use crate::scenario::first_cell;
-use crate::scenario::model::{HostEntry, MobileSection, ScenarioFile};
+use crate::scenario::model::{ForgeryEntry, HostEntry, MobileSection, ScenarioFile};
 use crate::scenario::schemes::Scheme;
 use core::net::Ipv6Addr;
 use segue_proto::host::ShimConfig;
-use segue_proto::ilnp;
+use segue_proto::ilnp::{self, LocatorMapping, Rewriter, RewriterConfig};
 use segue_proto::mip6::{
     CorrespondentConfig, HomeAgent, HomeAgentConfig, MobileNodeConfig, SecurityAssociation, ServedNode,
 };
@@ -57,6 +58,45 @@ pub(super) fn home_agent(s: &ScenarioFile, cell: usize, seed: u64) -> Option<Box
         mobile_nodes,
         ..s.mip6.home_agent.clone()
     })))
+}
+
+/// The prefix that a cell has for the world: its own, or the one that stands for it beyond the border of its site.
+pub(super) fn outside_prefix(s: &ScenarioFile, cell: usize) -> Ipv6Addr {
+    let router = s.router.iter().find(|r| r.name == s.cell[cell].router);
+    router
+        .and_then(|r| r.rewrites_to)
+        .unwrap_or_else(|| cell_prefix(cell))
+}
+
+/// What rewrites locators at the border of a cell's site, if its router is one.
+pub(super) fn rewriter(s: &ScenarioFile, cell: usize) -> Option<Box<Rewriter>> {
+    let (inside, outside) = (cell_prefix(cell), outside_prefix(s, cell));
+    let mappings = vec![LocatorMapping { inside, outside }];
+    (inside != outside).then(|| {
+        let rewriter = Rewriter::new(&RewriterConfig { mappings });
+        Box::new(rewriter.expect("prefixes were checked"))
+    })
+}
+
+/// The addresses that a forged message is made of. Of a host that moves, its first locator is spoofed, or its home address
+/// named.
+pub(super) fn parties(s: &ScenarioFile, entry: &ForgeryEntry) -> Parties {
+    let wired = |host: &str| {
+        let first = wired_ends(s, host).next();
+        let (link, end) = first.expect("forgers and their victims were checked");
+        super::hosts::host_wire_address(s, host, link, end)
+    };
+    let identity = identity(s, &entry.about).unwrap_or(Ipv6Addr::UNSPECIFIED);
+    let locator = first_locators(s, &entry.about);
+    let about = match locator.first() {
+        Some(locator) if s.scheme.is_ilnp() => locator.address(Nid::of(identity)),
+        _ => identity,
+    };
+    Parties {
+        forger: wired(&entry.from),
+        victim: wired(&entry.to),
+        about,
+    }
 }
 
 /// The node identifier of a host: the interface identifier of its first interface, whichever that is.

@@ -1,10 +1,12 @@
 //! Home agents on routers: the machine of `segue_proto::mip6` beside the forwarding.
 
 use super::{Network, Node};
+use crate::recorder::DropCause;
 use crate::recorder::segments::innermost;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
 use segue_proto::mip6::HomeAgent;
+use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Packet, Payload};
 
 impl Network {
@@ -41,7 +43,8 @@ impl Network {
                 if back.is_some() {
                     self.addressed_to_router(packet, node);
                 } else {
-                    self.swallow(packet, node);
+                    let too_big = other.as_ref().is_some_and(is_too_big);
+                    self.swallow(packet, node, too_big);
                 }
                 if let Some(said) = other {
                     self.send_from_router(node, said);
@@ -83,13 +86,20 @@ impl Network {
     }
 
     /// A home agent has made use of a packet for itself, or has dropped it.
-    fn swallow(&mut self, packet: PacketRef, node: u32) {
+    fn swallow(&mut self, packet: PacketRef, node: u32, too_big: bool) {
         if is_for_itself(&self.store.get(packet).packet) {
             self.store.remove(packet);
+        } else if too_big {
+            self.drop_packet(packet, node, DropCause::TooBig);
         } else {
-            self.drop_packet(packet, node, crate::recorder::DropCause::HomeAgent);
+            self.drop_packet(packet, node, DropCause::HomeAgent);
         }
     }
+}
+
+/// Whether the home agent says that a packet does not fit its tunnel.
+fn is_too_big(packet: &Packet) -> bool {
+    matches!(packet.payload, Payload::Icmpv6(Icmpv6::PacketTooBig { .. }))
 }
 
 /// Whether a packet ends at the home agent: signalling does.

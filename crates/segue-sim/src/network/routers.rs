@@ -8,6 +8,7 @@ use crate::store::PacketRef;
 use core::net::Ipv6Addr;
 use segue_proto::InterfaceId;
 use segue_proto::address::Dhcpv6Server;
+use segue_proto::ilnp::Rewriter;
 use segue_proto::mip6::HomeAgent;
 use segue_proto::nd::RouterNd;
 use segue_wire::icmpv6::Icmpv6;
@@ -24,6 +25,8 @@ pub(crate) struct RouterNode {
     pub addresses: Vec<Ipv6Addr>,
     /// Errors that it may still send.
     pub errors: ErrorBudget,
+    /// It is a site border: its cell's locator is rewritten.
+    pub rewriter: Option<Box<Rewriter>>,
     /// The home agent of the hosts whose home is its cell.
     pub home_agent: Option<Box<HomeAgent>>,
 }
@@ -70,7 +73,7 @@ impl Network {
         if self.router(node).addresses.contains(&destination) {
             return self.addressed_to_router(packet, node);
         }
-        let prefix = prefix_of(destination);
+        let prefix = prefix_of(self.rewrite(packet, node, Rewriter::inbound));
         let way = self
             .router(node)
             .routes
@@ -86,9 +89,28 @@ impl Network {
         }
         ip.hop_limit -= 1;
         match way {
-            Way::Link(link) => self.send_on_link(link, packet),
+            Way::Link(link) => {
+                self.rewrite(packet, node, Rewriter::outbound);
+                self.send_on_link(link, packet);
+            }
             Way::Cell(cell) => self.send_into_cell(cell, packet),
         }
+    }
+
+    /// A packet crosses the border of a site, if this router is one. Gives its destination then.
+    fn rewrite(
+        &mut self,
+        packet: PacketRef,
+        node: u32,
+        cross: impl FnOnce(&mut Rewriter, Packet) -> Packet,
+    ) -> Ipv6Addr {
+        if let Node::Router(router) = &mut self.nodes[node as usize]
+            && let Some(rewriter) = &mut router.rewriter
+        {
+            let crossed = cross(rewriter, self.store.get(packet).packet.clone());
+            self.store.replace(packet, crossed);
+        }
+        self.store.get(packet).packet.ip.destination
     }
 
     /// A packet to one of the router's own addresses. It answers echo requests (RFC 4443 section 4.2).

@@ -5,6 +5,7 @@ use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
 use segue_wire::mobility::MobilityMessage;
 use segue_wire::sctp::{AsconfParameter, Chunk};
+use segue_wire::tcp::{TcpFlags, TcpSegment};
 use segue_wire::udp::UdpDatagram;
 use segue_wire::{Data, Packet, Payload};
 
@@ -27,6 +28,21 @@ pub(super) fn signalling(packet: &Packet) -> Option<&'static str> {
         }
         Payload::Ipv6(inner) => signalling(inner),
         _ => None,
+    }
+}
+
+/// TCP segments by what they are for.
+pub(super) fn tcp(segment: &TcpSegment) -> &'static str {
+    if segment.flags.contains(TcpFlags::RST) {
+        "TCP-RST"
+    } else if segment.flags.contains(TcpFlags::SYN) {
+        "TCP-SYN"
+    } else if !segment.data.is_empty() {
+        "TCP-DATA"
+    } else if segment.flags.contains(TcpFlags::FIN) {
+        "TCP-FIN"
+    } else {
+        "TCP-ACK"
     }
 }
 

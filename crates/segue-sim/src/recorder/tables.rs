@@ -1,6 +1,7 @@
 //! Tables of a run, filled while it goes.
 
 use super::names;
+use super::segments::innermost;
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
@@ -9,6 +10,7 @@ use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
+use segue_proto::tcp::Event as TcpEvent;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
 use std::net::Ipv6Addr;
@@ -66,9 +68,10 @@ impl Tables {
             t.kind.push(kind);
             t.tsn.push(tsn);
             t.length_bytes.push(length);
-            t.retransmission.push(retransmission && kind == "DATA");
+            t.retransmission
+                .push(retransmission && matches!(kind, "DATA" | "TCP-DATA"));
         };
-        match &packet.payload {
+        match &innermost(packet).payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
                 for chunk in &sctp.chunks {
                     let (kind, tsn) = names::chunk(chunk);
@@ -78,6 +81,7 @@ impl Tables {
             Payload::Icmpv6(message) => row(names::icmp(message), None),
             Payload::Udp(datagram) => row(names::udp(datagram), None),
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
+            Payload::Tcp(segment) => row(names::tcp(segment), Some(segment.seq.0)),
             _ => row("OTHER", None),
         }
     }
@@ -177,6 +181,19 @@ impl Tables {
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
             HostEvent::AddressRefused(a) => {
                 self.signal(now, node, 0, "address-refused", a.address.to_string())
+            }
+            HostEvent::Tcp(_, e) => {
+                let name = match e {
+                    TcpEvent::Connected => "tcp-connected",
+                    TcpEvent::PeerClosed => "tcp-peer-closed",
+                    TcpEvent::Closed => "tcp-closed",
+                    TcpEvent::Refused => "tcp-refused",
+                    TcpEvent::Reset => "tcp-reset",
+                    TcpEvent::TimedOut => "tcp-timed-out",
+                    TcpEvent::Aborted => "tcp-aborted",
+                    TcpEvent::Readable | TcpEvent::Writable | TcpEvent::SendersDry => return,
+                };
+                self.signal(now, node, 0, name, String::new());
             }
             HostEvent::Sctp(_, e) => {
                 let (name, detail) = match e {

@@ -1,5 +1,6 @@
 //! How hosts keep their connections while they move.
 
+use segue_proto::Duration;
 use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use serde::{Deserialize, Serialize};
 
@@ -55,4 +56,45 @@ pub struct Mip6Section {
     pub home_agent: HomeAgentConfig,
     /// Every host that does not move.
     pub correspondent: CorrespondentConfig,
+}
+
+/// `[directory]`: how long the directory takes that ILNPv6 asks where a peer is (names with NID and L64 records, RFC
+/// 6742).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DirectorySection {
+    /// From sending an update to its effect.
+    pub update: Duration,
+    /// From asking to the answer.
+    pub look_up: Duration,
+}
+
+impl Default for DirectorySection {
+    fn default() -> Self {
+        Self {
+            update: Duration::from_millis(50),
+            look_up: Duration::from_millis(50),
+        }
+    }
+}
+
+/// A message that a host forges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forged {
+    /// ILNPv6: another host is where the forger is.
+    LocatorUpdate,
+    /// Mobile IPv6: another host's care-of address is the forger's.
+    BindingUpdate,
+}
+
+/// The nonce of a forged locator update, which the forger does not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForgedNonce {
+    /// It guesses one.
+    #[default]
+    Wrong,
+    /// It leaves it out.
+    Missing,
 }

@@ -5,11 +5,13 @@ mod association;
 mod forge;
 mod ilnp;
 mod location;
+mod mobile_ipv6;
 mod wire;
 
 pub use association::association;
 pub use ilnp::ilnp;
 pub use location::location;
+pub use mobile_ipv6::mobile_ipv6;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp, tcp};
 
 /// A fuzz target.
@@ -45,6 +47,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "location",
         body: location,
+    },
+    Target {
+        name: "mobile_ipv6",
+        body: mobile_ipv6,
     },
     Target {
         name: "mobility",
