@@ -127,8 +127,6 @@ pub struct Correspondent {
     pub(super) superseded: Vec<(SmallVec<[Locator; 2]>, Instant)>,
     /// Packets that wait for a look-up.
     pub(super) held: VecDeque<Packet>,
-    /// A look-up is under way.
-    pub(super) looking_up: bool,
     /// No look-up before this, and what is added next time.
     pub(super) next_look_up: Instant,
     pub(super) look_up_interval: Duration,
@@ -173,7 +171,6 @@ impl Correspondent {
             gave_up: false,
             superseded: Vec::new(),
             held: VecDeque::new(),
-            looking_up: false,
             next_look_up: now,
             look_up_interval: FIRST_LOOK_UP_INTERVAL,
             used: now,
