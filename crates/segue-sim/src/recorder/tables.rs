@@ -10,6 +10,7 @@ use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
+use segue_proto::tcp::Event as TcpEvent;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
 use std::net::Ipv6Addr;
@@ -67,8 +68,7 @@ impl Tables {
             t.kind.push(kind);
             t.tsn.push(tsn);
             t.length_bytes.push(length);
-            t.retransmission
-                .push(retransmission && matches!(kind, "DATA" | "TCP-DATA"));
+            t.retransmission.push(retransmission && kind == "DATA");
         };
         match &innermost(packet).payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
@@ -80,7 +80,10 @@ impl Tables {
             Payload::Icmpv6(message) => row(names::icmp(message), None),
             Payload::Udp(datagram) => row(names::udp(datagram), None),
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
-            Payload::Tcp(segment) => row(names::tcp(segment), Some(segment.seq.0)),
+            Payload::Tcp(segment) => {
+                let (kind, seq) = names::tcp(segment);
+                row(kind, seq);
+            }
             _ => row("OTHER", None),
         }
     }
@@ -180,6 +183,19 @@ impl Tables {
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
             HostEvent::AddressRefused(a) => {
                 self.signal(now, node, 0, "address-refused", a.address.to_string())
+            }
+            HostEvent::Tcp(_, e) => {
+                let name = match e {
+                    TcpEvent::Connected => "tcp-connected",
+                    TcpEvent::PeerClosed => "tcp-peer-closed",
+                    TcpEvent::Closed => "tcp-closed",
+                    TcpEvent::Refused => "tcp-refused",
+                    TcpEvent::Reset => "tcp-reset",
+                    TcpEvent::TimedOut => "tcp-timed-out",
+                    TcpEvent::Aborted => "tcp-aborted",
+                    TcpEvent::Readable | TcpEvent::Writable | TcpEvent::SendersDry => return,
+                };
+                self.signal(now, node, 0, name, String::new());
             }
             HostEvent::Sctp(_, e) => {
                 let (name, detail) = match e {
