@@ -78,19 +78,22 @@ class World:
                 undo.enter_context(host)
             for host in (self.r1, self.r2, self.core):
                 host.sysctl("net/ipv6/conf/all/forwarding", "1")
+                # a router whose interface goes down and up again is the router it was
+                for name in ("all", "default"):
+                    host.sysctl(f"net/ipv6/conf/{name}/keep_addr_on_down", "1")
             for number, router in enumerate((self.r1, self.r2), 1):
                 self._join(self.mobile, f"cell{number}", router, "cell")
-                self._join(router, "up", self.core, f"down{number}")
-                router.device_up("cell", "fe80::1/64", f"{CELLS[number - 1]}::1/64")
-                router.device_up("up", "fe80::2/64")
-                self.core.device_up(f"down{number}", "fe80::1/64")
-                router.ip("-6 route add default via fe80::1 dev up")
-                self.core.ip(f"-6 route add {CELLS[number - 1]}::/64 via fe80::2 dev down{number}")
-                for device in ("up", "cell"):
+                self._join(router, "north", self.core, f"down{number}")
+                router.device_up("cell", "fe80::a/64", f"{CELLS[number - 1]}::a/64")
+                router.device_up("north", "fe80::b/64")
+                self.core.device_up(f"down{number}", "fe80::a/64")
+                router.ip("-6 route add default via fe80::a dev north")
+                self.core.ip(f"-6 route add {CELLS[number - 1]}::/64 via fe80::b dev down{number}")
+                for device in ("north", "cell"):
                     self._tc(router, f"qdisc add dev {device} root tbf rate {RATE} burst 16kb latency 50ms")
                 self.mobile.ip(f"link set cell{number} up")
             self._join(self.correspondent, "net", self.core, "fixed")
-            self.core.device_up("fixed", "fe80::1/64", f"{FIXED}::1/64")
+            self.core.device_up("fixed", "fe80::a/64", f"{FIXED}::a/64")
             self.correspondent.ip("link set net up")
             self.r2.ip("link set cell down")
             for router, device, prefix in (

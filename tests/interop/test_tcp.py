@@ -59,7 +59,7 @@ class Pair:
     def segments(self) -> list[Segment]:
         """Ends our end, and reads the capture."""
         self.ours.finish()
-        return tcp_capture.segments(self.capture)
+        return tcp_capture.segments(self.capture, ours=OURS)
 
 
 @contextlib.contextmanager
@@ -216,7 +216,7 @@ def test_nobody_listens(tmp_path: Path, *, ours_connects: bool) -> None:
             other = stack.enter_context(lab.kernel_peer(host, "connect", OURS, str(PORT + 1)))
             assert other.wait_for("failed", timeout=lab.SOON).fields["error"] == ECONNREFUSED
         own.finish()
-        assert any(s.has(RST) for s in tcp_capture.segments(capture))
+        assert any(s.has(RST) for s in tcp_capture.segments(capture, ours=OURS))
 
 
 @pytest.mark.parametrize("reader", ["ours", "kernel"])

@@ -17,8 +17,9 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, bind, recv, sendmsg, socket,
 };
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, Read as _, Write as _};
+use std::io::{self, IoSlice, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 
 /// A link-layer address.
 pub type Mac = [u8; 6];
@@ -104,7 +105,8 @@ impl EthernetPort {
             .open(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"))?;
         let mut before = String::new();
         disable_ipv6.read_to_string(&mut before)?;
-        disable_ipv6.write_all(b"1")?;
+        // strictly at the beginning: elsewhere, the kernel ignores what is written
+        disable_ipv6.write_all_at(b"1", 0)?;
         Ok(Self {
             socket,
             name: name.to_owned(),
@@ -216,7 +218,7 @@ impl EthernetPort {
 impl Drop for EthernetPort {
     fn drop(&mut self) {
         // the interface may be gone, and then this is too
-        let _ = self.disable_ipv6.write_all(self.before.trim().as_bytes());
+        let _ = self.disable_ipv6.write_all_at(self.before.trim().as_bytes(), 0);
     }
 }
 

@@ -637,6 +637,32 @@ fn a_forged_parameter_problem_does_not_end_route_optimisation() {
     assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
 }
 
+/// Somebody makes the correspondent send a genuine Binding Error: a message of an unknown type in the name of the mobile
+/// node, just when that has moved. It must not give route optimisation up, while the correspondent goes on sending to
+/// where it was. (Found by the fuzzer.)
+#[test]
+fn a_binding_error_that_was_provoked_is_passed_over() {
+    let mut net = optimized();
+    net.hand_over(MN, 1, 2, CARE_OF_2);
+    let unknown = MobilityHeader::new(
+        MobilityMessage::Unknown {
+            mh_type: 99,
+            data: Bytes::from_static(&[0; 10]),
+        },
+        vec![],
+    );
+    net.inject(packet(HOME, CORRESPONDENT, unknown));
+    net.run(secs(2));
+    assert_eq!(net.counts(MN).ignored, 1);
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+    let binding = net
+        .correspondent(CN)
+        .binding_cache()
+        .get(HOME)
+        .map(|b| b.care_of_address);
+    assert_eq!(binding, Some(CARE_OF_2));
+}
+
 /// Section 9.3.3: an unknown message is answered by a Binding Error, and changes nothing; a home agent's or care-of
 /// address is nobody's correspondent.
 #[test]

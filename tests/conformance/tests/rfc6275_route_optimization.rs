@@ -233,6 +233,30 @@ fn s11_8_tests_are_repeated_and_given_up() {
     assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
 }
 
+/// A correspondent that has a binding of the old care-of address and cannot be told the new one is asked to delete it, by
+/// the home agent; or it would send to where nobody is for as long as the binding lives.
+#[test]
+fn s5_2_5_a_stale_binding_is_deleted_by_the_home_keygen_token() {
+    let mut net = optimized(|_| {});
+    net.fate = Box::new(
+        |_, p| !matches!(&p.payload, Payload::Mobility(h) if matches!(h.message, MobilityMessage::CareOfTestInit { .. })),
+    );
+    net.hand_over(MN, 1, 2, CARE_OF_2);
+    net.run(secs(10));
+    net.send(CN, HOME, b"lost");
+    net.run(secs(10));
+    assert_eq!(net.take_received(MN), []);
+    assert!(net.correspondent(CN).binding_cache().get(HOME).is_none());
+    net.send(CN, HOME, b"found");
+    net.run(secs(1));
+    assert_eq!(net.take_received(MN), [(CORRESPONDENT, HOME, b"found".to_vec())]);
+    // told once, and the handoff was done without waiting for it
+    let events = net.take_events(MN);
+    let failed = ShimEvent::HandoffFailed { peer: CORRESPONDENT };
+    assert_eq!(events.iter().filter(|e| **e == failed).count(), 1);
+    assert!(matches!(events.last(), Some(ShimEvent::HandoffDone { delay, .. }) if *delay == ms(15_020)));
+}
+
 /// A Binding Update whose acknowledgement is lost is sent again with a greater number (section 11.8).
 #[test]
 fn s11_8_an_unacknowledged_binding_update_is_repeated() {

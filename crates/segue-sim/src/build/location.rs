@@ -46,8 +46,8 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
             ..ServerConfig::new(vec![zone], vec![KeyConfig { key, grants }])
         };
         return LocationConfig {
-            client: None,
             server: Some(server),
+            ..LocationConfig::default()
         };
     }
     let own = s.mobile.of(host).and_then(|m| name(s, m));
@@ -66,7 +66,7 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
     };
     LocationConfig {
         client: (moves || looks_up).then_some(client),
-        server: None,
+        ..LocationConfig::default()
     }
 }
 

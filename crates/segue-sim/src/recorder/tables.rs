@@ -5,7 +5,7 @@ use super::segments::innermost;
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
-use segue_proto::location::ClientEvent;
+use segue_proto::location::{ClientEvent, PreferredLocator};
 use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
@@ -249,6 +249,26 @@ impl Tables {
                     format!("{} after {latency}, ttl {ttl}", addresses.join(" ")),
                 )
             }
+            ClientEvent::LocatorsUpdated {
+                locators,
+                latency,
+                sent,
+            } => (
+                4,
+                "locators-acknowledged",
+                format!("{} after {latency}, sent {sent}", locator_list(locators)),
+            ),
+            ClientEvent::LocatorsUpdateFailed { failure } => (4, "locators-failed", failure.to_string()),
+            ClientEvent::LocatorsFound {
+                locators,
+                ttl,
+                latency,
+                ..
+            } => (
+                0,
+                "locators-found",
+                format!("{} after {latency}, ttl {ttl}", locator_list(locators)),
+            ),
             ClientEvent::LookupFailed { failure, .. } => (0, "name-not-resolved", failure.to_string()),
         };
         self.signal(now, node, step, name, detail);
@@ -296,4 +316,13 @@ impl Tables {
             .map(|c| c.0.clone())
             .unwrap_or_default()
     }
+}
+
+/// Locators with their preferences.
+fn locator_list(locators: &[PreferredLocator]) -> String {
+    let list: Vec<String> = locators
+        .iter()
+        .map(|(l, preference)| format!("{l} ({preference})"))
+        .collect();
+    list.join(", ")
 }
