@@ -55,6 +55,7 @@ fn host(n: usize) -> HostConfig {
             addressing: Addressing::Static(vec![locator(n as u16).address(nid(n))]),
         }],
         sctp: sctp::Config::default(),
+        tcp: segue_proto::tcp::Config::default(),
         port: 1000,
         applications: Vec::new(),
         sigma: None,
@@ -75,6 +76,7 @@ fn with_ilnp(n: usize) -> HostConfig {
 
 fn bulk_to(peer: Ipv6Addr) -> Vec<app::Config> {
     vec![app::Config {
+        transport: app::Transport::Sctp,
         role: Role::Connect {
             peer: vec![peer],
             port: 1000,
@@ -89,6 +91,7 @@ fn bulk_to(peer: Ipv6Addr) -> Vec<app::Config> {
 
 fn sink() -> Vec<app::Config> {
     vec![app::Config {
+        transport: app::Transport::Sctp,
         role: Role::Listen,
         kind: Kind::Sink,
     }]

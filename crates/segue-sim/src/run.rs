@@ -79,7 +79,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let (event_log_hash, events, packet_hops) = network.recorder.totals();
     let signalling = core::mem::take(&mut network.recorder.signalling);
     let names: Vec<String> = scenario.node_names();
-    let tcp = network.recorder.connections.ledger.totals();
+    let tcp = network.recorder.tcp_totals();
     let (handoffs, tcp_flows) = report(&mut network.recorder.connections, &names, network.end);
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
