@@ -120,6 +120,19 @@ pub(super) fn udp(datagram: &UdpDatagram) -> &'static str {
     }
 }
 
+/// TCP segments by what is most important about them, with the sequence number of data, or else the acknowledgment.
+pub(super) fn tcp(segment: &TcpSegment) -> (&'static str, Option<u32>) {
+    let flags = segment.flags;
+    let acks = flags.contains(TcpFlags::ACK);
+    match () {
+        () if flags.contains(TcpFlags::RST) => ("RST", None),
+        () if flags.contains(TcpFlags::SYN) => (if acks { "SYN-ACK" } else { "SYN" }, Some(segment.seq.0)),
+        () if !segment.data.is_empty() => ("DATA", Some(segment.seq.0)),
+        () if flags.contains(TcpFlags::FIN) => ("FIN", Some(segment.seq.0)),
+        () => ("ACK", acks.then_some(segment.ack.0)),
+    }
+}
+
 /// ICMPv6 messages.
 pub(super) fn icmp(message: &Icmpv6) -> &'static str {
     match message {
