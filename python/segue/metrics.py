@@ -72,6 +72,7 @@ class Flow:
     Attributes:
         sender: Host that sends (`from` in JSON).
         receiver: Host that receives (`to` in JSON); empty if nothing arrived.
+        transport: "tcp" or "sctp".
         source_port: Source port.
         destination_port: Destination port.
         begin_s: When its first data was sent, seconds of simulated time.
@@ -90,6 +91,7 @@ class Flow:
 
     sender: str
     receiver: str
+    transport: str
     source_port: int
     destination_port: int
     begin_s: float

@@ -286,12 +286,9 @@ impl Recorder {
         }
     }
 
-    /// Counts of what TCP sent. Those of SCTP are in the flows, and where the ledger follows SCTP it counts nothing else.
+    /// Counts of what TCP sent. Those of SCTP are in the flows, even where the ledger follows it.
     #[must_use]
     pub fn tcp_totals(&self) -> DataTotals {
-        if self.follow_sctp {
-            return DataTotals::default();
-        }
         self.connections.ledger.totals()
     }
 

@@ -14,7 +14,7 @@ EXIT_FAILED = 1
 EXIT_INPUT = 2
 EXIT_INTERRUPTED = 130
 
-PAPERS = ("sigma",)
+PAPERS = ("sigma", "ilnp")
 
 
 def main() -> None:
@@ -82,8 +82,10 @@ def run_one(
 @click.argument("paper", type=click.Choice(PAPERS))
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default=Path("report"), show_default=True,
               help="Where figures, tables, claims.json and report.html go.")  # fmt: skip
-@click.option("--quick", is_flag=True, help="Shorter runs and two seeds, for a first look.")
-@click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds per point.  [default: 5]")
+@click.option("--quick", is_flag=True, help="Shorter runs or fewer of them, for a first look.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds per point.  [default: the paper's, or 5]"
+)
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
 def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: int | None) -> None:
     """Reproduce a paper: its figures, and its claims with what became of them."""

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from segue.metrics import Metrics
 from segue.papers.claims import Claim
 from segue.run import Run
 
@@ -38,8 +39,11 @@ def print_run(run: Run) -> None:
     )
     table.add_row("event log", f"{metrics.events} events, {metrics.event_log_hash}")
     console.print(table)
+    if metrics.handoffs or metrics.flows:
+        _print_handoffs(console, metrics)
     if not metrics.handovers:
-        console.print("no handover")
+        if not metrics.handoffs:
+            console.print("no handover")
         return
     handovers = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("time (s)", "latency (ms)", "interruption (ms)", "lost"):
@@ -58,6 +62,46 @@ def print_run(run: Run) -> None:
     console.print(handovers)
     if len(metrics.handovers) > MOST_HANDOVERS:
         console.print(f"and {len(metrics.handovers) - MOST_HANDOVERS} more handovers")
+
+
+def _print_handoffs(console: Console, metrics: Metrics) -> None:
+    """Handoffs of shims, and what flows got."""
+    if metrics.handoffs:
+        handoffs = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in ("time (s)", "handoff delay (ms)", "interruption (ms)"):
+            handoffs.add_column(column, justify="right")
+        for column in ("host", "from", "to"):
+            handoffs.add_column(column)
+        for handoff in metrics.handoffs[:MOST_HANDOVERS]:
+            handoffs.add_row(
+                f"{handoff.begin_s:.3f}",
+                _milliseconds(handoff.handoff_delay_s),
+                _milliseconds(handoff.interruption_s),
+                escape(handoff.host),
+                handoff.from_address or "",
+                handoff.to_address,
+            )
+        console.print(handoffs)
+    if metrics.flows:
+        flows = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        flows.add_column("flow")
+        for column in ("MB", "packets", "retransmitted", "lost", "spurious", "interruption (ms)"):
+            flows.add_column(column, justify="right")
+        for flow in metrics.flows:
+            flows.add_row(
+                escape(f"{flow.sender} to {flow.receiver}, {flow.transport}"),
+                f"{flow.transferred_bytes / 1e6:.1f}",
+                str(flow.packets_sent),
+                str(flow.retransmissions),
+                str(flow.lost_packets),
+                str(flow.spurious_retransmissions),
+                _milliseconds(flow.interruption_s),
+            )
+        console.print(flows)
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:.1f}"
 
 
 def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:

@@ -85,10 +85,14 @@ pub struct Segment {
     pub bytes: u32,
 }
 
+pub use segue_proto::app::Transport;
+
 /// One direction of a connection. Addresses of a mobile host change, so it goes by its sender and what stays: the ports
 /// and the identifier of the receiver, which is the lower half of its identity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowKey {
+    /// Over what.
+    pub transport: Transport,
     /// Node that sends.
     pub sender: u32,
     /// Identifier of the receiver; the verification tag of SCTP.
@@ -246,11 +250,12 @@ impl Ledger {
         counts
     }
 
-    /// Counts of all flows together, with losses by what they are in the metrics of a run.
+    /// Counts of all TCP flows together, with losses by what they are in the metrics of a run.
     #[must_use]
     pub fn totals(&self) -> DataTotals {
         let mut totals = DataTotals::default();
-        for entry in &self.entries {
+        let tcp = |e: &&Entry| self.flows[e.flow as usize].key.transport == Transport::Tcp;
+        for entry in self.entries.iter().filter(tcp) {
             totals.packets_sent += 1;
             totals.packets_retransmitted += u64::from(entry.previous.is_some());
             match entry.fate {
@@ -309,6 +314,7 @@ mod tests {
     use segue_proto::Duration;
 
     const FLOW: FlowKey = FlowKey {
+        transport: Transport::Tcp,
         sender: 0,
         receiver: 7,
         source_port: 5001,

@@ -31,21 +31,6 @@ pub(super) fn signalling(packet: &Packet) -> Option<&'static str> {
     }
 }
 
-/// TCP segments by what they are for.
-pub(super) fn tcp(segment: &TcpSegment) -> &'static str {
-    if segment.flags.contains(TcpFlags::RST) {
-        "TCP-RST"
-    } else if segment.flags.contains(TcpFlags::SYN) {
-        "TCP-SYN"
-    } else if !segment.data.is_empty() {
-        "TCP-DATA"
-    } else if segment.flags.contains(TcpFlags::FIN) {
-        "TCP-FIN"
-    } else {
-        "TCP-ACK"
-    }
-}
-
 /// Messages of the mobility header by the abbreviations of RFC 6275.
 pub(super) fn mobility(message: &MobilityMessage) -> &'static str {
     match message {
@@ -132,6 +117,19 @@ pub(super) fn udp(datagram: &UdpDatagram) -> &'static str {
         Some((5, false)) => "DNS-UPDATE",
         Some((5, true)) => "DNS-UPDATE-ANSWER",
         _ => "UDP",
+    }
+}
+
+/// TCP segments by what is most important about them, with the sequence number of data, or else the acknowledgment.
+pub(super) fn tcp(segment: &TcpSegment) -> (&'static str, Option<u32>) {
+    let flags = segment.flags;
+    let acks = flags.contains(TcpFlags::ACK);
+    match () {
+        () if flags.contains(TcpFlags::RST) => ("RST", None),
+        () if flags.contains(TcpFlags::SYN) => (if acks { "SYN-ACK" } else { "SYN" }, Some(segment.seq.0)),
+        () if !segment.data.is_empty() => ("DATA", Some(segment.seq.0)),
+        () if flags.contains(TcpFlags::FIN) => ("FIN", Some(segment.seq.0)),
+        () => ("ACK", acks.then_some(segment.ack.0)),
     }
 }
 

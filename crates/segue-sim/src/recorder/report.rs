@@ -1,7 +1,7 @@
 //! What a run reports of its handoffs and connections.
 
 use super::connections::{Connections, FlowReport, Handoff};
-use super::ledger::FlowCounts;
+use super::ledger::{FlowCounts, Transport};
 use segue_proto::{Duration, Instant};
 use serde::Serialize;
 use std::net::Ipv6Addr;
@@ -34,6 +34,8 @@ pub struct FlowMetrics {
     pub from: String,
     /// Host that receives; empty if nothing arrived.
     pub to: String,
+    /// Over what.
+    pub transport: Transport,
     /// Source port.
     pub source_port: u16,
     /// Destination port.
@@ -90,6 +92,7 @@ fn flow(f: FlowReport, names: &[String], end: Instant) -> FlowMetrics {
     FlowMetrics {
         from: name(names, Some(f.key.sender)),
         to: name(names, f.receiver),
+        transport: f.key.transport,
         source_port: f.key.source_port,
         destination_port: f.key.destination_port,
         begin_s: seconds(f.begin),

@@ -1,6 +1,6 @@
 //! What of a packet is data that a ledger is kept of, in tunnels too.
 
-use super::ledger::{FlowKey, Segment};
+use super::ledger::{FlowKey, Segment, Transport};
 use segue_wire::sctp::Chunk;
 use segue_wire::{Packet, Payload};
 
@@ -10,6 +10,7 @@ pub(super) fn each(sender: u32, packet: &Packet, follow_sctp: bool, mut take: im
     match &inner.payload {
         Payload::Tcp(tcp) if !tcp.data.is_empty() => take(&Segment {
             flow: FlowKey {
+                transport: Transport::Tcp,
                 sender,
                 receiver: u128::from(inner.final_destination()) as u64,
                 source_port: tcp.source_port,
@@ -24,6 +25,7 @@ pub(super) fn each(sender: u32, packet: &Packet, follow_sctp: bool, mut take: im
                 let Chunk::Data(data) = chunk else { continue };
                 take(&Segment {
                     flow: FlowKey {
+                        transport: Transport::Sctp,
                         sender,
                         receiver: u64::from(sctp.verification_tag),
                         source_port: sctp.source_port,

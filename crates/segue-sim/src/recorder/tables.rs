@@ -68,8 +68,7 @@ impl Tables {
             t.kind.push(kind);
             t.tsn.push(tsn);
             t.length_bytes.push(length);
-            t.retransmission
-                .push(retransmission && matches!(kind, "DATA" | "TCP-DATA"));
+            t.retransmission.push(retransmission && kind == "DATA");
         };
         match &innermost(packet).payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
@@ -81,7 +80,10 @@ impl Tables {
             Payload::Icmpv6(message) => row(names::icmp(message), None),
             Payload::Udp(datagram) => row(names::udp(datagram), None),
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
-            Payload::Tcp(segment) => row(names::tcp(segment), Some(segment.seq.0)),
+            Payload::Tcp(segment) => {
+                let (kind, seq) = names::tcp(segment);
+                row(kind, seq);
+            }
             _ => row("OTHER", None),
         }
     }

@@ -69,3 +69,10 @@ pub fn all_scenarios() -> Vec<(String, String)> {
     found.sort();
     found
 }
+
+/// The text of a scenario file of the repository, by its name.
+pub fn scenario_text(name: &str) -> String {
+    let all = all_scenarios();
+    let found = all.into_iter().find(|(path, _)| path.ends_with(name));
+    found.unwrap_or_else(|| panic!("no scenario {name}")).1
+}

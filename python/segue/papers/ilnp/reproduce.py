@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
-from segue.papers.ilnp import claims, figures
+from segue.papers.common import INTERVALS, Drawn, Reproduction, Stage, silent, write_all
+from segue.papers.ilnp import baseline, claims, extras, figures
 from segue.papers.ilnp import experiment as ex
 from segue.report.html import Section, text_section
 from segue.scenarios import load
+
+BASELINE_SEEDS = 5
 
 
 def reproduce(
@@ -31,16 +33,30 @@ def reproduce(
     tell = stage or silent
     seed_list = list(range(1, (seeds or (ex.QUICK_SEEDS if quick else ex.SEEDS)) + 1))
     results = ex.run(seed_list, threads=threads, progress=lambda done, total: tell("simulating", done, total))
-    judged = claims.evaluate(results.runs)
-    runs = results.runs.height
+    more = extras.evaluate(
+        quick=quick, threads=threads, progress=lambda done, total: tell("losing signalling", done, total)
+    )
+    beside = baseline.run(
+        seed_list[:BASELINE_SEEDS],
+        quick=quick,
+        threads=threads,
+        progress=lambda done, total: tell("SCTP over Mobile IPv6", done, total),
+    )
+    judged = [*claims.evaluate(results.runs), *more.claims, baseline.s12(beside)]
+    drawing, table = baseline.figure(beside)
+    drawn = [
+        *figures.draw(results),
+        Drawn("figure-sctp", "Not in the paper: SCTP over Mobile IPv6 in SIGMA's scenario", drawing, table),
+    ]
+    runs = results.runs.height + more.runs + beside.height
     report = write_all(
         out,
         title="ILNPv6 against Mobile IPv6, reproduced",
         lead="Phoomikiattisak, Bhatti: End-To-End Mobility for the Internet Using ILNP (2019). "
         f"{runs} simulations, {len(seed_list)} seeds per point{', quick' if quick else ''}.",
         claims=judged,
-        drawn=list(figures.draw(results)),
-        tables={"flows": results.runs, "rates": results.rates},
+        drawn=drawn,
+        tables={"flows": results.runs, "rates": results.rates, "baseline": beside, **more.frames},
         closing=[_method(seed_list), text_section("Scenario", load(ex.SCENARIO).text)],
         stage=tell,
     )
@@ -51,11 +67,10 @@ def _method(seeds: list[int]) -> Section:
     return text_section(
         "Method",
         f"Seeds {seeds[0]} to {seeds[-1]}. A point is a handoff scenario, a scheme, a variant of TCP and a profile of "
-        f"it. "
-        "Loss, retransmissions and spurious retransmissions come from the simulator's ledger of packet fates; tests "
-        "hold "
-        "them against the same figures worked out from the captures of both ends, by sequence numbers, as the paper "
-        "does. "
-        f"Handoff delay is between messages of the mobility protocol alone. {INTERVALS}",
+        "it. Loss, retransmissions and spurious retransmissions come from the simulator's ledger of packet fates; "
+        "tests "
+        "hold them against the same figures worked out from the captures of both ends, by sequence numbers, as the "
+        "paper "
+        f"does. Handoff delay is between messages of the mobility protocol alone. {INTERVALS}",
         preformatted=False,
     )

@@ -1,0 +1,108 @@
+//! What became of TCP's packets, told twice: by the simulator's ledger, and by the captures of the two ends.
+
+mod common;
+
+use common::scenario_text;
+use segue_capture::pcapng::PcapngFile;
+use segue_capture::tcp_ends::{EndCounts, FlowPorts, compare, received_by, sent_by};
+use segue_sim::{RunOptions, RunOutput, Scenario, run};
+
+const SCHEMES: [&str; 4] = ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft"];
+
+fn captured(text: &str, overrides: &[(&str, &str)], seed: u64) -> RunOutput {
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    let scenario = Scenario::from_toml(text, "test", &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let options = RunOptions {
+        seed: Some(seed),
+        pcap: true,
+        ..RunOptions::default()
+    };
+    run(&scenario, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn capture_of(output: &RunOutput, host: &str) -> PcapngFile {
+    let name = format!("{host}.pcapng");
+    let (_, bytes) = output
+        .captures
+        .iter()
+        .find(|(n, _)| *n == name)
+        .expect("a capture of the host");
+    PcapngFile::parse(bytes).expect("our own capture")
+}
+
+/// Both accounts of the run's only flow.
+fn accounts(output: &RunOutput, from: &str, to: &str) -> (EndCounts, EndCounts) {
+    let flow = output
+        .metrics
+        .flows
+        .iter()
+        .find(|f| f.from == from)
+        .expect("a flow");
+    let ledger = EndCounts {
+        packets_sent: flow.counts.packets_sent,
+        retransmissions: flow.counts.retransmissions,
+        lost_packets: flow.counts.lost_packets,
+        spurious_retransmissions: flow.counts.spurious_retransmissions,
+        in_flight_packets: flow.counts.in_flight_packets,
+    };
+    let ports = FlowPorts {
+        source: flow.source_port,
+        destination: flow.destination_port,
+    };
+    let (sender, receiver) = (capture_of(output, from), capture_of(output, to));
+    let ends = compare(&sent_by(&sender), &received_by(&receiver));
+    (ledger, ends[&ports])
+}
+
+#[test]
+fn the_ledger_and_the_two_ends_agree_in_every_case_of_the_paper() {
+    let text = scenario_text("ilnp.toml");
+    // the flow is cut short: begin late in the way, end soon after the last handoff
+    let shared = [("duration", "40 s"), ("application.0.start", "27 s")];
+    let mut lossy = 0;
+    for (case, seed) in [("lan-lan", 1), ("lan-wan", 2), ("wan-lan", 3), ("wan-wan", 4)] {
+        for scheme in SCHEMES {
+            let output = captured(
+                &text,
+                &[shared[0], shared[1], ("case", case), ("scheme", scheme)],
+                seed,
+            );
+            let (ledger, ends) = accounts(&output, "cn", "mn");
+            assert!(ledger.packets_sent > 1000, "{case} {scheme}: {ledger:?}");
+            assert_eq!(ledger, ends, "{case} {scheme}");
+            assert_eq!(output.metrics.corrupt_messages, 0);
+            lossy += u32::from(ledger.lost_packets > 0);
+        }
+    }
+    assert!(lossy >= 8, "hardly anything was lost");
+}
+
+#[test]
+fn they_agree_when_both_hosts_move_and_on_a_lossy_way() {
+    let text = scenario_text("both-move.toml");
+    for scheme in SCHEMES {
+        let output = captured(&text, &[("duration", "20 s"), ("scheme", scheme)], 1);
+        let (ledger, ends) = accounts(&output, "a", "b");
+        assert_eq!(ledger, ends, "both move, {scheme}");
+    }
+    let text = scenario_text("ilnp.toml").replacen(
+        "name = \"r1-r3\"",
+        "name = \"r1-r3\"\nloss = { model = \"bernoulli\", probability = 0.01 }",
+        1,
+    );
+    for profile in ["linux-3.9", "modern"] {
+        let settings = [
+            ("duration", "40 s"),
+            ("application.0.start", "27 s"),
+            ("tcp.profile", profile),
+            ("case", "wan-lan"),
+        ];
+        let output = captured(&text, &settings, 5);
+        let (ledger, ends) = accounts(&output, "cn", "mn");
+        assert!(ledger.lost_packets > 20, "{ledger:?}");
+        assert_eq!(ledger, ends, "lossy, {profile}");
+    }
+}
