@@ -12,7 +12,7 @@ class Handover:
     """One handover, as the data shows it.
 
     Attributes:
-        time: When the first data segment arrived over the new path, seconds.
+        time_s: When the first data segment arrived over the new path, seconds.
         from_address: Address of the old path (`from` in JSON).
         to_address: Address of the new path (`to` in JSON).
         latency_s: Last data segment received over the old path to the first over the new one, seconds (000 section
@@ -21,7 +21,7 @@ class Handover:
         lost_packets: Data packets lost to this handover.
     """
 
-    time: float
+    time_s: float
     from_address: str
     to_address: str
     latency_s: float
@@ -65,7 +65,9 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One direction of a TCP connection. Packets are those with data.
+    """One direction of a TCP connection; of an SCTP association, where the mobility scheme is a shim.
+
+    Packets are those with data; of SCTP, DATA chunks.
 
     Attributes:
         sender: Host that sends (`from` in JSON).
@@ -73,7 +75,7 @@ class Flow:
         source_port: Source port.
         destination_port: Destination port.
         begin_s: When its first data was sent, seconds of simulated time.
-        transferred_bytes: Bytes that arrived, up to the first that did not.
+        transferred_bytes: Bytes that arrived, each counted once.
         throughput_bps: Those, in bits, by the time from the first data to the end of the run, bit/s.
         packets_sent: Retransmissions included.
         retransmissions: Packets whose first byte had been sent before (004 section 6.1.2).
@@ -210,7 +212,7 @@ class Metrics:
 
 def _handover(entry: dict[str, Any]) -> Handover:
     return Handover(
-        time=entry["time"],
+        time_s=entry["time"],
         from_address=entry["from"],
         to_address=entry["to"],
         latency_s=entry["latency_s"],

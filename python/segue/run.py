@@ -56,7 +56,7 @@ class Run:
         rows = self.metrics.handovers
         return pl.DataFrame(
             {
-                "time_s": [row.time for row in rows],
+                "time_s": [row.time_s for row in rows],
                 "from": [row.from_address for row in rows],
                 "to": [row.to_address for row in rows],
                 "latency_s": [row.latency_s for row in rows],

@@ -49,7 +49,8 @@ pub const SETTLE_SEGMENTS: u32 = 2;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Handover {
     /// When the first data segment arrived over the new path, seconds.
-    pub time: f64,
+    #[serde(rename = "time")]
+    pub time_s: f64,
     /// Address of the old path.
     pub from: Ipv6Addr,
     /// Address of the new path.
@@ -377,7 +378,7 @@ impl HandoverMeter {
 impl Settled {
     fn to_handover(self) -> Handover {
         Handover {
-            time: self.first_new_ns as f64 / 1e9,
+            time_s: self.first_new_ns as f64 / 1e9,
             from: self.from,
             to: self.to,
             latency_s: (self.first_new_ns as i64 - self.last_old_ns as i64) as f64 / 1e9,

@@ -1,4 +1,5 @@
-//! pcapng in and out, flows, and handover metrics.
+//! pcapng in and out, flows, handover metrics, and what the two ends of TCP saw.
 
 pub mod handover;
 pub mod pcapng;
+pub mod tcp_ends;

@@ -70,7 +70,7 @@ impl Tun {
     /// As the kernel has them otherwise; `InvalidInput` for what is no IP packet.
     pub fn send(&self, packet: &[u8]) -> io::Result<bool> {
         match (&self.file).write(packet) {
-            Ok(_) => Ok(true),
+            Ok(written) => Ok(written == packet.len()),
             Err(error) => match error.raw_os_error().map(Errno::from_raw) {
                 Some(Errno::EIO | Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::ENOMEM) => Ok(false),
                 _ => Err(error),

@@ -248,7 +248,17 @@ fn report(asked: &Asked, name: &str, event: &ClientEvent) -> ExitCode {
                 true,
             )
         }
-        ClientEvent::UpdateFailed { failure, .. } | ClientEvent::LookupFailed { failure, .. } => (
+        ClientEvent::LocatorsUpdated { locators, .. } | ClientEvent::LocatorsFound { locators, .. } => {
+            let list: Vec<String> = locators.iter().map(|(l, _)| l.to_string()).collect();
+            (
+                serde_json::json!({"name": name, "locators": list}),
+                format!("{name} is at {}", list.join(", ")),
+                true,
+            )
+        }
+        ClientEvent::UpdateFailed { failure, .. }
+        | ClientEvent::LocatorsUpdateFailed { failure }
+        | ClientEvent::LookupFailed { failure, .. } => (
             serde_json::json!({"name": name, "failure": failure.to_string()}),
             format!("{name}: {failure}"),
             false,

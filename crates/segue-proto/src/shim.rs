@@ -17,9 +17,11 @@
 
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::location::PreferredLocator;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
+use segue_wire::ilnp::Nid;
 
 /// What becomes of a packet that came in.
 #[derive(Clone, PartialEq, Debug)]
@@ -108,6 +110,26 @@ pub trait Shim {
     /// The directory's answer to [`ShimEvent::LookUp`]: where `peer` is. Empty if it could not be found out.
     fn handle_found(&mut self, now: Instant, peer: Ipv6Addr, addresses: &[Ipv6Addr]);
 
+    /// The directory's answer with preferences: lower is better. For a shim whose directory has none it is as
+    /// [`handle_found`](Self::handle_found).
+    fn handle_locators(&mut self, now: Instant, peer: Ipv6Addr, locators: &[PreferredLocator]) {
+        let nid = Nid::of(peer);
+        let addresses: Vec<Ipv6Addr> = locators.iter().map(|(l, _)| l.address(nid)).collect();
+        self.handle_found(now, peer, &addresses);
+    }
+
+    /// What the directory is to have of this host, the best locator first, for a shim that has it told
+    /// ([`ShimEvent::UpdateDirectory`]).
+    fn directory_entry(&self) -> Option<(Nid, Vec<PreferredLocator>)> {
+        None
+    }
+
+    /// Where those who ask a directory find this host, the best first: what
+    /// [`ShimEvent::UpdateDirectory`] is to put there. Empty for a shim that needs none.
+    fn locations(&self) -> Vec<Ipv6Addr> {
+        Vec::new()
+    }
+
     /// Works off the timers that are due.
     fn handle_timeout(&mut self, now: Instant);
 
@@ -122,6 +144,12 @@ pub trait Shim {
 
     /// Bytes by which packets to `peer` grow at most on the way down: transports make theirs smaller by so much.
     fn overhead(&self, peer: Ipv6Addr) -> u32;
+
+    /// Whether a packet that must be sent in fragments is cut before it goes down, so that the shim gives each fragment
+    /// its way. If not, the shim is given the whole packet, and what it makes of it is cut.
+    fn takes_fragments(&self) -> bool {
+        false
+    }
 
     /// Everything counted, drops by their reason among it; names are stable.
     fn counters(&self) -> Vec<Count>;

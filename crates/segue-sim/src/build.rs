@@ -6,6 +6,7 @@
 mod hosts;
 mod location;
 mod routes;
+mod shims;
 mod way;
 
 pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
@@ -14,21 +15,23 @@ pub(crate) use location::identity;
 use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Owner};
+use crate::network::directory::Directory;
 use crate::network::errors::{ErrorBudget, router_address};
+use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
-use crate::network::routers::{Access, RouterNode};
+use crate::network::routers::{Access, RouterNode, prefix_of};
 use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
-use crate::scenario::model::{AddressMethod, ScenarioFile};
+use crate::scenario::model::{AddressMethod, ForgeryEntry, HostEntry, ScenarioFile};
 use crate::scenario::point;
 use crate::scheduler::{Event, Scheduler};
 use crate::store::PacketStore;
 use core::net::Ipv6Addr;
 use segue_proto::address::{Dhcpv6Server, ServerConfig};
-use segue_proto::host::{Host, HostError};
+use segue_proto::host::{Host, HostError, ShimConfig};
 use segue_proto::nd::{AdvertisedPrefix, RouterConfig, RouterNd};
 use segue_proto::random::Stream;
 use segue_proto::{Duration, Instant, InterfaceId, l2};
@@ -49,6 +52,22 @@ fn router_addresses(s: &ScenarioFile, name: &str, number: u32, cell: Option<usiz
     let wired = wired_ends(s, name).map(|(link, end)| wire_address(link, end));
     let own = [router_address(number)].into_iter();
     own.chain(wired).chain(cell.map(cell_router_address)).collect()
+}
+
+/// Whether a prefix is that of a cell, a wire or the routers themselves.
+pub(crate) fn is_taken(s: &ScenarioFile, prefix: Ipv6Addr) -> bool {
+    let cells = (0..s.cell.len()).map(cell_prefix);
+    let wires = (0..s.link.len()).map(|link| wire_address(link, 0));
+    let routers = (0..s.host.len() + s.router.len()).map(|n| router_address(n as u32));
+    cells
+        .chain(wires)
+        .chain(routers)
+        .any(|a| prefix_of(a) == prefix_of(prefix))
+}
+
+/// The shim of a host, to be checked: its secrets are not those of a run.
+pub(crate) fn shim_config(s: &ScenarioFile, host: &HostEntry) -> ShimConfig {
+    shims::config(s, host, 0)
 }
 
 /// Address at one end of a wired link.
@@ -134,6 +153,8 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             timer: LazyTimer::default(),
             addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
+            rewriter: cell.and_then(|cell| shims::rewriter(s, cell)),
+            home_agent: cell.and_then(|cell| shims::home_agent(s, cell, seed)),
         })));
     }
 
@@ -169,19 +190,22 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         attachments,
         movers,
         places,
+        forgeries: forgeries(s, &numbers, &stream),
+        directory: Directory::new(s.directory.update, s.directory.look_up),
         signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures, mobile_nodes),
+        recorder: Recorder::new(options, trace, captures, mobile_nodes, s.location.is_some())
+            .with_sctp_followed(s.scheme.has_shim()),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };
-    first_events(&mut network, &stream);
+    first_events(&mut network, &s.forgery, &stream);
     Ok(network)
 }
 
 /// What happens at the beginning: places already reached, nodes started, beacons at phases of their own.
-fn first_events(network: &mut Network, stream: &impl Fn(&str) -> Stream) {
+fn first_events(network: &mut Network, forgeries: &[ForgeryEntry], stream: &impl Fn(&str) -> Stream) {
     if let Some(first) = network.places.first() {
         network.scheduler.at(first.time, Event::Waypoint(0));
     }
@@ -194,9 +218,23 @@ fn first_events(network: &mut Network, stream: &impl Fn(&str) -> Stream) {
             .scheduler
             .at(Instant::from_nanos(phase), Event::Beacon(number as u32));
     }
+    for (number, forgery) in forgeries.iter().enumerate() {
+        let at = Instant::ZERO + forgery.at;
+        network.scheduler.at(at, Event::Forgery(number as u32));
+    }
     if network.sample_period.is_some() {
         network.scheduler.at(Instant::ZERO, Event::PositionSample);
     }
+}
+
+/// The messages that hosts forge, in the order of the file.
+fn forgeries(s: &ScenarioFile, numbers: &Numbers<'_>, stream: &impl Fn(&str) -> Stream) -> Vec<Forgery> {
+    let make = |(number, entry): (usize, &ForgeryEntry)| {
+        let mut guesses = stream(&format!("forgery {number}"));
+        let parties = shims::parties(s, entry);
+        Forgery::new(numbers.of(&entry.from), entry, parties, &mut guesses)
+    };
+    s.forgery.iter().enumerate().map(make).collect()
 }
 
 /// Links 2n and 2n + 1 are the directions of wired link n: away from its first node, and back.

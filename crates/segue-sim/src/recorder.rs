@@ -6,6 +6,7 @@ pub mod ledger;
 mod log;
 mod names;
 pub(crate) mod report;
+pub(crate) mod segments;
 mod signalling;
 mod tables;
 
@@ -15,11 +16,12 @@ use crate::output::{RunOptions, Trace};
 use crate::store::Stored;
 use connections::Connections;
 use flow::Flows;
-use ledger::{EntryId, PacketFate};
+use ledger::{Entries, PacketFate};
 use log::{EventLog, Kind};
 use segue_capture::handover::LossCause;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
+use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::Event as SctpEvent;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
 use segue_wire::Packet;
@@ -53,6 +55,8 @@ pub enum DropCause {
     HopLimit,
     /// Longer than the MTU of the next link.
     TooBig,
+    /// A home agent knows no binding that it goes with.
+    HomeAgent,
 }
 
 impl DropCause {
@@ -71,6 +75,7 @@ impl DropCause {
             Self::NoRoute => "no-route",
             Self::HopLimit => "hop-limit",
             Self::TooBig => "too-big",
+            Self::HomeAgent => "home-agent",
         }
     }
 
@@ -80,9 +85,11 @@ impl DropCause {
     #[must_use]
     pub const fn loss(self) -> LossCause {
         match self {
-            Self::OutOfReach | Self::NoNeighbor | Self::NoLink | Self::QueueFullOutOfReach => {
-                LossCause::Handover
-            }
+            Self::OutOfReach
+            | Self::NoNeighbor
+            | Self::NoLink
+            | Self::QueueFullOutOfReach
+            | Self::HomeAgent => LossCause::Handover,
             Self::QueueFull => LossCause::Queue,
             Self::RandomLoss
             | Self::Corrupted
@@ -100,8 +107,10 @@ pub struct Recorder {
     hops: u64,
     /// Data flows.
     pub flows: Flows,
-    /// TCP flows, the fates of their packets, and handoffs of shims.
+    /// Flows, the fates of their packets, and handoffs of shims.
     pub connections: Connections,
+    /// Whether they are SCTP's too.
+    follow_sctp: bool,
     /// Signalling sent.
     pub signalling: Signalling,
     tables: Option<Tables>,
@@ -109,23 +118,31 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for the named nodes.
+    /// A recorder for the named nodes; `located`: there is a location manager.
     #[must_use]
     pub fn new(
         options: &RunOptions,
         trace: Trace,
         captures: Option<crate::captures::Captures>,
         mobile: Vec<u32>,
+        located: bool,
     ) -> Self {
         Self {
             log: EventLog::new(),
             hops: 0,
             flows: Flows::new(mobile),
             connections: Connections::default(),
+            follow_sctp: false,
             signalling: Signalling::default(),
-            tables: options.trace.then(|| Tables::new(trace)),
+            tables: options.trace.then(|| Tables::new(trace, located)),
             captures,
         }
+    }
+
+    /// Keeps the ledger of SCTP too, if so.
+    #[must_use]
+    pub fn with_sctp_followed(self, follow_sctp: bool) -> Self {
+        Self { follow_sctp, ..self }
     }
 
     /// Whether tables are recorded.
@@ -133,12 +150,15 @@ impl Recorder {
         self.tables.as_mut()
     }
 
-    /// A node sends a packet. Gives its entry in the ledger, which the packet is to carry.
-    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) -> EntryId {
+    /// A node sends a packet. Gives its entries in the ledger, which the packet is to carry.
+    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) -> Entries {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
-        let entry = EntryId::NONE;
+        let mut entries = Entries::NONE;
+        segments::each(node, &stored.packet, self.follow_sctp, |segment| {
+            entries.add(self.connections.sent(now, segment));
+        });
         let retransmission =
-            self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entry);
+            self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entries);
         self.signalling.sent(&stored.packet, stored.length);
         if let Some(tables) = &mut self.tables {
             tables.packet(
@@ -156,7 +176,7 @@ impl Recorder {
         if let Some(captures) = &mut self.captures {
             captures.packet(now, node, interface, &stored.packet, true);
         }
-        entry
+        entries
     }
 
     /// A packet arrived at the end of a link or was handed over by a radio channel.
@@ -192,7 +212,7 @@ impl Recorder {
         self.log.text(cause.name());
         self.flows.lost(now, &stored.packet, cause.loss());
         let fate = PacketFate::Dropped(cause, node);
-        self.connections.ledger.met(stored.entry, fate);
+        self.connections.ledger.met(stored.entries, fate);
         if let Some(tables) = &mut self.tables {
             let (id, length) = (stored.id, stored.length);
             let interface = InterfaceId::default();
@@ -253,6 +273,16 @@ impl Recorder {
         self.log.text(&text);
         if let Some(tables) = &mut self.tables {
             tables.host_event(now, node, event);
+        }
+    }
+
+    /// A router's home agent reports.
+    pub fn home_agent_event(&mut self, now: Instant, node: u32, event: &HomeAgentEvent) {
+        let text = format!("{event:?}");
+        self.log.record(now, Kind::Host, node, text.len() as u64, 0);
+        self.log.text(&text);
+        if let Some(tables) = &mut self.tables {
+            tables.home_agent_event(now, node, event);
         }
     }
 

@@ -53,6 +53,10 @@ pub enum Event {
     Waypoint(u32),
     /// The position trace takes a sample.
     PositionSample,
+    /// A forged message is sent.
+    Forgery(u32),
+    /// Something is due at the directory.
+    Directory,
     /// An application of a node begins.
     Start(u32),
 }

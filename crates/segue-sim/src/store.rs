@@ -1,7 +1,7 @@
 //! Packets under way. A packet is put in once, when a host sends it, and taken out where it is delivered or dropped;
 //! in between, links pass its number.
 
-use crate::recorder::ledger::EntryId;
+use crate::recorder::ledger::Entries;
 use segue_wire::Packet;
 
 /// Number of a stored packet, reused after it has left.
@@ -19,8 +19,8 @@ pub struct Stored {
     pub length: u32,
     /// Bits were flipped on the way: its receiver will refuse it.
     pub corrupted: bool,
-    /// Its entry in the ledger of packet fates.
-    pub entry: EntryId,
+    /// Its entries in the ledger of packet fates.
+    pub entries: Entries,
 }
 
 /// The store.
@@ -43,7 +43,7 @@ impl PacketStore {
             id,
             length,
             corrupted: false,
-            entry: EntryId::NONE,
+            entries: Entries::NONE,
         })
     }
 

@@ -48,7 +48,7 @@ def print_run(run: Run) -> None:
     handovers.add_column("to")
     for handover in metrics.handovers[:MOST_HANDOVERS]:
         handovers.add_row(
-            f"{handover.time:.3f}",
+            f"{handover.time_s:.3f}",
             f"{handover.latency_s * 1e3:.1f}",
             f"{handover.interruption_s * 1e3:.1f}",
             str(handover.lost_packets),

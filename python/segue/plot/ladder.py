@@ -120,6 +120,7 @@ def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s
     ]
     messages = packets.with_columns(time_s=seconds).filter(~pl.col("kind").is_in(list(NOT_SIGNALLING)))
     sent = messages.filter((pl.col("action") == "sent") & pl.col("time_s").is_between(start_s, end_s))
+    steps = _steps(messages.filter(pl.col("action") == "sent"))
     ends = (
         messages.filter(pl.col("action") != "sent")
         .group_by("packet_id", "kind", maintain_order=True)
@@ -141,16 +142,34 @@ def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s
                 node=row["node"],
                 to=row["end"] if arrived else None,
                 lost=row["action_right"] == "dropped",
-                step=_step_of(row["kind"]),
+                step=steps[row["packet_id"], row["kind"]],
                 text=f"{row['kind']} from {row['source']} {f'({how})' if how else ''}".strip(),
             )
         )
     return sorted(rows, key=lambda row: row.time_s)
 
 
+def _steps(sent: pl.DataFrame) -> dict[tuple[int, str], int]:
+    """The step of each message, by packet and kind.
+
+    An AUTH is of the step of the ASCONF or ASCONF-ACK that it authenticates, and an ASCONF-ACK of that of the ASCONF
+    before it: there is one at a time.
+    """
+    steps: dict[tuple[int, str], int] = {}
+    asked = 0
+    for packet, kind in sent.sort("time_ns", maintain_order=True).select("packet_id", "kind").iter_rows():
+        step = asked if kind == "ASCONF-ACK" else _step_of(kind)
+        if kind.startswith("ASCONF"):
+            asked = step
+            steps[packet, "AUTH"] = step
+        steps.setdefault((packet, kind), step)
+    return steps
+
+
 def _step_of(kind: str) -> int:
+    """The step that a message is about; of a bundle, the first."""
     configuration = {"RS": 1, "RA": 1, "NS": 1, "NA": 1}
     asconf = {"ADD": 2, "SET-PRIMARY": 3, "ACTIVATE": 3, "DELETE": 5, "DEACTIVATE": 5}
     location = {"DNS-UPDATE": 4, "DNS-UPDATE-ANSWER": 4}
     steps = configuration | location | {f"ASCONF-{name}": step for name, step in asconf.items()}
-    return steps.get(kind, 0)
+    return steps.get(kind.partition("+")[0], 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -91,7 +92,7 @@ def figure_section(heading: str, figure: Rendered, *, alt: str = "") -> Section:
     return Section(
         heading,
         f'<figure><img alt="{escape(alt or heading)}" src="data:image/{kind};base64,{encoded}"></figure>',
-        _short(heading) if heading.startswith("Fig.") else heading.split(":", maxsplit=1)[0],
+        _short(heading) if heading.startswith("Fig.") else _name(heading),
     )
 
 
@@ -128,3 +129,12 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _name(heading: str) -> str:
+    """What a heading is about: of "Not in the paper: A by B", A."""
+    before, _, after = heading.partition(":")
+    if before != "Not in the paper":
+        return before
+    name = re.split(r",| by ", after.strip(), maxsplit=1)[0]
+    return name[:1].upper() + name[1:]

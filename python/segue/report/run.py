@@ -31,7 +31,7 @@ def write_run_report(run: Run, path: Path) -> Path:
             "Handovers",
             ["time (s)", "from", "to", "latency (ms)", "interruption (ms)", "lost packets"],
             [
-                [f"{h.time:.3f}", h.from_address, h.to_address, f"{h.latency_s * 1e3:.1f}",
+                [f"{h.time_s:.3f}", h.from_address, h.to_address, f"{h.latency_s * 1e3:.1f}",
                  f"{h.interruption_s * 1e3:.1f}", str(h.lost_packets)]
                 for h in metrics.handovers
             ],

@@ -30,6 +30,9 @@ pub enum Fate {
     Twice(Duration),
 }
 
+/// What decides about packets.
+pub type Decide = Box<dyn FnMut(Instant, &Packet) -> Fate>;
+
 /// A network with shims.
 pub struct Shims {
     /// Now.
@@ -39,7 +42,7 @@ pub struct Shims {
     /// Time that a packet takes.
     pub delay: Duration,
     /// Decides what becomes of packets; all arrive if there is nothing.
-    pub fate: Box<dyn FnMut(Instant, &Packet) -> Fate>,
+    pub fate: Decide,
     /// What was sent: when, by which host.
     pub sent: Vec<(Instant, usize, Packet)>,
     /// A site border router in front of this host.

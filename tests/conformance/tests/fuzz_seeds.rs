@@ -57,6 +57,18 @@ fn random_bytes_play_associations() {
     play(2000, "bytes", |byte| byte);
 }
 
+/// A short run without coverage of two ILNPv6 shims.
+#[test]
+fn random_bytes_play_shims() {
+    let mut random = Stream::new(1, "shims");
+    for n in 0..300 {
+        let len = 16 + random.below(600);
+        let bytes: Vec<u8> = (0..len).map(|_| random.next_u64() as u8).collect();
+        let outcome = std::panic::catch_unwind(|| segue_conformance::fuzz::ilnp(&bytes));
+        assert!(outcome.is_ok(), "input {n}: {bytes:?}");
+    }
+}
+
 /// The same without an attacker, so that everything must be delivered, or failure be reported.
 #[test]
 fn random_bytes_play_honest_associations() {
@@ -64,4 +76,16 @@ fn random_bytes_play_honest_associations() {
         let (host, operation) = (byte & 0x80, byte & 0x1f);
         host | if operation > 21 { operation - 22 } else { operation }
     });
+}
+
+/// An attacker that is on no path, on bytes that nobody chose.
+#[test]
+fn random_bytes_move_nobodys_bindings() {
+    let mut random = Stream::new(1, "mobile ipv6");
+    for n in 0..100 {
+        let len = 100 + random.below(3000);
+        let bytes: Vec<u8> = (0..len).map(|_| random.next_u64() as u8).collect();
+        let outcome = std::panic::catch_unwind(|| segue_conformance::fuzz::mobile_ipv6(&bytes));
+        assert!(outcome.is_ok(), "input {n}: {bytes:?}");
+    }
 }

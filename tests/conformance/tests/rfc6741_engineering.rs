@@ -36,11 +36,9 @@ fn transports_see_identities_only() {
         shims.run_for(ms(50));
     }
     assert_eq!(shims.heard(1, 0).len(), 5);
-    let sources = shims
-        .sent
-        .iter()
-        .filter(|(_, by, p)| *by == 0 && matches!(p.payload, Payload::Udp(_)));
-    let sources: Vec<_> = sources.map(|(_, _, p)| Locator::of(p.ip.source)).collect();
+    let data = |(_, by, p): &&(_, usize, Packet)| *by == 0 && matches!(p.payload, Payload::Udp(_));
+    let sent = shims.sent.iter().filter(data);
+    let sources: Vec<_> = sent.map(|(_, _, p)| Locator::of(p.ip.source)).collect();
     assert_eq!(sources, (3..8).map(locator).collect::<Vec<_>>());
 }
 

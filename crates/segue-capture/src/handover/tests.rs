@@ -52,7 +52,7 @@ fn clean_switch_has_the_gap_between_the_paths_as_latency() {
             panic!("{report:?}")
         };
         assert_eq!((handover.from, handover.to), (A, B));
-        assert_eq!(handover.time, 0.067);
+        assert_eq!(handover.time_s, 0.067);
         assert_eq!(handover.latency_s, 0.007);
         assert_eq!(
             handover.interruption_s, 0.010,
@@ -84,7 +84,7 @@ fn old_path_that_drains_during_and_after_the_switch_gives_a_negative_latency() {
         let [handover] = &report.handovers[..] else {
             panic!("{report:?}")
         };
-        assert_eq!(handover.time, 0.060);
+        assert_eq!(handover.time_s, 0.060);
         assert_eq!(handover.latency_s, -0.030);
         assert_eq!(handover.interruption_s, 0.010);
     }
@@ -131,7 +131,7 @@ fn excursion_does_not_date_the_handover_that_comes_later() {
     let [handover] = &report.handovers[..] else {
         panic!("{report:?}")
     };
-    assert_eq!((handover.time, handover.latency_s), (0.350, 0.140));
+    assert_eq!((handover.time_s, handover.latency_s), (0.350, 0.140));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn lost_window_with_one_segment_on_the_new_path_long_before_the_rest_is_one_hand
             panic!("{report:?}")
         };
         assert_eq!((handover.from, handover.to), (A, B));
-        assert_eq!(handover.time, 10.0);
+        assert_eq!(handover.time_s, 10.0);
         assert_eq!(handover.latency_s, 1.0);
         assert_eq!(handover.interruption_s, 5.0);
     }

@@ -2,7 +2,7 @@
 
 use super::LocationConfig;
 use crate::address::Method;
-use crate::{app, sctp, sigma};
+use crate::{app, ilnp, mip6, sctp, sigma};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::nd::LinkLayerAddress;
 
@@ -45,13 +45,34 @@ pub enum Addressing {
     Acquire(Method),
 }
 
-/// The mobility shim under an unchanged transport. `mip6` and `ilnp` will be its other variants: packets pass it
-/// between the transport and the interfaces in both directions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The mobility shim under an unchanged transport: packets pass it between the transport and the interfaces in both
+/// directions.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub enum ShimConfig {
     /// Packets pass as they are.
     #[default]
     None,
+    /// A mobile node of Mobile IPv6, which is also a correspondent of others.
+    MobileIpv6(Box<mip6::MobileNodeConfig>),
+    /// A correspondent of Mobile IPv6 that does not move.
+    MobileIpv6Correspondent(Box<mip6::CorrespondentConfig>),
+    /// ILNPv6. All interfaces that acquire addresses form them with its node identifier.
+    Ilnp(Box<ilnp::Config>),
+}
+
+impl ShimConfig {
+    /// What is wrong with this configuration, if anything.
+    ///
+    /// # Errors
+    /// One line that names the key and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::None => Ok(()),
+            Self::MobileIpv6(config) => config.check(),
+            Self::MobileIpv6Correspondent(config) => config.check(),
+            Self::Ilnp(config) => config.check(),
+        }
+    }
 }
 
 /// Why a host cannot be made from its configuration.
@@ -133,6 +154,7 @@ impl HostConfig {
                 seen.push(address);
             }
         }
+        self.shim.check().map_err(part)?;
         for application in &self.applications {
             application.check().map_err(part)?;
             let by_name = matches!(application.role, app::Role::ConnectByName { .. });

@@ -4,7 +4,7 @@
 use super::{Connecting, Host, HostEvent};
 use crate::contract::Transmit;
 use crate::location::{
-    Client, ClientConfig, ClientEvent, Datagram, LookupId, Server, ServerConfig, Transport,
+    Client, ClientConfig, ClientEvent, Datagram, LookupId, Name, Server, ServerConfig, Transport,
 };
 use crate::random::{SecretRng, Stream};
 use crate::time::{Duration, Instant};
@@ -26,13 +26,19 @@ pub struct LocationConfig {
     pub client: Option<ClientConfig>,
     /// Makes the host a location manager. Nothing that it keeps is durable: that is a driver's to do.
     pub server: Option<ServerConfig>,
+    /// Zone in which a shim's peers are looked up by their identities, as
+    /// [`Identity::HomeAddress`](crate::location::Identity::HomeAddress) names them.
+    pub directory: Option<Name>,
 }
 
 /// The machines.
 #[derive(Debug, Default)]
 pub(super) struct Location {
-    client: Option<Client>,
+    pub(super) client: Option<Client>,
     server: Option<Server>,
+    pub(super) directory: Option<Name>,
+    /// Look-ups of the shim's, and of whom.
+    pub(super) for_shim: Vec<(LookupId, Ipv6Addr)>,
     /// The address that the location manager was told last.
     told: Option<Ipv6Addr>,
     /// The addresses of ours that the server was asked at, for its answers to come from.
@@ -53,6 +59,8 @@ impl Location {
         Ok(Self {
             client: client.transpose()?,
             server: server.transpose()?,
+            directory: config.directory,
+            for_shim: Vec::new(),
             told: None,
             asked_at: VecDeque::new(),
         })
@@ -131,6 +139,10 @@ impl Host {
     /// Tells the location manager of the first usable address if it knows none that is usable and there is no
     /// association whose handover would.
     pub(super) fn tell_location_if_lost(&mut self, now: Instant) {
+        if self.shim.is_some() {
+            // its identity stays, and its locators are not addresses to be told of
+            return;
+        }
         let known = self.location.told.is_some_and(|a| self.has_address(a));
         if !known
             && self.sigma_association.is_none()
@@ -171,6 +183,11 @@ impl Host {
     /// Where this host's own requests come from: the address that the location manager is told of, which is the one
     /// whose link is good; otherwise the first that can be used.
     fn location_source(&self) -> Option<Ipv6Addr> {
+        if let Some((nid, locators)) = self.shim.as_ref().and_then(|s| s.directory_entry()) {
+            // plain IPv6, from where it can be answered
+            let in_use = locators.first()?.0.address(nid);
+            return Some(in_use).filter(|a| self.has_address(*a));
+        }
         let told = self.location.told.filter(|a| self.has_address(*a));
         let serving = self
             .sigma
@@ -207,10 +224,23 @@ impl Host {
     }
 
     fn on_location(&mut self, now: Instant, event: ClientEvent) {
+        let shims = |(own, _): &(LookupId, Ipv6Addr)| match &event {
+            ClientEvent::LocatorsFound { id, .. } | ClientEvent::LookupFailed { id, .. } => id == own,
+            _ => false,
+        };
+        if let Some(at) = self.location.for_shim.iter().position(shims) {
+            let (_, peer) = self.location.for_shim.swap_remove(at);
+            if let Some(shim) = &mut self.shim {
+                match &event {
+                    ClientEvent::LocatorsFound { locators, .. } => shim.handle_locators(now, peer, locators),
+                    _ => shim.handle_found(now, peer, &[]),
+                }
+            }
+        }
         let found = match &event {
             ClientEvent::Resolved { id, addresses, .. } => Some((*id, Some(addresses.clone()))),
             ClientEvent::LookupFailed { id, .. } => Some((*id, None)),
-            ClientEvent::Updated { .. } | ClientEvent::UpdateFailed { .. } => None,
+            _ => None,
         };
         self.events.push_back(HostEvent::Location(event));
         let Some((id, addresses)) = found else { return };

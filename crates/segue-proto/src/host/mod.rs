@@ -13,6 +13,7 @@
 mod config;
 mod fragments;
 mod location;
+mod report;
 mod settle;
 mod shim;
 
@@ -217,7 +218,11 @@ impl Host {
                 Addressing::Acquire(method) => {
                     radios.push(id);
                     let stream = Stream::new(seed, &format!("host {} interface {number}", config.name));
-                    Some(Acquisition::new(id, interface.link_layer, method, &stream))
+                    let mut acquisition = Acquisition::new(id, interface.link_layer, method, &stream);
+                    if let Some(identifier) = shim::interface_identifier(&config.shim) {
+                        acquisition.set_interface_identifier(identifier);
+                    }
+                    Some(acquisition)
                 }
             };
             host.interfaces.push(Interface {
@@ -262,7 +267,10 @@ impl Host {
 
     /// The same for a packet where it lies, which saves moving it. What is left of it is of no use.
     pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
-        if let Some(fragment) = Fragment::of(packet) {
+        // what stands in front of a fragment header comes first (RFC 8200 section 4.1): it may be the shim's
+        if !names_home_address(packet)
+            && let Some(fragment) = Fragment::of(packet)
+        {
             self.handle_fragment(now, interface, fragment);
             return;
         }
@@ -271,9 +279,18 @@ impl Host {
             self.settle(now);
             return;
         }
+        if self.shim.is_some()
+            && let Some(fragment) = Fragment::of(packet)
+        {
+            // it was in a tunnel, or behind what the shim took off
+            self.handle_fragment(now, interface, fragment);
+            self.settle(now);
+            return;
+        }
         self.passed_up = Some(self.counters.not_for_us);
         if packet.extensions.iter().any(forbids_processing) {
             self.counters.not_understood += 1;
+            self.report_option(interface, packet);
             return;
         }
         match &packet.payload {
@@ -392,7 +409,7 @@ impl Host {
             if let Some(transmit) = self.endpoint.poll_transmit(now) {
                 if self.shim.is_some() {
                     // what the shim holds back or has more to say about comes out when the parts settle
-                    match self.down(now, transmit) {
+                    match self.down_in_fragments(now, transmit) {
                         Some(transmit) => return Some(transmit),
                         None => continue,
                     }
@@ -594,6 +611,17 @@ impl Host {
             LinkEvent::GoingDown { .. } | LinkEvent::Overlap { .. } => {}
         }
     }
+}
+
+/// Whether a packet has a home address of Mobile IPv6 among its extension headers: a type 2 routing header that leads on,
+/// or a Home Address option.
+fn names_home_address(packet: &Packet) -> bool {
+    !packet.extensions.is_empty()
+        && (packet.home_address().is_some()
+            || packet
+                .extensions
+                .iter()
+                .any(|e| e.type_2_home_address().is_some()))
 }
 
 /// Whether a packet with this header is to be discarded: an unknown option whose type says so (RFC 8200 section 4.2),

@@ -3,17 +3,43 @@
 use super::{Host, HostEvent, ShimConfig};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
-use crate::random::SecretRng;
-use crate::shim::{Inbound, Shim};
+use crate::ilnp::Ilnp;
+use crate::location::Identity;
+use crate::mip6::{CorrespondentNode, MobileNode};
+use crate::random::{SecretRng, Stream};
+use crate::shim::{Inbound, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::{Packet, Payload};
+use smallvec::SmallVec;
 
 /// The shim that `config` asks for. Its secrets come from a generator of its own, keyed by its host's
 /// ([`Stream::from_key`](crate::random::Stream::from_key)).
-pub(super) fn from_config(config: &ShimConfig, _secrets: &mut dyn SecretRng) -> Option<Box<dyn Shim>> {
+pub(super) fn from_config(config: &ShimConfig, secrets: &mut dyn SecretRng) -> Option<Box<dyn Shim>> {
+    let mut own_secrets = || {
+        let mut key = [0; 32];
+        secrets.fill(&mut key);
+        Box::new(Stream::from_key(key))
+    };
     match config {
         ShimConfig::None => None,
+        ShimConfig::MobileIpv6(config) => Some(Box::new(MobileNode::new((**config).clone(), own_secrets()))),
+        ShimConfig::MobileIpv6Correspondent(config) => Some(Box::new(CorrespondentNode::new(
+            (**config).clone(),
+            own_secrets(),
+        ))),
+        ShimConfig::Ilnp(config) => {
+            let shim = Ilnp::new((**config).clone(), own_secrets());
+            Some(Box::new(shim.expect("the configuration was checked")))
+        }
+    }
+}
+
+/// The interface identifier that addresses are to be formed with, if the shim has one.
+pub(super) fn interface_identifier(config: &ShimConfig) -> Option<[u8; 8]> {
+    match config {
+        ShimConfig::Ilnp(config) => Some(config.nid.0.to_be_bytes()),
+        _ => None,
     }
 }
 
@@ -71,19 +97,84 @@ impl Host {
         }
     }
 
+    /// The same for a packet that may be too long for its way, and is then sent in fragments. `None` also if there is
+    /// nothing of it to send yet.
+    #[inline]
+    pub(super) fn down_in_fragments(&mut self, now: Instant, transmit: Transmit) -> Option<Transmit> {
+        let Some(mtu) = self.mtu_exceeded_by(&transmit.packet) else {
+            return self.down(now, transmit);
+        };
+        if !self.shim.as_ref().is_some_and(|s| s.takes_fragments()) {
+            let whole = self.down(now, transmit)?;
+            return self.fragmented(whole, mtu);
+        }
+        let before = self.transmits.len();
+        let first = self.fragmented(transmit, mtu)?;
+        let rest = self.transmits.split_off(before);
+        for fragment in core::iter::once(first).chain(rest) {
+            let sent = self.down(now, fragment);
+            self.transmits.extend(sent);
+        }
+        self.transmits.pop_front()
+    }
+
     /// Events and packets of the shim. Whether there were any.
     pub(super) fn settle_shim(&mut self, now: Instant) -> bool {
         let Some(shim) = &mut self.shim else { return false };
         let mut moved = false;
+        let mut asked: SmallVec<[ShimEvent; 2]> = SmallVec::new();
         while let Some(event) = shim.poll_event() {
             moved = true;
             self.events.push_back(HostEvent::Shim(event));
+            asked.push(event);
         }
         while let Some(transmit) = shim.poll_transmit(now) {
             moved = true;
             self.transmits.push_back(transmit);
         }
+        for event in asked {
+            self.do_for_shim(now, event);
+        }
         moved
+    }
+
+    /// What the shim asks its host to do.
+    fn do_for_shim(&mut self, now: Instant, event: ShimEvent) {
+        match event {
+            ShimEvent::FormAddress(local) => {
+                self.dirty = true;
+                match self.acquisition_mut(local.interface) {
+                    Some(acquisition) => acquisition.add_address(now, local.address),
+                    None => {
+                        self.tell_shim(now, &AddressEvent::Ready(local));
+                        self.address_ready(local);
+                    }
+                }
+            }
+            ShimEvent::UpdateDirectory => {
+                if let Some((nid, locators)) = self.shim.as_ref().and_then(|s| s.directory_entry())
+                    && let Some(client) = &mut self.location.client
+                {
+                    client.update_locators(now, nid, &locators);
+                    self.dirty = true;
+                }
+            }
+            ShimEvent::LookUp { peer } => self.look_up_for_shim(now, peer),
+            _ => {}
+        }
+    }
+
+    /// Asks the directory where `peer` is; without one, that is not known.
+    fn look_up_for_shim(&mut self, now: Instant, peer: Ipv6Addr) {
+        let zone = self.location.directory.as_ref();
+        let name = zone.and_then(|zone| Identity::HomeAddress(peer).name(zone).ok());
+        if let (Some(name), Some(client)) = (name, &mut self.location.client) {
+            let id = client.look_up_locators(now, &name);
+            self.location.for_shim.push((id, peer));
+            self.dirty = true;
+        } else if let Some(shim) = &mut self.shim {
+            shim.handle_found(now, peer, &[]);
+        }
     }
 
     /// An address came or went: the shim's business, and then none of the transports'. Whether there is a shim.

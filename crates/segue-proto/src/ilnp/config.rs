@@ -250,7 +250,10 @@ impl Config {
             return Err("lu_max_timeout: expected at least lu_timeout".to_owned());
         }
         let lifetime = self.locator_lifetime.as_nanos();
-        if lifetime < 1_000_000_000 || lifetime % 1_000_000_000 != 0 || lifetime > 65_535_000_000_000 {
+        if lifetime < 1_000_000_000
+            || !lifetime.is_multiple_of(1_000_000_000)
+            || lifetime > 65_535_000_000_000
+        {
             return Err("locator_lifetime: expected whole seconds from 1 s to 65535 s".to_owned());
         }
         for (key, value) in [

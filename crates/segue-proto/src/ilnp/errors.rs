@@ -8,11 +8,13 @@ use crate::shim::Inbound;
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
+use segue_wire::checksum::PseudoHeader;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{Locator, Nid, Nonce};
 use segue_wire::ipv6::{HEADER_LEN, ILNP_NONCE, Ipv6Option};
+use segue_wire::raw::ChecksumState;
 use segue_wire::reader::Reader;
-use segue_wire::{ExtensionHeader, Ipv6Header, Packet, ParseError, Payload};
+use segue_wire::{ExtensionHeader, Ipv6Header, Packet, ParseError, Payload, PseudoRule, RawPayload};
 
 /// Code of an ICMPv6 parameter problem: unrecognised IPv6 option (RFC 4443 section 3.4).
 const UNRECOGNIZED_OPTION: u8 = 2;
@@ -71,7 +73,9 @@ impl Ilnp {
             }
             _ => {}
         }
-        let translated = quoted.with_identities(self.identity, identity);
+        let rule = peer.rule.unwrap_or(self.config.checksum.into());
+        let rule = if nonce.is_some() { rule } else { PseudoRule::Ipv6 };
+        let translated = quoted.with_identities(self.identity, identity, rule);
         match message {
             Icmpv6::DestinationUnreachable { invoking, .. }
             | Icmpv6::PacketTooBig { invoking, .. }
@@ -131,7 +135,19 @@ impl Quoted {
 
     /// The packet as the transport sent it. A path MTU in the error stays what it is: transports subtract
     /// [`overhead`](crate::shim::Shim::overhead) themselves.
-    fn with_identities(mut self, source: Ipv6Addr, destination: Ipv6Addr) -> Bytes {
+    /// The transport's checksum, which followed `rule`, is adjusted.
+    fn with_identities(mut self, source: Ipv6Addr, destination: Ipv6Addr, rule: PseudoRule) -> Bytes {
+        let mut transport = RawPayload {
+            next_header: self.next_header,
+            bytes: self.rest,
+            checksum: ChecksumState::Complete,
+            segment_size: None,
+        };
+        let sent = PseudoHeader {
+            source: self.ip.source,
+            destination: self.ip.destination,
+        };
+        transport.adjust(&sent.under(rule), &PseudoHeader { source, destination });
         let len = |extensions: &[ExtensionHeader]| -> usize {
             extensions.iter().map(ExtensionHeader::buffer_len).sum()
         };
@@ -146,7 +162,7 @@ impl Quoted {
         let shorter = before.saturating_sub(len(&self.extensions)) as u16;
         self.ip.source = source;
         self.ip.destination = destination;
-        let mut out = Vec::with_capacity(HEADER_LEN + self.rest.len());
+        let mut out = Vec::with_capacity(HEADER_LEN + transport.bytes.len());
         let types: Vec<u8> = self
             .extensions
             .iter()
@@ -158,7 +174,7 @@ impl Quoted {
         for (extension, following) in self.extensions.iter().zip(&types[1..]) {
             extension.emit(*following, &mut out);
         }
-        out.extend_from_slice(&self.rest);
+        out.extend_from_slice(&transport.bytes);
         out.into()
     }
 }

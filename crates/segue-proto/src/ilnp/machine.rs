@@ -106,48 +106,6 @@ impl Ilnp {
         self.out.counters
     }
 
-    /// The directory's answer to [`ShimEvent::LookUp`], with preferences: L64 records (RFC 6742 section 2.3). Empty if there
-    /// are none.
-    pub fn handle_locators(&mut self, now: Instant, peer: Ipv6Addr, found: &[Advertised]) {
-        let Some(entry) = self.ilcc.by_identity_mut(peer) else {
-            return;
-        };
-        entry.looking_up = false;
-        let mut usable: Vec<Advertised> = Vec::new();
-        for &(locator, preference) in found {
-            if locator.is_routable() && locator != self.config.identity_prefix {
-                usable.push((locator, preference));
-            } else {
-                self.out.counters.bad_look_up += 1;
-            }
-        }
-        if usable.is_empty() {
-            self.out.counters.not_found += entry.held.len() as u64;
-            entry.held.clear();
-            return;
-        }
-        if matches!(entry.mode, Mode::Plain { .. }) {
-            return;
-        }
-        entry.replace_by_found(now, &self.config, &usable);
-        if entry.mode == Mode::Unresolved {
-            entry.mode = Mode::Probing;
-        }
-        route_changed(now, entry, &mut self.out);
-        send_anew(now, entry, &self.local, &self.config, &mut self.out);
-        let gave_up = entry.gave_up;
-        let held = core::mem::take(&mut entry.held);
-        if gave_up {
-            self.tell_peer(now, peer);
-        }
-        for packet in held {
-            if let Some(transmit) = self.outbound(now, packet) {
-                self.out.transmits.push_back(transmit);
-            }
-        }
-        self.find_timeout();
-    }
-
     /// Every identifier that is this host's.
     pub(super) fn nids(&self) -> SmallVec<[Nid; 4]> {
         let ephemeral = self.ephemeral.iter().map(|(nid, _)| *nid);
@@ -266,6 +224,58 @@ impl Shim for Ilnp {
             .collect();
         self.out.counters.bad_look_up += (addresses.len() - found.len()) as u64;
         self.handle_locators(now, peer, &found);
+    }
+
+    fn handle_locators(&mut self, now: Instant, peer: Ipv6Addr, found: &[Advertised]) {
+        let Some(entry) = self.ilcc.by_identity_mut(peer) else {
+            return;
+        };
+        entry.looking_up = false;
+        let mut usable: Vec<Advertised> = Vec::new();
+        for &(locator, preference) in found {
+            if locator.is_routable() && locator != self.config.identity_prefix {
+                usable.push((locator, preference));
+            } else {
+                self.out.counters.bad_look_up += 1;
+            }
+        }
+        if usable.is_empty() {
+            self.out.counters.not_found += entry.held.len() as u64;
+            entry.held.clear();
+            return;
+        }
+        if matches!(entry.mode, Mode::Plain { .. }) {
+            return;
+        }
+        entry.replace_by_found(now, &self.config, &usable);
+        if entry.mode == Mode::Unresolved {
+            entry.mode = Mode::Probing;
+        }
+        route_changed(now, entry, &mut self.out);
+        send_anew(now, entry, &self.local, &self.config, &mut self.out);
+        let gave_up = entry.gave_up;
+        let held = core::mem::take(&mut entry.held);
+        if gave_up {
+            self.tell_peer(now, peer);
+        }
+        for packet in held {
+            if let Some(transmit) = self.outbound(now, packet) {
+                self.out.transmits.push_back(transmit);
+            }
+        }
+        self.find_timeout();
+    }
+
+    fn directory_entry(&self) -> Option<(Nid, Vec<Advertised>)> {
+        Some((self.config.nid, self.advertised().to_vec()))
+    }
+
+    fn locations(&self) -> Vec<Ipv6Addr> {
+        let advertised = self.advertised();
+        advertised
+            .iter()
+            .map(|(locator, _)| locator.address(self.config.nid))
+            .collect()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

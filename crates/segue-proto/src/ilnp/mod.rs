@@ -34,7 +34,8 @@
 //! What a host has to do: form its addresses with the identifier
 //! ([`Acquisition::set_interface_identifier`](crate::address::Acquisition::set_interface_identifier)); give every packet
 //! that is whole to [`Shim::inbound`](crate::shim::Shim::inbound); on `UpdateDirectory` publish
-//! [`Ilnp::advertised`] as L64 records; on `LookUp` call `handle_found` or [`Ilnp::handle_locators`] with what it finds.
+//! [`Ilnp::advertised`] as L64 records; on `LookUp` call `handle_found` or `handle_locators` with what it finds. The
+//! [host](crate::host) does all of it.
 //!
 //! Left out, because nothing here would show it: locators of multicast groups, IPsec with identifiers (RFC 6741 section
 //! 9), and subnetworks of locators that move as a whole (RFC 6748 section 4), which are the same updates sent by each of

@@ -5,7 +5,8 @@
 //! changed for the ends to go on understanding each other:
 //! - locators in locator updates of inside nodes, and in the acknowledgements that come back for them, by the same mapping:
 //!   the update tells the world where the node is for the world, and the node gets back what it has said;
-//! - what ICMPv6 errors quote;
+//! - what ICMPv6 errors quote (but for the transport's checksum in it, which cannot be verified where a packet is cut off, and
+//!   which nobody verifies);
 //! - TCP and UDP checksums, but only those that follow IPv6's rule: identifiers are the same on both sides (RFC 6741
 //!   section 4.2). Emission works out those of typed packets, and raw ones are adjusted by difference (RFC 1624).
 

@@ -1,6 +1,7 @@
 //! The mobile host's and the correspondent's side.
 
 use super::config::{ClientConfig, ConfigError};
+use super::ilnp_records::{self, PreferredLocator};
 use super::message::{DnsMessage, Edns, Header, Question, Rdata, Received, Record, UDP_PAYLOAD};
 use super::tsig::{self, Signing};
 use super::{Datagram, Name};
@@ -9,6 +10,7 @@ use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use domain::base::iana::{Class, Opcode, Rcode, Rtype};
+use segue_wire::ilnp::Nid;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Names that the cache keeps.
@@ -39,6 +41,31 @@ pub enum ClientEvent {
         address: Option<Ipv6Addr>,
         /// Why.
         failure: Failure,
+    },
+    /// The server has the locators, authenticated and durable.
+    LocatorsUpdated {
+        /// The locators.
+        locators: Vec<PreferredLocator>,
+        /// Time since it was asked for.
+        latency: Duration,
+        /// Times that the request was sent.
+        sent: u32,
+    },
+    /// The locators could not be changed.
+    LocatorsUpdateFailed {
+        /// Why.
+        failure: Failure,
+    },
+    /// A name's locators.
+    LocatorsFound {
+        /// Which look-up.
+        id: LookupId,
+        /// The best first; at least one.
+        locators: Vec<PreferredLocator>,
+        /// How long the answer may be used.
+        ttl: Duration,
+        /// Time since it was asked for.
+        latency: Duration,
     },
     /// A name's addresses.
     Resolved {
@@ -145,7 +172,7 @@ pub struct ClientCounters {
 pub struct Client {
     config: ClientConfig,
     secrets: Box<dyn SecretRng>,
-    update: Option<(Option<Ipv6Addr>, Transaction)>,
+    update: Option<(Target, Transaction)>,
     lookups: BTreeMap<LookupId, (Name, Transaction)>,
     cache: BTreeMap<Name, Cached>,
     next_lookup: u64,
@@ -156,6 +183,51 @@ pub struct Client {
     events: VecDeque<ClientEvent>,
     counters: ClientCounters,
 }
+
+/// What a name is to have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Target {
+    /// This address, or none.
+    Address(Option<Ipv6Addr>),
+    /// This node identifier at these locators.
+    Locators(Nid, Vec<PreferredLocator>),
+}
+
+impl Target {
+    fn failed(&self, failure: Failure) -> ClientEvent {
+        match self {
+            Self::Address(address) => ClientEvent::UpdateFailed {
+                address: *address,
+                failure,
+            },
+            Self::Locators(..) => ClientEvent::LocatorsUpdateFailed { failure },
+        }
+    }
+
+    /// The records, and the types of the sets that they replace.
+    fn records(&self) -> (Vec<Rtype>, Vec<(Rtype, Rdata)>) {
+        match self {
+            Self::Address(address) => (
+                vec![Rtype::AAAA],
+                address
+                    .iter()
+                    .map(|a| (Rtype::AAAA, Rdata::opaque(a.octets().to_vec())))
+                    .collect(),
+            ),
+            Self::Locators(nid, locators) => {
+                let l64 = locators.iter().map(|l| (Rtype::L64, ilnp_records::l64(*l)));
+                let nid = (Rtype::NID, ilnp_records::nid(NID_PREFERENCE, *nid));
+                (
+                    vec![Rtype::NID, Rtype::L64],
+                    [nid].into_iter().chain(l64).collect(),
+                )
+            }
+        }
+    }
+}
+
+/// Of the one identifier that a name has: it says nothing.
+const NID_PREFERENCE: u16 = 10;
 
 struct Transaction {
     request: DnsMessage,
@@ -173,6 +245,14 @@ struct Transaction {
     deadline: Instant,
     /// What is reported if no better answer comes.
     failure: Failure,
+    /// The name is one that an LP record gave: it is not to give another.
+    pointed: bool,
+}
+
+impl Transaction {
+    fn asks_for(&self, rtype: Rtype) -> bool {
+        self.request.questions.iter().any(|q| q.rtype == rtype)
+    }
 }
 
 struct Cached {
@@ -212,12 +292,27 @@ impl Client {
     /// Makes `address` the name's only one. An update that is not answered yet is given up for it: its address is
     /// wrong already.
     pub fn update(&mut self, now: Instant, address: Ipv6Addr) {
-        self.change(now, Some(address));
+        self.change(now, Target::Address(Some(address)));
     }
 
     /// Takes the name's addresses away.
     pub fn withdraw(&mut self, now: Instant) {
-        self.change(now, None);
+        self.change(now, Target::Address(None));
+    }
+
+    /// Makes `nid` the name's only node identifier and `locators` all its locators (RFC 6742): what a node does after a
+    /// handoff. An update that is not answered yet is given up for it.
+    pub fn update_locators(&mut self, now: Instant, nid: Nid, locators: &[PreferredLocator]) {
+        self.change(now, Target::Locators(nid, locators.to_vec()));
+    }
+
+    /// Asks for the locators of `name` (L64). They are never taken from the cache: who asks suspects that they have changed.
+    pub fn look_up_locators(&mut self, now: Instant, name: &Name) -> LookupId {
+        let id = LookupId(self.next_lookup);
+        self.next_lookup += 1;
+        let transaction = self.ask(now, name, Rtype::L64);
+        self.lookups.insert(id, (name.clone(), transaction));
+        id
     }
 
     /// Asks for the addresses of `name`.
@@ -234,13 +329,19 @@ impl Client {
             return id;
         }
         self.cache.remove(name);
+        let transaction = self.ask(now, name, Rtype::AAAA);
+        self.lookups.insert(id, (name.clone(), transaction));
+        id
+    }
+
+    fn ask(&mut self, now: Instant, name: &Name, rtype: Rtype) -> Transaction {
         let mut request = DnsMessage::new(Header {
             recursion_desired: true,
             ..Header::request(0, Opcode::QUERY)
         });
         request.questions.push(Question {
             name: name.clone(),
-            rtype: Rtype::AAAA,
+            rtype,
             class: Class::IN,
         });
         request.edns = Some(Edns {
@@ -248,9 +349,7 @@ impl Client {
             version: 0,
             bad_version: false,
         });
-        let transaction = self.begin(now, request);
-        self.lookups.insert(id, (name.clone(), transaction));
-        id
+        self.begin(now, request)
     }
 
     /// Whether an update is under way.
@@ -283,8 +382,8 @@ impl Client {
                 && id == t.request.header.id
                 && opcode == t.request.header.opcode
         };
-        if let Some((address, transaction)) = self.update.take_if(|(_, t)| answers(t)) {
-            self.on_update_answered(now, address, transaction, &received);
+        if let Some((target, transaction)) = self.update.take_if(|(_, t)| answers(t)) {
+            self.on_update_answered(now, target, transaction, &received);
         } else if let Some(id) = self
             .lookups
             .iter()
@@ -300,13 +399,11 @@ impl Client {
 
     /// Sends again what was not answered in time, to the next server.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if let Some((address, mut transaction)) = self.update.take_if(|(_, t)| t.deadline <= now) {
+        if let Some((target, mut transaction)) = self.update.take_if(|(_, t)| t.deadline <= now) {
             if self.retry(now, &mut transaction) {
-                self.update = Some((address, transaction));
+                self.update = Some((target, transaction));
             } else {
-                let failure = transaction.failure;
-                self.events
-                    .push_back(ClientEvent::UpdateFailed { address, failure });
+                self.events.push_back(target.failed(transaction.failure));
             }
         }
         let due: Vec<LookupId> = self
@@ -352,11 +449,11 @@ impl Client {
     }
 
     /// RFC 2136 section 2.5: delete the RRset (2.5.2), then add to it (2.5.1).
-    fn change(&mut self, now: Instant, address: Option<Ipv6Addr>) {
+    fn change(&mut self, now: Instant, target: Target) {
         let Some((zone, name)) = self.config.record.clone() else {
             return;
         };
-        if self.update.as_ref().is_some_and(|(old, _)| *old == address) {
+        if self.update.as_ref().is_some_and(|(old, _)| *old == target) {
             return;
         }
         self.counters.superseded += u64::from(self.update.take().is_some());
@@ -366,22 +463,26 @@ impl Client {
             rtype: Rtype::SOA,
             class: Class::IN,
         });
-        request.authority.push(Record {
+        let (replaced, records) = target.records();
+        request.authority.extend(replaced.into_iter().map(|rtype| Record {
             name: name.clone(),
-            rtype: Rtype::AAAA,
+            rtype,
             class: Class::ANY,
             ttl: 0,
             rdata: Rdata::default(),
-        });
-        request.authority.extend(address.map(|address| Record {
-            name,
-            rtype: Rtype::AAAA,
-            class: Class::IN,
-            ttl: u32::try_from(self.config.ttl.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX),
-            rdata: Rdata::opaque(address.octets().to_vec()),
         }));
+        let ttl = u32::try_from(self.config.ttl.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX);
+        request
+            .authority
+            .extend(records.into_iter().map(|(rtype, rdata)| Record {
+                name: name.clone(),
+                rtype,
+                class: Class::IN,
+                ttl,
+                rdata,
+            }));
         let transaction = self.begin(now, request);
-        self.update = Some((address, transaction));
+        self.update = Some((target, transaction));
     }
 
     fn begin(&mut self, now: Instant, request: DnsMessage) -> Transaction {
@@ -398,6 +499,7 @@ impl Client {
             timeout: self.config.retry_initial,
             deadline: now,
             failure: Failure::NoAnswer,
+            pointed: false,
         };
         self.compose(now, &mut transaction);
         self.send(now, &mut transaction);
@@ -473,30 +575,30 @@ impl Client {
         Err(())
     }
 
-    fn on_update_answered(
-        &mut self,
-        now: Instant,
-        address: Option<Ipv6Addr>,
-        mut t: Transaction,
-        received: &Received,
-    ) {
+    fn on_update_answered(&mut self, now: Instant, target: Target, mut t: Transaction, received: &Received) {
         if self.authenticate(&mut t, received).is_err() {
-            self.update = Some((address, t));
+            self.update = Some((target, t));
             return;
         }
         if received.message.header.rcode == Rcode::NOERROR {
-            self.events.push_back(ClientEvent::Updated {
-                address,
-                latency: now - t.started,
-                sent: t.sent,
+            let (latency, sent) = (now - t.started, t.sent);
+            self.events.push_back(match target {
+                Target::Address(address) => ClientEvent::Updated {
+                    address,
+                    latency,
+                    sent,
+                },
+                Target::Locators(_, locators) => ClientEvent::LocatorsUpdated {
+                    locators,
+                    latency,
+                    sent,
+                },
             });
             return;
         }
         match self.on_refusal(now, &mut t, received) {
-            Some(failure) => self
-                .events
-                .push_back(ClientEvent::UpdateFailed { address, failure }),
-            None => self.update = Some((address, t)),
+            Some(failure) => self.events.push_back(target.failed(failure)),
+            None => self.update = Some((target, t)),
         }
     }
 
@@ -515,6 +617,12 @@ impl Client {
         let message = &received.message;
         let failure = match message.header.rcode {
             Rcode::NOERROR if message.header.truncated => Failure::Truncated,
+            Rcode::NOERROR if t.asks_for(Rtype::L64) || t.asks_for(Rtype::LP) => {
+                match self.on_locators(now, id, &name, t, &message.answer) {
+                    Some(failure) => failure,
+                    None => return,
+                }
+            }
             Rcode::NOERROR => {
                 let (addresses, ttl) = addresses_of(&name, &message.answer);
                 if !addresses.is_empty() {
@@ -542,6 +650,57 @@ impl Client {
             },
         };
         self.events.push_back(ClientEvent::LookupFailed { id, failure });
+    }
+
+    /// Locators, or where there are none the name of those that have them (RFC 6742 section 2.4). Failure if there is
+    /// neither.
+    fn on_locators(
+        &mut self,
+        now: Instant,
+        id: LookupId,
+        name: &Name,
+        t: Transaction,
+        answer: &[Record],
+    ) -> Option<Failure> {
+        if t.asks_for(Rtype::LP) {
+            let pointers = records_of(name, answer, Rtype::LP);
+            let mut pointers: Vec<_> = pointers
+                .iter()
+                .filter_map(|r| ilnp_records::read_lp(&r.rdata))
+                .collect();
+            pointers.sort_by_key(|(_, preference)| *preference);
+            let Some((target, _)) = pointers.into_iter().next() else {
+                return Some(Failure::NoAddress);
+            };
+            let mut next = self.ask(now, &target, Rtype::L64);
+            next.started = t.started;
+            next.pointed = true;
+            self.lookups.insert(id, (target, next));
+            return None;
+        }
+        let found = records_of(name, answer, Rtype::L64);
+        let ttl = found.iter().map(|r| r.ttl).min().unwrap_or(0);
+        let mut locators: Vec<_> = found
+            .iter()
+            .filter_map(|r| ilnp_records::read_l64(&r.rdata))
+            .collect();
+        locators.sort_by_key(|(_, preference)| *preference);
+        if locators.is_empty() {
+            if t.pointed {
+                return Some(Failure::NoAddress);
+            }
+            let mut next = self.ask(now, name, Rtype::LP);
+            next.started = t.started;
+            self.lookups.insert(id, (name.clone(), next));
+            return None;
+        }
+        self.events.push_back(ClientEvent::LocatorsFound {
+            id,
+            locators,
+            ttl: Duration::from_secs(u64::from(ttl)),
+            latency: now - t.started,
+        });
+        None
     }
 
     /// A server cannot or does not want to: the next one is asked at once, if there is one that has not refused. The
@@ -575,26 +734,39 @@ impl Client {
     }
 }
 
-/// Addresses of `name` in an answer, through aliases (RFC 1034 section 3.6.2), and the least time to live on the way.
+/// Addresses of `name` in an answer, and the least time to live on the way.
 fn addresses_of(name: &Name, answer: &[Record]) -> (Vec<Ipv6Addr>, Duration) {
+    let found = records_of(name, answer, Rtype::AAAA);
+    let ttl = found.iter().map(|r| r.ttl).min().unwrap_or(0);
+    let addresses: Vec<Ipv6Addr> = found
+        .iter()
+        .filter_map(|r| <[u8; 16]>::try_from(&r.rdata.bytes[..]).ok())
+        .map(Ipv6Addr::from)
+        .collect();
+    (addresses, Duration::from_secs(u64::from(ttl)))
+}
+
+/// Records of `name` in an answer, through aliases (RFC 1034 section 3.6.2), none with more time to live than there was on
+/// the way.
+fn records_of(name: &Name, answer: &[Record], rtype: Rtype) -> Vec<Record> {
     let (mut name, mut ttl) = (name.clone(), u32::MAX);
     for _ in 0..MOST_ALIASES {
         let of = |rtype| {
-            answer
+            let in_class = answer
                 .iter()
-                .filter(move |r| r.rtype == rtype && r.class == Class::IN)
+                .filter(move |r| r.rtype == rtype && r.class == Class::IN);
+            in_class.filter(|r| r.name == name)
         };
-        let mut addresses = Vec::new();
-        for record in of(Rtype::AAAA).filter(|r| r.name == name) {
-            if let Ok(octets) = <[u8; 16]>::try_from(&record.rdata.bytes[..]) {
-                addresses.push(Ipv6Addr::from(octets));
-                ttl = ttl.min(record.ttl);
-            }
+        let found: Vec<Record> = of(rtype)
+            .map(|r| Record {
+                ttl: r.ttl.min(ttl),
+                ..r.clone()
+            })
+            .collect();
+        if !found.is_empty() {
+            return found;
         }
-        if !addresses.is_empty() {
-            return (addresses, Duration::from_secs(u64::from(ttl)));
-        }
-        let alias = of(Rtype::CNAME).find(|r| r.name == name);
+        let alias = of(Rtype::CNAME).next();
         let Some((alias, target)) =
             alias.and_then(|r| Some((r, Name::from_octets(r.rdata.bytes.clone()).ok()?)))
         else {
@@ -603,7 +775,7 @@ fn addresses_of(name: &Name, answer: &[Record]) -> (Vec<Ipv6Addr>, Duration) {
         ttl = ttl.min(alias.ttl);
         name = target;
     }
-    (Vec::new(), Duration::ZERO)
+    Vec::new()
 }
 
 fn rcode_name(rcode: u16) -> String {

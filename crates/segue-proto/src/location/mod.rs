@@ -9,6 +9,10 @@
 //!   driver has confirmed that the [`JournalEntry`] of it is durable (RFC 2136 section 3.5);
 //! - [`tsig`] signs and verifies.
 //!
+//! A node of ILNPv6 has NID and L64 records instead (RFC 6742): [`Client::update_locators`] and
+//! [`Client::look_up_locators`], which follows an LP record where there is no L64. Its name may be that of its identity
+//! address ([`Identity::HomeAddress`]).
+//!
 //! Both machines speak [`Datagram`]s: whole DNS messages with the peer's address and the local port. A host puts them
 //! into UDP packets ([`crate::host`]), a driver onto sockets. DNS messages are read and written with the `domain`
 //! crate; what is left to do here is what its `tsig` module would need a clock and a cryptographic library of its own
@@ -20,6 +24,7 @@
 mod client;
 mod config;
 mod identity;
+mod ilnp_records;
 mod message;
 mod server;
 pub mod tsig;
@@ -28,6 +33,7 @@ mod zone;
 pub use client::{Client, ClientCounters, ClientEvent, Failure, LookupId};
 pub use config::{ClientConfig, ConfigError, Grant, KeyConfig, ServerConfig, ZoneConfig};
 pub use identity::{Identity, IdentityError};
+pub use ilnp_records::PreferredLocator;
 pub use server::{Answer, JournalEntry, ReplayError, Server, ServerCounters, Transport};
 
 use bytes::Bytes;

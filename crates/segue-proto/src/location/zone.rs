@@ -3,6 +3,7 @@
 use super::Name;
 use super::config::ZoneConfig;
 use super::identity::in_zone;
+use super::ilnp_records;
 use super::message::{Rdata, Record, is_meta};
 use domain::base::Serial;
 use domain::base::Ttl;
@@ -155,7 +156,11 @@ impl Zone {
                 return Err(Rcode::NOTZONE);
             }
             let possible = match r.class {
-                Class::IN => !is_meta(r.rtype) && has_data_of_its_type(r),
+                Class::IN => {
+                    !is_meta(r.rtype)
+                        && has_data_of_its_type(r)
+                        && ilnp_records::is_well_formed(r.rtype, &r.rdata)
+                }
                 Class::ANY => {
                     r.ttl == 0 && r.rdata.bytes.is_empty() && (r.rtype == Rtype::ANY || !is_meta(r.rtype))
                 }

@@ -153,7 +153,7 @@ impl Peer {
 
     /// Whether something is under way that a handoff waits for.
     pub(super) fn is_busy(&self) -> bool {
-        self.testing.is_some() || self.pending.is_some()
+        self.testing.is_some() || self.pending.is_some_and(|p| !p.reported)
     }
 
     /// Nothing is under way any more.

@@ -146,6 +146,12 @@ impl Shim for CorrespondentNode {
         }
     }
 
+    /// A tunnel is not reassembled by the home agent, and Home Address option and routing header stand in front of a fragment
+    /// header (RFC 6275 section 6.3).
+    fn takes_fragments(&self) -> bool {
+        true
+    }
+
     fn counters(&self) -> Vec<Count> {
         self.counters.list()
     }

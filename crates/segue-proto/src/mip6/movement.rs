@@ -52,6 +52,14 @@ struct Link {
     lost: bool,
 }
 
+impl Link {
+    /// When this many advertisements in a row did not come.
+    fn missed_at(&self, lost_advertisements: u32) -> Option<Instant> {
+        let (_, heard) = self.heard?;
+        Some(heard + self.interval? * u64::from(lost_advertisements))
+    }
+}
+
 impl Movement {
     pub(super) fn new(config: &MobileNodeConfig) -> Self {
         Self {
@@ -160,8 +168,11 @@ impl Movement {
     /// Works off the timers that are due.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|at| at <= now) {
-            if let Some(link) = self.current.and_then(|c| self.links.get_mut(&c.interface)) {
-                link.lost = true;
+            // of all links, or one whose router is no better would be moved to
+            for link in self.links.values_mut() {
+                link.lost |= link
+                    .missed_at(self.lost_advertisements)
+                    .is_some_and(|at| at <= now);
             }
             self.decide(None);
         }
@@ -176,14 +187,14 @@ impl Movement {
         if link.lost {
             return None;
         }
-        let (_, heard) = link.heard?;
-        Some(heard + link.interval? * u64::from(self.lost_advertisements))
+        link.missed_at(self.lost_advertisements)
     }
 
     /// Chooses the address to use; `arrived` has just come.
     fn decide(&mut self, arrived: Option<LocalAddress>) {
         let Some(current) = self.current.filter(|c| self.is_kept(*c)) else {
-            self.current = self.best();
+            // a router that is not heard is better than none
+            self.current = self.best().or(self.current.filter(|c| self.is_usable(*c)));
             return;
         };
         let Some(arrived) = arrived else { return };
@@ -204,8 +215,14 @@ impl Movement {
         if by_advertisements {
             link.is_some_and(|l| !l.lost)
         } else {
-            link.is_none_or(|l| !l.down) && self.is_assigned(current.address)
+            self.is_usable(current)
         }
+    }
+
+    /// Whether packets can be sent from this address.
+    fn is_usable(&self, local: LocalAddress) -> bool {
+        let down = self.links.get(&local.interface).is_some_and(|l| l.down);
+        !down && self.is_assigned(local.address)
     }
 
     /// The address to change to: on the preferred interface, the last that came.

@@ -122,6 +122,25 @@ pub struct RouterConfig {
     pub link_mtu: Option<u32>,
     /// AdvPrefixList.
     pub prefixes: Vec<AdvertisedPrefix>,
+    /// Say how often advertisements come (RFC 6275 section 7.3), so that mobile nodes notice when they do not.
+    pub advertise_interval: bool,
+    /// The router is a home agent (RFC 6275 sections 7.1 and 7.4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home_agent: Option<AdvertisedHomeAgent>,
+}
+
+/// What a router advertises of itself as a home agent (RFC 6275 section 7.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdvertisedHomeAgent {
+    /// HomeAgentPreference: more is better.
+    pub preference: i16,
+    /// HomeAgentLifetime; nothing is the router lifetime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Duration>,
+    /// The router's address, which its prefix's option then says in full (the R flag, section 7.2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Ipv6Addr>,
 }
 
 impl Default for RouterConfig {
@@ -140,6 +159,8 @@ impl Default for RouterConfig {
             retrans_timer: None,
             link_mtu: None,
             prefixes: Vec::new(),
+            advertise_interval: false,
+            home_agent: None,
         }
     }
 }

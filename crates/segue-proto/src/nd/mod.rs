@@ -14,7 +14,7 @@ mod host;
 mod retained;
 mod router;
 
-pub use config::{AdvertisedPrefix, HostConfig, INFINITE_LIFETIME_S, RouterConfig};
+pub use config::{AdvertisedHomeAgent, AdvertisedPrefix, HostConfig, INFINITE_LIFETIME_S, RouterConfig};
 pub use host::{AddressState, HostNd, NdCounters, NdEvent};
 pub use router::RouterNd;
 

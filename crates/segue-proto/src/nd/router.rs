@@ -1,6 +1,6 @@
 //! The router's side: advertisements, and defence of its own addresses.
 
-use super::config::{INFINITE_LIFETIME_S, RouterConfig};
+use super::config::{AdvertisedPrefix, INFINITE_LIFETIME_S, RouterConfig};
 use super::{ALL_NODES, link_local, nd_packet};
 use crate::contract::{InterfaceId, Transmit};
 use crate::random::Stream;
@@ -196,22 +196,42 @@ impl RouterNd {
 /// The advertisement that `config` describes (RFC 4861 section 6.2.3).
 fn advertisement(config: &RouterConfig, link_layer: LinkLayerAddress) -> RouterAdvertisement {
     let mut options = vec![NdOption::SourceLinkLayerAddress(link_layer)];
+    // RFC 6275 section 7.2
+    let own_address = |p: &AdvertisedPrefix| {
+        let address = config.home_agent?.address?;
+        let differing = (address.to_bits() ^ p.prefix.to_bits()).leading_zeros();
+        (differing >= u32::from(p.prefix_length)).then_some(address)
+    };
     options.extend(config.link_mtu.map(NdOption::Mtu));
     options.extend(config.prefixes.iter().map(|p| {
         NdOption::PrefixInformation(PrefixInformation {
-            prefix: p.prefix,
+            prefix: own_address(p).unwrap_or(p.prefix),
             prefix_length: p.prefix_length,
             on_link: p.on_link,
             autonomous: p.autonomous,
-            router_address: false,
+            router_address: own_address(p).is_some(),
             valid_lifetime_s: seconds(p.valid_lifetime),
             preferred_lifetime_s: seconds(p.preferred_lifetime),
         })
     }));
     let whole = |d: Duration| d.as_millis() / 1000;
+    if config.advertise_interval {
+        let most = config.max_rtr_adv_interval.as_millis();
+        options.push(NdOption::AdvertisementInterval(
+            u32::try_from(most).unwrap_or(u32::MAX),
+        ));
+    }
+    options.extend(config.home_agent.map(|agent| {
+        let lifetime = agent.lifetime.unwrap_or(config.default_lifetime);
+        NdOption::HomeAgentInformation {
+            preference: agent.preference,
+            lifetime_s: u16::try_from(whole(lifetime)).unwrap_or(u16::MAX),
+        }
+    }));
     RouterAdvertisement {
         cur_hop_limit: config.cur_hop_limit,
         managed: config.managed,
+        home_agent: config.home_agent.is_some(),
         router_lifetime_s: u16::try_from(whole(config.default_lifetime)).unwrap_or(u16::MAX),
         retrans_timer_ms: config
             .retrans_timer

@@ -506,3 +506,43 @@ fn host_and_router_agree_on_an_address() {
     assert!(events(&mut h).contains(&NdEvent::AddressReady(form_address(PREFIX, MAC))));
     assert!(h.default_routers().eq([link_local(OTHER)]));
 }
+
+/// RFC 6275 sections 7.1 to 7.4: what a home agent's advertisement says besides.
+#[test]
+fn a_home_agent_advertises_its_address_interval_and_preference() {
+    let address: Ipv6Addr = "2001:db8:1::1".parse().expect("address");
+    let prefix: Ipv6Addr = "2001:db8:1::".parse().expect("prefix");
+    let other: Ipv6Addr = "2001:db8:2::".parse().expect("prefix");
+    let mut nd = router(RouterConfig {
+        prefixes: vec![AdvertisedPrefix::new(prefix), AdvertisedPrefix::new(other)],
+        max_rtr_adv_interval: Duration::from_millis(70),
+        min_rtr_adv_interval: Duration::from_millis(30),
+        advertise_interval: true,
+        home_agent: Some(AdvertisedHomeAgent {
+            preference: 3,
+            lifetime: None,
+            address: Some(address),
+        }),
+        ..RouterConfig::default()
+    });
+    nd.handle_timeout(at(20_000));
+    let packet = nd.poll_transmit(at(20_000)).expect("advertisement").packet;
+    let Payload::Icmpv6(Icmpv6::RouterAdvertisement(ra)) = packet.payload else {
+        panic!("{packet:?}")
+    };
+    assert!(ra.home_agent);
+    assert!(ra.options.contains(&NdOption::AdvertisementInterval(70)));
+    assert!(ra.options.contains(&NdOption::HomeAgentInformation {
+        preference: 3,
+        lifetime_s: 1800
+    }));
+    let prefixes: Vec<_> = ra
+        .options
+        .iter()
+        .filter_map(|o| match o {
+            NdOption::PrefixInformation(p) => Some((p.prefix, p.router_address)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(prefixes, [(address, true), (other, false)]);
+}

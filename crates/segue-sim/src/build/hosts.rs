@@ -3,8 +3,9 @@
 use super::{link_layer, wire_address, wired_ends};
 use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, HostEntry, ScenarioFile};
 use crate::scenario::schemes::Scheme;
+use core::net::Ipv6Addr;
 use segue_proto::address::{ClientConfig, Method};
-use segue_proto::host::{Addressing, HostConfig, InterfaceConfig, ShimConfig};
+use segue_proto::host::{Addressing, HostConfig, InterfaceConfig};
 use segue_proto::units::Bytes;
 use segue_proto::{Duration, app, sctp, sigma};
 
@@ -57,7 +58,7 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
     for (link, end) in wired_ends(s, &host.name) {
         interfaces.push(InterfaceConfig {
             link_layer: link_layer(number, interfaces.len() as u8),
-            addressing: Addressing::Static(vec![wire_address(link, end)]),
+            addressing: Addressing::Static(vec![host_wire_address(s, &host.name, link, end)]),
         });
     }
     for _ in 0..host.radios {
@@ -79,7 +80,7 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
         port: PORT,
         applications: applications(s, &host.name),
         sigma: sigma.then(|| s.handover.clone()),
-        shim: ShimConfig::None,
+        shim: super::shims::config(s, host, seed),
         location: super::location::config(s, &host.name, seed),
     }
 }
@@ -113,11 +114,22 @@ fn acquisition(s: &ScenarioFile) -> Method {
     }
 }
 
-/// Who opens an application's association: the sender if it looks the receiver up; otherwise the host that moves, or
-/// else the sender. A host that is connected to without a look-up must have an address that does not change.
+/// The address of a host on a wire. With ILNPv6 it has the host's one identifier.
+pub(super) fn host_wire_address(s: &ScenarioFile, host: &str, link: usize, end: usize) -> Ipv6Addr {
+    let address = wire_address(link, end);
+    if s.scheme.is_ilnp() {
+        super::shims::with_nid(s, host, address)
+    } else {
+        address
+    }
+}
+
+/// Who opens an application's association: the sender if it looks the receiver up or the receiver has an identity;
+/// otherwise the host that moves, or else the sender. A host that is connected to without a look-up must have an address
+/// that does not change.
 pub(crate) fn opener<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a String {
     let radios = |name: &str| s.host.iter().any(|h| h.name == name && h.radios > 0);
-    if radios(&a.to) && !a.by_name {
+    if radios(&a.to) && !a.by_name && !s.scheme.has_shim() {
         &a.to
     } else {
         &a.from
@@ -157,7 +169,10 @@ fn application(s: &ScenarioFile, a: &ApplicationEntry, host: &str) -> Option<app
     } else {
         let addresses = wired_ends(s, peer).map(|(link, end)| wire_address(link, end));
         app::Role::Connect {
-            peer: addresses.collect(),
+            peer: match super::shims::identity(s, peer) {
+                Some(identity) => vec![identity],
+                None => addresses.collect(),
+            },
             port: PORT,
             start: a.start,
         }

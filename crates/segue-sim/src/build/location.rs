@@ -1,6 +1,7 @@
 //! The location manager and its clients.
 
-use super::{wire_address, wired_ends};
+use super::hosts::host_wire_address;
+use super::wired_ends;
 use crate::scenario::model::{LocationSection, MobileSection, ScenarioFile};
 use segue_proto::host::LocationConfig;
 use segue_proto::location::tsig::{Algorithm, Key};
@@ -33,7 +34,7 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
         return LocationConfig::default();
     };
     let addresses: Vec<_> = wired_ends(s, &l.server)
-        .map(|(link, end)| wire_address(link, end))
+        .map(|(link, end)| host_wire_address(s, &l.server, link, end))
         .collect();
     let key = key(seed);
     if host == l.server {
@@ -45,8 +46,8 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
             ..ServerConfig::new(vec![zone], vec![KeyConfig { key, grants }])
         };
         return LocationConfig {
-            client: None,
             server: Some(server),
+            ..LocationConfig::default()
         };
     }
     let own = s.mobile.of(host).and_then(|m| name(s, m));
@@ -65,7 +66,7 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
     };
     LocationConfig {
         client: (moves || looks_up).then_some(client),
-        server: None,
+        ..LocationConfig::default()
     }
 }
 

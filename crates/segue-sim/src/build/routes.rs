@@ -1,5 +1,6 @@
 //! Routes.
 
+use super::shims::outside_prefix;
 use super::{Numbers, cell_prefix, wire_address};
 use crate::network::routers::{Way, prefix_of};
 use crate::scenario::model::ScenarioFile;
@@ -42,6 +43,10 @@ pub(super) fn routes(s: &ScenarioFile, numbers: &Numbers<'_>, router: u32) -> Ve
             first[at as usize].map(Way::Link)
         };
         routes.extend(way.map(|w| (prefix_of(cell_prefix(number)), w)));
+        let outside = outside_prefix(s, number);
+        if outside != cell_prefix(number) {
+            routes.extend(way.map(|w| (prefix_of(outside), w)));
+        }
     }
     for (number, link) in s.link.iter().enumerate() {
         let ends = [numbers.of(&link.between[0]), numbers.of(&link.between[1])];

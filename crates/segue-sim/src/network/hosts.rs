@@ -1,9 +1,9 @@
 //! Hosts in the network: the protocol machines of `segue-proto`, drained after every mutation.
 
 use super::{LazyTimer, Network, Node};
-use crate::recorder::ledger::EntryId;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
+use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
 use segue_proto::{InterfaceId, LinkEvent, Transmit};
 
@@ -44,9 +44,11 @@ impl Network {
         };
         host.host
             .handle_packet_in_place(now, interface, &mut stored.packet);
-        if stored.entry != EntryId::NONE {
+        if !stored.entries.is_none() {
             let taken = host.host.took_packet();
-            self.recorder.connections.arrived(now, node, stored.entry, taken);
+            self.recorder
+                .connections
+                .arrived(now, node, stored.entries, taken);
         }
         self.store.remove(packet);
         self.service_host(node);
@@ -56,6 +58,13 @@ impl Network {
     pub fn give_link_event(&mut self, node: u32, event: LinkEvent) {
         let now = self.now;
         self.host(node).host.handle_link(now, event);
+        self.service_host(node);
+    }
+
+    /// The directory's answer to a host's shim.
+    pub fn give_found(&mut self, node: u32, peer: Ipv6Addr, addresses: &[Ipv6Addr]) {
+        let now = self.now;
+        self.host(node).host.handle_found(now, peer, addresses);
         self.service_host(node);
     }
 
@@ -91,12 +100,13 @@ impl Network {
             });
     }
 
-    fn send_from_host(&mut self, node: u32, transmit: Transmit) {
+    /// A host sends a packet.
+    pub fn send_from_host(&mut self, node: u32, transmit: Transmit) {
         let packet = self.store.insert(transmit.packet);
-        let entry = self
+        let entries = self
             .recorder
             .sent(self.now, node, transmit.interface, self.store.get(packet));
-        self.store.get_mut(packet).entry = entry;
+        self.store.get_mut(packet).entries = entries;
         match self.host(node).ports[transmit.interface.0 as usize] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
             HostPort::Radio(attachment) => self.send_from_station(attachment, packet),
@@ -113,6 +123,7 @@ impl Network {
             }
             HostEvent::AddressReady(local) => self.learn_neighbor(node, local, true),
             HostEvent::AddressLost(local) => self.learn_neighbor(node, local, false),
+            HostEvent::Shim(event) => self.ask_directory(node, &event),
             _ => {}
         }
     }

@@ -1,7 +1,10 @@
 //! The network at work: nodes, links and cells, and the loop that moves packets and time.
 
 pub(crate) mod cells;
+pub(crate) mod directory;
 pub(crate) mod errors;
+pub(crate) mod forgeries;
+mod home_agents;
 pub(crate) mod hosts;
 mod priority;
 pub(crate) mod routers;
@@ -62,6 +65,8 @@ pub(crate) struct Network {
     /// The hosts that move.
     pub movers: Vec<Mover>,
     pub places: Vec<Place>,
+    pub directory: directory::Directory,
+    pub forgeries: Vec<forgeries::Forgery>,
     /// Signalling goes before data in every queue.
     pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
@@ -117,6 +122,8 @@ impl Network {
             } => self.attachment_timer(attachment, generation),
             Event::Waypoint(place) => self.place_reached(place as usize),
             Event::PositionSample => self.sample_position(),
+            Event::Directory => self.directory_due(),
+            Event::Forgery(number) => self.forgery_due(number),
             Event::Start(node) => self.start_node(node),
         }
     }

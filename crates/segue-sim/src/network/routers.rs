@@ -8,6 +8,8 @@ use crate::store::PacketRef;
 use core::net::Ipv6Addr;
 use segue_proto::InterfaceId;
 use segue_proto::address::Dhcpv6Server;
+use segue_proto::ilnp::Rewriter;
+use segue_proto::mip6::HomeAgent;
 use segue_proto::nd::RouterNd;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Ipv6Header, Packet, Payload};
@@ -23,6 +25,10 @@ pub(crate) struct RouterNode {
     pub addresses: Vec<Ipv6Addr>,
     /// Errors that it may still send.
     pub errors: ErrorBudget,
+    /// It is a site border: its cell's locator is rewritten.
+    pub rewriter: Option<Box<Rewriter>>,
+    /// The home agent of the hosts whose home is its cell.
+    pub home_agent: Option<Box<HomeAgent>>,
 }
 
 /// A way out of a router.
@@ -61,10 +67,13 @@ impl Network {
             let stored = self.store.take(packet);
             return self.router_receives(node, &stored.packet);
         }
+        if self.is_for_home_agent(node, destination) {
+            return self.give_to_home_agent(packet, node);
+        }
         if self.router(node).addresses.contains(&destination) {
             return self.addressed_to_router(packet, node);
         }
-        let prefix = prefix_of(destination);
+        let prefix = prefix_of(self.rewrite(packet, node, Rewriter::inbound));
         let way = self
             .router(node)
             .routes
@@ -80,13 +89,32 @@ impl Network {
         }
         ip.hop_limit -= 1;
         match way {
-            Way::Link(link) => self.send_on_link(link, packet),
+            Way::Link(link) => {
+                self.rewrite(packet, node, Rewriter::outbound);
+                self.send_on_link(link, packet);
+            }
             Way::Cell(cell) => self.send_into_cell(cell, packet),
         }
     }
 
+    /// A packet crosses the border of a site, if this router is one. Gives its destination then.
+    fn rewrite(
+        &mut self,
+        packet: PacketRef,
+        node: u32,
+        cross: impl FnOnce(&mut Rewriter, Packet) -> Packet,
+    ) -> Ipv6Addr {
+        if let Node::Router(router) = &mut self.nodes[node as usize]
+            && let Some(rewriter) = &mut router.rewriter
+        {
+            let crossed = cross(rewriter, self.store.get(packet).packet.clone());
+            self.store.replace(packet, crossed);
+        }
+        self.store.get(packet).packet.ip.destination
+    }
+
     /// A packet to one of the router's own addresses. It answers echo requests (RFC 4443 section 4.2).
-    fn addressed_to_router(&mut self, packet: PacketRef, node: u32) {
+    pub fn addressed_to_router(&mut self, packet: PacketRef, node: u32) {
         let stored = self.store.take(packet);
         if let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = stored.packet.payload {
             let reply = Packet {
@@ -133,6 +161,7 @@ impl Network {
     /// A router's timer is due, or the router starts.
     pub fn router_timeout(&mut self, node: u32) {
         let now = self.now;
+        self.home_agent_timeout(node);
         let Some(access) = &mut self.router(node).access else {
             return;
         };
@@ -160,13 +189,20 @@ impl Network {
                 .sent(now, node, InterfaceId::default(), self.store.get(packet));
             self.send_into_cell(cell, packet);
         }
+        self.arm_router(node);
+    }
+
+    /// The router's one timer, for everything that runs on it.
+    pub fn arm_router(&mut self, node: u32) {
+        let now = self.now;
         let Node::Router(router) = &mut self.nodes[node as usize] else {
             return;
         };
-        let Some(access) = &router.access else { return };
+        let access = router.access.as_ref();
         let times = [
-            access.discovery.poll_timeout(),
-            access.dhcp.as_ref().and_then(Dhcpv6Server::poll_timeout),
+            access.and_then(|a| a.discovery.poll_timeout()),
+            access.and_then(|a| a.dhcp.as_ref().and_then(Dhcpv6Server::poll_timeout)),
+            router.home_agent.as_ref().and_then(|agent| agent.poll_timeout()),
         ];
         let wanted = times.into_iter().flatten().min();
         router

@@ -1,7 +1,7 @@
-//! TCP flows and shim handoffs while a run goes: the ledger, what receivers got when, and how long they got nothing
+//! Flows and shim handoffs while a run goes: the ledger, what receivers got when, and how long they got nothing
 //! around each handoff.
 
-use super::ledger::{EntryId, FlowCounts, FlowKey, Ledger, PacketFate, Segment};
+use super::ledger::{Entries, FlowCounts, FlowKey, Ledger, PacketFate, Segment};
 use segue_proto::shim::ShimEvent;
 use segue_proto::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -55,6 +55,8 @@ struct Receiver {
     first_sent: Option<Instant>,
     /// When data last arrived that had not been there before.
     last_new: Option<Instant>,
+    /// Bytes that arrived, each counted once.
+    new_bytes: u64,
     /// Everything before this has arrived.
     cumulative: u64,
     /// What has arrived beyond: first byte and the byte after the last.
@@ -74,7 +76,7 @@ pub struct FlowReport {
     pub receiver: Option<u32>,
     /// Counts of its packets.
     pub counts: FlowCounts,
-    /// Bytes that arrived, up to the first that did not.
+    /// Bytes that arrived, each counted once.
     pub transferred_bytes: u64,
     /// When its first data was sent.
     pub begin: Instant,
@@ -87,8 +89,8 @@ pub struct FlowReport {
 }
 
 impl Connections {
-    /// A host sends a segment with data.
-    pub fn sent(&mut self, now: Instant, segment: &Segment) -> EntryId {
+    /// A host sends a segment with data; gives the number of its entry.
+    pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
         let id = self.ledger.sent(now, segment);
         let number = self.ledger.number_of(&segment.flow).unwrap_or_default();
         if self.receivers.len() <= number {
@@ -98,29 +100,30 @@ impl Connections {
         id
     }
 
-    /// A segment was handed to the transport at `node`, or refused there.
-    pub fn arrived(&mut self, now: Instant, node: u32, id: EntryId, taken: bool) {
+    /// What a packet carries was handed to the transport at `node`, or refused there.
+    pub fn arrived(&mut self, now: Instant, node: u32, entries: Entries, taken: bool) {
         if !taken {
-            return self.ledger.met(id, PacketFate::Stale);
+            return self.ledger.met(entries, PacketFate::Stale);
         }
-        self.ledger.met(id, PacketFate::Delivered);
-        let Some(entry) = self.ledger.entry(id) else {
-            return;
-        };
-        let (begin, end) = (entry.offset, entry.offset + u64::from(entry.length));
-        let receiver = &mut self.receivers[entry.flow as usize];
-        receiver.node = Some(node);
-        let new = receiver.take(begin, end);
-        if new == 0 {
-            return;
+        self.ledger.met(entries, PacketFate::Delivered);
+        for id in entries.iter() {
+            let entry = self.ledger.entries()[id as usize];
+            let receiver = &mut self.receivers[entry.flow as usize];
+            receiver.node = Some(node);
+            let new = receiver.take(entry.offset, entry.offset + u64::from(entry.length));
+            if new == 0 {
+                continue;
+            }
+            let new_bytes = new * u64::from(entry.bytes) / u64::from(entry.length);
+            receiver.new_bytes += new_bytes;
+            let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
+            if receiver.bins.len() <= bin {
+                receiver.bins.resize(bin + 1, 0);
+            }
+            receiver.bins[bin] += new_bytes;
+            let since = receiver.last_new.replace(now).or(receiver.first_sent);
+            receiver.note_gap(&self.handoffs, since.unwrap_or(now), now);
         }
-        let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
-        if receiver.bins.len() <= bin {
-            receiver.bins.resize(bin + 1, 0);
-        }
-        receiver.bins[bin] += new;
-        let since = receiver.last_new.replace(now).or(receiver.first_sent);
-        receiver.note_gap(&self.handoffs, since.unwrap_or(now), now);
     }
 
     /// A shim reports.
@@ -173,7 +176,7 @@ impl Connections {
                 key: *key,
                 receiver: receiver.node,
                 counts,
-                transferred_bytes: receiver.cumulative,
+                transferred_bytes: receiver.new_bytes,
                 begin: receiver.first_sent.unwrap_or_default(),
                 last_new: receiver.last_new,
                 bins: receiver.bins.clone(),
@@ -286,10 +289,12 @@ mod tests {
                 flow: key,
                 seq,
                 length: 100,
+                bytes: 100,
             };
             seq += 100;
-            let id = c.sent(at(ms), &segment);
-            c.arrived(at(ms), 5, id, true);
+            let mut entries = Entries::NONE;
+            entries.add(c.sent(at(ms), &segment));
+            c.arrived(at(ms), 5, entries, true);
         };
         let to = Ipv6Addr::LOCALHOST;
         for ms in [0, 400, 410] {

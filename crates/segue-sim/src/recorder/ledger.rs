@@ -1,5 +1,5 @@
 //! The ledger of packet fates: every TCP packet with data that leaves a host has an entry, and what became of it is
-//! noted where it happens. It is the ground truth of loss and retransmission; what the two ends can make out of it is
+//! noted where it happens. Of SCTP, where it is followed, every DATA chunk has one. It is the ground truth of loss and retransmission; what the two ends can make out of it is
 //! worked out apart from it, in `segue_capture::tcp_ends`.
 
 use crate::recorder::DropCause;
@@ -7,13 +7,35 @@ use segue_proto::Instant;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Number of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct EntryId(u32);
+/// The entries of a packet: one for a TCP segment, one after the other for DATA chunks of SCTP.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Entries {
+    first: u32,
+    count: u32,
+}
 
-impl EntryId {
-    /// Of a packet that has no entry.
-    pub const NONE: Self = Self(u32::MAX);
+impl Entries {
+    /// Of a packet that has none.
+    pub const NONE: Self = Self { first: 0, count: 0 };
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds the next entry.
+    pub fn add(&mut self, entry: u32) {
+        if self.count == 0 {
+            self.first = entry;
+        }
+        self.count += 1;
+    }
+
+    /// Their numbers.
+    pub fn iter(self) -> impl Iterator<Item = u32> {
+        self.first..self.first + self.count
+    }
 }
 
 /// What became of a packet.
@@ -54,10 +76,12 @@ impl PacketFate {
 pub struct Segment {
     /// Which flow: see [`FlowKey`].
     pub flow: FlowKey,
-    /// Sequence number of the first byte.
+    /// Sequence number of the first byte; the TSN of a DATA chunk.
     pub seq: u32,
-    /// Bytes of data.
+    /// Sequence numbers that it takes: its bytes, or one for a DATA chunk.
     pub length: u32,
+    /// Bytes of data.
+    pub bytes: u32,
 }
 
 /// One direction of a connection. Addresses of a mobile host change, so it goes by its sender and what stays: the ports
@@ -66,7 +90,7 @@ pub struct Segment {
 pub struct FlowKey {
     /// Node that sends.
     pub sender: u32,
-    /// Identifier of the receiver.
+    /// Identifier of the receiver; the verification tag of SCTP.
     pub receiver: u64,
     /// Source port.
     pub source_port: u16,
@@ -81,10 +105,12 @@ pub struct Entry {
     pub sent: Instant,
     /// Number of its flow.
     pub flow: u32,
-    /// First byte, counted from the first byte that the flow sent.
+    /// First sequence number, counted from the first that the flow sent.
     pub offset: u64,
-    /// Bytes of data.
+    /// Sequence numbers that it takes.
     pub length: u32,
+    /// Bytes of data.
+    pub bytes: u32,
     /// The packet that carried its first byte before, if one did: then it is a retransmission.
     pub previous: Option<u32>,
     /// What became of it.
@@ -132,8 +158,8 @@ struct FlowLedger {
 }
 
 impl Ledger {
-    /// A host sends a segment.
-    pub fn sent(&mut self, now: Instant, segment: &Segment) -> EntryId {
+    /// A host sends a segment; gives the number of its entry.
+    pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
         let number = self.flow(segment);
         let id = self.entries.len() as u32;
         let flow = &mut self.flows[number];
@@ -155,27 +181,29 @@ impl Ledger {
             flow: number as u32,
             offset,
             length: segment.length,
+            bytes: segment.bytes,
             previous,
             fate: PacketFate::InFlight,
         });
-        EntryId(id)
+        id
     }
 
     /// A packet met its fate. Of one that a link has made two of, the better fate counts.
-    pub fn met(&mut self, id: EntryId, fate: PacketFate) {
-        if let Some(entry) = self.entries.get_mut(id.0 as usize)
-            && entry.fate != PacketFate::Delivered
-        {
-            entry.fate = fate;
+    pub fn met(&mut self, entries: Entries, fate: PacketFate) {
+        for id in entries.iter() {
+            let entry = &mut self.entries[id as usize];
+            if entry.fate != PacketFate::Delivered {
+                entry.fate = fate;
+            }
         }
     }
 
-    /// Whether the packet was a retransmission.
+    /// Whether something in the packet was a retransmission.
     #[must_use]
-    pub fn is_retransmission(&self, id: EntryId) -> bool {
-        self.entries
-            .get(id.0 as usize)
-            .is_some_and(|e| e.previous.is_some())
+    pub fn is_retransmission(&self, entries: Entries) -> bool {
+        entries
+            .iter()
+            .any(|id| self.entries[id as usize].previous.is_some())
     }
 
     /// Number of the flow with this key, once it has sent.
@@ -187,12 +215,6 @@ impl Ledger {
     /// The flows by number.
     pub fn flows(&self) -> impl Iterator<Item = &FlowKey> {
         self.flows.iter().map(|f| &f.key)
-    }
-
-    /// An entry.
-    #[must_use]
-    pub fn entry(&self, id: EntryId) -> Option<&Entry> {
-        self.entries.get(id.0 as usize)
     }
 
     /// All entries, in the order in which packets were sent.
@@ -268,8 +290,14 @@ mod tests {
         destination_port: 40_000,
     };
 
+    fn one(entry: u32) -> Entries {
+        let mut entries = Entries::NONE;
+        entries.add(entry);
+        entries
+    }
+
     /// Sends segments of 100 bytes by number and gives their entries; the sequence numbers wrap on the way.
-    fn send(ledger: &mut Ledger, numbers: &[u32]) -> Vec<EntryId> {
+    fn send(ledger: &mut Ledger, numbers: &[u32]) -> Vec<Entries> {
         let mut now = Instant::ZERO;
         let send = |&n: &u32| {
             now += Duration::from_millis(1);
@@ -277,8 +305,9 @@ mod tests {
                 flow: FLOW,
                 seq: (u32::MAX - 250).wrapping_add(n * 100),
                 length: 100,
+                bytes: 100,
             };
-            ledger.sent(now, &segment)
+            one(ledger.sent(now, &segment))
         };
         numbers.iter().map(send).collect()
     }
@@ -332,10 +361,11 @@ mod tests {
             flow: FLOW,
             seq,
             length,
+            bytes: length,
         };
-        let whole = ledger.sent(Instant::ZERO, &segment(1000, 1400));
+        let whole = one(ledger.sent(Instant::ZERO, &segment(1000, 1400)));
         ledger.met(whole, PacketFate::Delivered);
-        let tail = ledger.sent(Instant::ZERO, &segment(1700, 700));
+        let tail = one(ledger.sent(Instant::ZERO, &segment(1700, 700)));
         assert!(ledger.is_retransmission(tail));
         assert_eq!(ledger.counts()[0].spurious_retransmissions, 1);
     }

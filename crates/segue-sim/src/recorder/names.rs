@@ -5,6 +5,7 @@ use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
 use segue_wire::mobility::MobilityMessage;
 use segue_wire::sctp::{AsconfParameter, Chunk};
+use segue_wire::tcp::{TcpFlags, TcpSegment};
 use segue_wire::udp::UdpDatagram;
 use segue_wire::{Data, Packet, Payload};
 
@@ -30,6 +31,21 @@ pub(super) fn signalling(packet: &Packet) -> Option<&'static str> {
     }
 }
 
+/// TCP segments by what they are for.
+pub(super) fn tcp(segment: &TcpSegment) -> &'static str {
+    if segment.flags.contains(TcpFlags::RST) {
+        "TCP-RST"
+    } else if segment.flags.contains(TcpFlags::SYN) {
+        "TCP-SYN"
+    } else if !segment.data.is_empty() {
+        "TCP-DATA"
+    } else if segment.flags.contains(TcpFlags::FIN) {
+        "TCP-FIN"
+    } else {
+        "TCP-ACK"
+    }
+}
+
 /// Messages of the mobility header by the abbreviations of RFC 6275.
 pub(super) fn mobility(message: &MobilityMessage) -> &'static str {
     match message {
@@ -50,14 +66,7 @@ pub(super) fn chunk(of: &Chunk) -> (&'static str, Option<u32>) {
     let name = match of {
         Chunk::Data(d) => return ("DATA", Some(d.tsn.0)),
         Chunk::Sack(s) => return ("SACK", Some(s.cumulative_tsn_ack.0)),
-        Chunk::Asconf(a) => match a.parameters.first() {
-            Some(AsconfParameter::AddIpAddress { .. }) => "ASCONF-ADD",
-            Some(AsconfParameter::DeleteIpAddress { .. }) => "ASCONF-DELETE",
-            Some(AsconfParameter::SetPrimaryAddress { .. }) => "ASCONF-SET-PRIMARY",
-            Some(AsconfParameter::DeactivateAddress { .. }) => "ASCONF-DEACTIVATE",
-            Some(AsconfParameter::ActivateAddress { .. }) => "ASCONF-ACTIVATE",
-            _ => "ASCONF",
-        },
+        Chunk::Asconf(a) => asconf(&a.parameters),
         Chunk::Init(_) => "INIT",
         Chunk::InitAck(_) => "INIT-ACK",
         Chunk::Heartbeat(_) => "HEARTBEAT",
@@ -79,6 +88,35 @@ pub(super) fn chunk(of: &Chunk) -> (&'static str, Option<u32>) {
         Chunk::Unknown { .. } => "UNKNOWN",
     };
     (name, None)
+}
+
+/// An ASCONF by its requests; those that no policy of ours bundles share a name.
+fn asconf(requests: &[AsconfParameter]) -> &'static str {
+    use AsconfParameter as P;
+    match requests {
+        [P::AddIpAddress { .. }] => "ASCONF-ADD",
+        [P::DeleteIpAddress { .. }] => "ASCONF-DELETE",
+        [P::SetPrimaryAddress { .. }] => "ASCONF-SET-PRIMARY",
+        [P::DeactivateAddress { .. }] => "ASCONF-DEACTIVATE",
+        [P::ActivateAddress { .. }] => "ASCONF-ACTIVATE",
+        [P::AddIpAddress { .. }, P::SetPrimaryAddress { .. }] => "ASCONF-ADD+SET-PRIMARY",
+        [P::ActivateAddress { .. }, P::SetPrimaryAddress { .. }] => "ASCONF-ACTIVATE+SET-PRIMARY",
+        [P::SetPrimaryAddress { .. }, P::DeleteIpAddress { .. }] => "ASCONF-SET-PRIMARY+DELETE",
+        [P::SetPrimaryAddress { .. }, P::DeactivateAddress { .. }] => "ASCONF-SET-PRIMARY+DEACTIVATE",
+        [P::AddIpAddress { .. }, P::DeleteIpAddress { .. }] => "ASCONF-ADD+DELETE",
+        [
+            P::AddIpAddress { .. },
+            P::SetPrimaryAddress { .. },
+            P::DeleteIpAddress { .. },
+        ] => "ASCONF-ADD+SET-PRIMARY+DELETE",
+        [
+            P::AddIpAddress { .. },
+            P::SetPrimaryAddress { .. },
+            P::DeactivateAddress { .. },
+        ] => "ASCONF-ADD+SET-PRIMARY+DEACTIVATE",
+        [] => "ASCONF",
+        [..] => "ASCONF-BUNDLE",
+    }
 }
 
 /// DNS messages by opcode and direction (RFC 1035 section 4.1.1), others by their protocol.
@@ -114,5 +152,37 @@ pub(super) fn icmp(message: &Icmpv6) -> &'static str {
         Icmpv6::EchoReply(_) => "ECHO-REPLY",
         Icmpv6::DestinationUnreachable { .. } => "UNREACHABLE",
         _ => "ICMPV6",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_asconf_is_called_by_all_that_it_asks_for() {
+        let address = core::net::Ipv6Addr::LOCALHOST;
+        let correlation_id = 1;
+        let add = AsconfParameter::AddIpAddress {
+            correlation_id,
+            address,
+        };
+        let primary = AsconfParameter::SetPrimaryAddress {
+            correlation_id,
+            address,
+        };
+        let delete = AsconfParameter::DeleteIpAddress {
+            correlation_id,
+            address,
+        };
+        for (requests, name) in [
+            (vec![], "ASCONF"),
+            (vec![add.clone()], "ASCONF-ADD"),
+            (vec![add.clone(), primary.clone()], "ASCONF-ADD+SET-PRIMARY"),
+            (vec![primary.clone(), delete.clone()], "ASCONF-SET-PRIMARY+DELETE"),
+            (vec![delete, primary, add], "ASCONF-BUNDLE"),
+        ] {
+            assert_eq!(asconf(&requests), name);
+        }
     }
 }

@@ -27,7 +27,7 @@ pub struct HandoffMetrics {
     pub interruption_s: Option<f64>,
 }
 
-/// One direction of a TCP connection.
+/// One direction of a TCP connection; of an SCTP association, where the mobility scheme is a shim.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowMetrics {
     /// Host that sends.
@@ -40,7 +40,7 @@ pub struct FlowMetrics {
     pub destination_port: u16,
     /// When its first data was sent, seconds of simulated time.
     pub begin_s: f64,
-    /// Bytes that arrived, up to the first that did not.
+    /// Bytes that arrived, each counted once.
     pub transferred_bytes: u64,
     /// Those, in bits, by the time from the first data to the end of the run, bit/s.
     pub throughput_bps: f64,

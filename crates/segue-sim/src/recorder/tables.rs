@@ -1,10 +1,12 @@
 //! Tables of a run, filled while it goes.
 
 use super::names;
+use super::segments::innermost;
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
-use segue_proto::location::ClientEvent;
+use segue_proto::location::{ClientEvent, PreferredLocator};
+use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
@@ -16,16 +18,19 @@ use std::net::Ipv6Addr;
 #[derive(Debug)]
 pub struct Tables {
     trace: Trace,
+    /// Whether there is a location manager to be told of anything.
+    located: bool,
     /// Last row of each path, to write changes only.
     windows: Vec<(u32, Ipv6Addr, [u64; 5])>,
 }
 
 impl Tables {
-    /// Tables over the nodes and cells of `trace`.
+    /// Tables over the nodes and cells of `trace`, with a location manager or without.
     #[must_use]
-    pub fn new(trace: Trace) -> Self {
+    pub fn new(trace: Trace, located: bool) -> Self {
         Self {
             trace,
+            located,
             windows: Vec::new(),
         }
     }
@@ -62,9 +67,10 @@ impl Tables {
             t.kind.push(kind);
             t.tsn.push(tsn);
             t.length_bytes.push(length);
-            t.retransmission.push(retransmission && kind == "DATA");
+            t.retransmission
+                .push(retransmission && matches!(kind, "DATA" | "TCP-DATA"));
         };
-        match &packet.payload {
+        match &innermost(packet).payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
                 for chunk in &sctp.chunks {
                     let (kind, tsn) = names::chunk(chunk);
@@ -74,6 +80,7 @@ impl Tables {
             Payload::Icmpv6(message) => row(names::icmp(message), None),
             Payload::Udp(datagram) => row(names::udp(datagram), None),
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
+            Payload::Tcp(segment) => row(names::tcp(segment), Some(segment.seq.0)),
             _ => row("OTHER", None),
         }
     }
@@ -150,6 +157,8 @@ impl Tables {
 
     pub(super) fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
         match event {
+            // step 4 ends where it begins
+            HostEvent::Sigma(e) if !self.located && matches!(e.kind, SigmaEventKind::LocationUpdated(_)) => {}
             HostEvent::Sigma(e) => {
                 let step = e.kind.step().unwrap_or(0);
                 let detail = match e.kind {
@@ -224,6 +233,26 @@ impl Tables {
                     format!("{} after {latency}, ttl {ttl}", addresses.join(" ")),
                 )
             }
+            ClientEvent::LocatorsUpdated {
+                locators,
+                latency,
+                sent,
+            } => (
+                4,
+                "locators-acknowledged",
+                format!("{} after {latency}, sent {sent}", locator_list(locators)),
+            ),
+            ClientEvent::LocatorsUpdateFailed { failure } => (4, "locators-failed", failure.to_string()),
+            ClientEvent::LocatorsFound {
+                locators,
+                ttl,
+                latency,
+                ..
+            } => (
+                0,
+                "locators-found",
+                format!("{} after {latency}, ttl {ttl}", locator_list(locators)),
+            ),
             ClientEvent::LookupFailed { failure, .. } => (0, "name-not-resolved", failure.to_string()),
         };
         self.signal(now, node, step, name, detail);
@@ -244,6 +273,17 @@ impl Tables {
         self.signal(now, node, 0, name, detail);
     }
 
+    pub(super) fn home_agent_event(&mut self, now: Instant, node: u32, event: &HomeAgentEvent) {
+        let (name, detail) = match event {
+            HomeAgentEvent::Bound {
+                home_address,
+                care_of_address,
+            } => ("bound", format!("{home_address} at {care_of_address}")),
+            HomeAgentEvent::Unbound { home_address } => ("unbound", home_address.to_string()),
+        };
+        self.signal(now, node, 0, name, detail);
+    }
+
     fn signal(&mut self, now: Instant, node: u32, step: u8, event: &str, detail: String) {
         let t = &mut self.trace.signalling;
         t.time_ns.push(now.as_nanos());
@@ -260,4 +300,13 @@ impl Tables {
             .map(|c| c.0.clone())
             .unwrap_or_default()
     }
+}
+
+/// Locators with their preferences.
+fn locator_list(locators: &[PreferredLocator]) -> String {
+    let list: Vec<String> = locators
+        .iter()
+        .map(|(l, preference)| format!("{l} ({preference})"))
+        .collect();
+    list.join(", ")
 }

@@ -12,7 +12,7 @@ mod shape;
 mod timers;
 mod validate;
 
-pub(crate) use validate::point;
+pub(crate) use validate::{first_cell, point};
 
 pub use error::ScenarioError;
 pub use mobiles::Mobiles;

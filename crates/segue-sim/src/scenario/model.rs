@@ -1,9 +1,10 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
 use super::mobiles::Mobiles;
-use super::schemes::Scheme;
+use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use crate::link::Service;
 use crate::loss::LossModel;
+use core::net::Ipv6Addr;
 use segue_proto::Duration;
 use segue_proto::l2::{Latency, LossDetection};
 use segue_proto::sctp::{
@@ -57,6 +58,16 @@ pub struct ScenarioFile {
     /// The location manager; without it step 4 ends where it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<LocationSection>,
+    /// Mobile IPv6, with schemes `mip6` and `mip6-ro`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mip6: Mip6Section,
+    /// ILNPv6, with schemes `ilnp-hard`, `ilnp-soft` and `ilnp-multihomed`. Identifiers, known peers and the kind of
+    /// handoff are not to be set: they follow from the rest of the scenario.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ilnp: IlnpSection,
+    /// Where shims ask for peers.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub directory: DirectorySection,
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
@@ -75,6 +86,9 @@ pub struct ScenarioFile {
     /// Applications.
     #[serde(default)]
     pub application: Vec<ApplicationEntry>,
+    /// Forged messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgery: Vec<ForgeryEntry>,
 }
 
 fn one() -> u64 {
@@ -265,6 +279,9 @@ pub enum Pattern {
     Still,
 }
 
+/// `[ilnp]`
+pub type IlnpSection = segue_proto::ilnp::Config;
+
 /// `[handover]`
 pub type HandoverSection = segue_proto::sigma::Config;
 
@@ -394,6 +411,10 @@ pub struct HostEntry {
 pub struct RouterEntry {
     /// Name.
     pub name: String,
+    /// It is the border of a site with locators of its own (RFC 6748): its cell's prefix is used inside only, and this
+    /// one, of 64 bits, stands for it everywhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewrites_to: Option<Ipv6Addr>,
 }
 
 /// `[[link]]`: both directions alike.
@@ -487,6 +508,25 @@ pub struct ApplicationEntry {
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Bytes>,
+}
+
+/// `[[forgery]]`: a host that is not on the path tells another that a third is where it is itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForgeryEntry {
+    /// When.
+    pub at: Duration,
+    /// The forger: a host on a wire.
+    pub from: String,
+    /// Whom it tells: a host on a wire.
+    pub to: String,
+    /// The host that it speaks of.
+    pub about: String,
+    /// What it says.
+    pub message: Forged,
+    /// The nonce of a locator update.
+    #[serde(default)]
+    pub nonce: ForgedNonce,
 }
 
 /// What an application does.

@@ -1,5 +1,7 @@
 //! How hosts keep their connections while they move.
 
+use segue_proto::Duration;
+use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use serde::{Deserialize, Serialize};
 
 /// The mobility scheme of a scenario: what mobile hosts do, and what their peers and routers do for them.
@@ -17,8 +19,10 @@ pub enum Scheme {
     Mip6Ro,
     /// ILNPv6 (RFC 6741), leaving the old locator when there is a new one.
     IlnpHard,
-    /// ILNPv6 with several locators at once while there are several.
+    /// ILNPv6, still taking what arrives at the old locator while there is one.
     IlnpSoft,
+    /// ILNPv6 with all locators in use at once, shared as `ilnp.sharing` and `ilnp.preferences` say.
+    IlnpMultihomed,
 }
 
 impl Scheme {
@@ -37,6 +41,60 @@ impl Scheme {
     /// Whether it is ILNPv6.
     #[must_use]
     pub const fn is_ilnp(self) -> bool {
-        matches!(self, Self::IlnpHard | Self::IlnpSoft)
+        matches!(self, Self::IlnpHard | Self::IlnpSoft | Self::IlnpMultihomed)
     }
+}
+
+/// `[mip6]`: a table for each part. Addresses, keys and route optimisation are not to be set: they follow from the rest
+/// of the scenario.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mip6Section {
+    /// Every mobile host.
+    pub mobile_node: MobileNodeConfig,
+    /// The access router of every home network.
+    pub home_agent: HomeAgentConfig,
+    /// Every host that does not move.
+    pub correspondent: CorrespondentConfig,
+}
+
+/// `[directory]`: how long the directory takes that ILNPv6 asks where a peer is (names with NID and L64 records, RFC
+/// 6742).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DirectorySection {
+    /// From sending an update to its effect.
+    pub update: Duration,
+    /// From asking to the answer.
+    pub look_up: Duration,
+}
+
+impl Default for DirectorySection {
+    fn default() -> Self {
+        Self {
+            update: Duration::from_millis(50),
+            look_up: Duration::from_millis(50),
+        }
+    }
+}
+
+/// A message that a host forges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forged {
+    /// ILNPv6: another host is where the forger is.
+    LocatorUpdate,
+    /// Mobile IPv6: another host's care-of address is the forger's.
+    BindingUpdate,
+}
+
+/// The nonce of a forged locator update, which the forger does not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForgedNonce {
+    /// It guesses one.
+    #[default]
+    Wrong,
+    /// It leaves it out.
+    Missing,
 }

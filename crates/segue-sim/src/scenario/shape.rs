@@ -2,10 +2,18 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 8] = [
-    "l2", "radio", "address", "handover", "location", "sctp", "mip6", "ilnp",
+const TABLES: [&str; 9] = [
+    "l2",
+    "radio",
+    "address",
+    "handover",
+    "location",
+    "sctp",
+    "mip6",
+    "ilnp",
+    "directory",
 ];
-const LISTS: [&str; 5] = ["host", "router", "link", "cell", "application"];
+const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 
 /// The first key of a wrong shape, with what was expected.
 pub(super) fn check(file: &Table) -> Result<(), (String, String)> {

@@ -1,10 +1,11 @@
 //! What a scenario must be beyond its types: names that exist, geometry that is possible, hosts with addresses.
 
-use super::model::{CellEntry, MobileSection, Pattern, ScenarioFile};
+use super::model::{CellEntry, MobileSection, Pattern, RouterEntry, ScenarioFile};
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::l2::Latency;
 use segue_proto::units::{Coordinate, QueueLimit};
+use segue_wire::ilnp::{Locator, Nid};
 
 /// A key with what was expected of it.
 pub(super) struct Problem {
@@ -30,9 +31,12 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     wires(s)?;
     radio(s)?;
     cells(s)?;
+    sites(s)?;
+    shims(s)?;
     mobile(s)?;
     hosts(s)?;
     connected(s)?;
+    forgeries(s)?;
     if let Err(message) = s.handover.check() {
         let key = message.split_whitespace().next().unwrap_or_default();
         return problem(format!("handover.{key}"), message.clone());
@@ -234,6 +238,65 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
             "address.valid_lifetime",
             "expected whole seconds, 1 s to 4294967294 s: options count them (RFC 4861 section 4.6.2)",
         );
+    }
+    Ok(())
+}
+
+/// Borders of sites: a prefix that is nobody's.
+fn sites(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, router) in s.router.iter().enumerate() {
+        let Some(prefix) = router.rewrites_to else {
+            continue;
+        };
+        let key = format!("router[{i}].rewrites_to");
+        let locator = Locator::of(prefix);
+        if locator.address(Nid(0)) != prefix || !locator.is_routable() {
+            return problem(key, "expected a prefix of 64 bits such as \"2001:db8:100::\"");
+        }
+        if s.cell.iter().all(|c| c.router != router.name) {
+            return problem(key, "expected a router with a [[cell]]: the cell is the site");
+        }
+        let other = |r: &RouterEntry| r.rewrites_to == Some(prefix);
+        if s.router.iter().take(i).any(other) || crate::build::is_taken(s, prefix) {
+            return problem(key, format!("{prefix} is taken: expected a prefix of its own"));
+        }
+    }
+    Ok(())
+}
+
+/// Shims' own settings, and names in them.
+fn shims(s: &ScenarioFile) -> Result<(), Problem> {
+    for (i, mobile) in s.mobile.iter().enumerate() {
+        if let Some(home) = &mobile.home
+            && s.cell.iter().all(|c| c.name != *home)
+        {
+            let key = format!("{}.home", s.mobile.key(i));
+            return problem(key, format!("`{home}`: expected the name of a cell"));
+        }
+    }
+    for host in &s.host {
+        if let Err(message) = crate::build::shim_config(s, host).check() {
+            let section = if s.scheme.is_ilnp() { "ilnp" } else { "mip6" };
+            return problem(section, message);
+        }
+    }
+    Ok(())
+}
+
+/// Forgers and their victims are on wires: where they are is then known from the start.
+fn forgeries(s: &ScenarioFile) -> Result<(), Problem> {
+    let wired = |host: &str| is_host(s, host) && s.link.iter().any(|l| l.between.iter().any(|b| b == host));
+    for (i, f) in s.forgery.iter().enumerate() {
+        for (key, host) in [("from", &f.from), ("to", &f.to)] {
+            if !wired(host) {
+                let expected = format!("`{host}`: expected the name of a host on a [[link]]");
+                return problem(format!("forgery[{i}].{key}"), expected);
+            }
+        }
+        if !is_host(s, &f.about) {
+            let expected = format!("`{}`: expected the name of a host", f.about);
+            return problem(format!("forgery[{i}].about"), expected);
+        }
     }
     Ok(())
 }

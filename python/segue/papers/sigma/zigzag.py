@@ -45,11 +45,11 @@ ADVERTISEMENTS_LOST = "advertisements_lost_per_crossing"
 MEASURES = (PACKETS, BYTES, READY, INTERRUPTION, INTERRUPTION_MEAN, ADVERTISEMENTS_LOST)
 
 SIGNALLING = (
-    "RS", "RA", "NS", "NA", "UDP", "ASCONF", "ASCONF-ADD", "ASCONF-SET-PRIMARY", "ASCONF-DELETE", "ASCONF-DEACTIVATE",
-    "ASCONF-ACTIVATE", "ASCONF-ACK", "AUTH", "HEARTBEAT", "HEARTBEAT-ACK",
+    "RS", "RA", "NS", "NA", "UDP", "AUTH", "HEARTBEAT", "HEARTBEAT-ACK",
 )  # fmt: skip
 """Kinds of packets that are neither data nor acknowledge it nor set the association up: address configuration (DHCPv6
-is UDP), ASCONF, path verification. An authenticated ASCONF is a row of AUTH and one of ASCONF, and one packet."""
+is UDP), path verification, and all whose names begin with ASCONF. An authenticated ASCONF is a row of AUTH and one of
+ASCONF, and one packet."""
 SPACING_S = 0.008
 """Times without data that differ by no more count as the same: it is the time between two packets of the stream. Less
 than that is a packet that waits for a beacon or another frame, in or out of a handover."""
@@ -101,7 +101,8 @@ def measure(result: Run) -> dict[str, float | int | None]:
     count = len(entered) - 1
     at_host = result.packets.filter(pl.col("node") == node[0])
     packets = at_host.filter(
-        pl.col("action").is_in(["sent", "received"]) & pl.col("kind").is_in(list(SIGNALLING))
+        pl.col("action").is_in(["sent", "received"])
+        & (pl.col("kind").is_in(list(SIGNALLING)) | pl.col("kind").str.starts_with("ASCONF"))
     ).unique("packet_id")
     arrivals = at_host.filter((pl.col("action") == "received") & (pl.col("kind") == "DATA"))
     interruptions = _interruptions(

@@ -54,7 +54,7 @@ pub fn association(bytes: &[u8]) {
 pub(super) struct Input<'a>(pub &'a [u8]);
 
 impl Input<'_> {
-    fn next(&mut self) -> Option<u8> {
+    pub(super) fn next(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)

@@ -3,11 +3,15 @@
 
 mod association;
 mod forge;
+mod ilnp;
 mod location;
+mod mobile_ipv6;
 mod wire;
 
 pub use association::association;
+pub use ilnp::ilnp;
 pub use location::location;
+pub use mobile_ipv6::mobile_ipv6;
 pub use wire::{dhcpv6, icmpv6, ipv6_headers, mobility, packet, sctp, tcp};
 
 /// A fuzz target.
@@ -33,12 +37,20 @@ pub const TARGETS: &[Target] = &[
         body: icmpv6,
     },
     Target {
+        name: "ilnp",
+        body: ilnp,
+    },
+    Target {
         name: "ipv6_headers",
         body: ipv6_headers,
     },
     Target {
         name: "location",
         body: location,
+    },
+    Target {
+        name: "mobile_ipv6",
+        body: mobile_ipv6,
     },
     Target {
         name: "mobility",

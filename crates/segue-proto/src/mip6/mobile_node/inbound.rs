@@ -67,6 +67,10 @@ impl MobileNode {
                 }
                 Inbound::Taken
             }
+            Payload::Icmpv6(ref error @ Icmpv6::ParameterProblem { .. }) => {
+                self.handle_parameter_problem(now, packet.ip.source, error);
+                Inbound::Up(packet)
+            }
             _ => Inbound::Up(packet),
         }
     }
@@ -79,7 +83,7 @@ impl MobileNode {
                 return Inbound::Taken;
             }
             Payload::Icmpv6(error @ Icmpv6::ParameterProblem { .. }) => {
-                self.handle_parameter_problem(packet.ip.source, error);
+                self.handle_parameter_problem(now, packet.ip.source, error);
             }
             _ => {}
         }

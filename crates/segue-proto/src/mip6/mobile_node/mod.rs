@@ -332,6 +332,12 @@ impl Shim for MobileNode {
         }
     }
 
+    /// A tunnel is not reassembled by the home agent, and Home Address option and routing header stand in front of a fragment
+    /// header (RFC 6275 section 6.3).
+    fn takes_fragments(&self) -> bool {
+        true
+    }
+
     fn counters(&self) -> Vec<Count> {
         self.counters.list()
     }

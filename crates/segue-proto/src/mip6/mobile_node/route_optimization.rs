@@ -115,6 +115,7 @@ impl MobileNode {
             address: home_address,
         });
         self.update_when_tested(now, peer);
+        self.check_handoff(now);
     }
 
     /// Care-of Test (section 11.6.2).
@@ -137,6 +138,7 @@ impl MobileNode {
             address,
         });
         self.update_when_tested(now, peer);
+        self.check_handoff(now);
     }
 
     /// A Binding Acknowledgement from a correspondent (section 11.7.3).
@@ -184,6 +186,8 @@ impl MobileNode {
             return;
         }
         match status {
+            // a deletion after giving up: whatever the answer, it is over
+            _ if pending.reported => entry.stop(),
             binding_status::SEQUENCE_OUT_OF_WINDOW => {
                 entry.sequence = acknowledgement.sequence;
                 entry.pending = None;
@@ -229,8 +233,9 @@ impl MobileNode {
         }
     }
 
-    /// A Binding Error (section 11.3.6). Anybody can send one: it is passed over while packets come the direct way, which
-    /// shows that the correspondent has the binding.
+    /// A Binding Error (section 11.3.6). Anybody can send one, or bring a correspondent to send one: it is passed over
+    /// while packets come the direct way, which shows that the correspondent has the binding. That it does not recognise
+    /// a message counts for nothing: whoever does not know ours does not answer them either.
     pub(super) fn handle_binding_error(
         &mut self,
         now: Instant,
@@ -252,7 +257,6 @@ impl MobileNode {
                 self.lose_direct_way(peer);
                 self.begin_tests(now, peer);
             }
-            binding_error::UNRECOGNIZED_MH_TYPE if entry.is_busy() && !progress => self.give_up(now, peer),
             _ => self.counters.ignored += 1,
         }
         self.check_handoff(now);
@@ -260,7 +264,7 @@ impl MobileNode {
 
     /// A parameter problem about a test of ours: the peer does not know mobility headers (section 11.3.5). The cookie that
     /// it quotes shows that it saw the test.
-    pub(super) fn handle_parameter_problem(&mut self, peer: Ipv6Addr, error: &Icmpv6) {
+    pub(super) fn handle_parameter_problem(&mut self, now: Instant, peer: Ipv6Addr, error: &Icmpv6) {
         let Some(quoted) = error.invoking().and_then(|q| Invoking::parse(q).ok()) else {
             return;
         };
@@ -280,6 +284,7 @@ impl MobileNode {
         entry.stop();
         entry.unsupported = true;
         self.events.push_back(ShimEvent::FellBack { peer });
+        self.check_handoff(now);
     }
 
     /// Whether there is a binding that correspondents could be told of.
@@ -474,7 +479,11 @@ impl MobileNode {
             }
         } else if let Some(pending) = entry.pending.as_mut().filter(|p| p.retransmission.next <= now) {
             if pending.retransmission.attempts >= most {
-                self.give_up(now, peer);
+                if pending.reported {
+                    entry.stop();
+                } else {
+                    self.give_up(now, peer);
+                }
             } else {
                 pending.retransmission.again(now, max);
                 entry.sequence = entry.sequence.wrapping_add(1);
@@ -486,17 +495,38 @@ impl MobileNode {
     }
 
     /// The peer does not answer: packets to it go by the home agent, and by its own, if it is mobile and we had a binding
-    /// of it.
+    /// of it. If it still has one of us, that leads to where we no longer are: it is asked to delete it, by the home agent,
+    /// for which the home keygen token is enough (section 5.2.5).
     fn give_up(&mut self, now: Instant, peer: Ipv6Addr) {
         let retry = now + self.config.retry_after;
+        let initial = self.config.initial_bindack_timeout;
+        let home_address = self.config.home_address;
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
+        let known = entry.pending.is_some() || entry.registered.is_some_and(|r| r.expires > now);
+        let token = entry
+            .home_token
+            .filter(|t| known && t.is_valid(now, home_address));
         entry.stop();
         entry.suspended_until = Some(retry);
+        if let Some(home) = token {
+            entry.sequence = entry.sequence.wrapping_add(1);
+            entry.pending = Some(PendingUpdate {
+                care_of_address: home_address,
+                lifetime: 0,
+                first_sequence: entry.sequence,
+                first_sent: now,
+                retransmission: Retransmission::begin(now, initial),
+                key: Some(BindingManagementKey::new(home.value, None)),
+                nonce_indices: (home.nonce_index, 0),
+                reported: true,
+            });
+        }
         self.lose_direct_way(peer);
         self.correspondent.forget(now, peer);
         self.events.push_back(ShimEvent::HandoffFailed { peer });
+        self.send_update(now, peer);
     }
 
     /// The peer has no binding of us.

@@ -1,0 +1,621 @@
+//! RFC 6275: return routability, correspondent registration, the direct way; both ends mobile.
+
+use segue_conformance::mip6::*;
+use segue_proto::mip6::MobileNodeConfig;
+use segue_proto::shim::ShimEvent;
+use segue_wire::mobility::{MobilityHeader, MobilityMessage, MobilityOption, binding_error, binding_status};
+use segue_wire::{ExtensionHeader, Packet, Payload};
+
+fn routed(peer: core::net::Ipv6Addr, to: core::net::Ipv6Addr) -> ShimEvent {
+    ShimEvent::RouteChanged { peer, to }
+}
+
+fn is_update_to(header: &MobilityHeader, home_registration: bool) -> bool {
+    matches!(header.message, MobilityMessage::BindingUpdate(u) if u.home_registration == home_registration)
+}
+
+/// The mobile node has talked to the correspondent, moved away, and told it.
+fn optimized(change: impl Fn(&mut MobileNodeConfig)) -> Net {
+    let mut config = mobile_config(HOME, HOME_AGENT);
+    change(&mut config);
+    let mut net = Net::of(config, correspondent_config(), agent_config(HOME_AGENT, HOME));
+    net.attach(MN, 0, HOME);
+    net.send(MN, CORRESPONDENT, b"hello");
+    net.run(secs(1));
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.run(secs(1));
+    net.take_received(CN);
+    net
+}
+
+fn names(net: &Net) -> Vec<&'static str> {
+    net.signalling()
+        .iter()
+        .map(|(_, _, _, header)| match header.message {
+            MobilityMessage::BindingRefreshRequest => "BRR",
+            MobilityMessage::HomeTestInit { .. } => "HoTI",
+            MobilityMessage::CareOfTestInit { .. } => "CoTI",
+            MobilityMessage::HomeTest(_) => "HoT",
+            MobilityMessage::CareOfTest(_) => "CoT",
+            MobilityMessage::BindingUpdate(_) => "BU",
+            MobilityMessage::BindingAcknowledgement(_) => "BA",
+            MobilityMessage::BindingError { .. } => "BE",
+            MobilityMessage::Unknown { .. } => "?",
+        })
+        .collect()
+}
+
+/// Sections 5.2.5 and 11.7.2: home registration, both tests at once, the home test by the home agent, Binding Update.
+#[test]
+fn s5_2_5_return_routability_and_the_correspondent_registration() {
+    let mut net = optimized(|_| {});
+    // what goes through the tunnel is sent twice, once on each side of the home agent
+    assert_eq!(
+        names(&net),
+        [
+            "BU", "BA", "HoTI", "CoTI", "HoTI", "CoT", "HoT", "HoT", "BU", "BA"
+        ]
+    );
+    let signalling = net.signalling();
+    let from = |name: &str, n: usize| {
+        let all: Vec<_> = names(&net)
+            .iter()
+            .zip(&signalling)
+            .filter(|(is, _)| **is == name)
+            .map(|(_, s)| (s.1, s.2))
+            .collect();
+        all[n]
+    };
+    assert_eq!(from("HoTI", 0), (HOME, CORRESPONDENT));
+    assert_eq!(from("CoTI", 0), (CARE_OF, CORRESPONDENT));
+    assert_eq!(from("HoT", 0), (CORRESPONDENT, HOME));
+    assert_eq!(from("CoT", 0), (CORRESPONDENT, CARE_OF));
+    assert_eq!(from("BU", 1), (CARE_OF, CORRESPONDENT));
+    let (_, _, _, update) = &signalling[8];
+    assert!(is_update_to(update, false));
+    assert!(matches!(
+        update.options[..],
+        [
+            MobilityOption::NonceIndices { .. },
+            MobilityOption::BindingAuthorizationData(_)
+        ]
+    ));
+    // BU-BA 2, HoTI-HoT 4, BU-BA 2 one-way delays
+    let events = net.take_events(MN);
+    let expected = [
+        ShimEvent::HandoffBegun {
+            from: Some(HOME),
+            to: CARE_OF,
+        },
+        routed(CORRESPONDENT, CORRESPONDENT),
+        ShimEvent::HandoffDone {
+            to: CARE_OF,
+            delay: DELAY * 8,
+        },
+    ];
+    assert_eq!(events, expected);
+    assert_eq!(net.take_events(CN), [routed(HOME, CARE_OF)]);
+    let binding = net
+        .correspondent(CN)
+        .binding_cache()
+        .get(HOME)
+        .copied()
+        .expect("binding");
+    assert_eq!(binding.care_of_address, CARE_OF);
+    let left = binding.expires.since(net.now);
+    assert!(left > secs(418) && left <= secs(420), "{left}");
+}
+
+/// Sections 11.3.1 and 9.3.2: Home Address option one way, type 2 routing header the other, home addresses above.
+#[test]
+fn s9_3_2_packets_take_the_direct_way_both_ways() {
+    let mut net = optimized(|_| {});
+    net.sent.clear();
+    net.send(MN, CORRESPONDENT, b"out");
+    net.send(CN, HOME, b"in");
+    net.run(secs(1));
+    let shape: Vec<_> = net
+        .sent
+        .iter()
+        .map(|(_, p)| (p.ip.source, p.ip.destination, p.extensions.clone()))
+        .collect();
+    let expected = [
+        (CARE_OF, CORRESPONDENT, vec![ExtensionHeader::home_address(HOME)]),
+        (
+            CORRESPONDENT,
+            CARE_OF,
+            vec![ExtensionHeader::type_2_routing(HOME)],
+        ),
+    ];
+    assert_eq!(shape, expected);
+    assert_eq!(net.take_received(CN), [(HOME, CORRESPONDENT, b"out".to_vec())]);
+    assert_eq!(net.take_received(MN), [(CORRESPONDENT, HOME, b"in".to_vec())]);
+    let (mobile, correspondent) = (net.counts(MN), net.counts(CN));
+    assert_eq!((mobile.optimized_out, mobile.optimized_in), (1, 1));
+    assert_eq!((correspondent.optimized_out, correspondent.optimized_in), (1, 1));
+}
+
+/// A handoff from one foreign link to another: packets go by the home agent meanwhile; the home keygen token is still
+/// good (section 5.2.5), so the care-of test is all.
+#[test]
+fn s5_2_5_a_fresh_home_keygen_token_saves_the_home_test() {
+    let mut net = optimized(|_| {});
+    net.take_events(MN);
+    net.sent.clear();
+    net.hand_over(MN, 1, 2, CARE_OF_2);
+    net.send(MN, CORRESPONDENT, b"meanwhile");
+    net.run(secs(1));
+    assert_eq!(names(&net), ["BU", "BA", "CoTI", "CoT", "BU", "BA"]);
+    let tunnelled = net.sent.iter().any(|(_, p)| {
+        p.ip.source == CARE_OF_2
+            && p.ip.destination == HOME_AGENT
+            && matches!(&p.payload, Payload::Ipv6(inner) if matches!(inner.payload, Payload::Udp(_)))
+    });
+    assert!(tunnelled, "until the correspondent knows");
+    let events = net.take_events(MN);
+    let expected = [
+        ShimEvent::HandoffBegun {
+            from: Some(CARE_OF),
+            to: CARE_OF_2,
+        },
+        routed(CORRESPONDENT, HOME_AGENT),
+        routed(CORRESPONDENT, CORRESPONDENT),
+        ShimEvent::HandoffDone {
+            to: CARE_OF_2,
+            delay: DELAY * 6,
+        },
+    ];
+    assert_eq!(events, expected);
+    // and with a config that asks for it every time
+    let mut net = optimized(|config| config.reuse_home_keygen_token = false);
+    net.sent.clear();
+    net.hand_over(MN, 1, 2, CARE_OF_2);
+    net.run(secs(1));
+    assert!(names(&net).contains(&"HoTI"));
+}
+
+/// Sections 5.2.7 and 12: tokens are not used beyond MAX_TOKEN_LIFETIME.
+#[test]
+fn s5_2_7_a_token_too_old_is_asked_for_again() {
+    let mut net = optimized(|_| {});
+    net.run(secs(210));
+    net.sent.clear();
+    net.hand_over(MN, 1, 2, CARE_OF_2);
+    net.run(secs(1));
+    assert!(names(&net).contains(&"HoTI"), "{:?}", names(&net));
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+}
+
+/// Section 11.8: unanswered tests are sent again after 1 s, 2 s, ..., each with a new cookie; in the end the peer is given
+/// up, and the handoff is done without it.
+#[test]
+fn s11_8_tests_are_repeated_and_given_up() {
+    let mut net = Net::ordinary();
+    net.fate = Box::new(
+        |_, p| !matches!(&p.payload, Payload::Mobility(h) if matches!(h.message, MobilityMessage::CareOfTestInit { .. })),
+    );
+    net.send(MN, CORRESPONDENT, b"hello");
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.run(secs(30));
+    let inits: Vec<_> = net
+        .signalling()
+        .iter()
+        .filter_map(|(at, _, _, header)| match header.message {
+            MobilityMessage::CareOfTestInit { cookie } => Some((at.as_nanos() / 1_000_000, cookie)),
+            _ => None,
+        })
+        .collect();
+    let times: Vec<u64> = inits.iter().map(|i| i.0).collect();
+    assert_eq!(times, [20, 1020, 3020, 7020]);
+    let mut cookies: Vec<u64> = inits.iter().map(|i| i.1).collect();
+    cookies.sort_unstable();
+    cookies.dedup();
+    assert_eq!(cookies.len(), 4);
+    let events = net.take_events(MN);
+    assert!(
+        matches!(events[..], [
+            ShimEvent::HandoffBegun { .. },
+            ShimEvent::HandoffFailed { peer: CORRESPONDENT },
+            ShimEvent::HandoffDone { delay, .. },
+        ] if delay == ms(15_020)),
+        "{events:?}"
+    );
+    // the home test was answered once, and not asked for again
+    assert_eq!(names(&net).iter().filter(|n| **n == "HoTI").count(), 2);
+    // traffic goes by the home agent; after a while it is tried again
+    net.send(MN, CORRESPONDENT, b"still here");
+    net.run(secs(1));
+    assert_eq!(net.take_received(CN).len(), 2);
+    net.fate = Box::new(|_, _| true);
+    net.run(secs(60));
+    net.send(MN, CORRESPONDENT, b"and now");
+    net.run(secs(1));
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+}
+
+/// A correspondent that has a binding of the old care-of address and cannot be told the new one is asked to delete it, by
+/// the home agent; or it would send to where nobody is for as long as the binding lives.
+#[test]
+fn s5_2_5_a_stale_binding_is_deleted_by_the_home_keygen_token() {
+    let mut net = optimized(|_| {});
+    net.fate = Box::new(
+        |_, p| !matches!(&p.payload, Payload::Mobility(h) if matches!(h.message, MobilityMessage::CareOfTestInit { .. })),
+    );
+    net.hand_over(MN, 1, 2, CARE_OF_2);
+    net.run(secs(10));
+    net.send(CN, HOME, b"lost");
+    net.run(secs(10));
+    assert_eq!(net.take_received(MN), []);
+    assert!(net.correspondent(CN).binding_cache().get(HOME).is_none());
+    net.send(CN, HOME, b"found");
+    net.run(secs(1));
+    assert_eq!(net.take_received(MN), [(CORRESPONDENT, HOME, b"found".to_vec())]);
+    // told once, and the handoff was done without waiting for it
+    let events = net.take_events(MN);
+    let failed = ShimEvent::HandoffFailed { peer: CORRESPONDENT };
+    assert_eq!(events.iter().filter(|e| **e == failed).count(), 1);
+    assert!(matches!(events.last(), Some(ShimEvent::HandoffDone { delay, .. }) if *delay == ms(15_020)));
+}
+
+/// A Binding Update whose acknowledgement is lost is sent again with a greater number (section 11.8).
+#[test]
+fn s11_8_an_unacknowledged_binding_update_is_repeated() {
+    let mut net = Net::ordinary();
+    let mut lost = 0;
+    net.fate = Box::new(move |_, p| {
+        let from_correspondent = p.ip.source == CORRESPONDENT
+            && matches!(&p.payload, Payload::Mobility(h) if matches!(h.message, MobilityMessage::BindingAcknowledgement(_)));
+        lost += u32::from(from_correspondent);
+        !(from_correspondent && lost <= 2)
+    });
+    net.send(MN, CORRESPONDENT, b"hello");
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.run(secs(10));
+    let sequences: Vec<u16> = net
+        .signalling()
+        .iter()
+        .filter_map(|(_, _, _, h)| match h.message {
+            MobilityMessage::BindingUpdate(u) if !u.home_registration => Some(u.sequence),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(sequences, [1, 2, 3]);
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+    assert_eq!(net.counts(CN).bad_sequence, 0);
+}
+
+/// Sections 11.5.5 and 5.2.5: back home the correspondent is told too; the home keygen token alone makes the key.
+#[test]
+fn s11_5_5_back_home_correspondents_delete_their_bindings() {
+    let mut net = optimized(|_| {});
+    net.take_events(CN);
+    net.hand_over(MN, 1, 0, HOME);
+    net.run(secs(1));
+    assert!(net.correspondent(CN).binding_cache().get(HOME).is_none());
+    assert_eq!(net.take_events(CN), [routed(HOME, HOME)]);
+    let (_, from, to, update) = net
+        .signalling()
+        .into_iter()
+        .rev()
+        .find(|s| is_update_to(&s.3, false))
+        .expect("Binding Update");
+    assert_eq!((from, to), (HOME, CORRESPONDENT));
+    assert!(matches!(update.message, MobilityMessage::BindingUpdate(u) if u.lifetime == 0));
+    assert!(!net.mobile(MN).is_optimized(CORRESPONDENT));
+    net.sent.clear();
+    net.send(CN, HOME, b"in");
+    net.send(MN, CORRESPONDENT, b"out");
+    net.run(secs(1));
+    assert!(net.sent.iter().all(|(_, p)| p.extensions.is_empty()));
+    assert_eq!(net.take_received(MN).len(), 1);
+    assert_eq!(net.take_received(CN), [(HOME, CORRESPONDENT, b"out".to_vec())]);
+}
+
+/// Section 9.5.3, 9.1: a binding ends with its lifetime, and packets to the mobile node go to its home address again.
+#[test]
+fn s9_1_a_binding_that_is_not_refreshed_ends() {
+    let mut net = optimized(|_| {});
+    // not talked to: nothing is refreshed
+    net.run(secs(425));
+    assert!(net.correspondent(CN).binding_cache().get(HOME).is_none());
+    assert_eq!(net.counts(CN).bindings_expired, 1);
+    assert!(!net.mobile(MN).is_optimized(CORRESPONDENT));
+    let events = net.take_events(MN);
+    assert_eq!(events.last(), Some(&routed(CORRESPONDENT, HOME_AGENT)));
+    net.send(CN, HOME, b"in");
+    net.run(secs(1));
+    assert_eq!(net.take_received(MN).len(), 1, "by the home agent");
+    assert_eq!(net.counts(MN).tunnelled_in, 1);
+}
+
+/// A binding in use is refreshed by the mobile node before it ends, without a gap.
+#[test]
+fn s11_7_2_a_binding_in_use_is_refreshed() {
+    let mut net = optimized(|_| {});
+    net.take_events(MN);
+    for _ in 0..100 {
+        net.send(MN, CORRESPONDENT, b"tick");
+        net.send(CN, HOME, b"tock");
+        net.run(secs(10));
+    }
+    assert_eq!(net.take_received(MN).len(), 100);
+    assert_eq!(net.take_received(CN).len(), 100);
+    assert_eq!(net.take_events(MN), [], "no gap, no handoff");
+    assert_eq!(net.counts(MN).optimized_out, 100);
+    assert!(net.counts(CN).bindings_accepted > 2);
+}
+
+/// Section 9.5.5: the correspondent asks for a refresh of what it uses, and section 11.7.4: it gets one.
+#[test]
+fn s9_5_5_a_correspondent_asks_for_a_refresh() {
+    let mut net = optimized(|_| {});
+    // only the correspondent talks; the mobile node thinks nothing of it
+    for _ in 0..80 {
+        net.run(secs(5));
+        net.send(CN, HOME, b"tock");
+    }
+    assert_eq!(net.counts(CN).refresh_requests_sent, 1);
+    assert_eq!(net.counts(CN).bindings_accepted, 2);
+    net.run(secs(30));
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+    assert_eq!(net.counts(CN).bindings_expired, 0);
+}
+
+/// Section 9.3.3 and 11.3.6: a correspondent that lost its bindings says so, and is told again.
+#[test]
+fn s9_3_3_a_home_address_without_a_binding_is_a_binding_error() {
+    let mut net = optimized(|_| {});
+    net.run(secs(10));
+    net.hosts[CN].end = correspondent_end(correspondent_config(), 77);
+    net.attach(CN, 0, CORRESPONDENT);
+    net.take_events(MN);
+    net.send(MN, CORRESPONDENT, b"lost");
+    net.run(secs(1));
+    assert_eq!(net.take_received(CN), []);
+    assert_eq!(net.counts(CN).no_binding, 1);
+    let error = net
+        .last_sent(|m| matches!(m, MobilityMessage::BindingError { .. }))
+        .expect("Binding Error");
+    assert_eq!((error.ip.source, error.ip.destination), (CORRESPONDENT, CARE_OF));
+    let Payload::Mobility(header) = &error.payload else {
+        unreachable!()
+    };
+    let expected = MobilityMessage::BindingError {
+        status: binding_error::UNKNOWN_BINDING,
+        home_address: HOME,
+    };
+    assert_eq!(header.message, expected);
+    // the mobile node's old home token was another node key's: it is refused, and asked for again
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+    net.send(MN, CORRESPONDENT, b"found");
+    net.run(secs(1));
+    assert_eq!(net.take_received(CN), [(HOME, CORRESPONDENT, b"found".to_vec())]);
+}
+
+/// Sections 9.5.1 and 9.5.4: a Binding Update with a nonce that is no longer valid is refused by status 136 to 138, and the
+/// mobile node starts over.
+#[test]
+fn s9_5_1_an_expired_nonce_is_refused_and_new_tests_follow() {
+    let mut config = correspondent_config();
+    config.nonce_lifetime = secs(40);
+    let mut net = Net::of(
+        mobile_config(HOME, HOME_AGENT),
+        config,
+        agent_config(HOME_AGENT, HOME),
+    );
+    net.attach(MN, 0, HOME);
+    net.send(MN, CORRESPONDENT, b"hello");
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.run(secs(50));
+    net.sent.clear();
+    net.hand_over(MN, 1, 2, CARE_OF_2);
+    net.run(secs(1));
+    assert_eq!(net.counts(CN).expired_nonce, 1);
+    let refused = net.signalling().into_iter().any(|(_, _, _, h)| {
+        matches!(h.message, MobilityMessage::BindingAcknowledgement(a)
+            if a.status == binding_status::EXPIRED_HOME_NONCE)
+            && h.authenticator().is_none()
+    });
+    assert!(refused);
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+}
+
+/// Section 11.3.5: a correspondent that does not know mobility headers is left in peace, and reached by the home agent.
+#[test]
+fn s11_3_5_a_correspondent_without_mobile_ipv6_is_reached_by_the_home_agent() {
+    let mut config = correspondent_config();
+    config.route_optimization = false;
+    let mut net = Net::of(
+        mobile_config(HOME, HOME_AGENT),
+        config,
+        agent_config(HOME_AGENT, HOME),
+    );
+    net.attach(MN, 0, HOME);
+    net.send(MN, CORRESPONDENT, b"hello");
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.run(secs(1));
+    let fell_back = ShimEvent::FellBack { peer: CORRESPONDENT };
+    assert!(net.take_events(MN).contains(&fell_back));
+    let before = net.counts(MN).test_inits_sent;
+    net.run(secs(100));
+    net.send(MN, CORRESPONDENT, b"still");
+    net.run(secs(1));
+    assert_eq!(net.counts(MN).test_inits_sent, before);
+    assert_eq!(net.take_received(CN).len(), 2);
+    assert!(!net.mobile(MN).is_optimized(CORRESPONDENT));
+}
+
+/// Section 6.1: mobility headers take no notice of bindings, so a peer that is mobile itself is tested by its home agent.
+#[test]
+fn s6_1_two_mobile_nodes_optimize_both_directions() {
+    let mut net = Net::of_two_mobile_nodes(|_| {});
+    net.send(MN, HOME_B, b"hello");
+    net.send(CN, HOME, b"hello");
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.hand_over(CN, 0, 1, CARE_OF_B);
+    net.run(secs(5));
+    assert!(net.mobile(MN).is_optimized(HOME_B) && net.mobile(CN).is_optimized(HOME));
+    for (_, packet) in &net.sent {
+        if let Payload::Mobility(header) = &packet.payload {
+            let routed = packet
+                .extensions
+                .iter()
+                .any(|e| e.type_2_home_address().is_some());
+            let acknowledgement = matches!(header.message, MobilityMessage::BindingAcknowledgement(_));
+            assert!(!routed || acknowledgement, "{packet:?}");
+        }
+    }
+    net.take_received(MN);
+    net.take_received(CN);
+    net.sent.clear();
+    net.send(MN, HOME_B, b"direct");
+    net.run(secs(1));
+    // care-of address to care-of address, with both headers
+    let [(_, packet)] = &net.sent[..] else {
+        panic!("{:?}", net.sent)
+    };
+    assert_eq!((packet.ip.source, packet.ip.destination), (CARE_OF, CARE_OF_B));
+    let both = [
+        ExtensionHeader::type_2_routing(HOME_B),
+        ExtensionHeader::home_address(HOME),
+    ];
+    assert_eq!(packet.extensions, both);
+    assert_eq!(net.take_received(CN), [(HOME, HOME_B, b"direct".to_vec())]);
+}
+
+/// Both move at the same moment (claim I8). While the direct way is broken, data for the peer's old care-of address is
+/// lost; tests go by the home agents and bring the direct way back.
+#[test]
+fn s6_1_a_double_jump_is_repaired_through_the_home_agents() {
+    let mut net = Net::of_two_mobile_nodes(|_| {});
+    net.send(MN, HOME_B, b"hello");
+    net.send(CN, HOME, b"hello");
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.hand_over(CN, 0, 1, CARE_OF_B);
+    net.run(secs(5));
+    net.take_received(MN);
+    net.take_received(CN);
+    net.detach(MN, 1);
+    net.detach(CN, 1);
+    net.attach(MN, 2, CARE_OF_2);
+    net.attach(CN, 2, CARE_OF_B_2);
+    net.send(MN, HOME_B, b"into the void");
+    net.run(secs(5));
+    assert_eq!(net.take_received(CN), []);
+    assert!(net.mobile(MN).is_optimized(HOME_B) && net.mobile(CN).is_optimized(HOME));
+    net.send(MN, HOME_B, b"found again");
+    net.run(secs(1));
+    assert_eq!(net.take_received(CN), [(HOME, HOME_B, b"found again".to_vec())]);
+}
+
+/// The same when the tests do not come through: the peers are given up, the bindings that they left are deleted, and data
+/// goes by the home agents, both ways (claim I8). Later the direct way is tried again.
+#[test]
+fn a_double_jump_without_return_routability_fails_over_to_the_home_agents() {
+    let mut net = Net::of_two_mobile_nodes(|_| {});
+    net.send(MN, HOME_B, b"hello");
+    net.send(CN, HOME, b"hello");
+    net.hand_over(MN, 0, 1, CARE_OF);
+    net.hand_over(CN, 0, 1, CARE_OF_B);
+    net.run(secs(5));
+    net.fate = Box::new(
+        |_, p| !matches!(&p.payload, Payload::Mobility(h) if matches!(h.message, MobilityMessage::CareOfTestInit { .. })),
+    );
+    net.detach(MN, 1);
+    net.detach(CN, 1);
+    net.attach(MN, 2, CARE_OF_2);
+    net.attach(CN, 2, CARE_OF_B_2);
+    net.run(secs(20));
+    net.take_received(MN);
+    net.take_received(CN);
+    assert!(!net.mobile(MN).is_optimized(HOME_B) && !net.mobile(CN).is_optimized(HOME));
+    net.sent.clear();
+    net.send(MN, HOME_B, b"by the home agents");
+    net.send(CN, HOME, b"and back");
+    net.run(secs(1));
+    assert_eq!(
+        net.take_received(CN),
+        [(HOME, HOME_B, b"by the home agents".to_vec())]
+    );
+    assert_eq!(net.take_received(MN), [(HOME_B, HOME, b"and back".to_vec())]);
+    let hops: Vec<_> = net
+        .sent
+        .iter()
+        .map(|(_, p)| (p.ip.source, p.ip.destination))
+        .collect();
+    for hop in [
+        (CARE_OF_2, HOME_AGENT),
+        (HOME, HOME_B),
+        (HOME_AGENT_B, CARE_OF_B_2),
+    ] {
+        assert!(hops.contains(&hop), "{hop:?} {hops:?}");
+    }
+    net.fate = Box::new(|_, _| true);
+    net.run(secs(60));
+    net.send(MN, HOME_B, b"again");
+    net.run(secs(1));
+    assert!(net.mobile(MN).is_optimized(HOME_B));
+}
+
+/// One home agent for both: what comes out of one tunnel goes into the other.
+#[test]
+fn s10_4_2_two_mobile_nodes_of_one_home_agent() {
+    let other = address(1, 10);
+    let mut agent = agent_config(HOME_AGENT, HOME);
+    let mut second = agent.mobile_nodes[0].clone();
+    second.home_address = other;
+    agent.mobile_nodes.push(second);
+    let mut configs = [mobile_config(HOME, HOME_AGENT), mobile_config(other, HOME_AGENT)];
+    configs.iter_mut().for_each(|c| c.route_optimization = false);
+    let [a, b] = configs;
+    let mut net = Net::new(
+        vec![mobile_end(a, 1), mobile_end(b, 2)],
+        vec![segue_proto::mip6::HomeAgent::new(agent)],
+    );
+    net.attach(MN, 0, CARE_OF);
+    net.attach(CN, 0, CARE_OF_B);
+    net.run(secs(5));
+    net.send(MN, other, b"over there");
+    net.run(secs(1));
+    assert_eq!(net.take_received(CN), [(HOME, other, b"over there".to_vec())]);
+}
+
+/// Without an acknowledgement asked for, the direct way begins with the Binding Update (section 11.7.2).
+#[test]
+fn s11_7_2_correspondents_need_not_acknowledge() {
+    let mut net = optimized(|config| config.acknowledge_correspondents = false);
+    assert_eq!(names(&net).iter().filter(|n| **n == "BA").count(), 1);
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+    let done = net.take_events(MN).into_iter().find_map(|e| match e {
+        ShimEvent::HandoffDone { delay, .. } => Some(delay),
+        _ => None,
+    });
+    assert_eq!(done, Some(DELAY * 6));
+}
+
+/// A Home Address option stands behind a routing header and before a fragment header (section 6.3).
+#[test]
+fn s6_3_the_home_address_option_has_its_place() {
+    let mut net = optimized(|_| {});
+    let mut packet: Packet = datagram(HOME, CORRESPONDENT, b"x");
+    packet.extensions = vec![
+        ExtensionHeader::HopByHop(vec![]),
+        ExtensionHeader::Fragment {
+            offset: 0,
+            more: false,
+            identification: 1,
+        },
+    ];
+    let End::Mobile(shim) = &mut net.hosts[MN].end else {
+        unreachable!()
+    };
+    let sent = segue_proto::shim::Shim::outbound(&mut **shim, net.now, packet).expect("direct way");
+    assert!(matches!(
+        sent.packet.extensions[..],
+        [
+            ExtensionHeader::HopByHop(_),
+            ExtensionHeader::DestinationOptions(_),
+            ExtensionHeader::Fragment { .. }
+        ]
+    ));
+}
