@@ -32,7 +32,7 @@ PYTHON_SOURCES := python tests benches scripts
 .PHONY: system-packages check-format check-rust check-python test-rust test-python
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA figures
 	$(BIN)/segue reproduce sigma --quick --out report
