@@ -23,6 +23,7 @@ fn config(addresses: &[&[Ipv6Addr]]) -> HostConfig {
             })
             .collect(),
         sctp: sctp::Config::default(),
+        tcp: segue_proto::tcp::Config::default(),
         port: 1,
         applications: Vec::new(),
         sigma: None,
@@ -61,6 +62,7 @@ fn a_host_needs_an_interface_with_an_address_that_can_be_one() {
 #[test]
 fn applications_and_sigma_are_checked_too() {
     let listen = app::Config {
+        transport: app::Transport::Sctp,
         role: Role::Listen,
         kind: Kind::Sink,
     };
@@ -70,9 +72,10 @@ fn applications_and_sigma_are_checked_too() {
     };
     assert_eq!(
         error(two),
-        "host cn: expected at most one application that listens"
+        "host cn: expected at most one application that listens to a transport"
     );
     let nobody = app::Config {
+        transport: app::Transport::Sctp,
         role: Role::Connect {
             peer: Vec::new(),
             port: 1,

@@ -79,8 +79,10 @@ impl World {
             name: "mobile".to_owned(),
             interfaces: vec![radio(1), radio(2)],
             sctp: sctp(),
+            tcp: segue_proto::tcp::Config::default(),
             port: PORT,
             applications: vec![app::Config {
+                transport: app::Transport::Sctp,
                 role: Role::Connect {
                     peer: vec![CN],
                     port: PORT,
@@ -99,8 +101,10 @@ impl World {
                 addressing: Addressing::Static(vec![CN]),
             }],
             sctp: sctp(),
+            tcp: segue_proto::tcp::Config::default(),
             port: PORT,
             applications: vec![app::Config {
+                transport: app::Transport::Sctp,
                 role: Role::Listen,
                 kind: Kind::Bulk {
                     total: total.map(Bytes::new),

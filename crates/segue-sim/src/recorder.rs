@@ -18,7 +18,7 @@ use connections::Connections;
 use flow::Flows;
 use ledger::{Entries, PacketFate};
 use log::{EventLog, Kind};
-use segue_capture::handover::LossCause;
+use segue_capture::handover::{DataTotals, LossCause};
 use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
 use segue_proto::mip6::HomeAgentEvent;
@@ -284,6 +284,15 @@ impl Recorder {
         if let Some(tables) = &mut self.tables {
             tables.home_agent_event(now, node, event);
         }
+    }
+
+    /// Counts of what TCP sent. Those of SCTP are in the flows, and where the ledger follows SCTP it counts nothing else.
+    #[must_use]
+    pub fn tcp_totals(&self) -> DataTotals {
+        if self.follow_sctp {
+            return DataTotals::default();
+        }
+        self.connections.ledger.totals()
     }
 
     /// Hash of the log so far, its records, and hops.

@@ -73,14 +73,23 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
             .associations()
             .map(|(_, a)| a.counters().t3_expiries)
             .sum::<u64>();
+        let connections = node.host.tcp().into_iter().flat_map(|t| t.connections());
+        timeouts += connections.map(|(_, c)| c.counters().timeouts).sum::<u64>();
     }
     let (event_log_hash, events, packet_hops) = network.recorder.totals();
     let signalling = core::mem::take(&mut network.recorder.signalling);
     let names: Vec<String> = scenario.node_names();
+    let tcp = network.recorder.tcp_totals();
     let (handoffs, tcp_flows) = report(&mut network.recorder.connections, &names, network.end);
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
-    let totals = measured.totals;
+    let mut totals = measured.totals;
+    totals.packets_sent += tcp.packets_sent;
+    totals.packets_retransmitted += tcp.packets_retransmitted;
+    totals.lost_to_handover += tcp.lost_to_handover;
+    totals.lost_to_queue += tcp.lost_to_queue;
+    totals.lost_otherwise += tcp.lost_otherwise;
+    totals.duplicate_packets += tcp.duplicate_packets;
     let metrics = Metrics {
         scenario: scenario.name().to_owned(),
         seed,

@@ -246,8 +246,8 @@ impl Application {
                 while let Some(at) = next.filter(|at| *at <= now) {
                     let left = total.map_or(*message, |t| t - self.position.sent);
                     let len = left.min(*message);
-                    match send(now, connection, len, &mut self.position, &mut self.stats) {
-                        Ok(()) => {}
+                    match send(now, connection, (len, true), &mut self.position, &mut self.stats) {
+                        Ok(_) => {}
                         Err(SendRefused::Full) => self.stats.messages_skipped += 1,
                         Err(SendRefused::Closed) => {
                             *next = None;
@@ -333,37 +333,47 @@ impl Outgoing {
         position: &mut Position,
         stats: &mut Stats,
     ) {
+        let whole = self.message.is_some();
         let size = self
             .message
             .unwrap_or_else(|| u64::from(connection.max_message()));
         while self.left != Some(0) {
             let len = self.left.map_or(size, |left| left.min(size));
-            match send(now, connection, len, position, stats) {
-                Ok(()) => self.left = self.left.map(|left| left - len),
+            match send(now, connection, (len, whole), position, stats) {
+                Ok(taken) => {
+                    self.left = self.left.map(|left| left - taken);
+                    if taken < len {
+                        return;
+                    }
+                }
                 Err(_) => return,
             }
         }
     }
 }
 
-/// Sends one message of the synthetic sequence.
+/// Sends one message of the synthetic sequence of that length; as a whole, or as much as there is room for. Returns the
+/// bytes taken.
 fn send(
     now: Instant,
     connection: &mut impl Connection,
-    len: u64,
+    (len, whole): (u64, bool),
     position: &mut Position,
     stats: &mut Stats,
-) -> Result<(), SendRefused> {
+) -> Result<u64, SendRefused> {
     let len = u32::try_from(len).map_err(|_| SendRefused::Closed)?;
-    connection.send(
-        now,
-        Data::Synthetic {
-            offset: position.sent,
-            len,
-        },
-    )?;
-    position.sent += u64::from(len);
-    stats.bytes_sent += u64::from(len);
+    let data = Data::Synthetic {
+        offset: position.sent,
+        len,
+    };
+    let taken = if whole {
+        connection.send(now, data).map(|()| len)
+    } else {
+        connection.send_some(now, data)
+    }?;
+    let taken = u64::from(taken);
+    position.sent += taken;
+    stats.bytes_sent += taken;
     stats.messages_sent += 1;
-    Ok(())
+    Ok(taken)
 }

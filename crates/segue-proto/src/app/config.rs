@@ -41,7 +41,7 @@ pub enum Kind {
         /// Bytes to send; nothing for no end. The connection is shut down after the last one.
         #[serde(default)]
         total: Option<Bytes>,
-        /// Bytes per message; nothing for what fits one DATA chunk.
+        /// Bytes per message; nothing for what fits one DATA chunk, and over TCP for as much as there is room for.
         #[serde(default)]
         message: Option<Bytes>,
     },
@@ -79,9 +79,22 @@ pub enum Kind {
     },
 }
 
+/// What carries an application's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// An SCTP association.
+    #[default]
+    Sctp,
+    /// A TCP connection, to the first address of the peer.
+    Tcp,
+}
+
 /// An application of a host.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
+    /// Over what.
+    pub transport: Transport,
     /// Who opens the connection.
     pub role: Role,
     /// What it does.

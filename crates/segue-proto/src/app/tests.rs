@@ -265,6 +265,7 @@ fn kinds_are_read_from_tables_and_checked() {
     ])
     .unwrap();
     let config = Config {
+        transport: Transport::Sctp,
         role: Role::Listen,
         kind,
     };

@@ -2,7 +2,7 @@
 
 use super::LocationConfig;
 use crate::address::Method;
-use crate::{app, ilnp, mip6, sctp, sigma};
+use crate::{app, ilnp, mip6, sctp, sigma, tcp};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::nd::LinkLayerAddress;
 
@@ -15,9 +15,11 @@ pub struct HostConfig {
     pub interfaces: Vec<InterfaceConfig>,
     /// SCTP.
     pub sctp: sctp::Config,
-    /// Local SCTP port.
+    /// TCP, where an application uses it.
+    pub tcp: tcp::Config,
+    /// Local port of SCTP, and of TCP where that listens.
     pub port: u16,
-    /// Applications. At most one of them listens.
+    /// Applications. At most one of them listens to each transport.
     pub applications: Vec<app::Config>,
     /// Mobility by SIGMA; nothing for a host that does not move, or moves without help.
     pub sigma: Option<sigma::Config>,
@@ -100,7 +102,7 @@ pub enum HostError {
         address: Ipv6Addr,
     },
     /// More than one application listens.
-    #[error("host {0}: expected at most one application that listens")]
+    #[error("host {0}: expected at most one application that listens to a transport")]
     TwoListeners(String),
     /// A part's own check failed.
     #[error("host {host}: {message}")]
@@ -164,14 +166,11 @@ impl HostConfig {
                 ));
             }
         }
-        if self
-            .applications
-            .iter()
-            .filter(|a| a.role == app::Role::Listen)
-            .count()
-            > 1
-        {
-            return Err(HostError::TwoListeners(host()));
+        for transport in [app::Transport::Sctp, app::Transport::Tcp] {
+            let listens = |a: &&app::Config| a.role == app::Role::Listen && a.transport == transport;
+            if self.applications.iter().filter(listens).count() > 1 {
+                return Err(HostError::TwoListeners(host()));
+            }
         }
         self.sigma
             .as_ref()

@@ -246,15 +246,26 @@ impl Host {
         let Some((id, addresses)) = found else { return };
         let waiting =
             |c: &Connecting| matches!(c, Connecting::AtName { looking_up: Some(own), .. } if *own == id);
-        let Some(running) = self.applications.iter_mut().find(|a| waiting(&a.connection)) else {
+        let Some(index) = self.applications.iter().position(|a| waiting(&a.connection)) else {
             return;
         };
+        let running = &mut self.applications[index];
         if let Connecting::AtName {
             start, looking_up, ..
         } = &mut running.connection
         {
             *looking_up = None;
             *start = now + LOOK_UP_AGAIN;
+        }
+        if running.transport == crate::app::Transport::Tcp {
+            if let (Some(addresses), Connecting::AtName { port, .. }) = (addresses, &running.connection) {
+                let (peer, port) = (addresses.first().copied(), *port);
+                let connection = peer.and_then(|peer| self.connect_tcp(now, peer, port));
+                if let (Some(connection), Some(running)) = (connection, self.applications.get_mut(index)) {
+                    running.connection = connection;
+                }
+            }
+            return;
         }
         if let (Some(addresses), Connecting::AtName { port, .. }) = (addresses, &running.connection)
             && let Some(id) = self.endpoint.connect(now, &addresses, *port)

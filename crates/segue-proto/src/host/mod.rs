@@ -3,6 +3,7 @@
 //! ```text
 //!   applications            app::Application, one per association
 //!   SCTP endpoint           sctp::Endpoint          SIGMA (sigma::Sigma) commands its association
+//!   TCP endpoint            tcp::Endpoint
 //!   shim                    shim::Shim: none, Mobile IPv6, ILNPv6
 //!   interfaces              address::Acquisition (neighbour discovery, DHCPv6) or fixed addresses
 //! ```
@@ -16,6 +17,7 @@ mod location;
 mod report;
 mod settle;
 mod shim;
+mod tcp;
 
 use fragments::{Outcome, Reassembler};
 
@@ -30,6 +32,7 @@ use crate::random::{SecretRng, Stream};
 use crate::sctp::{self, AssociationId, Endpoint, Event};
 use crate::shim::{Shim, ShimEvent};
 use crate::sigma::{Sigma, SigmaEvent};
+use crate::tcp::ConnectionId;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::fragment::{Fragment, fragment};
@@ -67,6 +70,8 @@ pub enum HostEvent {
     Shim(ShimEvent),
     /// A notification of an association; `Readable`, `Writable` and `SendersDry` stay inside the host.
     Sctp(AssociationId, Event),
+    /// A notification of a TCP connection; `Readable`, `Writable` and `SendersDry` stay inside the host.
+    Tcp(ConnectionId, crate::tcp::Event),
     /// An application reports.
     App {
         /// Its number, see [`Host::application`].
@@ -99,6 +104,7 @@ pub struct Host {
     /// Addresses that can be used: few, and looked through for every packet.
     addresses: SmallVec<[LocalAddress; 4]>,
     endpoint: Endpoint,
+    tcp: Option<Box<tcp::Tcp>>,
     shim: Option<Box<dyn Shim>>,
     applications: Vec<Running>,
     /// The listening application: its number and what it does.
@@ -129,6 +135,7 @@ struct Interface {
 
 struct Running {
     application: Application,
+    transport: app::Transport,
     connection: Connecting,
     /// Made for a connection that the listening application accepted.
     accepted: bool,
@@ -153,6 +160,8 @@ enum Connecting {
     Listening,
     /// Has an association, established or on its way.
     With(AssociationId),
+    /// Has a TCP connection, established or on its way.
+    WithTcp(ConnectionId),
     /// Had one.
     Over,
 }
@@ -170,6 +179,7 @@ impl Host {
             message,
         })?;
         let shim = shim::from_config(&config.shim, &mut *secrets);
+        let tcp = tcp::Tcp::for_applications(config.tcp, config.port, &config.applications, &mut *secrets);
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
@@ -182,6 +192,7 @@ impl Host {
                 config.port,
                 secrets,
             ),
+            tcp,
             shim: None,
             applications: Vec::new(),
             listener: None,
@@ -233,6 +244,7 @@ impl Host {
         host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
         for (number, config) in config.applications.into_iter().enumerate() {
             let connection = match config.role {
+                app::Role::Listen if config.transport == app::Transport::Tcp => Connecting::Listening,
                 app::Role::Listen => {
                     host.endpoint.listen();
                     host.listener = Some((number, config.kind.clone()));
@@ -252,6 +264,7 @@ impl Host {
             };
             host.applications.push(Running {
                 application: Application::new(&config.kind),
+                transport: config.transport,
                 connection,
                 accepted: false,
             });
@@ -319,6 +332,9 @@ impl Host {
                     return;
                 }
                 self.endpoint.handle_icmp(now, message);
+                if let Some(tcp) = &mut self.tcp {
+                    tcp.handle_icmp(message);
+                }
             }
             Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
                 Some(acquisition) => {
@@ -327,8 +343,8 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Tcp(_)
-            | Payload::Ipv6(_)
+            Payload::Tcp(_) => self.handle_tcp(now, interface, packet),
+            Payload::Ipv6(_)
             | Payload::Mobility(_)
             | Payload::Raw(_)
             | Payload::NoNextHeader
@@ -392,10 +408,16 @@ impl Host {
                 self.with_application(index, |application, association| {
                     application.on_timeout(now, association);
                 });
+                self.with_tcp_application(index, |application, connection| {
+                    application.on_timeout(now, connection);
+                });
             }
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
+        }
+        if let Some(tcp) = &mut self.tcp {
+            tcp.handle_timeout(now);
         }
         self.settle(now);
     }
@@ -406,7 +428,8 @@ impl Host {
             if let Some(transmit) = self.transmits.pop_front() {
                 return Some(transmit);
             }
-            if let Some(transmit) = self.endpoint.poll_transmit(now) {
+            let segment = self.tcp.as_mut().and_then(|t| t.poll_transmit(now));
+            if let Some(transmit) = segment.or_else(|| self.endpoint.poll_transmit(now)) {
                 if self.shim.is_some() {
                     // what the shim holds back or has more to say about comes out when the parts settle
                     match self.down_in_fragments(now, transmit) {
@@ -434,7 +457,9 @@ impl Host {
             .filter_map(|a| a.application.poll_timeout())
             .min();
         let shim = self.shim.as_ref().and_then(|s| s.poll_timeout());
+        let tcp = self.tcp.as_mut().and_then(|t| t.poll_timeout());
         [
+            tcp,
             self.endpoint.poll_timeout(),
             self.slow_timeout,
             applications,

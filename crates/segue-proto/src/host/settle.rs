@@ -2,7 +2,7 @@
 
 use super::{Connecting, Host, HostEvent, Running};
 use crate::address::AddressEvent;
-use crate::app::Application;
+use crate::app::{self, Application};
 use crate::contract::LocalAddress;
 use crate::sctp::{AddressChange, Association, AssociationId, Event};
 use crate::sigma::Command;
@@ -17,7 +17,8 @@ impl Host {
     #[inline]
     pub(super) fn settle(&mut self, now: Instant) -> bool {
         // asked for after every packet, and mostly there is nothing
-        if !self.dirty && self.shim.is_none() && !self.endpoint.has_events() {
+        let tcp = self.tcp.as_ref().is_some_and(|t| t.has_events());
+        if !self.dirty && self.shim.is_none() && !tcp && !self.endpoint.has_events() {
             return false;
         }
         self.settle_all(now)
@@ -31,6 +32,7 @@ impl Host {
                 moved = true;
                 self.on_sctp(now, id, event);
             }
+            moved |= self.settle_tcp(now);
             moved |= self.settle_shim(now);
             if self.dirty {
                 self.dirty = false;
@@ -105,6 +107,9 @@ impl Host {
         }
         if self.shim.is_none() {
             self.endpoint.add_local_address(local);
+            if let Some(tcp) = &mut self.tcp {
+                tcp.add_local_address(local);
+            }
         }
         self.events.push_back(HostEvent::AddressReady(local));
     }
@@ -129,7 +134,7 @@ impl Host {
         self.tell_of_application(index);
     }
 
-    fn tell_of_application(&mut self, index: usize) {
+    pub(super) fn tell_of_application(&mut self, index: usize) {
         while let Some(event) = self.applications[index].application.poll_event() {
             self.events.push_back(HostEvent::App {
                 application: index,
@@ -227,23 +232,34 @@ impl Host {
 
     /// The listening application takes the association: its first one itself, for the others there are new ones.
     fn accept(&mut self, id: AssociationId) -> Option<usize> {
-        let (number, kind) = self.listener.as_ref()?;
-        let first = &mut self.applications[*number];
+        self.accept_for(self.listener.clone(), Connecting::With(id))
+    }
+
+    pub(super) fn accept_for(
+        &mut self,
+        listener: Option<(usize, app::Kind)>,
+        connection: Connecting,
+    ) -> Option<usize> {
+        let (number, kind) = listener?;
+        let first = &mut self.applications[number];
+        let transport = first.transport;
         if matches!(first.connection, Connecting::Listening) {
-            first.connection = Connecting::With(id);
-            return Some(*number);
+            first.connection = connection;
+            return Some(number);
         }
         // one whose connection is over serves again, so that a server's memory does not grow with its past
-        let ended = |r: &Running| r.accepted && matches!(r.connection, Connecting::Over);
+        let ended =
+            |r: &Running| r.accepted && r.transport == transport && matches!(r.connection, Connecting::Over);
         if let Some(index) = self.applications.iter().position(ended) {
             self.applications[index].application.begin_anew();
-            self.applications[index].connection = Connecting::With(id);
+            self.applications[index].connection = connection;
             return Some(index);
         }
-        let application = Application::new(kind);
+        let application = Application::new(&kind);
         self.applications.push(Running {
             application,
-            connection: Connecting::With(id),
+            transport,
+            connection,
             accepted: true,
         });
         Some(self.applications.len() - 1)
@@ -284,6 +300,9 @@ impl Host {
                 self.addresses.retain(|l| identity || l.address != local.address);
                 if !shimmed {
                     self.endpoint.remove_local_address(local.address);
+                    if let Some(tcp) = &mut self.tcp {
+                        tcp.remove_local_address(local.address);
+                    }
                 }
                 self.events.push_back(HostEvent::AddressLost(local));
                 if let Some(sigma) = &mut self.sigma {
@@ -303,11 +322,28 @@ impl Host {
 
     fn connect_what_is_due(&mut self, now: Instant) -> bool {
         let mut moved = false;
+        for index in 0..self.applications.len() {
+            let Running {
+                transport: app::Transport::Tcp,
+                connection: Connecting::At { start, peer, port },
+                ..
+            } = &self.applications[index]
+            else {
+                continue;
+            };
+            if *start <= now
+                && let (Some(&peer), port) = (peer.first(), *port)
+                && let Some(connection) = self.connect_tcp(now, peer, port)
+            {
+                self.applications[index].connection = connection;
+                moved = true;
+            }
+        }
         for running in &mut self.applications {
             let Connecting::At { start, peer, port } = &running.connection else {
                 continue;
             };
-            if *start > now {
+            if *start > now || running.transport == app::Transport::Tcp {
                 continue;
             }
             if let Some(id) = self.endpoint.connect(now, peer, *port) {

@@ -68,6 +68,9 @@ impl Host {
         self.shim = Some(shim);
         self.addresses.push(identity);
         self.endpoint.add_local_address(identity);
+        if let Some(tcp) = &mut self.tcp {
+            tcp.add_local_address(identity);
+        }
     }
 
     /// A packet on its way up. `false` if the shim took it.

@@ -101,6 +101,8 @@ pub struct Config {
     pub initial_window: InitialWindow,
     /// Largest IPv6 packet that the interfaces carry, bytes.
     pub mtu: u32,
+    /// Most data per segment, bytes, where the MTU leaves room for more.
+    pub max_segment: Option<u32>,
     /// Receive buffer, bytes: the greatest window offered.
     pub receive_buffer: u32,
     /// Send buffer, bytes taken from the application and not yet acknowledged.
@@ -180,6 +182,7 @@ impl Config {
             slow_start: SlowStart::HystartPlusPlus,
             initial_window: InitialWindow::Rfc6928,
             mtu: 1500,
+            max_segment: None,
             // half of the 6 MB that Linux's buffer grows to, since the other half is for its own needs
             receive_buffer: 3 << 20,
             send_buffer: 4 << 20,

@@ -477,7 +477,9 @@ impl Connection {
     pub(super) fn update_mss(&mut self) {
         let path = self.path_mtu.saturating_sub(HEADERS + self.overhead);
         let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
-        self.mss = self.peer_mss.min(path).saturating_sub(options).max(LEAST_MSS);
+        let most = self.config.max_segment.unwrap_or(u32::MAX);
+        let room = self.peer_mss.min(path).saturating_sub(options);
+        self.mss = room.min(most).max(LEAST_MSS);
         self.window.set_segment(self.mss);
     }
 

@@ -165,6 +165,11 @@ impl Endpoint {
 
     /// Takes a packet that arrived over `interface`; anything but TCP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        self.handle_packet_in_place(now, interface, &mut packet);
+    }
+
+    /// The same for a packet where it lies, which saves moving it. What is left of it is of no use.
+    pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
         self.reap();
         let (from, to) = (packet.ip.source, packet.ip.destination);
         let Payload::Tcp(segment) = &mut packet.payload else {
@@ -276,6 +281,12 @@ impl Endpoint {
             self.to_notify.pop_front();
         }
         None
+    }
+
+    /// Whether `poll_event` may have something to bring out.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.to_notify.is_empty()
     }
 
     /// Segments that reached no connection.

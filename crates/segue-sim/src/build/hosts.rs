@@ -1,4 +1,4 @@
-//! What hosts are made of: SCTP, interfaces, applications.
+//! What hosts are made of: transports, interfaces, applications.
 
 use super::{link_layer, wire_address, wired_ends};
 use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, HostEntry, ScenarioFile};
@@ -9,7 +9,7 @@ use segue_proto::host::{Addressing, HostConfig, InterfaceConfig};
 use segue_proto::units::Bytes;
 use segue_proto::{Duration, app, sctp, sigma};
 
-/// SCTP port of every host.
+/// Port of every host, of SCTP and of TCP.
 const PORT: u16 = 9;
 
 /// Constant-rate message and request or response, where the scenario gives none.
@@ -68,15 +68,18 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
         });
     }
     let mut sctp = sctp_config(s);
+    let mut tcp = crate::scenario::tcp::config(s);
     // a host knows the MTU of the links that it is on
     for mtu in wired_ends(s, &host.name).filter_map(|(link, _)| s.link[link].mtu) {
         sctp.mtu = sctp.mtu.min(mtu.bytes() as u32);
+        tcp.mtu = tcp.mtu.min(mtu.bytes() as u32);
     }
     let sigma = s.scheme == Scheme::Sigma && s.mobile.of(&host.name).is_some();
     HostConfig {
         name: host.name.clone(),
         interfaces,
         sctp,
+        tcp,
         port: PORT,
         applications: applications(s, &host.name),
         sigma: sigma.then(|| s.handover.clone()),
@@ -145,7 +148,9 @@ pub(crate) fn server<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a Strin
 fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
     let mut parts: Vec<app::Config> = Vec::new();
     for a in &s.application {
-        let listens = parts.iter().any(|p| p.role == app::Role::Listen);
+        let listens = parts
+            .iter()
+            .any(|p| p.role == app::Role::Listen && p.transport == a.transport);
         parts.extend(application(s, a, host).filter(|p| p.role != app::Role::Listen || !listens));
     }
     parts
@@ -178,6 +183,7 @@ fn application(s: &ScenarioFile, a: &ApplicationEntry, host: &str) -> Option<app
         }
     };
     Some(app::Config {
+        transport: a.transport,
         role,
         kind: kind(a, sends),
     })

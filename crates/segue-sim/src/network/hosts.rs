@@ -5,6 +5,7 @@ use crate::scheduler::Event;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
+use segue_proto::sctp::{PathSnapshot, PathState};
 use segue_proto::{InterfaceId, LinkEvent, Transmit};
 
 /// A host and what it is connected by.
@@ -142,6 +143,22 @@ impl Network {
             for path in association.paths() {
                 tables.window(self.now, node, &path);
             }
+        }
+        for (_, connection) in host.host.tcp().into_iter().flat_map(|t| t.connections()) {
+            let s = connection.snapshot();
+            let path = PathSnapshot {
+                source: connection.local().address,
+                destination: connection.remote().0,
+                primary: true,
+                state: PathState::Active,
+                cwnd: s.cwnd,
+                ssthresh: s.ssthresh,
+                flightsize: s.flightsize,
+                srtt: s.srtt,
+                rto: s.rto,
+                error_count: 0,
+            };
+            tables.window(self.now, node, &path);
         }
     }
 }

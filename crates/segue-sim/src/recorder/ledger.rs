@@ -3,6 +3,7 @@
 //! worked out apart from it, in `segue_capture::tcp_ends`.
 
 use crate::recorder::DropCause;
+use segue_capture::handover::{DataTotals, LossCause};
 use segue_proto::Instant;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -243,6 +244,30 @@ impl Ledger {
                 u64::from(self.copies_before(entry).any(|e| e.fate == PacketFate::Delivered));
         }
         counts
+    }
+
+    /// Counts of all flows together, with losses by what they are in the metrics of a run.
+    #[must_use]
+    pub fn totals(&self) -> DataTotals {
+        let mut totals = DataTotals::default();
+        for entry in &self.entries {
+            totals.packets_sent += 1;
+            totals.packets_retransmitted += u64::from(entry.previous.is_some());
+            match entry.fate {
+                PacketFate::InFlight => {}
+                PacketFate::Delivered => {
+                    let again = self.copies_before(entry).any(|e| e.fate == PacketFate::Delivered);
+                    totals.duplicate_packets += u64::from(again);
+                }
+                PacketFate::Stale => totals.lost_to_handover += 1,
+                PacketFate::Dropped(cause, _) => match cause.loss() {
+                    LossCause::Handover => totals.lost_to_handover += 1,
+                    LossCause::Queue => totals.lost_to_queue += 1,
+                    LossCause::Other => totals.lost_otherwise += 1,
+                },
+            }
+        }
+        totals
     }
 
     fn copies_before<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'a Entry> {

@@ -10,6 +10,7 @@ use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::{Event as SctpEvent, PathSnapshot};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEventKind;
+use segue_proto::tcp::Event as TcpEvent;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
 use std::net::Ipv6Addr;
@@ -180,6 +181,19 @@ impl Tables {
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
             HostEvent::AddressRefused(a) => {
                 self.signal(now, node, 0, "address-refused", a.address.to_string())
+            }
+            HostEvent::Tcp(_, e) => {
+                let name = match e {
+                    TcpEvent::Connected => "tcp-connected",
+                    TcpEvent::PeerClosed => "tcp-peer-closed",
+                    TcpEvent::Closed => "tcp-closed",
+                    TcpEvent::Refused => "tcp-refused",
+                    TcpEvent::Reset => "tcp-reset",
+                    TcpEvent::TimedOut => "tcp-timed-out",
+                    TcpEvent::Aborted => "tcp-aborted",
+                    TcpEvent::Readable | TcpEvent::Writable | TcpEvent::SendersDry => return,
+                };
+                self.signal(now, node, 0, name, String::new());
             }
             HostEvent::Sctp(_, e) => {
                 let (name, detail) = match e {

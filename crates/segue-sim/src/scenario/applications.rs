@@ -72,15 +72,15 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
     Ok(())
 }
 
-/// A host's one SCTP port serves one kind of application: the host that is connected to must know what for.
+/// A host's one port of a transport serves one kind of application: the host that is connected to must know what for.
 fn one_server_each(s: &ScenarioFile) -> Result<(), Problem> {
-    let mut serving: Vec<(&String, app::Kind)> = Vec::new();
+    let mut serving: Vec<(&String, app::Transport, app::Kind)> = Vec::new();
     for (i, a) in s.application.iter().enumerate() {
         let host = crate::build::server(s, a);
         let kind = crate::build::kind(a, *host == a.from);
         if serving
             .iter()
-            .any(|(other, does)| *other == host && *does != kind)
+            .any(|(other, over, does)| *other == host && *over == a.transport && *does != kind)
         {
             return problem(
                 format!("application[{i}]"),
@@ -89,7 +89,7 @@ fn one_server_each(s: &ScenarioFile) -> Result<(), Problem> {
                 ),
             );
         }
-        serving.push((host, kind));
+        serving.push((host, a.transport, kind));
     }
     Ok(())
 }

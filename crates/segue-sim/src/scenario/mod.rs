@@ -9,6 +9,7 @@ pub mod model;
 mod overrides;
 pub mod schemes;
 mod shape;
+pub mod tcp;
 mod timers;
 mod validate;
 

@@ -6,6 +6,7 @@ use crate::link::Service;
 use crate::loss::LossModel;
 use core::net::Ipv6Addr;
 use segue_proto::Duration;
+use segue_proto::app::Transport;
 use segue_proto::l2::{Latency, LossDetection};
 use segue_proto::sctp::{
     AsconfAuth, CwndCredit, PmtuDiscovery, Profile, RetransmitTo, SackImmediately, SackRoute,
@@ -71,6 +72,9 @@ pub struct ScenarioFile {
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
+    /// TCP on every host that has an application with it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tcp: super::tcp::TcpSection,
     /// Hosts.
     #[serde(default)]
     pub host: Vec<HostEntry>,
@@ -486,6 +490,9 @@ pub struct CellEntry {
 pub struct ApplicationEntry {
     /// What it does.
     pub kind: ApplicationKind,
+    /// What carries its data.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub transport: Transport,
     /// Sender of the data, or client.
     pub from: String,
     /// Receiver of the data, or server.

@@ -2,13 +2,14 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "l2",
     "radio",
     "address",
     "handover",
     "location",
     "sctp",
+    "tcp",
     "mip6",
     "ilnp",
     "directory",

@@ -43,6 +43,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     }
     super::timers::check(s)?;
     sctp(s)?;
+    super::tcp::check(s)?;
     super::location::check(s)?;
     super::applications::check(s)?;
     built(s)
