@@ -4,6 +4,7 @@
 mod tcp;
 
 use segue_proto::Duration;
+use segue_proto::congestion::Algorithm;
 use segue_proto::tcp::{Config, Counters, LossDetection, Profile, Reduction};
 use segue_wire::tcp::TcpSegment;
 use tcp::{A, B, Fate, World, ms};
@@ -53,6 +54,30 @@ fn several_losses_in_a_window_are_repaired_in_one_recovery_without_timeout() {
         );
         assert_eq!(c.undone, 0, "{p:?}");
     }
+}
+
+#[test]
+fn the_acknowledgement_that_ends_a_recovery_opens_the_window_by_what_it_delivers() {
+    // it acknowledges two windows, nearly all of which was SACKed before
+    let mut w = World::new(&Config {
+        congestion_control: Algorithm::Reno,
+        ..Config::new(Profile::Modern)
+    });
+    w.rate = Some(10_000_000);
+    w.to_send[A] = 400_000;
+    w.filter = by_number(|n| if n == 100 { Fate::Lost } else { Fate::Arrives });
+    w.connect();
+    while w.connection(A).counters().fast_recoveries == 0 {
+        w.run_for(ms(1));
+    }
+    let begun = w.connection(A).snapshot();
+    assert!(begun.ssthresh > 10 * begun.mss, "the window is large");
+    while w.connection(A).snapshot().flightsize > begun.ssthresh + begun.mss {
+        w.run_for(ms(1));
+    }
+    let ended = w.connection(A).snapshot();
+    let growth = ended.cwnd - ended.ssthresh;
+    assert!(growth < begun.mss / 4, "{growth} bytes");
 }
 
 #[test]
