@@ -277,7 +277,7 @@ mod tests {
     fn the_interruption_of_a_handoff_is_the_longest_gap_around_it() {
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         let key = FlowKey {
-            transport: super::ledger::Transport::Tcp,
+            transport: crate::recorder::ledger::Transport::Tcp,
             sender: 0,
             receiver: 1,
             source_port: 1,
