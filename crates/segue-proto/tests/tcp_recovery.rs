@@ -6,8 +6,7 @@ mod tcp;
 use segue_proto::Duration;
 use segue_proto::congestion::Algorithm;
 use segue_proto::tcp::{Config, Counters, LossDetection, Profile, Reduction};
-use segue_wire::tcp::TcpSegment;
-use tcp::{A, B, Fate, World, ms};
+use tcp::{A, B, Fate, Filter, World, ms};
 
 /// A transfer of so many bytes at 10 Mbit/s and 40 ms, of whose data segments `fate` decides by their number. Counters of
 /// the sender at the end.
@@ -22,7 +21,7 @@ fn transfer(config: &Config, bytes: u64, fate: impl FnMut(u32) -> Fate + 'static
     (*w.connection(A).counters(), w)
 }
 
-fn by_number(mut fate: impl FnMut(u32) -> Fate + 'static) -> Box<dyn FnMut(usize, &TcpSegment) -> Fate> {
+fn by_number(mut fate: impl FnMut(u32) -> Fate + 'static) -> Filter {
     let mut number = 0;
     Box::new(move |from, segment| {
         if from == A && !segment.data.is_empty() {
@@ -245,7 +244,7 @@ fn the_window_comes_down_as_the_reduction_says() {
     for reduction in [Reduction::Immediate, Reduction::RateHalving, Reduction::Prr] {
         let config = Config {
             reduction,
-            congestion_control: segue_proto::congestion::Algorithm::Reno,
+            congestion_control: Algorithm::Reno,
             ..Config::new(Profile::Linux39)
         };
         let mut w = World::new(&config);
