@@ -28,11 +28,11 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test bench gaps docs lint fmt build clean
+.PHONY: help demo test bench gaps loss-response docs lint fmt build clean
 .PHONY: system-packages check-format check-rust check-python test-rust test-python
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA figures
 	$(BIN)/segue reproduce sigma --quick --out report
@@ -47,6 +47,10 @@ bench:  ## Measure the simulator beside ns-2 and SCTP beside usrsctp, where they
 gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue beside usrsctp (root)
 	cargo build --release --locked --package segue-live
 	SEGUE_SCTP=$(abspath $(TARGET))/release/segue-sctp $(PYTHON) tests/interop/gaps.py
+
+loss-response: system-packages  ## Measure TCP's goodput under random loss, Segue beside the kernel (root; 6 minutes)
+	cargo build --release --locked --package segue-lab
+	SEGUE_LAB=$(abspath $(TARGET))/release/segue-lab $(PYTHON) tests/interop/loss_response.py
 
 docs: build  ## Make the figures that the documents show
 	$(BIN)/segue reproduce sigma --out report
@@ -118,6 +122,6 @@ $(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
 $(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/release
 	$(BIN)/maturin develop --profile checked --locked
-	cargo build --profile checked --locked --package segue-live --package segue-location
+	cargo build --profile checked --locked --package segue-live --package segue-location --package segue-lab
 	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(BIN)
 	touch $@

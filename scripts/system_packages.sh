@@ -11,6 +11,8 @@ needed=(
     "nsupdate|bind9-dnsutils|the location manager is not tested with BIND's nsupdate and dig"
     "ns|ns2|goodput under loss is not compared with ns-2"
     "ip|iproute2|nothing is tested between network namespaces"
+    "iperf3|iperf3|ILNP is not tested under the kernel's TCP"
+    "radvd|radvd|ILNP is not tested under the kernel's TCP"
     "/usr/include/usrsctp.h|libusrsctp-dev|SCTP is not tested against usrsctp"
     "qemu-system-x86_64|qemu-system-x86|SCTP is not tested against the Linux kernel"
 )

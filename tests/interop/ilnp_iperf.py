@@ -7,9 +7,9 @@
  TUN, segue-lab     r2 (cell 2)  /          TUN, segue-lab
 ```
 
-Everything between the two hosts is the kernel's: routers are namespaces with forwarding on and radvd, 20 Mbit/s (tbf) to
-and from each cell. The mobile starts in cell 1; after a while cell 2 comes into reach, and later cell 1 is lost: a soft
-handoff. Prints what iperf3 measured, and what the shims have to say. Root only.
+Everything between the two hosts is the kernel's: routers are namespaces with forwarding on and radvd, 20 Mbit/s (tbf)
+to and from each cell. The mobile starts in cell 1; after a while cell 2 comes into reach, and later cell 1 is lost: a
+soft handoff. Prints what iperf3 measured, and what the shims have to say. Root only.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class World:
         config.chmod(0o644)
         log = (self.directory / f"radvd-{router.name}.log").open("w")
         pid = self.directory / f"radvd-{router.name}.pid"
-        arguments = ["radvd", "--nodaemon", "-C", config, "-p", pid, "-m", "stderr"]
+        arguments = ["radvd", "--nodaemon", "-C", str(config), "-p", str(pid), "-m", "stderr"]
         with log, subprocess.Popen(router.command(*arguments), stdout=log, stderr=log) as child:
             try:
                 yield

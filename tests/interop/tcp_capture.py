@@ -1,4 +1,4 @@
-"""What tshark says about TCP in a capture: every segment read without objection, and what the tests look for in them."""
+"""What tshark says about TCP in a capture: every segment without objection, and what the tests look for in them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ FIELDS = [
     "tcp.option_kind",
     "tcp.analysis.flags",
 ]
-# What the kernel writes now and then where the checksum is zero, when it cuts a super-packet into segments. The two zeros of
-# one's complement are the same to every receiver; we do not write it.
+# What the kernel writes now and then where the checksum is zero, when it cuts a super-packet into segments. The two
+# zeros of one's complement are the same to every receiver; we do not write it.
 OTHER_ZERO = "0xffff instead of 0x0000"
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 

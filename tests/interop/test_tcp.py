@@ -1,7 +1,7 @@
-"""Our TCP against the kernel's, over an emulated link that does things to packets: who connects, who closes, who stops reading.
+"""Our TCP against the kernel's, over an emulated link that does things to packets.
 
-Ours is `segue-lab tcp` behind a TUN device in a namespace, the kernel's is `peers/tcp_peer.c` in that namespace. Every test
-ends with tshark reading the whole capture, taken at the kernel's end of the link, with checksums validated.
+Ours is `segue-lab tcp` behind a TUN device in a namespace, the kernel's is `peers/tcp_peer.c` in that namespace. The
+tests end with tshark reading the whole capture, taken at the kernel's end of the link, with checksums validated.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def test_a_reader_that_pauses_closes_the_window_and_opens_it_again(tmp_path: Pat
     assert 2 <= len(probes) <= 12, f"{len(probes)} probes"
 
 
-def test_the_kernel_finds_out_that_we_are_gone(tmp_path: Path) -> None:
+def test_the_kernel_finds_out_that_we_are_gone() -> None:
     """A segment for a connection that there is not is answered by a RST that the kernel takes for one."""
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(lab.Namespace("k"))

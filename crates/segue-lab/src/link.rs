@@ -17,8 +17,6 @@ use std::os::fd::AsFd;
 
 /// Packets that one device may send before the others have their turn.
 pub(crate) const RECEIVES_PER_TURN: usize = 64;
-/// An arrival that is later than this is counted.
-const LATE: Duration = Duration::from_millis(1);
 /// Longest packet of a TUN device.
 pub(crate) const LONGEST_PACKET: usize = 65_535 + 40;
 
@@ -37,7 +35,7 @@ pub(crate) fn run(options: &LinkCommand) -> anyhow::Result<u8> {
         wire: options.emulated.wire(),
         capture,
         refused: [0; 2],
-        late: 0,
+        late: Duration::ZERO,
         latest: Duration::ZERO,
         buffer: vec![0; LONGEST_PACKET],
     };
@@ -55,8 +53,8 @@ struct RealLink {
     capture: Option<Capture>,
     /// Packets that the kernel did not take, by end.
     refused: [u64; 2],
-    /// Arrivals that were late by more than a millisecond, and the greatest time by which one was.
-    late: u64,
+    /// The time by which arrivals were late, all together and at most.
+    late: Duration,
     latest: Duration,
     buffer: Vec<u8>,
 }
@@ -128,7 +126,7 @@ impl RealLink {
         let now = self.clock.now();
         while let Some(arrival) = self.wire.poll_arrival(now) {
             let late = now.since(arrival.at);
-            self.late += u64::from(late > LATE);
+            self.late += late;
             self.latest = self.latest.max(late);
             let end = arrival.end as usize;
             if !self.tuns[end].send(&arrival.packet).context("TUN device")? {
@@ -143,7 +141,7 @@ impl RealLink {
         let summary = json!({
             "a_to_b": of(End::A),
             "b_to_a": of(End::B),
-            "late": self.late,
+            "late_ns": self.late.as_nanos(),
             "latest_ns": self.latest.as_nanos(),
         });
         if let Some(capture) = self.capture {

@@ -1,6 +1,6 @@
 //! Hosts with ILNPv6 under SCTP: found by the directory, and beside hosts that know nothing of it.
 
-use segue_proto::app::{self, AppEvent, Kind, Role};
+use segue_proto::app::{self, AppEvent, Kind, Role, Transport};
 use segue_proto::host::{
     Addressing, Host, HostConfig, HostEvent, InterfaceConfig, LocationConfig, ShimConfig,
 };
@@ -12,7 +12,7 @@ use segue_proto::location::{
 use segue_proto::random::Stream;
 use segue_proto::shim::ShimEvent;
 use segue_proto::units::Bytes;
-use segue_proto::{Duration, Instant, InterfaceId, sctp};
+use segue_proto::{Duration, Instant, InterfaceId, sctp, tcp};
 use segue_wire::Packet;
 use segue_wire::icmpv6::nd::LinkLayerAddress;
 use segue_wire::ilnp::{Locator, Nid};
@@ -55,7 +55,7 @@ fn host(n: usize) -> HostConfig {
             addressing: Addressing::Static(vec![locator(n as u16).address(nid(n))]),
         }],
         sctp: sctp::Config::default(),
-        tcp: segue_proto::tcp::Config::default(),
+        tcp: tcp::Config::default(),
         port: 1000,
         applications: Vec::new(),
         sigma: None,
@@ -74,9 +74,9 @@ fn with_ilnp(n: usize) -> HostConfig {
     }
 }
 
-fn bulk_to(peer: Ipv6Addr) -> Vec<app::Config> {
+fn bulk_to(peer: Ipv6Addr, transport: Transport) -> Vec<app::Config> {
     vec![app::Config {
-        transport: app::Transport::Sctp,
+        transport,
         role: Role::Connect {
             peer: vec![peer],
             port: 1000,
@@ -89,9 +89,9 @@ fn bulk_to(peer: Ipv6Addr) -> Vec<app::Config> {
     }]
 }
 
-fn sink() -> Vec<app::Config> {
+fn sink(transport: Transport) -> Vec<app::Config> {
     vec![app::Config {
-        transport: app::Transport::Sctp,
+        transport,
         role: Role::Listen,
         kind: Kind::Sink,
     }]
@@ -191,98 +191,104 @@ impl Net {
 /// A node publishes its locators (RFC 6742) by dynamic update, and is called at its identity by one that looks it up.
 #[test]
 fn a_peer_is_found_by_the_directory() {
-    let server = ServerConfig::new(
-        vec![ZoneConfig::new(zone(), vec![locator(2).address(nid(2))]).expect("a zone")],
-        vec![KeyConfig {
-            key: key(),
-            grants: vec![Grant {
-                name: zone(),
-                below: true,
+    for transport in [Transport::Sctp, Transport::Tcp] {
+        let server = ServerConfig::new(
+            vec![ZoneConfig::new(zone(), vec![locator(2).address(nid(2))]).expect("a zone")],
+            vec![KeyConfig {
+                key: key(),
+                grants: vec![Grant {
+                    name: zone(),
+                    below: true,
+                }],
             }],
-        }],
-    );
-    let client = |n: usize| LocationConfig {
-        client: Some(ClientConfig {
-            record: Some((
-                zone(),
-                Identity::HomeAddress(identity(n)).name(&zone()).expect("a name"),
-            )),
-            key: Some(key()),
-            ..ClientConfig::new(vec![(locator(2).address(nid(2)), PORT)])
-        }),
-        directory: Some(zone()),
-        ..LocationConfig::default()
-    };
-    let mut net = Net::new(vec![
-        HostConfig {
-            applications: bulk_to(identity(1)),
-            location: client(0),
-            ..with_ilnp(0)
-        },
-        HostConfig {
-            applications: sink(),
-            location: client(1),
-            ..with_ilnp(1)
-        },
-        HostConfig {
-            location: LocationConfig {
-                server: Some(server),
-                ..LocationConfig::default()
+        );
+        let client = |n: usize| LocationConfig {
+            client: Some(ClientConfig {
+                record: Some((
+                    zone(),
+                    Identity::HomeAddress(identity(n)).name(&zone()).expect("a name"),
+                )),
+                key: Some(key()),
+                ..ClientConfig::new(vec![(locator(2).address(nid(2)), PORT)])
+            }),
+            directory: Some(zone()),
+            ..LocationConfig::default()
+        };
+        let mut net = Net::new(vec![
+            HostConfig {
+                applications: bulk_to(identity(1), transport),
+                location: client(0),
+                ..with_ilnp(0)
             },
-            ..host(2)
-        },
-    ]);
-    net.run_for(Duration::from_secs(10));
-    assert!(net.completed(0));
-    assert_eq!(net.count(0, "look_ups"), 1);
-    assert_eq!(net.count(1, "look_ups"), 0, "who is called knows where from");
-    assert!(net.count(1, "ilnp_received") > 70);
-    assert_eq!(
-        net.hosts[1].application(0).expect("the sink").bytes_received,
-        100_000
-    );
+            HostConfig {
+                applications: sink(transport),
+                location: client(1),
+                ..with_ilnp(1)
+            },
+            HostConfig {
+                location: LocationConfig {
+                    server: Some(server),
+                    ..LocationConfig::default()
+                },
+                ..host(2)
+            },
+        ]);
+        net.run_for(Duration::from_secs(10));
+        assert!(net.completed(0));
+        assert_eq!(net.count(0, "look_ups"), 1);
+        assert_eq!(net.count(1, "look_ups"), 0, "who is called knows where from");
+        assert!(net.count(1, "ilnp_received") > 70);
+        assert_eq!(
+            net.hosts[1].application(0).expect("the sink").bytes_received,
+            100_000
+        );
+    }
 }
 
 /// A host with ILNPv6 calls one that has never heard of it, which reports the option (RFC 8200 section 4.2; RFC 6741
 /// section 10).
 #[test]
 fn a_peer_without_ilnp_is_talked_to_in_plain_ipv6() {
-    let real = locator(1).address(nid(1));
-    let mut net = Net::new(vec![
-        HostConfig {
-            applications: bulk_to(real),
-            ..with_ilnp(0)
-        },
-        HostConfig {
-            applications: sink(),
-            ..host(1)
-        },
-    ]);
-    net.run_for(Duration::from_secs(20));
-    let fell_back = (0, HostEvent::Shim(ShimEvent::FellBack { peer: real }));
-    assert!(net.events.contains(&fell_back));
-    assert!(net.completed(0));
-    assert_eq!(net.count(0, "ilnp_sent"), 1);
-    assert_eq!(net.hosts[1].counters().not_understood, 1);
+    for transport in [Transport::Sctp, Transport::Tcp] {
+        let real = locator(1).address(nid(1));
+        let mut net = Net::new(vec![
+            HostConfig {
+                applications: bulk_to(real, transport),
+                ..with_ilnp(0)
+            },
+            HostConfig {
+                applications: sink(transport),
+                ..host(1)
+            },
+        ]);
+        net.run_for(Duration::from_secs(20));
+        let fell_back = (0, HostEvent::Shim(ShimEvent::FellBack { peer: real }));
+        assert!(net.events.contains(&fell_back));
+        assert!(net.completed(0));
+        assert_eq!(net.count(0, "ilnp_sent"), 1);
+        assert_eq!(net.hosts[1].counters().not_understood, 1);
+    }
 }
 
 /// And the other way: it is called by one, in plain IPv6, which stays that.
 #[test]
 fn a_caller_without_ilnp_is_answered_in_plain_ipv6() {
-    let real = locator(1).address(nid(1));
-    let mut net = Net::new(vec![
-        HostConfig {
-            applications: bulk_to(real),
-            ..host(0)
-        },
-        HostConfig {
-            applications: sink(),
-            ..with_ilnp(1)
-        },
-    ]);
-    net.run_for(Duration::from_secs(20));
-    assert!(net.completed(0));
-    assert_eq!(net.count(1, "ilnp_received"), 0);
+    for transport in [Transport::Sctp, Transport::Tcp] {
+        let real = locator(1).address(nid(1));
+        let mut net = Net::new(vec![
+            HostConfig {
+                applications: bulk_to(real, transport),
+                ..host(0)
+            },
+            HostConfig {
+                applications: sink(transport),
+                ..with_ilnp(1)
+            },
+        ]);
+        net.run_for(Duration::from_secs(20));
+        assert!(net.completed(0));
+        assert_eq!(net.count(1, "ilnp_received"), 0);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A mobile host with two radios leaves its home link while a correspondent sends to it over SCTP: the whole host stack
+//! A mobile host with two radios leaves its home link while a correspondent sends to it over SCTP or TCP: the whole host stack
 //! with Mobile IPv6 under an unchanged transport, its home agent, and no simulator.
 
 use segue_proto::address::Method;
@@ -61,6 +61,8 @@ struct World {
     /// Cell that each interface is in.
     cells: [Option<u16>; 2],
     flying: BTreeMap<(Instant, u64), (To, Packet)>,
+    /// When each cell's radio is free.
+    radio_free: BTreeMap<u16, Instant>,
     sent: u64,
     events: Vec<(Instant, ShimEvent)>,
     /// Source addresses of the correspondent's data at the mobile host's radio, outermost header.
@@ -68,7 +70,7 @@ struct World {
 }
 
 impl World {
-    fn new(route_optimization: bool) -> Self {
+    fn new(route_optimization: bool, transport: app::Transport) -> Self {
         let security = SecurityAssociation::new(300, "sixteen bytes...");
         let method = Method::Slaac {
             nd: nd::HostConfig {
@@ -88,8 +90,10 @@ impl World {
             name: "mobile".to_owned(),
             interfaces: vec![radio(1), radio(2)],
             sctp: sctp(),
+            tcp: segue_proto::tcp::Config::default(),
             port: PORT,
             applications: vec![app::Config {
+                transport,
                 role: Role::Connect {
                     peer: vec![CN],
                     port: PORT,
@@ -114,8 +118,10 @@ impl World {
                 addressing: Addressing::Static(vec![CN]),
             }],
             sctp: sctp(),
+            tcp: segue_proto::tcp::Config::default(),
             port: PORT,
             applications: vec![app::Config {
+                transport,
                 role: Role::Listen,
                 kind: Kind::Bulk {
                     total: None,
@@ -158,6 +164,7 @@ impl World {
             routers: [1, 2].map(|cell| (cell, router(cell))).into(),
             cells: [None; 2],
             flying: BTreeMap::new(),
+            radio_free: BTreeMap::new(),
             sent: 0,
             events: Vec::new(),
             ways: Vec::new(),
@@ -204,7 +211,17 @@ impl World {
         };
         match destination.segments()[2] {
             9 => self.fly(ms(5), To::Correspondent, packet),
-            cell => self.fly(ms(5), To::Mobile(cell), packet),
+            cell => {
+                // 20 Mbit/s of radio, and a queue of 50 ms
+                let free = self.radio_free.entry(cell).or_insert(self.now);
+                let start = (*free).max(self.now + ms(5));
+                if start - self.now < ms(55) {
+                    if packet.buffer_len() > 200 {
+                        *free = start + Duration::from_micros(600);
+                    }
+                    self.fly(start - self.now, To::Mobile(cell), packet);
+                }
+            }
         }
     }
 
@@ -288,7 +305,7 @@ impl World {
                         if let Some(interface) = self.cells.iter().position(|c| *c == Some(cell)) {
                             let data = match &packet.payload {
                                 Payload::Ipv6(inner) => !matches!(inner.payload, Payload::Mobility(_)),
-                                payload => matches!(payload, Payload::Sctp(_)),
+                                payload => matches!(payload, Payload::Sctp(_) | Payload::Tcp(_)),
                             };
                             if data {
                                 self.ways.push((now, packet.ip.source));
@@ -327,8 +344,8 @@ impl World {
 }
 
 /// At home, 5 s later in the foreign cell too, and after another 5 s out of the home cell.
-fn leave_home(route_optimization: bool) -> World {
-    let mut world = World::new(route_optimization);
+fn leave_home(route_optimization: bool, transport: app::Transport) -> World {
+    let mut world = World::new(route_optimization, transport);
     world.up(0, HOME_CELL);
     world.run(ms(5000));
     assert!(world.received() > 0, "at home");
@@ -345,7 +362,20 @@ fn leave_home(route_optimization: bool) -> World {
 /// tunnel too.
 #[test]
 fn an_association_survives_the_move_through_the_tunnel() {
-    let mut world = leave_home(false);
+    let world = move_through_the_tunnel(app::Transport::Sctp);
+    assert!(world.home_agent.counts().too_big > 0);
+    assert!(world.correspondent.counters().fragmented > 0);
+}
+
+/// TCP makes its segments smaller by what the shim adds, so that all fit.
+#[test]
+fn a_connection_survives_the_move_through_the_tunnel() {
+    let world = move_through_the_tunnel(app::Transport::Tcp);
+    assert_eq!(world.home_agent.counts().too_big, 0);
+}
+
+fn move_through_the_tunnel(transport: app::Transport) -> World {
+    let mut world = leave_home(false, transport);
     let left = world.now;
     world.run(ms(900));
     assert!(
@@ -370,14 +400,22 @@ fn an_association_survives_the_move_through_the_tunnel() {
     let late = world.ways.iter().filter(|(at, _)| *at > left + ms(1000));
     assert!(late.clone().count() > 100);
     assert!(late.clone().all(|(_, from)| *from == HOME_AGENT), "in the tunnel");
-    assert!(world.home_agent.counts().too_big > 0);
-    assert!(world.correspondent.counters().fragmented > 0);
     assert_eq!(world.mobile.application(0).map(|s| s.messages_corrupt), Some(0));
+    world
 }
 
 #[test]
 fn an_association_survives_the_move_and_takes_the_direct_way() {
-    let mut world = leave_home(true);
+    move_and_take_the_direct_way(app::Transport::Sctp);
+}
+
+#[test]
+fn a_connection_survives_the_move_and_takes_the_direct_way() {
+    move_and_take_the_direct_way(app::Transport::Tcp);
+}
+
+fn move_and_take_the_direct_way(transport: app::Transport) {
+    let mut world = leave_home(true, transport);
     let left = world.now;
     world.run(ms(10_000));
     let ends: Vec<_> = world

@@ -167,7 +167,7 @@ impl Host {
         }
     }
 
-    /// Asks the directory where `peer` is; without one, that is not known.
+    /// Asks the directory where `peer` is. Without one it is the driver's to answer, by [`handle_found`](Self::handle_found).
     fn look_up_for_shim(&mut self, now: Instant, peer: Ipv6Addr) {
         let zone = self.location.directory.as_ref();
         let name = zone.and_then(|zone| Identity::HomeAddress(peer).name(zone).ok());
@@ -175,8 +175,6 @@ impl Host {
             let id = client.look_up_locators(now, &name);
             self.location.for_shim.push((id, peer));
             self.dirty = true;
-        } else if let Some(shim) = &mut self.shim {
-            shim.handle_found(now, peer, &[]);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::local::{Advertised, LocatorState};
 use super::locator_update::Update;
+use crate::contract::InterfaceId;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, LocatorEntry, Nid, Nonce};
@@ -79,6 +80,20 @@ impl RemoteLocator {
     }
 }
 
+/// The way of a packet, which is that of the next as well while nothing changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// Of this host's locators: with another, it is worked out anew.
+    pub generation: u64,
+    /// The lifetime of the peer's locator is over then.
+    pub until: Option<Instant>,
+    pub interface: InterfaceId,
+    pub source: Ipv6Addr,
+    pub destination: Ipv6Addr,
+    /// Position of the peer's locator.
+    pub index: usize,
+}
+
 /// A node that this one talks to.
 #[derive(Debug)]
 pub struct Correspondent {
@@ -112,8 +127,6 @@ pub struct Correspondent {
     pub(super) superseded: Vec<(SmallVec<[Locator; 2]>, Instant)>,
     /// Packets that wait for a look-up.
     pub(super) held: VecDeque<Packet>,
-    /// A look-up is under way.
-    pub(super) looking_up: bool,
     /// No look-up before this, and what is added next time.
     pub(super) next_look_up: Instant,
     pub(super) look_up_interval: Duration,
@@ -128,6 +141,8 @@ pub struct Correspondent {
     pub(super) contacted: bool,
     /// Packets shared out so far.
     pub(super) turn: u32,
+    /// The way of its packets, worked out for the last of them.
+    pub(super) way: Option<Way>,
     /// The best of its locators when that was last told of.
     pub(super) route: Option<Locator>,
 }
@@ -156,7 +171,6 @@ impl Correspondent {
             gave_up: false,
             superseded: Vec::new(),
             held: VecDeque::new(),
-            looking_up: false,
             next_look_up: now,
             look_up_interval: FIRST_LOOK_UP_INTERVAL,
             used: now,
@@ -165,6 +179,7 @@ impl Correspondent {
             heard: 0,
             contacted: false,
             turn: 0,
+            way: None,
             route: None,
         }
     }
@@ -212,6 +227,7 @@ impl Correspondent {
                 }
             }
         }
+        self.way = None;
         new.truncate(MAX_LOCATORS);
         self.locators = new;
     }

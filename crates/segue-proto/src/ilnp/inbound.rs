@@ -8,6 +8,7 @@ use super::nonce::{self, Taken};
 use crate::shim::Inbound;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
+use segue_wire::checksum::PseudoHeader;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{Locator, Nid, Nonce};
 use segue_wire::{Packet, Payload, PseudoRule};
@@ -20,10 +21,10 @@ impl Ilnp {
             let Some(state) = self.local.of(destination).map(|l| l.state) else {
                 return Inbound::Up(packet);
             };
-            let old = packet.pseudo_header();
+            let old = sum_of_raw(&packet);
             match nonce::take(&mut packet) {
                 Taken::One(nonce, rule) => {
-                    return self.take_with_nonce(now, packet, state, nonce, rule, &old);
+                    return self.take_with_nonce(now, packet, state, nonce, rule, old);
                 }
                 _ => self.out.counters.several_nonces += 1,
             }
@@ -55,7 +56,7 @@ impl Ilnp {
         state: LocatorState,
         nonce: Nonce,
         rule: PseudoRule,
-        old: &segue_wire::checksum::PseudoHeader,
+        old: Option<PseudoHeader>,
     ) -> Inbound {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
@@ -147,12 +148,12 @@ impl Ilnp {
         let Some(peer) = self.ilcc.by_identity_mut(identity) else {
             return Inbound::Up(packet);
         };
-        let old = packet.pseudo_header();
+        let old = sum_of_raw(&packet);
         match peer.mode {
             Mode::Plain { local, remote } if (remote, local) == (source, destination) => {
                 peer.was_heard(now);
                 self.out.counters.plain_received += 1;
-                self.give_identities(&mut packet, identity, &old);
+                self.give_identities(&mut packet, identity, old);
                 Inbound::Up(packet)
             }
             Mode::Ilnp if self.config.nonce_in == NonceIn::SessionStartAndSignalling => {
@@ -167,7 +168,7 @@ impl Ilnp {
                         peer.was_heard(now);
                         peer.mark(now, Locator::of(source));
                         self.out.counters.ilnp_received += 1;
-                        self.give_identities(&mut packet, identity, &old);
+                        self.give_identities(&mut packet, identity, old);
                         Inbound::Up(packet)
                     }
                     _ => self.up_unless_confused(packet, identity, own),
@@ -202,17 +203,19 @@ impl Ilnp {
     }
 
     /// Has a packet come from the peer's identity to this host's. Its checksum is over `old`.
-    fn give_identities(
-        &self,
-        packet: &mut Packet,
-        identity: Ipv6Addr,
-        old: &segue_wire::checksum::PseudoHeader,
-    ) {
+    fn give_identities(&self, packet: &mut Packet, identity: Ipv6Addr, old: Option<PseudoHeader>) {
         packet.ip.source = identity;
         packet.ip.destination = self.identity;
-        let new = packet.pseudo_header();
-        if let Payload::Raw(raw) = &mut packet.payload {
-            raw.adjust(old, &new);
+        if let Some(old) = old {
+            let new = packet.pseudo_header();
+            if let Payload::Raw(raw) = &mut packet.payload {
+                raw.adjust(&old, &new);
+            }
         }
     }
+}
+
+/// What the checksum of a raw payload is over; that of others is worked out when they are emitted.
+fn sum_of_raw(packet: &Packet) -> Option<PseudoHeader> {
+    matches!(packet.payload, Payload::Raw(_)).then(|| packet.pseudo_header())
 }

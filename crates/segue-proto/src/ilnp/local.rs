@@ -55,6 +55,8 @@ pub(super) struct LocalLocators {
     locators: Vec<LocalLocator>,
     others: Vec<LocalAddress>,
     order: u64,
+    /// Grows with every change.
+    generation: u64,
 }
 
 impl LocalLocators {
@@ -74,6 +76,7 @@ impl LocalLocators {
         if let Some(known) = known {
             if !known.nids.contains(&nid) {
                 known.nids.push(nid);
+                self.generation += 1;
             }
             return false;
         }
@@ -106,8 +109,14 @@ impl LocalLocators {
         self.decide(config);
     }
 
+    /// Another number whenever something may have changed.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// An identifier is no longer used.
     pub fn retire(&mut self, nid: Nid) {
+        self.generation += 1;
         for known in &mut self.locators {
             known.nids.retain(|n| *n != nid);
         }
@@ -210,6 +219,7 @@ impl LocalLocators {
 
     /// Which locator is in use, and what that means to the others.
     fn decide(&mut self, config: &Config) {
+        self.generation += 1;
         let fresh = self.locators.iter().any(|l| !l.stale);
         let candidate = |l: &&LocalLocator| !l.stale || !fresh;
         let kept = self

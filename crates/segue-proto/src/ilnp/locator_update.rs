@@ -366,10 +366,9 @@ fn signal(
 
 /// Asks the directory where `peer` is, if it was not asked just now.
 pub(super) fn look_up(now: Instant, peer: &mut Correspondent, out: &mut Outbox) {
-    if peer.looking_up || peer.next_look_up > now {
+    if peer.next_look_up > now {
         return;
     }
-    peer.looking_up = true;
     peer.next_look_up = now + peer.look_up_interval;
     peer.look_up_interval = (peer.look_up_interval * 2).clamp(Duration::ZERO, MAX_LOOK_UP_INTERVAL);
     out.counters.look_ups += 1;

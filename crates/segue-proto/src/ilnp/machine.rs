@@ -230,7 +230,6 @@ impl Shim for Ilnp {
         let Some(entry) = self.ilcc.by_identity_mut(peer) else {
             return;
         };
-        entry.looking_up = false;
         let mut usable: Vec<Advertised> = Vec::new();
         for &(locator, preference) in found {
             if locator.is_routable() && locator != self.config.identity_prefix {

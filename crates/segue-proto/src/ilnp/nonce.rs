@@ -55,6 +55,12 @@ pub(super) fn take(packet: &mut Packet) -> Taken {
     if packet.extensions.is_empty() {
         return Taken::None;
     }
+    if let [ExtensionHeader::DestinationOptions(options)] = &packet.extensions[..]
+        && let [Ipv6Option::IlnpNonce { nonce, rule }] = options[..]
+    {
+        packet.extensions = Vec::new();
+        return Taken::One(nonce, rule);
+    }
     let mut taken = Taken::None;
     packet.extensions.retain_mut(|extension| {
         let ExtensionHeader::DestinationOptions(options) = extension else {

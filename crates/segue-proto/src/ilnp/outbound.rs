@@ -1,7 +1,7 @@
 //! The way down: identities become locators and identifiers.
 
 use super::config::{Identifiers, NonceIn, Sharing};
-use super::ilcc::{Correspondent, Mode, RemoteLocator};
+use super::ilcc::{Correspondent, Mode, RemoteLocator, Way};
 use super::locator_update::look_up;
 use super::machine::Ilnp;
 use super::nonce;
@@ -10,7 +10,7 @@ use crate::shim::ShimEvent;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, Nid, Nonce};
-use segue_wire::{Packet, Payload, PseudoRule};
+use segue_wire::{Ipv6Header, Packet, Payload, PseudoRule};
 use smallvec::SmallVec;
 
 impl Ilnp {
@@ -20,6 +20,9 @@ impl Ilnp {
         if source != self.identity {
             let interface = self.local.interface_of(source).unwrap_or_default();
             return Some(Transmit { interface, packet });
+        }
+        if let Some(transmit) = self.send_as_before(now, &mut packet) {
+            return Some(transmit);
         }
         if destination.is_multicast() || destination.is_unicast_link_local() || destination.is_loopback() {
             return self.send_without_session(packet);
@@ -89,9 +92,48 @@ impl Ilnp {
         let rule = peer.rule.unwrap_or(config.checksum.into());
         let addresses = (local.address(peer.local_nid), remote.address(peer.nid));
         let nonce = peer.local_nonce;
+        if locals.len() * remotes.len() == 1 || config.sharing == Sharing::None {
+            let index = peer.locators.iter().position(|l| l.locator == remote);
+            peer.way = index.map(|index| Way {
+                generation: self.local.generation(),
+                // an aged locator is used for want of another: nothing to wait for
+                until: peer.locators[index].until.filter(|until| *until > now),
+                interface,
+                source: addresses.0,
+                destination: addresses.1,
+                index,
+            });
+        }
         readdress(&mut packet, addresses, carried.then_some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
         Some(Transmit { interface, packet })
+    }
+
+    /// The way that the last packet took, if nothing has changed and there is nothing to think about.
+    fn send_as_before(&mut self, now: Instant, packet: &mut Packet) -> Option<Transmit> {
+        let config = &self.config;
+        let peer = self.ilcc.by_identity_mut(packet.ip.destination)?;
+        let way = peer.way?;
+        let silent = peer.unheard >= config.silent_packets;
+        let same = way.generation == self.local.generation() && way.until.is_none_or(|until| until > now);
+        if !same || silent || peer.mode != Mode::Ilnp || config.nonce_in != NonceIn::Every {
+            return None;
+        }
+        peer.was_sent_to(now);
+        if let Some(remote) = peer.locators.get_mut(way.index) {
+            remote.used = Some(now);
+        }
+        let rule = peer.rule.unwrap_or(config.checksum.into());
+        readdress(
+            packet,
+            (way.source, way.destination),
+            Some((peer.local_nonce, rule)),
+        );
+        self.out.counters.ilnp_sent += 1;
+        Some(Transmit {
+            interface: way.interface,
+            packet: core::mem::replace(packet, nothing()),
+        })
     }
 
     /// The peer speaks only IPv6.
@@ -217,7 +259,7 @@ pub(super) fn readdress(
     (source, destination): (Ipv6Addr, Ipv6Addr),
     nonce: Option<(Nonce, PseudoRule)>,
 ) {
-    let old = packet.pseudo_header();
+    let old = matches!(packet.payload, Payload::Raw(_)).then(|| packet.pseudo_header());
     packet.ip.source = source;
     packet.ip.destination = destination;
     if let Some((nonce, rule)) = nonce {
@@ -229,9 +271,26 @@ pub(super) fn readdress(
         };
         nonce::insert(packet, nonce, rule);
     }
-    let new = packet.pseudo_header();
-    if let Payload::Raw(raw) = &mut packet.payload {
-        raw.adjust(&old, &new);
+    if let Some(old) = old {
+        let new = packet.pseudo_header();
+        if let Payload::Raw(raw) = &mut packet.payload {
+            raw.adjust(&old, &new);
+        }
+    }
+}
+
+/// What is left where a packet was taken from.
+fn nothing() -> Packet {
+    Packet {
+        ip: Ipv6Header {
+            source: Ipv6Addr::UNSPECIFIED,
+            destination: Ipv6Addr::UNSPECIFIED,
+            traffic_class: 0,
+            hop_limit: 0,
+            flow_label: 0,
+        },
+        extensions: Vec::new(),
+        payload: Payload::NoNextHeader,
     }
 }
 
@@ -273,6 +332,7 @@ fn flow(packet: &Packet) -> u64 {
     let ports = match &packet.payload {
         Payload::Sctp(sctp) => (sctp.source_port, sctp.destination_port),
         Payload::SctpOverUdp { packet: sctp, .. } => (sctp.source_port, sctp.destination_port),
+        Payload::Tcp(tcp) => (tcp.source_port, tcp.destination_port),
         Payload::Udp(udp) => (udp.source_port, udp.destination_port),
         Payload::Raw(raw) => match raw.bytes.first_chunk() {
             Some(&[a, b, c, d]) => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),

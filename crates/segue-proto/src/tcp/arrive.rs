@@ -334,7 +334,6 @@ impl Connection {
             }
             if taken.out_of_order {
                 self.counters.out_of_order_segments += 1;
-                self.enter_quick_acks();
             }
             if taken.in_order && !self.readable_told {
                 self.readable_told = true;
@@ -345,10 +344,13 @@ impl Connection {
                 taken.in_order && !taken.filled_gap && taken.duplicate.is_none(),
             );
         }
-        if self.fin_at == Some(self.reassembly.next()) {
-            self.on_fin(now);
-        } else if fin {
-            self.ack_now = true;
+        match self.fin_at {
+            Some(at) if self.reassembly.next() >= at => self.on_fin(now, at),
+            Some(at) if fin => {
+                self.reassembly.note_fin(at);
+                self.ack_now = true;
+            }
+            _ => {}
         }
     }
 
@@ -365,8 +367,10 @@ impl Connection {
     }
 
     /// Section 3.10.7.4, eighth.
-    fn on_fin(&mut self, now: Instant) {
-        self.reassembly.pass_control();
+    fn on_fin(&mut self, now: Instant, at: u64) {
+        if self.reassembly.next() == at {
+            self.reassembly.pass_control();
+        }
         self.ack_now = true;
         self.events.push_back(Event::PeerClosed);
         match self.state {

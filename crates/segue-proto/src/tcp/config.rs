@@ -152,7 +152,7 @@ pub struct Config {
     pub ack_delay: Duration,
     /// Full-sized segments that are acknowledged together: 2 by RFC 5681 section 4.2.
     pub ack_frequency: u32,
-    /// Acknowledgements that are not delayed: at the start, and after a pause or a gap (Linux). They let slow start
+    /// Acknowledgements that are not delayed: at the start, and after a pause or a duplicate (Linux). They let slow start
     /// begin sooner.
     pub quick_acks: u32,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).

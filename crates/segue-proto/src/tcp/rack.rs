@@ -91,25 +91,10 @@ impl Connection {
         }
         let window = self.reordering_window();
         let (sent_at, end) = (self.rack.sent_at, self.rack.end);
-        let mut earliest: Option<Instant> = None;
-        let mut index = 0;
-        while let Some(sent) = self.board.at(index) {
-            let before = (sent.sent_at, sent.end) < (sent_at, end);
-            if !before && !sent.was_retransmitted() {
-                // what follows was sent later still, or is a retransmission beyond what is known of
-                break;
-            }
-            if before && !sent.is_sacked() && (!sent.is_lost() || sent.is_retransmitted()) {
-                let due = sent.sent_at + rtt + window;
-                if due <= now {
-                    self.board.mark_lost(index);
-                } else {
-                    earliest = Some(earliest.map_or(due, |e| e.min(due)));
-                }
-            }
-            index += 1;
-        }
-        self.reorder_at = earliest;
+        self.reorder_at = self.board.mark_overdue((sent_at, end), |sent| {
+            let due = sent + rtt + window;
+            if due <= now { Ok(()) } else { Err(due) }
+        });
     }
 
     /// Section 7.2: the probe timeout.

@@ -111,15 +111,27 @@ impl Reassembly {
         let range = self.insert_range((at, end));
         if range.0 > self.next {
             taken.out_of_order = true;
-            self.recent.retain(|r| r.0 < range.0 || r.1 > range.1);
-            self.recent.truncate(RECENT - 1);
-            self.recent.insert(0, range);
+            self.note_recent(range);
             return taken;
         }
         taken.in_order = true;
         taken.filled_gap = true;
         self.advance(range.1);
         taken
+    }
+
+    /// A FIN at position `at` has come before what precedes it: it is reported as the data is.
+    pub fn note_fin(&mut self, at: u64) {
+        if at > self.next {
+            let range = self.insert_range((at, at + 1));
+            self.note_recent(range);
+        }
+    }
+
+    fn note_recent(&mut self, range: Range) {
+        self.recent.retain(|r| r.0 < range.0 || r.1 > range.1);
+        self.recent.truncate(RECENT - 1);
+        self.recent.insert(0, range);
     }
 
     /// Everything up to `end` is in order now.

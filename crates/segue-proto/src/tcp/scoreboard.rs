@@ -60,6 +60,12 @@ pub(super) struct Scoreboard {
     lost_to: u64,
     /// SACKed segments before `lost_to`.
     sacked_below: u32,
+    /// What the last blocks reported, and was marked: blocks are reported again and again, and grow.
+    reported: [(u64, u64); 4],
+    /// No segment before this that was sent once only waits to be found lost by its time.
+    untimed_to: u64,
+    /// Retransmissions in the order of their sending, with the segment's end; those that are over are still among them.
+    retransmissions: VecDeque<(Instant, u64)>,
 }
 
 impl Scoreboard {
@@ -180,9 +186,25 @@ impl Scoreboard {
     /// Marks what `left..right` reports, and tells of every segment that is newly SACKed, with its index. Only whole
     /// segments count (RFC 2018 section 5.1).
     pub fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(usize, &Sent)) {
-        let mut index = self.queue.partition_point(|s| s.start < left);
+        // the part that is known already is passed over
+        let known = self
+            .reported
+            .iter()
+            .copied()
+            .filter(|(l, r)| left <= *l && *r <= right);
+        let known = known.max_by_key(|(l, r)| r - l).unwrap_or((left, left));
+        let below = self.queue.partition_point(|s| s.start < left);
+        self.sack_part(below, known.0, right, &mut newly);
+        let above = self.queue.partition_point(|s| s.end <= known.1 || s.start < left);
+        self.sack_part(above, right, right, &mut newly);
+        self.reported.rotate_right(1);
+        self.reported[0] = (left, right);
+    }
+
+    /// The part of [`sack`](Self::sack) from segment `index` on that begins before `until`.
+    fn sack_part(&mut self, mut index: usize, until: u64, right: u64, newly: &mut impl FnMut(usize, &Sent)) {
         while let Some(sent) = self.queue.get_mut(index) {
-            if sent.end > right {
+            if sent.start >= until || sent.end > right {
                 break;
             }
             if sent.flags & SACKED == 0 {
@@ -214,6 +236,8 @@ impl Scoreboard {
         }
         (self.sacked_bytes, self.sacked_segments, self.highest_sacked) = (0, 0, 0);
         (self.lost_to, self.sacked_below) = (0, 0);
+        self.reported = [(0, 0); 4];
+        self.untimed_to = 0;
     }
 
     /// Marks a segment lost, whether it was before or not: a retransmission of it counts as lost too. Whether that was
@@ -305,6 +329,58 @@ impl Scoreboard {
         self.lost_bytes = 0;
         self.lost_to = 0;
         self.sacked_below = 0;
+        self.untimed_to = 0;
+    }
+
+    /// Marks lost what was sent at or before `sent_at` (with the segment's end, where times are equal), has not arrived and
+    /// is `due`; returns when the first of the others will be due. Segments sent once only lie in the order of their
+    /// sending, and retransmissions have a queue in that order: each is looked at until it is found lost or has arrived.
+    pub fn mark_overdue(
+        &mut self,
+        latest: (Instant, u64),
+        due: impl Fn(Instant) -> Result<(), Instant>,
+    ) -> Option<Instant> {
+        let mut earliest: Option<Instant> = None;
+        let mut wait = |at: Instant| earliest = Some(earliest.map_or(at, |e| e.min(at)));
+        let mut index = self.index_of(self.untimed_to);
+        while let Some(&sent) = self.queue.get(index) {
+            if !sent.is_sacked() && !sent.is_lost() && !sent.is_retransmitted() {
+                if (sent.sent_at, sent.end) >= latest {
+                    break;
+                }
+                if let Err(at) = due(sent.sent_at) {
+                    wait(at);
+                    break;
+                }
+                self.mark_lost(index);
+            }
+            self.untimed_to = sent.end;
+            index += 1;
+        }
+        while let Some((index, sent_at, end)) = self.first_retransmission() {
+            if (sent_at, end) >= latest {
+                break;
+            }
+            if let Err(at) = due(sent_at) {
+                wait(at);
+                break;
+            }
+            self.mark_lost(index);
+        }
+        earliest
+    }
+
+    /// The oldest retransmission under way: its index, time and end. What is over is forgotten.
+    fn first_retransmission(&mut self) -> Option<(usize, Instant, u64)> {
+        while let Some(&(sent_at, end)) = self.retransmissions.front() {
+            let index = self.index_of(end - 1);
+            let current = |s: &Sent| s.sent_at == sent_at && s.is_retransmitted() && !s.is_sacked();
+            if self.queue.get(index).is_some_and(current) {
+                return Some((index, sent_at, end));
+            }
+            self.retransmissions.pop_front();
+        }
+        None
     }
 
     /// Index of the first segment that is lost and has no retransmission under way.
@@ -337,6 +413,7 @@ impl Scoreboard {
 
     /// A segment is being retransmitted.
     pub fn on_retransmit(&mut self, now: Instant, index: usize, next: u64) {
+        self.first_retransmission();
         let Some(sent) = self.queue.get_mut(index) else {
             return;
         };
@@ -346,6 +423,7 @@ impl Scoreboard {
         sent.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
         sent.sent_at = now;
         sent.next_at_retransmission = next;
+        self.retransmissions.push_back((now, sent.end));
     }
 
     /// Cuts a segment in two, the first `len` long: the path carries less than it did.
@@ -361,6 +439,10 @@ impl Scoreboard {
             if rest.end <= self.lost_to {
                 self.sacked_below += 1;
             }
+        }
+        let (end, whole) = (sent.end, (rest.sent_at, rest.end));
+        if let Some(at) = self.retransmissions.iter().position(|r| *r == whole) {
+            self.retransmissions.insert(at, (whole.0, end));
         }
         self.queue.insert(index + 1, rest);
     }

@@ -92,7 +92,7 @@ pub struct TcpSection {
     /// Full-sized segments per acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_frequency: Option<u32>,
-    /// Acknowledgements that are not delayed, at the start and after a pause or a gap.
+    /// Acknowledgements that are not delayed, at the start and after a pause or a duplicate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_acks: Option<u32>,
     /// Nagle's algorithm.

@@ -82,6 +82,16 @@ fn messages_without_options() {
     );
 }
 
+/// Worked out in Python from section 6.1.1: the 16-bit words of both addresses, the length (16), the protocol (135) and the
+/// header summed up, carries added, complemented.
+#[test]
+fn checksum_by_another_program() {
+    let mut out = Vec::new();
+    let cookie = 0x0102_0304_0506_0708;
+    bare(MobilityMessage::HomeTestInit { cookie }).emit(&pseudo_header(), &mut out);
+    assert_eq!(out, hex("3b01 0100 57dc 0000 0102030405060708"));
+}
+
 /// RFC 6275 sections 6.1.7, 6.2.5 and 6.2.7: flags, then options at their alignments, the authenticator last and nothing
 /// behind it.
 #[test]
