@@ -64,6 +64,12 @@ counters! {
     wrong_nonce,
     /// Dropped: without a nonce between the identities of a session.
     missing_nonce,
+    /// Dropped: with a nonce, for the identity of this host, which is never on the wire.
+    identity_on_wire,
+    /// Dropped: a first packet from an address that no peer can have: no locator, no identifier, or one of ours.
+    bad_source,
+    /// Dropped: a first packet from a peer that is known already under another identifier of ours.
+    second_session,
     /// Dropped: with more than one nonce.
     several_nonces,
     /// Dropped: with a nonce from a peer with which plain IPv6 is spoken.
@@ -80,7 +86,7 @@ counters! {
     lu_bad_locator,
     /// Dropped: acknowledgements of something else than the update under way.
     lu_unexpected_ack,
-    /// Dropped: ICMPv6 errors about packets of a session that do not quote its nonce or its locators.
+    /// Dropped: ICMPv6 errors that quote neither nonce nor locators of a session, or were sent before a fallback.
     icmp_not_ours,
     /// Dropped: parameter problems from a peer that has shown that it speaks ILNPv6.
     fallback_refused,
@@ -88,7 +94,7 @@ counters! {
     no_local_locator,
     /// Not sent: the peer's locators are not known, and as many packets wait as may.
     no_remote_locator,
-    /// Not sent: the directory does not know the peer.
+    /// Not sent: the directory does not know the peer, or has not said in time.
     not_found,
     /// Not sent: the peer is known by another identity.
     second_identity,

@@ -29,6 +29,11 @@ impl Ilnp {
             return Inbound::Up(packet);
         };
         let (source, destination) = (quoted.ip.source, quoted.ip.destination);
+        // transports would take it for theirs, but the identity is never on the wire
+        if source == self.identity && self.local.of(source).is_none() {
+            self.out.counters.icmp_not_ours += 1;
+            return Inbound::Taken;
+        }
         let known = self.ilcc.identity_of(Nid::of(destination), Nid::of(source));
         let Some(peer) = known.and_then(|identity| self.ilcc.by_identity_mut(identity)) else {
             return Inbound::Up(packet);
@@ -40,7 +45,10 @@ impl Ilnp {
         let ours = match peer.mode {
             Mode::Plain { local, remote } if nonce.is_none() => (source, destination) == (local, remote),
             // of before the fallback
-            Mode::Plain { .. } => return Inbound::Taken,
+            Mode::Plain { .. } => {
+                counters.icmp_not_ours += 1;
+                return Inbound::Taken;
+            }
             _ => match nonce {
                 Some((nonce, _)) if at_locators && nonce == peer.local_nonce => true,
                 Some(_) => {

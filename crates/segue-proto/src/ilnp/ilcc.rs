@@ -303,27 +303,45 @@ impl Ilcc {
         self.entries.values_mut()
     }
 
-    /// Forgets those that were last used before `since`; hands out their local identifiers.
-    pub fn forget_idle(&mut self, since: Instant) -> Vec<Nid> {
+    /// Forgets those that were last used before `since`.
+    pub fn forget_idle(&mut self, since: Instant) -> Vec<Forgotten> {
         let mut gone = Vec::new();
         let by_nids = &mut self.by_nids;
         self.entries.retain(|_, c| {
             let keep = c.used > since;
             if !keep {
                 by_nids.remove(&(c.nid, c.local_nid));
-                gone.push(c.local_nid);
+                gone.push(Forgotten::of(c));
             }
             keep
         });
         gone
     }
 
-    /// Forgets the one that was used least lately; hands out its local identifier.
-    pub fn forget_oldest(&mut self) -> Option<Nid> {
+    /// Forgets the one that was used least lately.
+    pub fn forget_oldest(&mut self) -> Option<Forgotten> {
         let oldest = self.entries.values().min_by_key(|c| c.used)?.identity;
         let gone = self.entries.remove(&oldest)?;
         self.by_nids.remove(&(gone.nid, gone.local_nid));
-        Some(gone.local_nid)
+        Some(Forgotten::of(&gone))
+    }
+}
+
+/// What is left of a correspondent that is no longer in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forgotten {
+    /// The identifier of ours that it knew.
+    pub local_nid: Nid,
+    /// Packets that waited for a look-up.
+    pub held: usize,
+}
+
+impl Forgotten {
+    fn of(correspondent: &Correspondent) -> Self {
+        Self {
+            local_nid: correspondent.local_nid,
+            held: correspondent.held.len(),
+        }
     }
 }
 

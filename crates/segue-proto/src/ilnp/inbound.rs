@@ -19,6 +19,10 @@ impl Ilnp {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         if packet.ilnp_nonce().is_some() {
             let Some(state) = self.local.of(destination).map(|l| l.state) else {
+                if destination == self.identity {
+                    self.out.counters.identity_on_wire += 1;
+                    return Inbound::Taken;
+                }
                 return Inbound::Up(packet);
             };
             let old = sum_of_raw(&packet);
@@ -192,9 +196,14 @@ impl Ilnp {
         let nid = Nid::of(source);
         let locator = Locator::of(source);
         if !locator.is_routable() || nid == Nid(0) || self.nids().contains(&nid) {
+            self.out.counters.bad_source += 1;
             return None;
         }
         let identity = self.config.identity_prefix.address(nid);
+        if self.ilcc.by_identity(identity).is_some() {
+            self.out.counters.second_session += 1;
+            return None;
+        }
         let peer = self.add(now, identity, nid, local_nid)?;
         peer.locators.push(RemoteLocator::found(locator));
         peer.mode = Mode::Probing;

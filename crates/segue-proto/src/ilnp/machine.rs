@@ -2,7 +2,7 @@
 
 use super::config::{Config, Identifiers};
 use super::counters::Counters;
-use super::ilcc::{Correspondent, Ilcc, Mode};
+use super::ilcc::{Correspondent, Forgotten, Ilcc, Mode};
 use super::local::{Advertised, LocalLocator, LocalLocators};
 use super::locator_update::{Handover, route_changed, send_anew};
 use crate::address::AddressEvent;
@@ -138,8 +138,10 @@ impl Ilnp {
         }
     }
 
-    /// An identifier whose session is forgotten.
-    pub(super) fn retire(&mut self, nid: Nid) {
+    /// A session is forgotten: its identifier is no longer used, and what waited for it will not be sent.
+    pub(super) fn retire(&mut self, gone: Forgotten) {
+        self.out.counters.not_found += gone.held as u64;
+        let nid = gone.local_nid;
         if nid != self.config.nid {
             self.ephemeral.retain(|(n, _)| *n != nid);
             self.local.retire(nid);
@@ -169,8 +171,8 @@ impl Ilnp {
         }
         let idle = self.config.idle_timeout;
         let since = Instant::from_nanos(now.as_nanos().saturating_sub(idle.as_nanos()));
-        for nid in self.ilcc.forget_idle(since) {
-            self.retire(nid);
+        for gone in self.ilcc.forget_idle(since) {
+            self.retire(gone);
         }
         self.sweep = self.ilcc.iter().map(|c| c.used + idle).min();
     }

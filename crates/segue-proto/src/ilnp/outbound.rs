@@ -186,8 +186,8 @@ impl Ilnp {
     ) -> Option<&mut Correspondent> {
         if self.ilcc.len() >= self.config.max_correspondents as usize {
             self.out.counters.forgotten += 1;
-            if let Some(nid) = self.ilcc.forget_oldest() {
-                self.retire(nid);
+            if let Some(gone) = self.ilcc.forget_oldest() {
+                self.retire(gone);
             }
         }
         if self.sweep.is_none() {
