@@ -146,3 +146,30 @@ fn packets_that_waited_in_vain_are_counted() {
     assert_eq!(shims.hosts[0].shim.correspondents().count(), 0);
     assert_eq!(count(&shims, 0, "not_found"), 3);
 }
+
+/// First packets cost nothing to forge: of those that nobody has answered, none takes the place of a session.
+#[test]
+fn first_packets_of_strangers_do_not_drive_out_a_session() {
+    let config = Config {
+        max_correspondents: 4,
+        ..Config::default()
+    };
+    let mut shims = Shims::pair(&config);
+    shims.greet();
+    let a = shims.identity(0);
+    for n in 0..20 {
+        let stranger = locator(66).address(nid(100 + n));
+        let first = datagram(stranger, locator(2).address(nid(1)), b"forged");
+        shims.inject(with_nonce(first, GUESS));
+        shims.run_for(ms(50));
+    }
+    let shim = &shims.hosts[1].shim;
+    assert_eq!(shim.correspondents().count(), 4);
+    assert!(shim.correspondents().any(|c| c.identity == a));
+    assert_eq!(count(&shims, 1, "forgotten"), 17);
+    // and its nonce is still the one
+    let known = shims.heard(1, 0).len();
+    shims.send(0, shims.identity(1), b"still here");
+    shims.run_for(ms(50));
+    assert_eq!(shims.heard(1, 0).len(), known + 1);
+}

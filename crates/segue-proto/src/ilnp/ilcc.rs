@@ -318,9 +318,11 @@ impl Ilcc {
         gone
     }
 
-    /// Forgets the one that was used least lately.
+    /// Forgets the one that was used least lately; one to which nothing has been sent before any other, because whoever
+    /// guesses identifiers makes as many of those as he likes.
     pub fn forget_oldest(&mut self) -> Option<Forgotten> {
-        let oldest = self.entries.values().min_by_key(|c| c.used)?.identity;
+        let oldest = self.entries.values().min_by_key(|c| (c.contacted, c.used))?;
+        let oldest = oldest.identity;
         let gone = self.entries.remove(&oldest)?;
         self.by_nids.remove(&(gone.nid, gone.local_nid));
         Some(Forgotten::of(&gone))

@@ -176,7 +176,7 @@ impl Ilnp {
         Some(())
     }
 
-    /// Adds a correspondent, in place of the one not used for longest if there are too many.
+    /// Adds a correspondent, in place of another if there are too many.
     pub(super) fn add(
         &mut self,
         now: Instant,
