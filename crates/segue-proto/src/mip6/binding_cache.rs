@@ -98,6 +98,12 @@ impl BindingCache {
         over
     }
 
+    /// How many sequence numbers of bindings that are gone are remembered.
+    #[must_use]
+    pub fn retired(&self) -> usize {
+        self.retired.len()
+    }
+
     /// Forgets sequence numbers that are no longer needed. Whether so many are left that more cannot be kept: then the
     /// nonces must go (section 5.2.8).
     pub fn forget_retired(&mut self, now: Instant) -> bool {

@@ -282,6 +282,7 @@ impl Correspondent {
             .cache
             .remove(home_address, None, now + self.config.nonce_lifetime)
         {
+            self.forget_retired(now);
             self.events.push_back(ShimEvent::RouteChanged {
                 peer: home_address,
                 to: home_address,
@@ -289,8 +290,21 @@ impl Correspondent {
         }
     }
 
+    /// Forgets what is no longer needed of bindings that are gone; all of it, with the nonces that authorised them, if it is
+    /// more than there may be bindings (section 5.2.8).
+    pub(super) fn forget_retired(&mut self, now: Instant) {
+        if self.cache.forget_retired(now) {
+            self.nonces.invalidate();
+            self.cache.clear_retired();
+        }
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Instant, counters: &mut Counters) {
-        for home_address in self.cache.expire(now, self.config.nonce_lifetime) {
+        let over = self.cache.expire(now, self.config.nonce_lifetime);
+        if !over.is_empty() {
+            self.forget_retired(now);
+        }
+        for home_address in over {
             counters.bindings_expired += 1;
             self.events.push_back(ShimEvent::RouteChanged {
                 peer: home_address,
@@ -437,10 +451,7 @@ impl Correspondent {
         let to = if deletes {
             let keep = now + self.config.nonce_lifetime;
             let was = self.cache.remove(home_address, Some(update.sequence), keep);
-            if self.cache.forget_retired(now) {
-                self.nonces.invalidate();
-                self.cache.clear_retired();
-            }
+            self.forget_retired(now);
             was.then_some(home_address)
         } else {
             let binding = Binding {

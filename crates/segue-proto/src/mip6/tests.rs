@@ -57,3 +57,38 @@ fn configurations_name_the_key_that_is_wrong() {
     // keys do not show
     assert!(!format!("{good:?} {agent:?}").contains("sixteen"));
 }
+
+/// Section 5.2.8: sequence numbers of bindings that ended are kept while their nonces are good, and no more of them than
+/// bindings, however many mobile nodes come and go.
+#[test]
+fn sequence_numbers_of_ended_bindings_are_bounded() {
+    let config = CorrespondentConfig {
+        max_bindings: 4,
+        ..CorrespondentConfig::default()
+    };
+    let own = "2001:db8:7::7".parse().expect("address");
+    let secrets = Box::new(crate::random::Stream::new(1, "correspondent"));
+    let mut node = correspondent::Correspondent::new(own, config, secrets);
+    let mut counters = Counters::default();
+    let mut now = crate::time::Instant::ZERO;
+    for n in 0..98_u16 {
+        let binding = Binding {
+            care_of_address: "2001:db8:2::5".parse().expect("address"),
+            expires: now + LIFETIME_UNIT,
+            sequence: n,
+            last_used: None,
+            refresh_requests: 0,
+        };
+        let home = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, n);
+        assert_eq!(node.cache.insert(home, binding), None);
+        now += LIFETIME_UNIT;
+        node.handle_timeout(now, &mut counters);
+        assert!(node.cache.retired() <= 4, "{} after {n}", node.cache.retired());
+    }
+    assert_eq!(counters.bindings_expired, 98);
+    // one that is old enough goes by itself
+    let last = node.cache.retired();
+    now += MAX_NONCE_LIFETIME;
+    node.forget_retired(now);
+    assert!(last > 0 && node.cache.retired() == 0);
+}
