@@ -122,6 +122,8 @@ pub(super) struct Peer {
     pub(super) testing: Option<Retransmission>,
     /// A Binding Update under way.
     pub(super) pending: Option<PendingUpdate>,
+    /// Binding Updates in a row of which it said that their nonces have expired.
+    pub(super) refusals: u32,
     /// The binding that it has of us.
     pub(super) registered: Option<Registered>,
     /// Packets to it take the direct way.
@@ -144,6 +146,7 @@ impl Peer {
             care_of_cookies: SmallVec::new(),
             testing: None,
             pending: None,
+            refusals: 0,
             registered: None,
             optimized: false,
             suspended_until: None,

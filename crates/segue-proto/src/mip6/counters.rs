@@ -65,6 +65,8 @@ counters! {
     expired_nonce,
     /// Dropped: a Home Test or Care-of Test with a cookie that is not outstanding.
     wrong_cookie,
+    /// Dropped: a Home Test that did not come through the tunnel, away from home.
+    outside_tunnel,
     /// Dropped: a message that nothing asked for, from somebody who is no peer.
     unexpected,
     /// Dropped: a mobility message that lacks an option, or has addresses that it must not have.

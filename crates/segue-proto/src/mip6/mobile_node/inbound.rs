@@ -23,6 +23,14 @@ impl MobileNode {
         }
         let destination = packet.ip.destination;
         if destination == self.config.home_address {
+            // section 11.6.2: away from home, through the tunnel only
+            if !self.is_at_home()
+                && let Payload::Mobility(header) = &packet.payload
+                && matches!(header.message, MobilityMessage::HomeTest(_))
+            {
+                self.counters.outside_tunnel += 1;
+                return Inbound::Taken;
+            }
             return self.take_at_home_address(now, packet);
         }
         if !self.movement.is_assigned(destination) {

@@ -50,6 +50,7 @@ impl MobileNode {
     pub(super) fn leave_direct_ways(&mut self) {
         for (peer, entry) in &mut self.list.peers {
             entry.stop();
+            entry.refusals = 0;
             entry.care_of_token = None;
             entry.suspended_until = None;
             if core::mem::take(&mut entry.optimized) {
@@ -193,9 +194,12 @@ impl MobileNode {
                 entry.pending = None;
                 self.update_when_tested(now, peer);
             }
+            // they are counted, or whoever goes on saying so could keep us at it
+            _ if nonces_expired && entry.refusals + 1 >= self.config.correspondent_attempts => {
+                self.give_up(now, peer);
+            }
             _ if nonces_expired => {
-                // new tests; attempts go on being counted, or a forger could keep us at it
-                let attempts = pending.retransmission.attempts;
+                entry.refusals += 1;
                 entry.stop();
                 if status != binding_status::EXPIRED_CARE_OF_NONCE {
                     entry.home_token = None;
@@ -204,9 +208,6 @@ impl MobileNode {
                     entry.care_of_token = None;
                 }
                 self.begin_tests(now, peer);
-                if let Some(testing) = self.list.peers.get_mut(&peer).and_then(|p| p.testing.as_mut()) {
-                    testing.attempts += attempts;
-                }
             }
             status if status >= binding_status::UNSPECIFIED => self.give_up(now, peer),
             _ => {
@@ -431,6 +432,7 @@ impl MobileNode {
             return;
         };
         entry.stop();
+        entry.refusals = 0;
         let lifetime = LIFETIME_UNIT * u64::from(granted);
         entry.registered = (granted > 0).then(|| Registered {
             care_of_address: pending.care_of_address,
@@ -509,6 +511,7 @@ impl MobileNode {
             .home_token
             .filter(|t| known && t.is_valid(now, home_address));
         entry.stop();
+        entry.refusals = 0;
         entry.suspended_until = Some(retry);
         if let Some(home) = token {
             entry.sequence = entry.sequence.wrapping_add(1);
