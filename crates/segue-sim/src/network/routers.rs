@@ -67,13 +67,19 @@ impl Network {
             let stored = self.store.take(packet);
             return self.router_receives(node, &stored.packet);
         }
-        if self.is_for_home_agent(node, destination) {
+        let router = self.router(node);
+        let border = router.rewriter.is_some();
+        if router.home_agent.is_some() && self.is_for_home_agent(node, destination) {
             return self.give_to_home_agent(packet, node);
         }
         if self.router(node).addresses.contains(&destination) {
             return self.addressed_to_router(packet, node);
         }
-        let prefix = prefix_of(self.rewrite(packet, node, Rewriter::inbound));
+        let prefix = prefix_of(if border {
+            self.rewrite(packet, node, Rewriter::inbound)
+        } else {
+            destination
+        });
         let way = self
             .router(node)
             .routes
@@ -90,7 +96,9 @@ impl Network {
         ip.hop_limit -= 1;
         match way {
             Way::Link(link) => {
-                self.rewrite(packet, node, Rewriter::outbound);
+                if border {
+                    self.rewrite(packet, node, Rewriter::outbound);
+                }
                 self.send_on_link(link, packet);
             }
             Way::Cell(cell) => self.send_into_cell(cell, packet),
