@@ -86,6 +86,7 @@ class Flow:
         in_flight_packets: Packets that were under way when the run ended.
         lost_by_cause: Counts by cause.
         interruption_s: Longest time without new data around a handoff, seconds; `None` without one.
+        longest_gap_s: Longest time between two arrivals of new data, handoff or not, seconds.
         received_bytes_by_second: New bytes that arrived, by second of simulated time.
     """
 
@@ -104,6 +105,7 @@ class Flow:
     in_flight_packets: int
     lost_by_cause: dict[str, int]
     interruption_s: float | None
+    longest_gap_s: float
     received_bytes_by_second: tuple[int, ...]
 
 

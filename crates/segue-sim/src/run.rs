@@ -3,6 +3,7 @@
 use crate::build;
 use crate::network::{Network, Node};
 use crate::output::{Metrics, RunOptions, RunOutput, Spread};
+use crate::recorder::FlowMetrics;
 use crate::recorder::report::report;
 use crate::scenario::Scenario;
 use std::sync::atomic::AtomicBool;
@@ -97,7 +98,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         handover_latency_s: Spread::of(measured.handovers.iter().map(|h| h.latency_s)),
         interruption_s: Spread::of(measured.handovers.iter().map(|h| h.interruption_s)),
         handovers: measured.handovers,
-        longest_gap_s: totals.longest_gap_ns as f64 / 1e9,
+        longest_gap_s: longest_gap_s(totals.longest_gap_ns, &tcp_flows),
         loss_rate: totals.handover_loss_rate(),
         throughput_bps: delivered_bytes as f64 * 8.0 / duration_s,
         delivered_bytes,
@@ -121,5 +122,14 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         trace,
         captures,
         scenario_toml: scenario.to_toml(),
+    }
+}
+
+/// Of the flow that carried most: SCTP's, or else TCP's.
+fn longest_gap_s(sctp_ns: u64, tcp_flows: &[FlowMetrics]) -> f64 {
+    let tcp = tcp_flows.iter().max_by_key(|f| f.transferred_bytes);
+    match tcp {
+        Some(flow) if sctp_ns == 0 => flow.longest_gap_s,
+        _ => sctp_ns as f64 / 1e9,
     }
 }

@@ -105,11 +105,8 @@ fn another_seed_gives_another_run() {
 fn the_hash_is_that_of_another_process() {
     let exe = std::env::current_exe().expect("a test has a path");
     if std::env::var_os("SEGUE_PRINT_HASH").is_some() {
-        let (_, text) = all_scenarios()
-            .into_iter()
-            .find(|(p, _)| p.ends_with("sigma.toml"))
-            .expect("sigma.toml");
-        eprintln!("hash={}", metrics(&text, &[SHORT], 11).event_log_hash);
+        let hash = |name: &str| metrics(&common::scenario_text(name), &[SHORT], 11).event_log_hash;
+        eprintln!("hash={}{}", hash("sigma.toml"), hash("ilnp.toml"));
         return;
     }
     let hashes: Vec<String> = (0..2)
@@ -128,5 +125,5 @@ fn the_hash_is_that_of_another_process() {
         })
         .collect();
     assert_eq!(hashes[0], hashes[1]);
-    assert_eq!(hashes[0].len(), 32);
+    assert_eq!(hashes[0].len(), 64);
 }

@@ -6,6 +6,7 @@ use common::scenario_text;
 use segue_capture::pcapng::PcapngFile;
 use segue_capture::tcp_ends::{EndCounts, FlowPorts, compare, received_by, sent_by};
 use segue_sim::{RunOptions, RunOutput, Scenario, run};
+use segue_wire::{Packet, Payload, PseudoRule};
 
 const SCHEMES: [&str; 4] = ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft"];
 
@@ -105,4 +106,41 @@ fn they_agree_when_both_hosts_move_and_on_a_lossy_way() {
         assert!(ledger.lost_packets > 20, "{ledger:?}");
         assert_eq!(ledger, ends, "lossy, {profile}");
     }
+}
+
+#[test]
+fn checksums_over_identifiers_are_verified_packet_by_packet() {
+    let text = scenario_text("ilnp.toml");
+    let settings = [
+        ("duration", "31 s"),
+        ("application.0.start", "28 s"),
+        ("scheme", "ilnp-soft"),
+        ("ilnp.checksum", "identifiers"),
+    ];
+    let output = captured(&text, &settings, 1);
+    let mut verified = 0;
+    for host in ["cn", "mn"] {
+        for (number, captured) in capture_of(&output, host).packets.iter().enumerate() {
+            let packet =
+                Packet::parse(&captured.bytes).unwrap_or_else(|e| panic!("{host} packet {number}: {e}"));
+            if !matches!(packet.payload, Payload::Tcp(_)) {
+                continue;
+            }
+            let (_, rule) = packet
+                .ilnp_nonce()
+                .expect("every packet of a session has the nonce");
+            assert_eq!(rule, PseudoRule::Identifiers, "{host} packet {number}");
+            verified += 1;
+            if number % 97 == 0 {
+                let mut damaged = captured.bytes.clone();
+                let last = damaged.len() - 1;
+                damaged[last] ^= 1;
+                assert!(
+                    Packet::parse(&damaged).is_err(),
+                    "{host} packet {number}: damage is not noticed"
+                );
+            }
+        }
+    }
+    assert!(verified > 2000, "{verified} checksums");
 }

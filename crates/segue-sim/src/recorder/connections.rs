@@ -65,6 +65,8 @@ struct Receiver {
     bins: Vec<u64>,
     /// Longest time without new data, by handoff.
     gaps: Vec<Duration>,
+    /// Longest time without new data at all.
+    longest_gap: Duration,
 }
 
 /// What a flow measured.
@@ -84,6 +86,8 @@ pub struct FlowReport {
     pub last_new: Option<Instant>,
     /// New bytes that arrived, by second of simulated time.
     pub bins: Vec<u64>,
+    /// Longest time between two arrivals of new data.
+    pub longest_gap: Duration,
     /// By handoff of the run: the longest time without new data, where it concerns this flow.
     pub interruptions: Vec<Option<Duration>>,
 }
@@ -121,7 +125,11 @@ impl Connections {
                 receiver.bins.resize(bin + 1, 0);
             }
             receiver.bins[bin] += new_bytes;
-            let since = receiver.last_new.replace(now).or(receiver.first_sent);
+            let before = receiver.last_new.replace(now);
+            if let Some(before) = before {
+                receiver.longest_gap = receiver.longest_gap.max(now.since(before));
+            }
+            let since = before.or(receiver.first_sent);
             receiver.note_gap(&self.handoffs, since.unwrap_or(now), now);
         }
     }
@@ -180,6 +188,7 @@ impl Connections {
                 begin: receiver.first_sent.unwrap_or_default(),
                 last_new: receiver.last_new,
                 bins: receiver.bins.clone(),
+                longest_gap: receiver.longest_gap,
                 interruptions: interruptions.collect(),
             });
         }

@@ -51,6 +51,8 @@ pub struct FlowMetrics {
     pub counts: FlowCounts,
     /// Longest time without new data around a handoff, seconds; nothing without one.
     pub interruption_s: Option<f64>,
+    /// Longest time between two arrivals of new data, handoff or not, seconds.
+    pub longest_gap_s: f64,
     /// New bytes that arrived, by second of simulated time.
     pub received_bytes_by_second: Vec<u64>,
 }
@@ -100,6 +102,7 @@ fn flow(f: FlowReport, names: &[String], end: Instant) -> FlowMetrics {
         throughput_bps: f.transferred_bytes as f64 * 8.0 / lasted.max(1e-9),
         counts: f.counts,
         interruption_s: longest.map(Duration::as_secs_f64),
+        longest_gap_s: f.longest_gap.as_secs_f64(),
         received_bytes_by_second: f.bins,
     }
 }

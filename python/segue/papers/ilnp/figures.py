@@ -191,9 +191,9 @@ def modern(cubic: pl.DataFrame) -> Drawn:
             cubic,
             layout,
             title="Retransmissions with the TCP of Linux 3.9 and with a modern one",
-            subtitle="RACK waits for what has only been overtaken: what is left with ILNPv6 soft is the paper's TCP, "
-            "not the "
-            f"handoff. CUBIC.\n{BOXES}",
+            subtitle="RACK waits for what has been overtaken by no more than a part of a round trip (RFC 8985), Linux "
+            "3.9 does "
+            f"not. CUBIC.\n{BOXES}",
             y_label="retransmissions (packets)",
             least=PACKETS_AXIS,
         ),
