@@ -65,13 +65,22 @@ impl Network {
     /// An update takes effect, or an answer arrives.
     pub fn directory_due(&mut self) {
         let now = self.now;
-        while let Some((_, name, addresses)) = self.directory.updates.pop_front_if(|(at, ..)| *at <= now) {
+        while let Some((_, name, addresses)) = pop_due(&mut self.directory.updates, |(at, ..)| *at <= now) {
             self.directory.entries.insert(name, addresses);
         }
-        while let Some((_, node, peer)) = self.directory.questions.pop_front_if(|(at, ..)| *at <= now) {
+        while let Some((_, node, peer)) = pop_due(&mut self.directory.questions, |(at, ..)| *at <= now) {
             let found = self.directory.entries.get(&identifier(peer)).cloned();
             // whoever asks by an identifier wants addresses with it
             self.give_found(node, peer, &found.unwrap_or_default());
         }
+    }
+}
+
+/// The first of the queue, if it is due.
+fn pop_due<T>(queue: &mut VecDeque<T>, due: impl FnOnce(&T) -> bool) -> Option<T> {
+    if due(queue.front()?) {
+        queue.pop_front()
+    } else {
+        None
     }
 }
