@@ -142,8 +142,9 @@ class World:
     def _radvd(self, router: Namespace, device: str, prefix: str) -> Iterator[None]:
         config = self.directory / f"radvd-{router.name}.conf"
         config.write_text(
-            f"interface {device} {{ AdvSendAdvert on; IgnoreIfMissing on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;\n"
-            f" prefix {prefix}::/64 {{ }}; }};\n"
+            # intervals for mobile hosts (RFC 6275 section 7.5), which radvd takes with the option that says so
+            f"interface {device} {{ AdvSendAdvert on; IgnoreIfMissing on; AdvIntervalOpt on; MinRtrAdvInterval 0.2;\n"
+            f" MaxRtrAdvInterval 0.4; MinDelayBetweenRAs 0.1; prefix {prefix}::/64 {{ }}; }};\n"
         )
         config.chmod(0o644)
         log = (self.directory / f"radvd-{router.name}.log").open("w")

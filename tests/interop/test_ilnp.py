@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 # Protocols, types and options as tshark has them.
 TCP, ICMPV6 = "tcp", "icmpv6"
 LOCATOR_UPDATE, PARAMETER_PROBLEM = "156", "4"
-NONCE_OPTION = "139"
+NONCE_OPTION = "0x8b"
 
 
 def packets(capture: Path) -> list[dict[str, str]]:

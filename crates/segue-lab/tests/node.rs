@@ -119,7 +119,7 @@ impl World {
             for network in 0..3 {
                 while let Some(transmit) = self.routers[network].poll_transmit(self.now) {
                     quiet = false;
-                    self.to_host(network, &transmit.packet);
+                    self.deliver(network, &transmit.packet);
                 }
             }
             if quiet {
@@ -139,10 +139,10 @@ impl World {
             return;
         }
         let to = (0..3).find(|n| prefix(*n) == Locator::of(destination));
-        self.to_host(to.expect("a packet for one of the networks"), packet);
+        self.deliver(to.expect("a packet for one of the networks"), packet);
     }
 
-    fn to_host(&mut self, network: usize, packet: &Packet) {
+    fn deliver(&mut self, network: usize, packet: &Packet) {
         let (node, port) = if network == 2 {
             (FIXED, 0)
         } else {
@@ -250,7 +250,7 @@ fn what_is_not_the_identitys_is_dropped_and_counted() {
     let mut plain = segment(1, 2, 0);
     plain.ip.source = "2001:db8:0:3::9".parse().unwrap();
     plain.ip.destination = prefix(0).address(Nid(1));
-    world.to_host(0, &plain);
+    world.deliver(0, &plain);
     world.settle();
     let counters = world.counters(MOBILE);
     assert_eq!(counters.not_from_identity, 1);
@@ -277,7 +277,7 @@ fn solicitations_for_its_addresses_are_answered_to_the_neighbour() {
             options: Vec::new(),
         })),
     };
-    world.to_host(0, &solicitation);
+    world.deliver(0, &solicitation);
     let frame = world.nodes[MOBILE].poll_frame().expect("an answer");
     assert_eq!(frame.to, router_mac(0));
     let Payload::Icmpv6(Icmpv6::NeighborAdvertisement(answer)) = &frame.packet.payload else {

@@ -4,9 +4,9 @@
 mod tcp;
 
 use segue_proto::Duration;
+use segue_proto::congestion::Algorithm;
 use segue_proto::tcp::{Config, Counters, LossDetection, Profile, Reduction};
-use segue_wire::tcp::TcpSegment;
-use tcp::{A, B, Fate, World, ms};
+use tcp::{A, B, Fate, Filter, World, ms};
 
 /// A transfer of so many bytes at 10 Mbit/s and 40 ms, of whose data segments `fate` decides by their number. Counters of
 /// the sender at the end.
@@ -21,7 +21,7 @@ fn transfer(config: &Config, bytes: u64, fate: impl FnMut(u32) -> Fate + 'static
     (*w.connection(A).counters(), w)
 }
 
-fn by_number(mut fate: impl FnMut(u32) -> Fate + 'static) -> Box<dyn FnMut(usize, &TcpSegment) -> Fate> {
+fn by_number(mut fate: impl FnMut(u32) -> Fate + 'static) -> Filter {
     let mut number = 0;
     Box::new(move |from, segment| {
         if from == A && !segment.data.is_empty() {
@@ -53,6 +53,30 @@ fn several_losses_in_a_window_are_repaired_in_one_recovery_without_timeout() {
         );
         assert_eq!(c.undone, 0, "{p:?}");
     }
+}
+
+#[test]
+fn the_acknowledgement_that_ends_a_recovery_opens_the_window_by_what_it_delivers() {
+    // it acknowledges two windows, nearly all of which was SACKed before
+    let mut w = World::new(&Config {
+        congestion_control: Algorithm::Reno,
+        ..Config::new(Profile::Modern)
+    });
+    w.rate = Some(10_000_000);
+    w.to_send[A] = 400_000;
+    w.filter = by_number(|n| if n == 100 { Fate::Lost } else { Fate::Arrives });
+    w.connect();
+    while w.connection(A).counters().fast_recoveries == 0 {
+        w.run_for(ms(1));
+    }
+    let begun = w.connection(A).snapshot();
+    assert!(begun.ssthresh > 10 * begun.mss, "the window is large");
+    while w.connection(A).snapshot().flightsize > begun.ssthresh + begun.mss {
+        w.run_for(ms(1));
+    }
+    let ended = w.connection(A).snapshot();
+    let growth = ended.cwnd - ended.ssthresh;
+    assert!(growth < begun.mss / 4, "{growth} bytes");
 }
 
 #[test]
@@ -220,7 +244,7 @@ fn the_window_comes_down_as_the_reduction_says() {
     for reduction in [Reduction::Immediate, Reduction::RateHalving, Reduction::Prr] {
         let config = Config {
             reduction,
-            congestion_control: segue_proto::congestion::Algorithm::Reno,
+            congestion_control: Algorithm::Reno,
             ..Config::new(Profile::Linux39)
         };
         let mut w = World::new(&config);

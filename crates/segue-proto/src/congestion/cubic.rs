@@ -2,7 +2,7 @@
 
 use super::hystart::{HyStart, Pace};
 use super::window::{Window, common_window, on_rto};
-use super::{Acked, CongestionControl, Loss, Prior, Start};
+use super::{Acked, CongestionControl, Loss, Prior, RenoFriendliness, Start};
 use crate::time::{Duration, Instant};
 
 /// The window of CUBIC.
@@ -10,6 +10,7 @@ use crate::time::{Duration, Instant};
 pub struct Cubic {
     window: Window,
     hystart: HyStart,
+    friendliness: RenoFriendliness,
     /// W_max, segments: where the window was cut last, less if it had not come that far again (section 4.7). Zero before
     /// the first loss, and after a timeout.
     w_max: f64,
@@ -41,6 +42,7 @@ impl Cubic {
         Self {
             window: Window::new(start),
             hystart: HyStart::new(start.slow_start),
+            friendliness: start.reno_friendliness,
             w_max: 0.0,
             epoch: None,
             cwnd_prior: 0.0,
@@ -62,11 +64,12 @@ impl Cubic {
         let t = acked.now.since(epoch.start).as_secs_f64();
         let target = epoch.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
         let increase = (target - cwnd) / cwnd * segments;
-        // equation 4; alpha is 1 from where the window was cut on
-        let alpha = if epoch.w_est < self.cwnd_prior {
-            3.0 * (1.0 - BETA) / (1.0 + BETA)
-        } else {
+        // equation 4
+        let beyond = epoch.w_est >= self.cwnd_prior && self.friendliness == RenoFriendliness::Rfc9438;
+        let alpha = if beyond {
             1.0
+        } else {
+            3.0 * (1.0 - BETA) / (1.0 + BETA)
         };
         epoch.w_est += alpha * segments / cwnd;
         if epoch.w_cubic(t) < epoch.w_est {

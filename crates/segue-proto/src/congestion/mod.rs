@@ -142,6 +142,18 @@ pub enum SlowStart {
     HystartPlusPlus,
 }
 
+/// What CUBIC does in its Reno-friendly region (RFC 9438 section 4.3) once it is back where it was cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RenoFriendliness {
+    /// W_est goes on growing by alpha, 0.53 segments per round trip. Where losses are frequent this is less than Reno gets.
+    #[default]
+    Linux,
+    /// W_est grows by a segment per round trip from there, as the RFC recommends.
+    #[serde(rename = "rfc-9438")]
+    Rfc9438,
+}
+
 /// What a TCP connection's algorithm begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
@@ -153,6 +165,8 @@ pub struct Start {
     pub credit: Credit,
     /// The slow start of CUBIC; the others have the standard one.
     pub slow_start: SlowStart,
+    /// CUBIC's.
+    pub reno_friendliness: RenoFriendliness,
     /// Round-trip time of the handshake, if measured.
     pub rtt: Option<Duration>,
 }

@@ -12,6 +12,7 @@ fn start(slow_start: SlowStart, credit: Credit, rtt: Option<Duration>) -> Start 
         initial_window: 10 * MSS,
         credit,
         slow_start,
+        reno_friendliness: RenoFriendliness::Linux,
         rtt,
     }
 }
@@ -95,16 +96,18 @@ fn reno_adds_a_segment_per_round_trip_and_halves() {
         let growth = w.cwnd() - before;
         assert!(growth.abs_diff(MSS) < MSS / 20, "{growth}");
     }
-    let before = w.cwnd();
+    // in whole segments
+    let half = |bytes: u32| bytes / MSS / 2 * MSS;
+    let cut = half(w.cwnd());
     w.on_loss(loss(now));
-    assert_eq!((w.cwnd(), w.ssthresh()), (before / 2, before / 2));
+    assert_eq!((w.cwnd(), w.ssthresh()), (cut, cut));
     w.on_rto(loss(now));
-    assert_eq!((w.cwnd(), w.ssthresh()), (MSS, before / 4));
+    assert_eq!((w.cwnd(), w.ssthresh()), (MSS, half(cut)));
     w.on_rto(Loss {
         cut_already: true,
         ..loss(now)
     });
-    assert_eq!((w.cwnd(), w.ssthresh()), (MSS, before / 4));
+    assert_eq!((w.cwnd(), w.ssthresh()), (MSS, half(cut)));
 }
 
 #[test]
@@ -191,6 +194,47 @@ fn cubic_is_no_slower_than_reno_where_windows_are_small() {
         let expected = 21.0 + 0.529 * f64::from(n);
         let cwnd = f64::from(w.cwnd()) / f64::from(MSS);
         assert!((cwnd - expected).abs() < 0.6, "round {n}: {cwnd} {expected}");
+    }
+}
+
+#[test]
+fn cubic_beyond_where_it_was_cut_is_as_fast_as_reno_by_the_rfc_and_not_in_linux() {
+    for (friendliness, expected) in [(RenoFriendliness::Linux, 0.529), (RenoFriendliness::Rfc9438, 1.0)] {
+        let mut w = Cubic::new(&Start {
+            reno_friendliness: friendliness,
+            ..start(SlowStart::Standard, Credit::Bytes, None)
+        });
+        let (mut now, rtt) = (Instant::ZERO, ms(10));
+        w.set_cwnd(10 * MSS);
+        w.on_loss(loss(now));
+        // from 7 segments: six rounds to 10
+        for _ in 0..10 {
+            round(&mut w, &mut now, rtt);
+        }
+        let before = w.cwnd();
+        for _ in 0..10 {
+            round(&mut w, &mut now, rtt);
+        }
+        let growth = f64::from(w.cwnd() - before) / f64::from(MSS) / 10.0;
+        assert!(
+            (growth / expected - 1.0).abs() < 0.1,
+            "{friendliness:?}: {growth}"
+        );
+    }
+}
+
+#[test]
+fn what_is_left_after_a_cut_is_whole_segments() {
+    for (algorithm, cwnd, left) in [
+        (Algorithm::Reno, 5600, 2000),
+        (Algorithm::Reno, 2500, 2000),
+        (Algorithm::Cubic, 5600, 3000),
+        (Algorithm::Cubic, 9999, 6000),
+    ] {
+        let mut w = begin(algorithm, SlowStart::Standard);
+        w.set_cwnd(cwnd);
+        w.on_loss(loss(Instant::ZERO));
+        assert_eq!((w.cwnd(), w.ssthresh()), (left, left), "{algorithm:?} {cwnd}");
     }
 }
 

@@ -77,9 +77,11 @@ impl Window {
         self.ssthresh = self.share(share);
     }
 
-    /// That share of cwnd, two segments at least.
+    /// That share of cwnd in whole segments, two at least. Linux counts in segments, and drops what is left over at the
+    /// cut; half a segment is much where windows are small: 5 is followed by 2, or 3 with CUBIC.
     pub fn share(&self, share: f64) -> u32 {
-        ((f64::from(self.cwnd) * share) as u32).max(2 * self.segment)
+        let segments = self.cwnd / self.segment;
+        ((f64::from(segments) * share) as u32).max(2) * self.segment
     }
 
     /// cwnd after a loss.

@@ -287,7 +287,8 @@ impl Connection {
             || (self.window.in_slow_start() && cwnd < report.former_pipe.saturating_mul(2));
         self.window.on_ack(Acked {
             now,
-            bytes: report.acked,
+            // what was SACKed before has opened the window then, or was part of a recovery that it brought down
+            bytes: report.delivered(),
             cumulative_advanced: true,
             window_was_full,
             in_fast_recovery: false,

@@ -1,6 +1,6 @@
 //! What can be set, and three generations of TCP.
 
-use crate::congestion::{Algorithm, Credit, SlowStart};
+use crate::congestion::{Algorithm, Credit, RenoFriendliness, SlowStart};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,8 @@ pub struct Config {
     pub credit: Credit,
     /// Slow start of CUBIC.
     pub slow_start: SlowStart,
+    /// CUBIC where it is no faster than Reno.
+    pub reno_friendliness: RenoFriendliness,
     /// Initial window.
     pub initial_window: InitialWindow,
     /// Largest IPv6 packet that the interfaces carry, bytes.
@@ -180,6 +182,7 @@ impl Config {
             congestion_control: Algorithm::Cubic,
             credit: Credit::Bytes,
             slow_start: SlowStart::HystartPlusPlus,
+            reno_friendliness: RenoFriendliness::Linux,
             initial_window: InitialWindow::Rfc6928,
             mtu: 1500,
             max_segment: None,

@@ -189,6 +189,7 @@ impl Connection {
                 initial_window: mss,
                 credit: config.credit,
                 slow_start: config.slow_start,
+                reno_friendliness: config.reno_friendliness,
                 rtt: None,
             }),
             recovery: Recovery::new(config.loss_detection == LossDetection::Fack),
@@ -500,6 +501,7 @@ impl Connection {
             initial_window,
             credit: self.config.credit,
             slow_start: self.config.slow_start,
+            reno_friendliness: self.config.reno_friendliness,
             rtt: self.rtt.srtt(),
         });
         self.round_end = self.snd_nxt;

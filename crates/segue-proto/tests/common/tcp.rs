@@ -50,7 +50,7 @@ pub struct Seen {
     pub fate: Fate,
 }
 
-type Filter = Box<dyn FnMut(usize, &TcpSegment) -> Fate>;
+pub type Filter = Box<dyn FnMut(usize, &TcpSegment) -> Fate>;
 
 /// Two endpoints; A connects to B.
 pub struct World {
