@@ -200,19 +200,20 @@ fn starved_advertisements_make_false_handoffs_and_priority_removes_them() {
         ("radio.queue", "5000"),
         ("address.ra_interval_min", "300 ms"),
         ("address.ra_interval_max", "400 ms"),
-        ("ilnp.locator_timeout", "1200 ms"),
+        ("ilnp.locator_timeout", "1 s"),
     ];
-    // a seed with which they do: most seeds only see acknowledgements that are so late that updates are sent again
-    let handoffs = |more: &[(&str, &str)]| {
+    // it is a matter of chance: three runs each, every one with one true handoff
+    let handoffs = |more: &[(&str, &str)]| -> usize {
         let settings = [&starving[..], more].concat();
-        metrics(&text, &settings, 3).handoffs.len()
+        let count = |seed| metrics(&text, &settings, seed).handoffs.len();
+        (2..5).map(count).sum()
     };
     let behind = handoffs(&[]);
-    assert!(behind > 1, "behind data: {behind}");
-    assert_eq!(handoffs(&[("signalling_priority", "true")]), 1, "ahead of data");
+    assert!(behind > 3, "behind data: {behind}");
+    assert_eq!(handoffs(&[("signalling_priority", "true")]), 3, "ahead of data");
     assert_eq!(
         handoffs(&[("tcp.window_clamp", "320 KiB")]),
-        1,
+        3,
         "with the paper's window"
     );
 }
