@@ -38,7 +38,7 @@ impl PacketStore {
         let id = self.next_id;
         self.next_id += 1;
         let length = packet.buffer_len() as u32;
-        self.place(Stored {
+        self.place(move || Stored {
             packet,
             id,
             length,
@@ -54,16 +54,19 @@ impl PacketStore {
             packet: original.packet.clone(),
             ..*original
         };
-        self.place(copy)
+        self.place(|| copy)
     }
 
+    /// Puts in what `make` makes, which is made where it is to lie.
     #[inline]
-    fn place(&mut self, stored: Stored) -> PacketRef {
+    fn place(&mut self, make: impl FnOnce() -> Stored) -> PacketRef {
         if let Some(index) = self.free.pop() {
-            self.slots[index as usize] = Some(stored);
+            let slot = &mut self.slots[index as usize];
+            debug_assert!(slot.is_none(), "a free slot holds a packet");
+            slot.get_or_insert_with(make);
             PacketRef(index)
         } else {
-            self.slots.push(Some(stored));
+            self.slots.push(Some(make()));
             PacketRef(self.slots.len() as u32 - 1)
         }
     }

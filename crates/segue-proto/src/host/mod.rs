@@ -425,11 +425,21 @@ impl Host {
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         loop {
-            if let Some(transmit) = self.transmits.pop_front() {
-                return Some(transmit);
+            if !self.transmits.is_empty() {
+                return self.transmits.pop_front();
             }
-            let segment = self.tcp.as_mut().and_then(|t| t.poll_transmit(now));
-            if let Some(transmit) = segment.or_else(|| self.endpoint.poll_transmit(now)) {
+            let mut next = None;
+            if let Some(tcp) = &mut self.tcp {
+                next = tcp.poll_transmit(now);
+                if next.is_some() && self.shim.is_none() {
+                    // a segment has the size of its way, and goes as it is
+                    return next;
+                }
+            }
+            if next.is_none() {
+                next = self.endpoint.poll_transmit(now);
+            }
+            if let Some(transmit) = next {
                 if self.shim.is_some() {
                     // what the shim holds back or has more to say about comes out when the parts settle
                     match self.down_in_fragments(now, transmit) {
@@ -451,23 +461,17 @@ impl Host {
 
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` and `poll_event` returned `None`.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let applications = self
-            .applications
-            .iter()
-            .filter_map(|a| a.application.poll_timeout())
-            .min();
-        let shim = self.shim.as_ref().and_then(|s| s.poll_timeout());
-        let tcp = self.tcp.as_mut().and_then(|t| t.poll_timeout());
-        [
-            tcp,
+        let transports = [
+            self.tcp.as_mut().and_then(|t| t.poll_timeout()),
             self.endpoint.poll_timeout(),
-            self.slow_timeout,
-            applications,
-            shim,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ];
+        let shim = self.shim.as_ref().and_then(|s| s.poll_timeout());
+        let applications = self.applications.iter().map(|a| a.application.poll_timeout());
+        let mut earliest = Instant::MAX;
+        for at in applications.chain(transports).chain([self.slow_timeout, shim]) {
+            earliest = earliest.min(at.unwrap_or(Instant::MAX));
+        }
+        (earliest != Instant::MAX).then_some(earliest)
     }
 
     /// The next event. Poll until `None` after every other call.

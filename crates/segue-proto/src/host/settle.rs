@@ -21,6 +21,14 @@ impl Host {
         if !self.dirty && self.shim.is_none() && !tcp && !self.endpoint.has_events() {
             return false;
         }
+        if !self.dirty && self.shim.is_none() && !self.endpoint.has_events() {
+            // TCP alone: most often there is data to be read, and nobody else is concerned
+            let moved = self.settle_tcp(now);
+            if !self.dirty && !self.endpoint.has_events() {
+                return moved;
+            }
+            return self.settle_all(now) || moved;
+        }
         self.settle_all(now)
     }
 

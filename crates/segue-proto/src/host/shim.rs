@@ -51,7 +51,7 @@ impl Host {
     }
 
     /// What the directory knows about `peer`, which the shim asked for by
-    /// [`ShimEvent::LookUp`](crate::shim::ShimEvent::LookUp).
+    /// [`ShimEvent::LookUp`].
     pub fn handle_found(&mut self, now: Instant, peer: Ipv6Addr, addresses: &[Ipv6Addr]) {
         if let Some(shim) = &mut self.shim {
             shim.handle_found(now, peer, addresses);

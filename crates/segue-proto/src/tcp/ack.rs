@@ -61,6 +61,13 @@ impl Report {
 impl Connection {
     /// An acknowledgement of `ack`, which is not older than SND.UNA and not beyond SND.NXT.
     pub(super) fn on_ack(&mut self, now: Instant, ack: u64, segment: &TcpSegment) {
+        if self.has_nothing_to_learn(ack, segment) {
+            // the data of a peer that is only sent to: what follows would come to the same
+            self.take_window(ack, segment, u32::from(segment.window) << self.snd_wscale);
+            self.rto_at = None;
+            self.probe_at = None;
+            return;
+        }
         let mut report = Report {
             former_una: self.snd_una,
             former_pipe: self.pipe(),
@@ -103,6 +110,18 @@ impl Connection {
         if report.advanced {
             self.tell_of_progress();
         }
+    }
+
+    /// Whether nothing is outstanding, in a calm connection, so that an acknowledgement can only tell of the window.
+    #[inline]
+    fn has_nothing_to_learn(&self, ack: u64, segment: &TcpSegment) -> bool {
+        self.board.is_empty()
+            && ack == self.snd_una
+            && self.snd_una <= self.round_end
+            && self.recovery.phase == Phase::Open
+            && self.recovery.duplicates == 0
+            && self.recovery.probe.is_none()
+            && segment.options.sack_blocks().is_empty()
     }
 
     /// An acknowledgement older than SND.UNA: its SACK blocks may be news all the same.

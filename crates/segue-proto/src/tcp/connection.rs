@@ -406,6 +406,15 @@ impl Connection {
         }
     }
 
+    /// Whether these are its two ends.
+    #[inline]
+    pub(super) fn is_between(&self, pair: &Pair) -> bool {
+        self.remote_port == pair.remote_port
+            && self.local_port == pair.local_port
+            && self.remote == pair.remote
+            && self.local.address == pair.local
+    }
+
     /// Whether all is said: its slot can go.
     pub(super) fn is_done(&self) -> bool {
         self.state == State::Closed

@@ -239,16 +239,17 @@ impl Endpoint {
 
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(answer) = self.answers.pop_front() {
-            return Some(answer);
+        if !self.answers.is_empty() {
+            return self.answers.pop_front();
         }
         while let Some(&id) = self.to_transmit.front() {
             if let Some(index) = self.slot_of(id) {
                 let slot = &mut self.slots[index];
                 // sending starts timers
                 self.deadline = None;
-                if let Some(transmit) = slot.connection.poll_transmit(now) {
-                    return Some(transmit);
+                let transmit = slot.connection.poll_transmit(now);
+                if transmit.is_some() {
+                    return transmit;
                 }
                 slot.queued_transmit = false;
                 self.has_ended |= slot.connection.is_done();
@@ -261,9 +262,10 @@ impl Endpoint {
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         let slots = &self.slots;
-        *self
-            .deadline
-            .get_or_insert_with(|| slots.iter().filter_map(|s| s.connection.poll_timeout()).min())
+        *self.deadline.get_or_insert_with(|| match slots.as_slice() {
+            [only] => only.connection.poll_timeout(),
+            all => all.iter().filter_map(|s| s.connection.poll_timeout()).min(),
+        })
     }
 
     /// The next event. Poll until `None` after every other call. A connection that has ended can be looked at until its
@@ -306,7 +308,7 @@ impl Endpoint {
 
     fn find(&mut self, pair: &Pair) -> Option<usize> {
         if let Some(slot) = self.slots.get(self.last_slot)
-            && slot.connection.pair() == *pair
+            && slot.connection.is_between(pair)
         {
             return Some(self.last_slot);
         }

@@ -38,17 +38,19 @@ impl Connection {
 
     /// When [`handle_timeout`](Self::handle_timeout) must be called next.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        [
+        let timers = [
             self.rto_at,
             self.ack_at,
             self.reorder_at,
             self.probe_at,
             self.persist_at,
             self.wait_at,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ];
+        let mut earliest = Instant::MAX;
+        for at in timers {
+            earliest = earliest.min(at.unwrap_or(Instant::MAX));
+        }
+        (earliest != Instant::MAX).then_some(earliest)
     }
 
     /// The window is still closed: another probe, later and later (RFC 9293 section 3.8.6.1). A peer that answers keeps

@@ -13,15 +13,13 @@ use segue_wire::{Data, Ipv6Header, Packet, Payload, SeqNumber};
 impl Connection {
     /// The next segment to send. Poll until `None` after every other call.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        let packet = self.next_packet(now)?;
-        self.counters.segments_sent += 1;
-        Some(Transmit {
-            interface: self.local.interface,
-            packet,
-        })
+        // a packet is made where its caller wants it: moving it costs more than most of what is done here
+        let transmit = self.next_packet(now);
+        self.counters.segments_sent += u64::from(transmit.is_some());
+        transmit
     }
 
-    fn next_packet(&mut self, now: Instant) -> Option<Packet> {
+    fn next_packet(&mut self, now: Instant) -> Option<Transmit> {
         if let Some(seq) = self.reset_pending.take() {
             return Some(self.packet(
                 seq,
@@ -47,7 +45,7 @@ impl Connection {
     }
 
     /// A segment with data or FIN, if one may go.
-    fn next_data(&mut self, now: Instant) -> Option<Packet> {
+    fn next_data(&mut self, now: Instant) -> Option<Transmit> {
         if self.board.is_empty() && self.snd_nxt >= self.send_end() {
             return None;
         }
@@ -74,7 +72,7 @@ impl Connection {
     }
 
     /// A lost segment, if cwnd has room for it or it goes anyway.
-    fn retransmit_if(&mut self, now: Instant, index: usize, pipe: u32, cwnd: u32) -> Option<Packet> {
+    fn retransmit_if(&mut self, now: Instant, index: usize, pipe: u32, cwnd: u32) -> Option<Transmit> {
         let sent = self.board.at(index)?;
         // what the peer has no room for any more is not sent again, but for the first
         if sent.start >= self.snd_una + u64::from(self.snd_wnd) && index > 0 {
@@ -89,7 +87,7 @@ impl Connection {
     }
 
     /// Rules 3 and 4 of NextSeg (RFC 6675 section 4), where nothing new can be sent.
-    fn send_what_may_be_missing(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Packet> {
+    fn send_what_may_be_missing(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Transmit> {
         if pipe + self.mss > cwnd {
             return None;
         }
@@ -110,7 +108,7 @@ impl Connection {
         })
     }
 
-    fn retransmit(&mut self, now: Instant, index: usize) -> Packet {
+    fn retransmit(&mut self, now: Instant, index: usize) -> Transmit {
         let fin = |s: &Self, end: u64| end > s.buffer.end();
         if let Some(sent) = self.board.at(index)
             && sent.len() - u32::from(fin(self, sent.end)) > self.mss
@@ -134,7 +132,7 @@ impl Connection {
         self.snd_nxt < self.send_end() && self.snd_nxt < self.snd_una + u64::from(self.snd_wnd)
     }
 
-    fn send_new_data(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Packet> {
+    fn send_new_data(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Transmit> {
         let end = self.new_segment_end(pipe, cwnd)?;
         if self.board.is_empty() {
             self.restart_after_idle(now);
@@ -177,7 +175,7 @@ impl Connection {
     }
 
     /// Sends what lies between SND.NXT and `end`.
-    fn send_new(&mut self, now: Instant, end: u64) -> Packet {
+    fn send_new(&mut self, now: Instant, end: u64) -> Transmit {
         let start = self.snd_nxt;
         self.snd_nxt = end;
         self.board.push(now, start, end);
@@ -228,7 +226,7 @@ impl Connection {
     }
 
     /// RFC 8985 section 7.3: new data if there is any, or the last segment again.
-    fn send_loss_probe(&mut self, now: Instant) -> Option<Packet> {
+    fn send_loss_probe(&mut self, now: Instant) -> Option<Transmit> {
         let high = self.snd_nxt;
         let packet = if self.may_send_new_data() {
             let left = self.send_end() - self.snd_nxt;
@@ -246,7 +244,7 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.8.6.1: at least one octet of new data, or the one that was sent already.
-    fn send_window_probe(&mut self, now: Instant) -> Packet {
+    fn send_window_probe(&mut self, now: Instant) -> Transmit {
         self.counters.window_probes += 1;
         let packet = if self.board.is_empty() {
             let room = (self.snd_una + u64::from(self.snd_wnd)).saturating_sub(self.snd_nxt);
@@ -274,7 +272,7 @@ impl Connection {
         }
     }
 
-    fn send_syn(&mut self, now: Instant) -> Packet {
+    fn send_syn(&mut self, now: Instant) -> Transmit {
         self.syn_pending = false;
         self.syn_transmissions += 1;
         if self.syn_transmissions > 1 {
@@ -325,7 +323,7 @@ impl Connection {
         )
     }
 
-    fn send_ack(&mut self, now: Instant) -> Packet {
+    fn send_ack(&mut self, now: Instant) -> Transmit {
         self.counters.acks_sent += 1;
         let mut options = TcpOptions::with_timestamps(self.timestamps_now(now));
         if self.sack && (self.reassembly.has_gap() || self.duplicate.is_some()) {
@@ -342,7 +340,7 @@ impl Connection {
         )
     }
 
-    fn data_packet(&mut self, now: Instant, start: u64, end: u64) -> Packet {
+    fn data_packet(&mut self, now: Instant, start: u64, end: u64) -> Transmit {
         let data_end = end.min(self.buffer.end());
         let len = data_end.saturating_sub(start) as u32;
         let data = self.buffer.slice(start, len);
@@ -433,13 +431,13 @@ impl Connection {
         options: TcpOptions,
         window: u16,
         data: Data,
-    ) -> Packet {
+    ) -> Transmit {
         let ack = if flags.contains(TcpFlags::ACK) {
             self.irs.add(self.reassembly.next() as u32)
         } else {
             SeqNumber(0)
         };
-        Packet {
+        let packet = Packet {
             ip: Ipv6Header {
                 source: self.local.address,
                 destination: self.remote,
@@ -458,6 +456,10 @@ impl Connection {
                 options,
                 data,
             }),
+        };
+        Transmit {
+            interface: self.local.interface,
+            packet,
         }
     }
 }

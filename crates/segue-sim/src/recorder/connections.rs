@@ -96,7 +96,7 @@ impl Connections {
     /// A host sends a segment with data; gives the number of its entry.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
         let id = self.ledger.sent(now, segment);
-        let number = self.ledger.number_of(&segment.flow).unwrap_or_default();
+        let number = self.ledger.entries()[id as usize].flow as usize;
         if self.receivers.len() <= number {
             self.receivers.resize_with(number + 1, Receiver::default);
         }

@@ -193,7 +193,7 @@ impl TcpOptions {
         Ok(options)
     }
 
-    /// Number of bytes that [`emit`](Self::emit) appends: a multiple of 4.
+    /// Number of bytes that `emit` appends: a multiple of 4.
     #[must_use]
     pub fn buffer_len(&self) -> usize {
         match (&self.rare, self.timestamps) {
