@@ -42,6 +42,11 @@
 //! their hosts. RFC 6743 gives its message no sequence number: an update that is replayed by somebody *on* the path
 //! later than [`Config::replay_guard`] cannot be told from a host that is back. What the peer then sends to a locator
 //! that was given up makes the host tell it again.
+//!
+//! A limit of the architecture, not hidden here: an identifier proves nothing by itself, and whoever speaks first for it is
+//! believed for as long as the session lasts. A first packet forged from off the path, before the true node has spoken,
+//! leads later packets for that identifier to the forger; a look-up before the first packet, or RFC 6740's security
+//! considerations (IPsec, cryptographic identifiers), would be needed against it.
 
 mod config;
 mod counters;

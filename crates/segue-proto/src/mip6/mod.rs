@@ -34,7 +34,9 @@
 //! while, the binding that it left here is deleted, and packets both ways go by the home agents.
 //!
 //! Left out: IPsec, dynamic home agent address discovery (sections 10.5, 11.4.1), mobile prefix discovery (sections 10.6,
-//! 11.4.2), multicast (section 10.4.3), simultaneous bindings (RFC 5648). Errors about packets that were sent the direct
+//! 11.4.2), multicast (section 10.4.3), simultaneous bindings (RFC 5648), and errors about tunnel packets handed on to the
+//! inner source (RFC 2473 section 8). A home agent keeps accepted sequence numbers in memory: after a restart, replay
+//! protection needs the timestamps of RFC 4285 ([`ReplayProtection`]). Errors about packets that were sent the direct
 //! way quote the care-of address and are not translated for transports.
 
 mod binding_cache;
