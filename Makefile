@@ -55,6 +55,8 @@ loss-response: system-packages  ## Measure TCP's goodput under random loss, Segu
 docs: build  ## Make the figures that the documents show
 	$(BIN)/segue reproduce sigma --out report
 	cp report/figures/figure-policy-speed.svg docs/policy-speed.svg
+	$(BIN)/segue reproduce ilnp --out report-ilnp
+	cp report-ilnp/figures/figure-12.svg docs/ilnp-wan-wan.svg
 
 lint: $(STAMP)/dev check-format check-rust check-python  ## Formatting and lints only
 
@@ -67,7 +69,7 @@ build: $(STAMP)/release  ## Build the extension and the tools in release and ins
 
 clean:  ## Remove everything that was built
 	cargo clean
-	rm -rf $(VENV) report dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) report report-ilnp dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Steps of `test`, in its order.
 

@@ -16,8 +16,8 @@ pub(crate) struct Directory {
     /// Where hosts are, by identifier.
     entries: BTreeMap<u64, Vec<Ipv6Addr>>,
     /// Updates and questions, each in the order of its time.
-    updates: VecDeque<(Instant, u64, Vec<Ipv6Addr>)>,
-    questions: VecDeque<(Instant, u32, Ipv6Addr)>,
+    updates: VecDeque<(Instant, (u64, Vec<Ipv6Addr>))>,
+    questions: VecDeque<(Instant, (u32, Ipv6Addr))>,
 }
 
 impl Directory {
@@ -30,6 +30,12 @@ impl Directory {
             ..Self::default()
         }
     }
+}
+
+/// The first of a queue, if its time has come.
+fn due<T>(queue: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<T> {
+    queue.front().filter(|(at, _)| *at <= now)?;
+    queue.pop_front().map(|(_, what)| what)
 }
 
 /// The lower half of an identity.
@@ -48,13 +54,13 @@ impl Network {
                 };
                 let Some(shim) = host.host.shim() else { return };
                 let at = now + self.directory.update_delay;
-                let entry = (at, identifier(shim.identity()), shim.locations());
-                self.directory.updates.push_back(entry);
+                let entry = (identifier(shim.identity()), shim.locations());
+                self.directory.updates.push_back((at, entry));
                 at
             }
             ShimEvent::LookUp { peer } => {
                 let at = now + self.directory.look_up_delay;
-                self.directory.questions.push_back((at, node, peer));
+                self.directory.questions.push_back((at, (node, peer)));
                 at
             }
             _ => return,
@@ -65,22 +71,13 @@ impl Network {
     /// An update takes effect, or an answer arrives.
     pub fn directory_due(&mut self) {
         let now = self.now;
-        while let Some((_, name, addresses)) = pop_due(&mut self.directory.updates, |(at, ..)| *at <= now) {
+        while let Some((name, addresses)) = due(&mut self.directory.updates, now) {
             self.directory.entries.insert(name, addresses);
         }
-        while let Some((_, node, peer)) = pop_due(&mut self.directory.questions, |(at, ..)| *at <= now) {
+        while let Some((node, peer)) = due(&mut self.directory.questions, now) {
             let found = self.directory.entries.get(&identifier(peer)).cloned();
             // whoever asks by an identifier wants addresses with it
             self.give_found(node, peer, &found.unwrap_or_default());
         }
-    }
-}
-
-/// The first of the queue, if it is due.
-fn pop_due<T>(queue: &mut VecDeque<T>, due: impl FnOnce(&T) -> bool) -> Option<T> {
-    if due(queue.front()?) {
-        queue.pop_front()
-    } else {
-        None
     }
 }

@@ -33,6 +33,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         if a.kind == ApplicationKind::ConstantRate {
             constant_rate(a, &key)?;
         }
+        reachable(s, a, &key)?;
     }
     one_server_each(s)
 }
@@ -70,6 +71,22 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
         );
     }
     Ok(())
+}
+
+/// A host that is connected to has an address that stays: on a wire, by name, or an identity.
+fn reachable(s: &ScenarioFile, a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let server = crate::build::server(s, a);
+    let wired = s.link.iter().any(|l| l.between.contains(server));
+    if wired || a.by_name || s.scheme.has_shim() {
+        return Ok(());
+    }
+    let end = if *server == a.from { "from" } else { "to" };
+    problem(
+        key(end),
+        format!(
+            "`{server}` has no address that stays: expected a [[link]] to it, by_name, or a `scheme` with identities"
+        ),
+    )
 }
 
 /// A host's one port of a transport serves one kind of application: the host that is connected to must know what for.

@@ -35,9 +35,16 @@ impl Scenario {
     pub fn from_toml(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
         let mut table: toml::Table = text.parse().map_err(|e| ScenarioError::syntax(file, text, &e))?;
         cases::apply(&mut table, file, overrides::given(overrides, "case"))?;
-        for (key, value) in overrides.iter().filter(|(key, _)| key != "case") {
-            overrides::apply(&mut table, key, value)?;
+        let mut set = Vec::with_capacity(overrides.len());
+        for (key, value) in overrides {
+            let key = if key == "case" {
+                key.clone()
+            } else {
+                overrides::apply(&mut table, key, value)?
+            };
+            set.push((key, value.clone()));
         }
+        let overrides = &set[..];
         shape::check(&table).map_err(|(key, expected)| {
             let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
             ScenarioError::new(&source, &key, expected)

@@ -12,8 +12,9 @@ pub(super) fn given<'a>(overrides: &'a [(String, String)], key: &str) -> Option<
     last.map(|(_, value)| value.trim().trim_matches('"'))
 }
 
-/// Sets the dotted `key` of `table`. A value that is not TOML is taken as a string, so that quotes may be left out.
-pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), ScenarioError> {
+/// Sets the dotted `key` of `table`. A value that is not TOML is taken as a string, so that quotes may be left out. Gives the
+/// key with the numbers of entries that it names.
+pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<String, ScenarioError> {
     let dotted = with_dots(key);
     let parts: Vec<&str> = dotted.split('.').collect();
     if parts.iter().any(|p| p.is_empty()) {
@@ -30,16 +31,20 @@ pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), Sce
             Value::Table(Table::new())
         }
     });
+    let mut numbered = parts[0].to_owned();
     for (depth, part) in parts.iter().enumerate().skip(1) {
         let path = parts[..depth].join(".");
         at = match at {
-            Value::Table(t) => t
-                .entry((*part).to_owned())
-                .or_insert_with(|| Value::Table(Table::new())),
+            Value::Table(t) => {
+                numbered = format!("{numbered}.{part}");
+                t.entry((*part).to_owned())
+                    .or_insert_with(|| Value::Table(Table::new()))
+            }
             Value::Array(a) => {
                 let index = super::cases::entry(a, part).map_err(|problem| {
                     ScenarioError::new(SOURCE, key, format!("{problem}, because `{path}` is a list"))
                 })?;
+                numbered = format!("{numbered}.{index}");
                 &mut a[index]
             }
             _ => {
@@ -52,7 +57,7 @@ pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<(), Sce
         };
     }
     *at = parse(value);
-    Ok(())
+    Ok(numbered)
 }
 
 /// The value at the dotted `key`.

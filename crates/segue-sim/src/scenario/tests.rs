@@ -487,3 +487,26 @@ fn a_value_of_another_kind_is_told_what_is_there_to_choose_from() {
         "--set: seed: `1.5`: expected a whole number, not negative"
     );
 }
+
+#[test]
+fn a_host_without_an_address_that_stays_cannot_be_connected_to() {
+    let text = include_str!("../../../../scenarios/handoff/both-move.toml");
+    let none = [("scheme".to_owned(), "none".to_owned())];
+    let line = Scenario::from_toml(text, "both.toml", &none)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        line.contains("application[0]") && line.contains("no address that stays"),
+        "{line}"
+    );
+    let home = [("mobile.a.home".to_owned(), "nowhere".to_owned())];
+    let line = Scenario::from_toml(text, "both.toml", &home)
+        .unwrap_err()
+        .to_string();
+    assert!(line.starts_with("--set: mobile[0].home: `nowhere`"), "{line}");
+    let nonce = [("ilnp.lu_attempts".to_owned(), "0".to_owned())];
+    let line = Scenario::from_toml(text, "both.toml", &nonce)
+        .unwrap_err()
+        .to_string();
+    assert!(line.contains("ilnp: lu_attempts: expected at least 1"), "{line}");
+}

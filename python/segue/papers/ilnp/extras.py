@@ -44,6 +44,8 @@ nonce = "{nonce}"
 """
 FORGED_AT_S = (20, 25, 40)
 """Before, within and after the handoff."""
+STARVING_SEEDS = 10
+"""Runs of each kind for I14: false handoffs are a matter of chance."""
 OUTSIDE = "2001:db8:300::"
 """What stands for L3's locator beyond the border of its site."""
 
@@ -397,37 +399,53 @@ def _signalling(run: Run) -> dict[str, float | int | bool]:
 def i14(trials: _Trials) -> Claim:
     """Starved router advertisements (sections 5.3 and 7.1)."""
     base = load(ex.SCENARIO)
-    starving = {
+    starving: dict[str, object] = {
         "scheme": "ilnp-soft",
         "tcp.window_clamp": "16 MiB",
         "radio.queue": "5000",
         "address.ra_interval_min": "300 ms",
         "address.ra_interval_max": "400 ms",
-        "ilnp.locator_timeout": "1200 ms",
+        "ilnp.locator_timeout": "1 s",
     }
-    tries = {
-        "behind data": Trial(base, starving),
-        "ahead of data": Trial(base, {**starving, "signalling_priority": True}),
-        "behind data, window of 320 kB": Trial(base, {**starving, "tcp.window_clamp": "320 KiB"}),
+    tries: dict[str, dict[str, object]] = {
+        "behind data": starving,
+        "ahead of data": {**starving, "signalling_priority": True},
+        "behind data, window of 320 kB": {**starving, "tcp.window_clamp": "320 KiB"},
     }
-    runs = dict(zip(tries, trials.run(list(tries.values())), strict=True))
-    false = {name: max(len(run.metrics.handoffs) - 1, 0) for name, run in runs.items()}
-    updates = {name: _updates(run) for name, run in runs.items()}
-    appear = updates["behind data"] > updates["ahead of data"]
-    removed = updates["ahead of data"] == updates["behind data, window of 320 kB"] and false["ahead of data"] == 0
+    seeds = range(1, STARVING_SEEDS + 1)
+    labels = [(name, seed) for name in tries for seed in seeds]
+    runs = trials.run([Trial(base, tries[name], seed) for name, seed in labels])
+    rows = [
+        {"queue": name, "seed": seed, "false_handoffs": max(len(run.metrics.handoffs) - 1, 0), "updates": _updates(run)}
+        for (name, seed), run in zip(labels, runs, strict=True)
+    ]
+    frame = pl.DataFrame(rows)
+    trials.frames["starving"] = frame
+
+    def total(name: str, column: str) -> int:
+        return int(frame.filter(pl.col("queue") == name)[column].sum())
+
+    appear = total("behind data", "false_handoffs") > 0
+    removed = total("ahead of data", "false_handoffs") == 0
+    limited = total("behind data, window of 320 kB", "false_handoffs") == 0
     return Claim(
         "I14",
         "with signalling (RA, LU, BU and their acknowledgements) queued behind data, false handoffs appear; priority "
         "for "
         "it removes them",
         "the window was limited to 320 kB to avoid them (5.3); priority is proposed (7.1)",
-        "; ".join(f"{name}: {updates[name]} locator updates, {false[name]} handoffs too many" for name in tries),
-        appear and removed,
-        f"Criterion: with a window of 16 MiB, a queue of 5000 packets and a locator that is stale when its router was "
-        f"not "
-        f"heard for three advertisements, there are more locator updates behind data than ahead of it "
-        f"({_met(appear)}); "
-        f"with priority there are as many as with the paper's window ({_met(removed)}).",
+        f"in {STARVING_SEEDS} runs: "
+        + "; ".join(
+            f"{name} {total(name, 'false_handoffs')} false handoffs, {total(name, 'updates')} locator updates"
+            for name in tries
+        ),
+        appear and removed and limited,
+        "Criterion, with a window of 16 MiB, a queue of 5000 packets and a locator that is stale when its router was "
+        "not "
+        f"heard for two and a half times its interval: there are false handoffs behind data ({_met(appear)}), none "
+        f"ahead of it "
+        f"({_met(removed)}), and none behind the data of the paper's window ({_met(limited)}). More often than a false "
+        "handoff, an acknowledgement is so late that its update is sent again.",
     )
 
 

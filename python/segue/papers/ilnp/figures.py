@@ -121,7 +121,7 @@ def _by_scheme(cubic: pl.DataFrame) -> Iterator[Drawn]:
             replace(together, value="handoff_delay_s"),
             title="Figure 16: handoff delay",
             subtitle="Paper: about one round trip with ILNPv6; a second more with MIPv6, and yet more with RO.\n"
-            f"From the first message that tells of the new address to the last acknowledgement. CUBIC. {INTERVALS}",
+            f"From the first message of a new address to the last answer. CUBIC. {INTERVALS}",
             y_label="handoff delay (s)",
         ),
         summarise(cubic, ["case", "scheme"], "handoff_delay_s"),
