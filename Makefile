@@ -39,7 +39,7 @@ demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA
 
 test: system-packages $(STAMP)/dev check-format check-rust check-python test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
 
-bench:  ## Measure the simulator beside ns-2 and SCTP beside usrsctp, where they are installed
+bench:  ## Measure the simulator beside ns-2 and ns-3 and SCTP beside usrsctp, where they are installed
 	cargo build --release --locked --package segue-bench --package segue-live
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
 	$(PYTHON) benches/sctp_throughput.py $(TARGET)/release/segue-sctp

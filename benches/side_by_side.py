@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Run the bulk SCTP scenario in Segue and in ns-2, alternately, and print both and their ratio.
+"""Run bulk SCTP in Segue and in ns-2, and bulk TCP in Segue, ns-2 and ns-3, and print times and their ratios.
 
-Whole processes are timed, start-up and reading of the scenario included, for both. The runs alternate and
-swap their order every time, so that a machine that slows down or speeds up does so for both; medians are
+Whole processes are timed, start-up and reading of the scenario included, for all. The runs alternate and
+swap their order every time, so that a machine that slows down or speeds up does so for all; medians are
 quoted. The figure that counts is wall time for the same delivered bytes: a simulator that delivers less has
 done less.
 
-What ns-2 delivered is counted in a run of its own, since its counters cost it time (see ns2/bulk_sctp.tcl).
-Standard library only.
+What the others delivered is counted in a run of its own, since counters cost time (see ns2/bulk_sctp.tcl). ns-3 is
+built here, with optimisation, if its library is installed (Debian package libns3-dev), and left out otherwise; it is
+timed twice only, since one run takes longer than all others together. Standard library only.
 """
 
 from __future__ import annotations
@@ -19,16 +20,50 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-NS2_SCRIPT = HERE / "ns2" / "bulk_sctp.tcl"
-SCENARIO = ROOT / "scenarios" / "bench" / "bulk.toml"
-# Both deliver one full pipe for 60 s; the start of slow start is all that may differ.
-SAME_WORK = 0.01
+NS3_SOURCE = HERE / "ns3" / "bulk_tcp.cc"
+NS3_MODULES = ("applications", "internet", "point-to-point", "traffic-control", "network", "core")
+NS3_RUNS = 2
+# All deliver one full pipe for 60 s; the start of slow start is all that may differ, and ns-3's shorter header.
+SAME_WORK = 0.02
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One comparison: a scenario and what ns-2 runs for it."""
+
+    title: str
+    scenario: Path
+    ns2_script: Path
+    # ns-2 is to lose nothing: then what is compared is not two recoveries from loss.
+    lossless: bool
+    with_ns3: bool
+
+
+BENCHES = (
+    Bench(
+        title="One SCTP association",
+        scenario=ROOT / "scenarios" / "bench" / "bulk.toml",
+        ns2_script=HERE / "ns2" / "bulk_sctp.tcl",
+        lossless=True,
+        with_ns3=False,
+    ),
+    Bench(
+        title="One TCP connection, CUBIC",
+        scenario=ROOT / "scenarios" / "bench" / "tcp.toml",
+        ns2_script=HERE / "ns2" / "bulk_tcp.tcl",
+        lossless=False,
+        with_ns3=True,
+    ),
+)
 
 
 class BenchError(Exception):
@@ -41,6 +76,8 @@ class Side:
 
     name: str
     command: list[str]
+    # Runs at most; all the repetitions if left out.
+    most_runs: int | None = None
     delivered_bytes: int = 0
     packet_hops: int = 0
     wall_s: list[float] = field(default_factory=list)
@@ -82,16 +119,52 @@ class Side:
         return self.cpu / self.delivered_bytes * 1e9
 
 
-def ns2_side(ns: str) -> Side:
-    """ns-2 with the delivered bytes and packet hops of the (identical) counted run."""
-    counted = subprocess.run([ns, str(NS2_SCRIPT), "count"], stdout=subprocess.PIPE, text=True, check=True)
-    numbers = dict(line.split() for line in counted.stdout.splitlines() if len(line.split()) == 2)
-    if int(numbers["drops"]) != 0:
-        raise BenchError(f"ns-2 dropped {numbers['drops']} packets; the scenario is meant to lose none")
-    side = Side("ns-2", [ns, str(NS2_SCRIPT)])
-    side.delivered_bytes = int(numbers["delivered_bytes"])
-    side.packet_hops = int(numbers["packet_hops"])
+def count(side: Side, command: list[str]) -> dict[str, int]:
+    """Note what the (identical) counted run of a simulator delivers; return all that it counts."""
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    lines = [line.split() for line in output.splitlines()]
+    numbers = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
+    side.delivered_bytes, side.packet_hops = numbers["delivered_bytes"], numbers["packet_hops"]
+    return numbers
+
+
+def ns2_side(ns: str, bench: Bench) -> Side:
+    """ns-2."""
+    side = Side("ns-2", [ns, str(bench.ns2_script)])
+    drops = count(side, [ns, str(bench.ns2_script), "count"])["drops"]
+    if bench.lossless and drops != 0:
+        raise BenchError(f"ns-2 dropped {drops} packets; the scenario is meant to lose none")
     return side
+
+
+@contextmanager
+def ns3_side() -> Iterator[Side | None]:
+    """ns-3, built for as long as this lasts, if its library and a compiler are installed."""
+    compiler = shutil.which("g++")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "bulk_tcp"
+        libraries = [f"-lns3-{module}" for module in NS3_MODULES]
+        command = [compiler or "g++", "-std=c++17", "-O2", "-o", str(program), str(NS3_SOURCE), *libraries]
+        if compiler is None or not has_ns3(compiler):
+            print("ns-3 is not installed (Debian package libns3-dev, with g++): it is left out.\n", flush=True)
+            yield None
+            return
+        subprocess.run(command, check=True)
+        side = Side("ns-3", [str(program)], most_runs=NS3_RUNS)
+        count(side, [str(program), "count"])
+        yield side
+
+
+def has_ns3(compiler: str) -> bool:
+    """Whether the compiler finds the headers of ns-3."""
+    probe = subprocess.run(
+        [compiler, "-std=c++17", "-E", "-x", "c++", "-"],
+        input='#include "ns3/core-module.h"\n',
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return probe.returncode == 0
 
 
 def note_segue(side: Side, output: str) -> None:
@@ -112,7 +185,7 @@ def table(sides: list[Side]) -> str:
         ("  smallest .. largest, s", [f"{min(s.wall_s):.3f} .. {max(s.wall_s):.3f}" for s in sides]),
         ("processor time, median, s", [f"{s.cpu:.3f}" for s in sides]),
         ("delivered user bytes", [f"{s.delivered_bytes:,}" for s in sides]),
-        ("packet hops (data and SACK, each link)", [f"{s.packet_hops:,}" for s in sides]),
+        ("packet hops (data and acknowledgements, each link)", [f"{s.packet_hops:,}" for s in sides]),
         ("million packet hops per second", [f"{s.packet_hops / s.wall / 1e6:.2f}" for s in sides]),
         ("wall seconds per delivered GB", [f"{s.wall_per_gigabyte:.3f}" for s in sides]),
     ]
@@ -122,25 +195,58 @@ def table(sides: list[Side]) -> str:
     return "\n".join(lines)
 
 
-def measure(segue_command: list[str], repetitions: int) -> list[Side]:
-    """Run both sides `repetitions` times, after one run each that is not counted."""
-    segue = Side("Segue", segue_command)
+def measure(bench: Bench, segue_command: list[str], repetitions: int) -> list[Side]:
+    """Run all sides `repetitions` times, or as often as they are at most, after one run each that is not counted."""
+    segue = Side("Segue", [*segue_command, str(bench.scenario)])
     sides = [segue]
     ns = shutil.which("ns")
     if ns is None:
-        print("ns-2 is not installed (Debian package ns2): only Segue is measured.\n", flush=True)
+        print("ns-2 is not installed (Debian package ns2): it is left out.\n", flush=True)
     else:
-        sides.append(ns2_side(ns))
+        sides.append(ns2_side(ns, bench))
+    if not bench.with_ns3:
+        alternate(sides, repetitions)
+        return sides
+    with ns3_side() as ns3:
+        sides += [ns3] if ns3 else []
+        alternate(sides, repetitions)
+    return sides
+
+
+def alternate(sides: list[Side], repetitions: int) -> None:
+    """Run the sides in turn, in an order that swaps. The first is Segue, whose output is looked at."""
     for side in sides:
-        side.run()
-        side.wall_s.clear()
-        side.cpu_s.clear()
+        if side.most_runs is None:
+            side.run()
+            side.wall_s.clear()
+            side.cpu_s.clear()
     for repetition in range(repetitions):
         for side in sides if repetition % 2 == 0 else reversed(sides):
+            if side.most_runs is not None and repetition >= side.most_runs:
+                continue
             output = side.run()
-            if side is segue:
+            if side is sides[0]:
                 note_segue(side, output)
-    return sides
+
+
+def compare(bench: Bench, sides: list[Side], repetitions: int) -> bool:
+    """Print what was measured; whether all did the same work."""
+    print(f"{bench.title}, 100 Mbit/s, 3 hops, 60 s simulated, no trace; {repetitions} runs of each, alternating.\n")
+    print(table(sides))
+    segue, *others = sides
+    same = True
+    for other in others:
+        print(
+            f"\nSegue is {other.wall_per_gigabyte / segue.wall_per_gigabyte:.2f} times as fast as {other.name}", end=" "
+        )
+        print("(wall time for the same delivered bytes);", end=" ")
+        print(f"{other.cpu_per_gigabyte / segue.cpu_per_gigabyte:.2f} times by processor time.")
+        difference = abs(segue.delivered_bytes - other.delivered_bytes) / other.delivered_bytes
+        if difference > SAME_WORK:
+            print(f"bench: delivered bytes differ by {difference:.1%}: not the same work", file=sys.stderr)
+            same = False
+    print(flush=True)
+    return same
 
 
 def main() -> int:
@@ -148,31 +254,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--json", type=Path, help="also write the measurements to this file")
-    parser.add_argument("segue", nargs="+", help="command that runs the scenario and prints its metrics as JSON")
+    parser.add_argument("segue", nargs="+", help="command that runs a scenario and prints its metrics as JSON")
     arguments = parser.parse_args()
+    same = True
+    rows: list[dict[str, object]] = []
     try:
-        sides = measure([*arguments.segue, str(SCENARIO)], arguments.repetitions)
+        for bench in BENCHES:
+            sides = measure(bench, arguments.segue, arguments.repetitions)
+            same &= compare(bench, sides, arguments.repetitions)
+            rows += [{"bench": bench.scenario.stem, "name": s.name, "wall_s": s.wall_s, "cpu_s": s.cpu_s,
+                      "delivered_bytes": s.delivered_bytes, "packet_hops": s.packet_hops} for s in sides]  # fmt: skip
     except (BenchError, OSError, subprocess.CalledProcessError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    print("One SCTP association, 100 Mbit/s, 3 hops, 60 s simulated, no trace;", end=" ")
-    print(f"{arguments.repetitions} runs of each, alternating.\n")
-    print(table(sides))
     if arguments.json:
-        rows = [{"name": s.name, "wall_s": s.wall_s, "cpu_s": s.cpu_s, "delivered_bytes": s.delivered_bytes,
-                 "packet_hops": s.packet_hops} for s in sides]  # fmt: skip
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    if len(sides) == 1:
-        return 0
-    segue, ns2 = sides
-    print(f"\nSegue is {ns2.wall_per_gigabyte / segue.wall_per_gigabyte:.2f} times as fast as ns-2", end=" ")
-    print("(wall time for the same delivered bytes);", end=" ")
-    print(f"{ns2.cpu_per_gigabyte / segue.cpu_per_gigabyte:.2f} times by processor time.")
-    difference = abs(segue.delivered_bytes - ns2.delivered_bytes) / ns2.delivered_bytes
-    if difference > SAME_WORK:
-        print(f"bench: delivered bytes differ by {difference:.1%}: not the same work", file=sys.stderr)
-        return 1
-    return 0
+    return 0 if same else 1
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 //! in between, links pass its number.
 
 use crate::recorder::ledger::Entries;
-use segue_wire::Packet;
+use segue_wire::{Packet, Payload};
 
 /// Number of a stored packet, reused after it has left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,12 +21,14 @@ pub struct Stored {
     pub corrupted: bool,
     /// Its entries in the ledger of packet fates.
     pub entries: Entries,
+    /// It is still under way: what has been removed lies there until its slot is used again, which saves moving it out.
+    under_way: bool,
 }
 
 /// The store.
 #[derive(Debug, Default)]
 pub struct PacketStore {
-    slots: Vec<Option<Stored>>,
+    slots: Vec<Stored>,
     free: Vec<u32>,
     next_id: u64,
 }
@@ -38,12 +40,13 @@ impl PacketStore {
         let id = self.next_id;
         self.next_id += 1;
         let length = packet.buffer_len() as u32;
-        self.place(move || Stored {
+        self.place(Stored {
             packet,
             id,
             length,
             corrupted: false,
             entries: Entries::NONE,
+            under_way: true,
         })
     }
 
@@ -54,19 +57,16 @@ impl PacketStore {
             packet: original.packet.clone(),
             ..*original
         };
-        self.place(|| copy)
+        self.place(copy)
     }
 
-    /// Puts in what `make` makes, which is made where it is to lie.
     #[inline]
-    fn place(&mut self, make: impl FnOnce() -> Stored) -> PacketRef {
+    fn place(&mut self, stored: Stored) -> PacketRef {
         if let Some(index) = self.free.pop() {
-            let slot = &mut self.slots[index as usize];
-            debug_assert!(slot.is_none(), "a free slot holds a packet");
-            slot.get_or_insert_with(make);
+            self.slots[index as usize] = stored;
             PacketRef(index)
         } else {
-            self.slots.push(Some(make()));
+            self.slots.push(stored);
             PacketRef(self.slots.len() as u32 - 1)
         }
     }
@@ -74,12 +74,16 @@ impl PacketStore {
     /// A stored packet.
     #[must_use]
     pub fn get(&self, at: PacketRef) -> &Stored {
-        self.slots[at.0 as usize].as_ref().expect("packet is stored")
+        let stored = &self.slots[at.0 as usize];
+        debug_assert!(stored.under_way, "packet is stored");
+        stored
     }
 
     /// A stored packet, to be changed.
     pub fn get_mut(&mut self, at: PacketRef) -> &mut Stored {
-        self.slots[at.0 as usize].as_mut().expect("packet is stored")
+        let stored = &mut self.slots[at.0 as usize];
+        debug_assert!(stored.under_way, "packet is stored");
+        stored
     }
 
     /// Puts another packet in the place of a stored one, which it goes on as: a router has put it into a tunnel, or taken
@@ -92,14 +96,24 @@ impl PacketStore {
 
     /// Takes a packet out.
     pub fn take(&mut self, at: PacketRef) -> Stored {
-        let stored = self.slots[at.0 as usize].take().expect("packet is stored");
+        let slot = self.get_mut(at);
+        let gone = Stored {
+            packet: Packet {
+                ip: slot.packet.ip,
+                extensions: Vec::new(),
+                payload: Payload::NoNextHeader,
+            },
+            under_way: false,
+            ..*slot
+        };
+        let stored = core::mem::replace(slot, gone);
         self.free.push(at.0);
         stored
     }
 
     /// Removes a packet that nobody needs any more.
     pub fn remove(&mut self, at: PacketRef) {
-        self.slots[at.0 as usize] = None;
+        self.get_mut(at).under_way = false;
         self.free.push(at.0);
     }
 

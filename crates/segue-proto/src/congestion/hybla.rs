@@ -4,7 +4,7 @@
 //! A connection with a long round trip opens its window as one with the round trip RTT0 would open its own: with
 //! `rho = max(RTT / RTT0, 1)`, each acknowledgement adds `2^rho - 1` segments in slow start and `rho^2 / W` in
 //! congestion avoidance (section 4, equations 9 and 10). As in Linux, RTT is the shortest smoothed round trip so far,
-//! and the initial window is `rho` segments.
+//! `rho` is kept in eighths and rounded down, and the initial window is `rho` segments.
 
 use super::window::{Window, common_window, on_rto};
 use super::{Acked, CongestionControl, Loss, Prior, Start};
@@ -46,7 +46,8 @@ impl Hybla {
     fn measure(&mut self, srtt: Duration) {
         if self.shortest.is_none_or(|s| srtt < s) {
             self.shortest = Some(srtt);
-            self.rho = (srtt.as_nanos() as f64 / RTT0.as_nanos() as f64).max(1.0);
+            let eighths = libm::floor(8.0 * srtt.as_nanos() as f64 / RTT0.as_nanos() as f64);
+            self.rho = (eighths / 8.0).max(1.0);
         }
     }
 }

@@ -428,18 +428,18 @@ impl Host {
             if !self.transmits.is_empty() {
                 return self.transmits.pop_front();
             }
-            let mut next = None;
-            if let Some(tcp) = &mut self.tcp {
-                next = tcp.poll_transmit(now);
-                if next.is_some() && self.shim.is_none() {
-                    // a segment has the size of its way, and goes as it is
-                    return next;
+            if self.shim.is_none()
+                && let Some(tcp) = &mut self.tcp
+            {
+                // a segment has the size of its way, and goes as it is
+                let segment = tcp.poll_transmit(now);
+                if segment.is_some() {
+                    return segment;
                 }
             }
-            if next.is_none() {
-                next = self.endpoint.poll_transmit(now);
-            }
-            if let Some(transmit) = next {
+            let over_shim = self.tcp.as_mut().filter(|_| self.shim.is_some());
+            let segment = over_shim.and_then(|t| t.poll_transmit(now));
+            if let Some(transmit) = segment.or_else(|| self.endpoint.poll_transmit(now)) {
                 if self.shim.is_some() {
                     // what the shim holds back or has more to say about comes out when the parts settle
                     match self.down_in_fragments(now, transmit) {
