@@ -14,9 +14,10 @@
 //! ```
 //! use segue_capture::tcp_ends::{FlowPorts, Seen, compare};
 //! let flow = FlowPorts { source: 5001, destination: 40000 };
-//! let seen = |time_ns, seq| Seen { time_ns, flow, seq, length: 100, timestamp: None, way: [0; 16].into(), taken: true };
-//! let sent = [seen(0, 0), seen(1, 100), seen(2, 200), seen(9, 100)];
-//! let received = [seen(5, 0), seen(7, 200), seen(14, 100)];
+//! let way = [0; 16].into();
+//! let seen = |time_ns, seq, tsval| Seen { time_ns, flow, seq, length: 100, timestamp: Some(tsval), way, taken: true };
+//! let sent = [seen(0, 0, 0), seen(1, 100, 1), seen(2, 200, 2), seen(9, 100, 9)];
+//! let received = [seen(5, 0, 0), seen(7, 200, 2), seen(14, 100, 9)];
 //! let counts = compare(&sent, &received)[&flow];
 //! assert_eq!((counts.retransmissions, counts.lost_packets, counts.spurious_retransmissions), (1, 1, 0));
 //! ```
