@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import lab
+import network
 from lab import Namespace
 from process import Process
 
@@ -47,7 +48,7 @@ def missing() -> str | None:
     for command, package in (("iperf3", "iperf3"), ("radvd", "radvd"), ("tc", "iproute2")):
         if shutil.which(command) is None and not Path("/usr/sbin", command).exists():
             return f"{command} is missing, so ILNP is not tested under the kernel's TCP (Debian package {package})"
-    return lab.missing()
+    return network.missing()
 
 
 def identity(nid: str) -> str:

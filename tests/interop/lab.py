@@ -11,32 +11,19 @@ import functools
 import itertools
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import build
+from network import NETNS
 from peers import PROFILE
 from process import Process
 
 PREFIX = "sg-lab"
 NUMBERS = itertools.count()
-NETNS = Path("/run/netns")
 # How long things may take that take milliseconds on an idle machine.
 SOON = 20.0
-
-
-def missing() -> str | None:
-    """Why nothing of this can be run here; None if it can."""
-    if os.geteuid() != 0:
-        return "not root: no network namespaces, so nothing is tested under a real kernel"
-    for command in ("ip", "nsenter"):
-        if shutil.which(command) is None:
-            return f"{command} is missing, so no network namespaces (Debian packages iproute2, util-linux)"
-    if not Path("/dev/net/tun").exists():
-        return "/dev/net/tun is missing: no links between network namespaces"
-    return build.missing_compiler()
 
 
 @functools.cache

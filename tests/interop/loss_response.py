@@ -29,6 +29,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import lab
+import network
 from process import Process
 
 LOSSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
@@ -145,7 +146,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="length of a run")
     parser.add_argument("--only", choices=("kernel", "ours"))
     arguments = parser.parse_args()
-    reason = lab.missing()
+    reason = network.missing()
     if reason is not None:
         print(f"SKIPPED: {reason}")
         return 0

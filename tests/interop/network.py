@@ -32,7 +32,7 @@ CAPTURE_FRAMES = 20_000
 def missing() -> str | None:
     """Why no network can be made here; None if it can."""
     if os.geteuid() != 0:
-        return "not root: no network namespaces, so nothing is tested against other SCTP implementations"
+        return "not root: no network namespaces, so nothing is tested against other implementations"
     for command in ("ip", "nsenter"):
         if shutil.which(command) is None:
             return f"{command} is missing, so no network namespaces (Debian packages iproute2, util-linux)"

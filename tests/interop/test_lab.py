@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import lab
+import network
 import pytest
 
-REASON = lab.missing()
+REASON = network.missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 PORT = 5001

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
-import lab
 import loss_response
+import network
 import pytest
 from loss_response import CONTROLS
 
-REASON = lab.missing()
+REASON = network.missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 LOSSES = (0.002, 0.01, 0.05)

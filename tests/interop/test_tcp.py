@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lab
+import network
 import pytest
 import tcp_capture
 import tshark
 from process import Process
 from tcp_capture import FIN, MSS, RST, SACK, SACK_PERMITTED, SYN, TIMESTAMPS, WINDOW_SCALE, Segment
 
-REASON = lab.missing() or (None if tshark.TSHARK else "tshark is not installed")
+REASON = network.missing() or (None if tshark.TSHARK else "tshark is not installed")
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 BOTH_ROLES = pytest.mark.parametrize("ours_connects", [True, False], ids=["ours-connects", "ours-listens"])
