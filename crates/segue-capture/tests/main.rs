@@ -1,0 +1,4 @@
+//! Captures that tshark reads. One binary, so that it is linked once.
+
+mod tshark_chunks;
+mod tshark_mobility;
