@@ -58,6 +58,8 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
+    /// It was on the link when that went down.
+    Cut,
 }
 
 #[derive(Debug)]
@@ -92,6 +94,7 @@ pub struct Link {
     busy_until: Instant,
     last_arrival: Instant,
     cached_time: (u32, Duration),
+    down: bool,
 }
 
 /// What arrived.
@@ -126,7 +129,39 @@ impl Link {
             busy_until: Instant::ZERO,
             last_arrival: Instant::ZERO,
             cached_time: (0, Duration::ZERO),
+            down: false,
         }
+    }
+
+    /// Whether it takes no packets.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// The link goes down: gives the packets that were queued or under way. The one that arrives next does not: its event
+    /// cannot be taken back, and it arrives as [`Fate::Cut`].
+    pub fn go_down(&mut self, now: Instant) -> Vec<PacketRef> {
+        self.down = true;
+        self.departures.clear();
+        self.queued_bytes = 0;
+        self.urgent = 0;
+        self.generation = self.generation.wrapping_add(1);
+        let mut lost: Vec<PacketRef> = self.line.drain(..).map(|(packet, _)| packet).collect();
+        let ghost = self.flight.front().map_or(now, |f| f.arrival.time());
+        lost.extend(self.flight.drain(1.min(self.flight.len())..).map(|f| f.packet));
+        if let Some(next) = self.flight.front_mut() {
+            next.fate = Fate::Cut;
+        }
+        self.last_arrival = ghost;
+        // whatever is sent when it is up again arrives after that one: at most the time of a packet later than it could
+        self.busy_until = (ghost - self.config.delay).max(now);
+        lost
+    }
+
+    /// The link is up again.
+    pub fn come_up(&mut self) {
+        self.down = false;
     }
 
     /// Offers a packet of `length` bytes; `false` if the queue is full. `duplicate` is called if the link wants to

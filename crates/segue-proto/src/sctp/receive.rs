@@ -69,6 +69,9 @@ impl Association {
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
         let awaited = self.awaited_for(to);
+        if let Some(multipath) = &mut self.multipath {
+            multipath.packet = (from, to);
+        }
         for chunk in packet.chunks.drain(..) {
             if !self.handle_chunk(now, from, chunk, &mut data) || self.state == State::Closed {
                 break;
@@ -89,7 +92,8 @@ impl Association {
             };
             self.arrived_at = to;
             self.on_data_after_replacement(now);
-            self.owe_sack(now, data.immediate || had_gap || self.received.has_gap());
+            let gap = self.gap_asks_for_sack(had_gap);
+            self.owe_sack(now, data.immediate || gap);
         }
     }
 

@@ -28,7 +28,12 @@ impl Association {
         if !probe_answered {
             self.suspect_black_hole(index);
         }
+        let share = &mut self.paths[index].share;
+        share.fast_recovery_exit = None;
+        share.pseudo.forget();
+        let marked = self.outbound.marked;
         let bytes = self.outbound.mark_where(|sent| sent.path == id);
+        self.paths[index].share.on_lost(self.outbound.marked - marked);
         self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
         self.fast_recovery_exit = None;
         // section 6.1 rule A: a window probe that is answered but not taken is no error of the path

@@ -118,6 +118,8 @@ pub struct Entry {
     pub bytes: u32,
     /// The packet that carried its first byte before, if one did: then it is a retransmission.
     pub previous: Option<u32>,
+    /// Of SCTP: it was sent again because of missing reports.
+    pub fast: bool,
     /// What became of it.
     pub fate: PacketFate,
 }
@@ -134,6 +136,12 @@ pub struct FlowCounts {
     pub lost_packets: u64,
     /// Retransmissions of which an earlier copy had arrived, or arrived later.
     pub spurious_retransmissions: u64,
+    /// Of SCTP: those because of missing reports.
+    #[serde(skip)]
+    pub fast_retransmissions: u64,
+    /// Of SCTP: those of them that were spurious.
+    #[serde(skip)]
+    pub spurious_fast_retransmissions: u64,
     /// Packets that were under way when the run ended.
     pub in_flight_packets: u64,
     /// Where the lost ones went: counts by cause.
@@ -188,6 +196,7 @@ impl Ledger {
             length: segment.length,
             bytes: segment.bytes,
             previous,
+            fast: false,
             fate: PacketFate::InFlight,
         });
         id
@@ -200,6 +209,21 @@ impl Ledger {
             if entry.fate != PacketFate::Delivered {
                 entry.fate = fate;
             }
+        }
+    }
+
+    /// A host says that what it sent last of an SCTP flow with this number was sent because of missing reports.
+    pub fn was_fast(&mut self, sender: u32, peer_tag: u32, tsn: u32) {
+        let own = |k: &FlowKey| {
+            k.transport == Transport::Sctp && k.sender == sender && k.receiver == u64::from(peer_tag)
+        };
+        let Some(flow) = self.flows.iter().find(|f| own(&f.key)) else {
+            return;
+        };
+        let offset = flow.offset(tsn);
+        let found = flow.segments.binary_search_by_key(&offset, |(start, _)| *start);
+        if let Ok(at) = found {
+            self.entries[flow.segments[at].1 as usize].fast = true;
         }
     }
 
@@ -244,8 +268,10 @@ impl Ledger {
                 *c.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
             }
             c.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
-            c.spurious_retransmissions +=
-                u64::from(self.copies_before(entry).any(|e| e.fate == PacketFate::Delivered));
+            let spurious = self.copies_before(entry).any(|e| e.fate == PacketFate::Delivered);
+            c.spurious_retransmissions += u64::from(spurious);
+            c.fast_retransmissions += u64::from(entry.fast);
+            c.spurious_fast_retransmissions += u64::from(entry.fast && spurious);
         }
         counts
     }

@@ -228,6 +228,7 @@ impl Chunk {
                 reflected_tag: true, ..
             }
             | Self::ShutdownComplete { reflected_tag: true } => REFLECTED_TAG,
+            Self::Sack(sack) => sack.flags(),
             Self::Unknown { flags, .. } => *flags,
             _ => 0,
         }
@@ -262,7 +263,7 @@ impl Chunk {
             DATA => Self::Data(DataChunk::parse(flags, value)?),
             INIT => Self::Init(Box::new(Init::parse(value)?)),
             INIT_ACK => Self::InitAck(Box::new(Init::parse(value)?)),
-            SACK => Self::Sack(Sack::parse(value)?),
+            SACK => Self::Sack(Sack::parse(flags, value)?),
             HEARTBEAT => Self::Heartbeat(parse_heartbeat_info(value)?),
             HEARTBEAT_ACK => Self::HeartbeatAck(parse_heartbeat_info(value)?),
             ABORT => Self::Abort {
