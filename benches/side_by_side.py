@@ -6,8 +6,8 @@ swap their order every time, so that a machine that slows down or speeds up does
 quoted. The figure that counts is wall time for the same delivered bytes: a simulator that delivers less has
 done less.
 
-What the others delivered is counted in a run of its own, since counters cost time (see peers/ns2/bulk_sctp.tcl). ns-3 is
-built here, with optimisation, if its library is installed (Debian package libns3-dev), and left out otherwise; it is
+What the others delivered is counted in a run of its own, since counters cost time (see peers/ns2/bulk_sctp.tcl). ns-3
+is built here, with optimisation, if its library is installed (Debian package libns3-dev), and left out otherwise; it is
 timed twice only, since one run takes longer than all others together. Standard library only.
 """
 
