@@ -72,6 +72,9 @@ pub struct ScenarioFile {
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
+    /// Concurrent multipath transfer, with scheme `cmt`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cmt: CmtSection,
     /// TCP on every host that has an application with it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tcp: super::tcp::TcpSection,
@@ -285,6 +288,9 @@ pub enum Pattern {
 
 /// `[ilnp]`
 pub type IlnpSection = segue_proto::ilnp::Config;
+
+/// `[cmt]`
+pub type CmtSection = segue_proto::sctp::MultipathConfig;
 
 /// `[handover]`
 pub type HandoverSection = segue_proto::sigma::Config;
