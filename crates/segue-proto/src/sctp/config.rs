@@ -1,7 +1,7 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
-use super::PmtuDiscovery;
 use super::MultipathConfig;
+use super::PmtuDiscovery;
 use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
