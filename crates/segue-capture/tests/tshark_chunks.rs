@@ -1,7 +1,10 @@
-//! tshark judges the chunks of RFC 3758 and RFC 6525: it names them and finds nothing malformed.
+//! tshark judges the chunks of RFC 3758 and RFC 6525, and NR-SACK: it names them and finds nothing malformed.
 
 use crate::common::{assert_clean, dissections};
-use segue_wire::sctp::{Chunk, ForwardTsn, ReConfig, ReConfigParameter as P, ReConfigResult, SctpPacket};
+use segue_wire::sctp::{
+    Chunk, ForwardTsn, GapAckBlock, NrSack, ReConfig, ReConfigParameter as P, ReConfigResult, Sack,
+    SctpPacket,
+};
 use segue_wire::{Ipv6Header, Packet, Payload, ReConfigSerial, Ssn, Tsn};
 
 fn re_config(parameters: Vec<P>) -> Chunk {
@@ -15,8 +18,22 @@ fn cases() -> Vec<(&'static str, Chunk)> {
         new_cumulative_tsn: Tsn(99),
         skipped: vec![(1, Ssn(2)), (3, Ssn(4))],
     };
+    let block = |start, end| GapAckBlock { start, end };
+    let nr_sack = NrSack {
+        sack: Sack {
+            cumulative_tsn_ack: Tsn(99),
+            a_rwnd: 65_536,
+            gap_ack_blocks: [block(2, 3)].into_iter().collect(),
+            duplicate_tsns: vec![Tsn(98)],
+        },
+        nr_gap_ack_blocks: [block(5, 5), block(7, 9)].into_iter().collect(),
+    };
     vec![
         ("FORWARD_TSN chunk", Chunk::ForwardTsn(Box::new(forward_tsn))),
+        (
+            "Number of nr-gap acknowledgement blocks: 2",
+            Chunk::NrSack(Box::new(nr_sack)),
+        ),
         (
             "Outgoing SSN reset request parameter",
             re_config(vec![P::OutgoingSsnReset {

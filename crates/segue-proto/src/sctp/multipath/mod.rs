@@ -6,5 +6,6 @@
 //! Casadevall and Amer, "On concurrent multipath transfer in SCTP-based handover scenarios" (paper 003).
 
 mod config;
+pub mod scheduler;
 
 pub use config::{Cuc, MultipathConfig, RtxPolicy};
