@@ -34,6 +34,9 @@ pub struct ScenarioFile {
     /// Which of the file's cases this is: a label, since its keys have been set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// What an experiment varies: labels, since what follows from them has been set.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub parameters: toml::Table,
     /// How hosts keep their connections while they move.
     #[serde(default)]
     pub scheme: Scheme,
@@ -464,6 +467,21 @@ pub struct LinkEntry {
     /// Longest packet: a router answers what is longer by Packet Too Big. Nothing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
+    /// When it is down, in order: what is on it then is lost. A host at its end is told, and has no address there while it
+    /// is down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageEntry>,
+}
+
+/// A time in which a link is down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutageEntry {
+    /// Its beginning; that of the run if left out.
+    pub from: Duration,
+    /// Its end; none if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Duration>,
 }
 
 fn fifty_packets() -> QueueLimit {
