@@ -1,5 +1,6 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
+mod access;
 mod applications;
 mod cases;
 pub mod error;
@@ -8,6 +9,7 @@ mod mobiles;
 pub mod model;
 mod overrides;
 pub mod presence;
+pub mod remedy;
 pub mod schemes;
 mod shape;
 pub mod tcp;

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "l2",
     "radio",
     "address",
@@ -13,6 +13,7 @@ const TABLES: [&str; 10] = [
     "mip6",
     "ilnp",
     "directory",
+    "remedy",
 ];
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 
