@@ -58,6 +58,8 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
+    /// It never left: whoever was to send it was gone before its turn came.
+    Abandoned,
 }
 
 #[derive(Debug)]
@@ -93,6 +95,9 @@ pub struct Link {
     /// When the transmitter is done with all that is queued.
     busy_until: Instant,
     last_arrival: Instant,
+    /// Jitter that stays: how long the link may be idle in between, when it was last busy, and the jitter.
+    hold: Option<Duration>,
+    held: Option<(Instant, Duration)>,
     cached_time: (u32, Duration),
 }
 
@@ -128,8 +133,18 @@ impl Link {
             flight: VecDeque::new(),
             busy_until: Instant::ZERO,
             last_arrival: Instant::ZERO,
+            hold: None,
+            held: None,
             cached_time: (0, Duration::ZERO),
         }
+    }
+
+    /// The link draws its jitter once for all packets that follow each other with less than `hold` between them, as a network
+    /// has it that sets up its radio bearer for each burst.
+    #[must_use]
+    pub fn with_jitter_held(mut self, hold: Option<Duration>) -> Self {
+        self.hold = hold;
+        self
     }
 
     /// Offers a packet of `length` bytes; `false` if the queue is full. `duplicate` is called if the link wants to
@@ -243,6 +258,23 @@ impl Link {
         }
     }
 
+    /// Whoever sends on the link is gone: what has not left is lost. Gives the packets of a head-of-line queue; those of a
+    /// FIFO come to their ends as [`Fate::Abandoned`].
+    pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
+        self.forget_departed(now);
+        let waiting = usize::from(now < self.sending_until) + self.waiting.len();
+        for flight in self.flight.iter_mut().rev().take(waiting) {
+            flight.fate = Fate::Abandoned;
+        }
+        self.waiting.clear();
+        self.sending_until = now;
+        self.busy_until = now;
+        self.waiting_bytes = 0;
+        self.urgent = 0;
+        self.generation = self.generation.wrapping_add(1);
+        self.line.drain(..).map(|(packet, _)| packet).collect()
+    }
+
     /// Longest packet that the link takes, bytes.
     #[must_use]
     pub fn mtu(&self) -> Option<u32> {
@@ -276,7 +308,7 @@ impl Link {
             fate = Fate::Corrupted;
         }
         if !self.config.jitter.is_zero() {
-            arrival += Duration::from_nanos(self.stream.below(self.config.jitter.as_nanos() + 1));
+            arrival += self.jitter(departure);
         }
         if !self.config.reorder {
             arrival = arrival.max(self.last_arrival);
@@ -286,6 +318,18 @@ impl Link {
         if self.config.duplicate > 0.0 && self.stream.chance(self.config.duplicate) {
             self.fly(arrival, duplicate(), Fate::Arrives, scheduler);
         }
+    }
+
+    /// Additional delay of a packet that is sent at `departure`.
+    fn jitter(&mut self, departure: Instant) -> Duration {
+        let mut draw = || Duration::from_nanos(self.stream.below(self.config.jitter.as_nanos() + 1));
+        let Some(hold) = self.hold else { return draw() };
+        let jitter = match self.held {
+            Some((last, jitter)) if departure.since(last) <= hold => jitter,
+            _ => draw(),
+        };
+        self.held = Some((departure, jitter));
+        jitter
     }
 
     #[inline]
