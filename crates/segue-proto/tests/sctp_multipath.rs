@@ -3,7 +3,9 @@
 use crate::common::*;
 use segue_proto::contract::LocalAddress;
 use segue_proto::sctp::multipath::{Cuc, RtxPolicy};
-use segue_proto::sctp::{AddressChange, Config, MultipathConfig, PathSnapshot, PathState, Profile, SackRoute};
+use segue_proto::sctp::{
+    AddressChange, Config, MultipathConfig, PathSnapshot, PathState, Profile, SackRoute,
+};
 use segue_proto::{Duration, InterfaceId};
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, GapAckBlock, Sack};
@@ -65,7 +67,10 @@ fn sent_to(net: &Net, n: u16) -> Vec<Tsn> {
 fn all_arrived(net: &Net, messages: usize) {
     assert_eq!(net.messages[B].len(), messages);
     for (i, message) in net.messages[B].iter().enumerate() {
-        assert!(message.parts[0].is_synthetic_at(i as u64 * u64::from(MESSAGE)), "message {i}");
+        assert!(
+            message.parts[0].is_synthetic_at(i as u64 * u64::from(MESSAGE)),
+            "message {i}"
+        );
     }
 }
 
@@ -101,7 +106,13 @@ fn an_address_that_is_not_confirmed_gets_no_data() {
 #[test]
 fn without_split_fast_retransmit_a_slow_path_is_taken_for_a_lossy_one() {
     let run = |sfr| {
-        let mut net = two_paths(MultipathConfig { sfr, ..MultipathConfig::default() }, [10, 90]);
+        let mut net = two_paths(
+            MultipathConfig {
+                sfr,
+                ..MultipathConfig::default()
+            },
+            [10, 90],
+        );
         bulk(&mut net, 300);
         net.run_for(ms(5000));
         all_arrived(&net, 300);
@@ -113,16 +124,28 @@ fn without_split_fast_retransmit_a_slow_path_is_taken_for_a_lossy_one() {
     assert!(with.multipath.missing_reports_withheld > 10);
     let (without, duplicates) = run(false);
     assert!(without.fast_retransmits >= 5, "{}", without.fast_retransmits);
-    assert_eq!(duplicates, without.data_chunks_retransmitted, "all of them were needless");
+    assert_eq!(
+        duplicates, without.data_chunks_retransmitted,
+        "all of them were needless"
+    );
 }
 
 #[test]
 fn without_cwnd_update_for_cmt_the_window_of_the_fast_path_waits_for_the_slow_one() {
     let run = |cuc| {
-        let mut net = two_paths(MultipathConfig { cuc, ..MultipathConfig::default() }, [10, 150]);
+        let mut net = two_paths(
+            MultipathConfig {
+                cuc,
+                ..MultipathConfig::default()
+            },
+            [10, 150],
+        );
         bulk(&mut net, 2000);
         net.run_for(ms(450));
-        (path(&net, 1).cwnd, net.association(A).counters().multipath.pseudo_cumulative_acks)
+        (
+            path(&net, 1).cwnd,
+            net.association(A).counters().multipath.pseudo_cumulative_acks,
+        )
     };
     let (off, none) = run(Cuc::Off);
     assert_eq!(none, 0);
@@ -150,7 +173,13 @@ fn lose(net: &mut Net, n: u16, nth: usize, delays: [u64; 2]) {
 #[test]
 fn delayed_acks_halve_the_sacks_and_count_the_packets() {
     let run = |dac| {
-        let mut net = two_paths(MultipathConfig { dac, ..MultipathConfig::default() }, [10, 70]);
+        let mut net = two_paths(
+            MultipathConfig {
+                dac,
+                ..MultipathConfig::default()
+            },
+            [10, 70],
+        );
         bulk(&mut net, 400);
         net.run_for(ms(4000));
         all_arrived(&net, 400);
@@ -167,10 +196,18 @@ fn delayed_acks_halve_the_sacks_and_count_the_packets() {
         counts
     };
     let (with, without) = (run(true), run(false));
-    assert!(with.len() * 3 < without.len() * 2, "{} {}", with.len(), without.len());
+    assert!(
+        with.len() * 3 < without.len() * 2,
+        "{} {}",
+        with.len(),
+        without.len()
+    );
     assert!(with.iter().all(|n| (1..=2).contains(n)), "{with:?}");
     assert!(with.iter().filter(|n| **n == 2).count() * 2 > with.len());
-    assert!(without.iter().all(|n| *n == 0), "flags are zero, as RFC 9260 has them");
+    assert!(
+        without.iter().all(|n| *n == 0),
+        "flags are zero, as RFC 9260 has them"
+    );
 }
 
 #[test]
@@ -199,7 +236,11 @@ fn a_sack_for_two_packets_of_one_path_is_two_missing_reports() {
     };
     assert_eq!(sacks_until_retransmission(1, false), 3);
     assert_eq!(sacks_until_retransmission(2, false), 2);
-    assert_eq!(sacks_until_retransmission(2, true), 3, "which path the packets were of is not known");
+    assert_eq!(
+        sacks_until_retransmission(2, true),
+        3,
+        "which path the packets were of is not known"
+    );
 }
 
 trait Earlier {
@@ -244,7 +285,10 @@ fn retransmissions_go_where_the_policy_has_them() {
         (RtxPolicy::Ssthresh, 2),
         (RtxPolicy::LossRate, 2),
     ] {
-        let multipath = MultipathConfig { rtx_policy, ..MultipathConfig::default() };
+        let multipath = MultipathConfig {
+            rtx_policy,
+            ..MultipathConfig::default()
+        };
         let mut net = two_paths(multipath, [20, 20]);
         lose(&mut net, 1, 20, [20, 20]);
         bulk(&mut net, 200);
@@ -283,7 +327,10 @@ fn kill_path_2(net: &mut Net) {
 #[test]
 fn a_path_that_potentially_failed_is_probed_and_begins_anew() {
     for segments in [1, 2] {
-        let multipath = MultipathConfig { pf_recovery: segments, ..MultipathConfig::default() };
+        let multipath = MultipathConfig {
+            pf_recovery: segments,
+            ..MultipathConfig::default()
+        };
         let mut net = two_paths(multipath, [10, 10]);
         bulk(&mut net, 50);
         net.run_for(ms(500));
@@ -296,7 +343,10 @@ fn a_path_that_potentially_failed_is_probed_and_begins_anew() {
         net.run_for(ms(1000));
         let later = &net.log[stopped..];
         let to_2 = || later.iter().filter(|d| d.from == A && path_of(d) == 2);
-        assert!(to_2().all(|d| d.data().next().is_none()), "no data while it is in doubt");
+        assert!(
+            to_2().all(|d| d.data().next().is_none()),
+            "no data while it is in doubt"
+        );
         let heartbeats = to_2().filter(|d| names(d.sctp()).contains(&"HEARTBEAT")).count();
         assert!(heartbeats >= 2, "{heartbeats} heartbeats");
         net.rule = Box::new(|_| vec![ms(10)]);
@@ -312,7 +362,13 @@ fn a_path_that_potentially_failed_is_probed_and_begins_anew() {
 #[test]
 fn without_cmt_pf_a_dead_path_goes_on_getting_data() {
     let run = |pf| {
-        let mut net = two_paths(MultipathConfig { pf, ..MultipathConfig::default() }, [10, 10]);
+        let mut net = two_paths(
+            MultipathConfig {
+                pf,
+                ..MultipathConfig::default()
+            },
+            [10, 10],
+        );
         bulk(&mut net, 50);
         net.run_for(ms(500));
         kill_path_2(&mut net);
@@ -328,7 +384,10 @@ fn without_cmt_pf_a_dead_path_goes_on_getting_data() {
     };
     let (with, without) = (run(true), run(false));
     // a last flight each; after it one packet per T3-rtx, and only without CMT-PF
-    assert!(without > with, "{without} chunks to the dead path, {with} with CMT-PF");
+    assert!(
+        without > with,
+        "{without} chunks to the dead path, {with} with CMT-PF"
+    );
 }
 
 /// Messages `from` and on.
@@ -341,7 +400,10 @@ fn bulk_from(net: &mut Net, from: u64, messages: u64) {
 #[test]
 fn a_sack_that_was_overtaken_is_not_taken_for_reneging() {
     for (ignore_stale_sacks, outstanding_again) in [(true, 0), (false, 2 * MESSAGE)] {
-        let multipath = MultipathConfig { ignore_stale_sacks, ..MultipathConfig::default() };
+        let multipath = MultipathConfig {
+            ignore_stale_sacks,
+            ..MultipathConfig::default()
+        };
         let mut net = two_paths(multipath, [10, 10]);
         net.rule = Box::new(|_| vec![]);
         bulk(&mut net, 6);
@@ -378,10 +440,19 @@ fn a_receiver_that_reneged_is_believed_once_its_cumulative_ack_moves() {
 #[test]
 fn the_round_trip_of_the_slow_path_is_not_measured_by_sacks_over_the_fast_one() {
     let run = |own_rtt| {
-        let mut net = two_paths(MultipathConfig { own_rtt, ..MultipathConfig::default() }, [10, 150]);
+        let mut net = two_paths(
+            MultipathConfig {
+                own_rtt,
+                ..MultipathConfig::default()
+            },
+            [10, 150],
+        );
         bulk(&mut net, 1500);
         net.run_for(ms(6000));
-        (path(&net, 2).srtt.expect("measured"), net.association(A).counters().multipath)
+        (
+            path(&net, 2).srtt.expect("measured"),
+            net.association(A).counters().multipath,
+        )
     };
     let (own, counted) = run(true);
     assert!(own >= ms(290), "{own}");
@@ -417,7 +488,8 @@ fn data_in_flight_to_an_address_that_is_deleted_moves_at_once() {
     };
     net.command(B, |b, now| {
         b.local_address_removed(now, gone.address);
-        b.change_addresses(now, &[AddressChange::Delete(gone.address)]).expect("asked");
+        b.change_addresses(now, &[AddressChange::Delete(gone.address)])
+            .expect("asked");
     });
     let asked = net.now;
     net.run_for(ms(2000));
@@ -436,5 +508,8 @@ fn data_in_flight_to_an_address_that_is_deleted_moves_at_once() {
     // the first of them leaves with the answer, whatever cwnd says
     let first = moved.iter().map(|t| t[1].0).min().expect("moved");
     assert!(first.since(asked) <= Duration::from_millis(10), "{first:?}");
-    assert!(path(&net, 1).ssthresh > 10_000, "the path that goes on is not to blame");
+    assert!(
+        path(&net, 1).ssthresh > 10_000,
+        "the path that goes on is not to blame"
+    );
 }

@@ -1,5 +1,6 @@
 //! The network at work: nodes, links and cells, and the loop that moves packets and time.
 
+pub(crate) mod bearers;
 pub(crate) mod cells;
 pub(crate) mod directory;
 pub(crate) mod errors;
@@ -63,6 +64,8 @@ pub(crate) struct Network {
     pub stations: Vec<Vec<cells::Owner>>,
     pub cells: Vec<Cell>,
     pub attachments: Vec<Attachment>,
+    /// Links that stations have to themselves.
+    pub bearers: bearers::Bearers,
     /// The hosts that move.
     pub movers: Vec<Mover>,
     pub places: Vec<Place>,
@@ -133,6 +136,7 @@ impl Network {
     }
 
     /// Puts a packet on a link, or drops it.
+    #[inline]
     pub fn send_on_link(&mut self, link: u32, packet: PacketRef) {
         let length = self.store.get(packet).length;
         if let Some(mtu) = self.links[link as usize].mtu()
@@ -162,7 +166,14 @@ impl Network {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
             Fate::Cut => return self.drop_packet(packet, end.node, DropCause::LinkDown),
             Fate::Corrupted => self.corrupt(packet),
+            Fate::Abandoned => {
+                let node = self.link_ends[link as usize ^ 1].node;
+                return self.drop_packet(packet, node, DropCause::NoLink);
+            }
             Fate::Arrives => {}
+        }
+        if !self.take_from_bearer(link, packet) {
+            return self.drop_packet(packet, end.node, DropCause::OutOfReach);
         }
         self.deliver(packet, end.node, end.interface);
     }

@@ -1,5 +1,6 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
+mod access;
 mod applications;
 mod cases;
 pub mod error;
@@ -9,9 +10,12 @@ mod mobiles;
 pub mod model;
 mod overrides;
 mod parameters;
+pub mod presence;
+pub mod remedy;
 pub mod schemes;
 mod shape;
 pub mod tcp;
+pub mod technology;
 mod timers;
 mod validate;
 
@@ -49,6 +53,7 @@ impl Scenario {
             set.push((key, value.clone()));
         }
         let overrides = &set[..];
+        technology::apply(&mut table, file)?;
         shape::check(&table).map_err(|(key, expected)| {
             let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
             ScenarioError::new(&source, &key, expected)

@@ -1,7 +1,9 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
 use super::mobiles::Mobiles;
+use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
+use super::technology::{BearerSection, DirectionSection, Technology};
 use crate::link::Service;
 use crate::loss::LossModel;
 use core::net::Ipv6Addr;
@@ -81,6 +83,9 @@ pub struct ScenarioFile {
     /// TCP on every host that has an application with it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tcp: super::tcp::TcpSection,
+    /// What shortens the time that TCP takes to adapt to another network.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub remedy: super::remedy::RemedySection,
     /// Hosts.
     #[serde(default)]
     pub host: Vec<HostEntry>,
@@ -208,6 +213,10 @@ pub struct AddressSection {
     pub ra_interval_min: Duration,
     /// Greatest time between unsolicited router advertisements.
     pub ra_interval_max: Duration,
+    /// Router solicitations on a link that has come up; 0 waits for the next advertisement. Left out: 3 (RFC 4861
+    /// MAX_RTR_SOLICITATIONS).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router_solicitations: Option<u32>,
     /// Keep an address when its link is lost, and use it again without resolution or duplicate address detection on
     /// coming back while it is valid. Left out: what `handover.delete = "deactivate"` needs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,6 +238,7 @@ impl Default for AddressSection {
             ra_delay: Duration::ZERO,
             ra_interval_min: Duration::from_secs(200),
             ra_interval_max: Duration::from_secs(600),
+            router_solicitations: None,
             retain: None,
             valid_lifetime: None,
         }
@@ -416,6 +426,9 @@ pub struct HostEntry {
     /// Radio interfaces, numbered after the wired ones.
     #[serde(default)]
     pub radios: u8,
+    /// Technologies of the radios, in their order: each hears only cells of its own. Left out: they hear all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technologies: Vec<Technology>,
 }
 
 /// `[[router]]`
@@ -430,7 +443,7 @@ pub struct RouterEntry {
     pub rewrites_to: Option<Ipv6Addr>,
 }
 
-/// `[[link]]`: both directions alike.
+/// `[[link]]`: both directions alike, unless `up` or the technology says otherwise.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkEntry {
@@ -439,6 +452,12 @@ pub struct LinkEntry {
     pub name: Option<String>,
     /// The two nodes.
     pub between: [String; 2],
+    /// Whose keys it has that are not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub technology: Option<Technology>,
+    /// The direction towards the first node, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<DirectionSection>,
     /// Rate of each direction.
     pub rate: BitRate,
     /// Propagation delay.
@@ -452,6 +471,9 @@ pub struct LinkEntry {
     /// Greatest additional delay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub jitter: Duration,
+    /// Packets that follow each other with less than this between them have the same jitter. Left out: each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_hold: Option<Duration>,
     /// Jitter may reorder.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reorder: bool,
@@ -488,7 +510,7 @@ fn fifty_packets() -> QueueLimit {
     QueueLimit::Packets(segue_proto::units::Packets::new(50))
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -504,8 +526,26 @@ pub struct CellEntry {
     pub position: [Coordinate; 2],
     /// Reach.
     pub radius: Metres,
-    /// Radio channel: cells with the same number share one medium.
+    /// Radio channel: cells with the same number share one medium. A cell with bearers has none: 0.
     pub channel: u16,
+    /// Whose keys it has that are not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub technology: Option<Technology>,
+    /// When it is in reach, whatever the place; left out, position and radius say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub present: Option<Presence>,
+    /// Its channel, instead of `[radio]`. Cells that share a channel agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioSection>,
+    /// It is no shared channel: every station has a link of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearer: Option<BearerSection>,
+    /// Least time between its router's unsolicited advertisements, instead of `address.ra_interval_min`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ra_interval_min: Option<Duration>,
+    /// Greatest time between them, instead of `address.ra_interval_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ra_interval_max: Option<Duration>,
 }
 
 /// `[[application]]`

@@ -28,6 +28,7 @@ mod failed;
 mod quit;
 mod rtx;
 mod schedule;
+pub mod scheduler;
 mod sfr;
 mod state;
 
