@@ -46,6 +46,8 @@ pub(super) struct Sent {
     /// Sent more than once: no round trip may be measured from it (rule C5).
     pub retransmitted: bool,
     pub retransmissions: u32,
+    /// The next new TSN when it was last sent again.
+    pub resent_before: Tsn,
     /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
@@ -254,6 +256,7 @@ impl Outbound {
             missing_reports: 0,
             retransmitted: false,
             retransmissions: 0,
+            resent_before: tsn,
             fast_retransmitted: false,
             fast_marked: false,
         });

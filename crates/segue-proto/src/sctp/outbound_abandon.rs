@@ -57,6 +57,7 @@ impl Outbound {
             missing_reports: 0,
             retransmitted: false,
             retransmissions: 0,
+            resent_before: Tsn(0),
             fast_retransmitted: false,
             fast_marked: false,
         });
