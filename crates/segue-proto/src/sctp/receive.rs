@@ -149,7 +149,7 @@ impl Association {
                 self.on_forward_tsn(&forward_tsn, data)
             }
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
-            chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_)) => {
+            chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::NrSack(_)) => {
                 return self.on_unagreed_chunk(&chunk);
             }
             // the association is over but for the last word: there is nothing left to change
@@ -383,6 +383,7 @@ fn needs_association(chunk: &Chunk) -> bool {
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
             | Chunk::ForwardTsn(_)
+            | Chunk::NrSack(_)
             | Chunk::ReConfig(_)
     )
 }

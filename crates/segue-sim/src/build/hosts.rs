@@ -45,6 +45,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.asconf_auth = set.asconf_auth;
     c.address_deactivation = set.address_deactivation.unwrap_or(deactivates(s));
     c.sack_immediately = set.sack_immediately;
+    c.multipath = (s.scheme == Scheme::Cmt).then_some(s.cmt);
     c
 }
 
@@ -91,17 +92,19 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
 fn acquisition(s: &ScenarioFile) -> Method {
     let a = &s.address;
     let retain = a.retain.unwrap_or(deactivates(s));
+    let standard = segue_proto::nd::HostConfig::default();
     let nd = segue_proto::nd::HostConfig {
         max_rtr_solicitation_delay: Duration::ZERO,
         dup_addr_detect_transmits: a.dad_transmits,
         retrans_timer: a.retrans_timer,
         retain,
-        ..segue_proto::nd::HostConfig::default()
+        max_rtr_solicitations: a.router_solicitations.unwrap_or(standard.max_rtr_solicitations),
+        ..standard
     };
     match a.method {
         AddressMethod::Fixed => Method::Fixed {
             latency: a.resolution,
-            solicit: true,
+            solicit: a.router_solicitations != Some(0),
             lifetime: a.valid_lifetime,
             retain,
         },

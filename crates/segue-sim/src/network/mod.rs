@@ -1,5 +1,6 @@
 //! The network at work: nodes, links and cells, and the loop that moves packets and time.
 
+pub(crate) mod bearers;
 pub(crate) mod cells;
 pub(crate) mod directory;
 pub(crate) mod errors;
@@ -62,6 +63,8 @@ pub(crate) struct Network {
     pub stations: Vec<Vec<cells::Owner>>,
     pub cells: Vec<Cell>,
     pub attachments: Vec<Attachment>,
+    /// Links that stations have to themselves.
+    pub bearers: bearers::Bearers,
     /// The hosts that move.
     pub movers: Vec<Mover>,
     pub places: Vec<Place>,
@@ -154,6 +157,13 @@ impl Network {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
             Fate::Corrupted => self.corrupt(packet),
             Fate::Arrives => {}
+        }
+        if !self.bearer_is_up(link) {
+            return self.drop_packet(packet, end.node, DropCause::OutOfReach);
+        }
+        if let Some((cell, attachment)) = self.came_up_from(link) {
+            let source = self.store.get(packet).packet.ip.source;
+            self.glean_neighbor(cell, source, attachment);
         }
         self.deliver(packet, end.node, end.interface);
     }

@@ -487,7 +487,10 @@ fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
 /// The first cell in whose reach a mobile host begins.
 pub(crate) fn first_cell(s: &ScenarioFile, m: &MobileSection) -> Option<usize> {
     let start = point(m.from);
-    let reaches = |c: &CellEntry| centre(c).distance(start) <= c.radius.metres();
+    let reaches = |c: &CellEntry| match &c.present {
+        Some(presence) => presence.at_the_beginning(),
+        None => centre(c).distance(start) <= c.radius.metres(),
+    };
     s.cell.iter().position(reaches)
 }
 
