@@ -11,6 +11,9 @@ class ScenarioError(ValueError):
 class RunError(RuntimeError):
     """A run could not be carried to its end."""
 
+class CaptureError(ValueError):
+    """A file is no capture that can be read; one line naming file and expectation."""
+
 class ArrowTable:
     """A table over the Arrow PyCapsule interface; any Arrow library takes it without a copy."""
 
@@ -59,6 +62,15 @@ class Job:
         trace: bool = False,
         pcap: bool = False,
     ) -> Job: ...
+
+def analyze(
+    files: Sequence[str],
+    series: bool = False,
+    min_gap_s: float | None = None,
+    throughput_window_s: float | None = None,
+    max_flows: int | None = None,
+) -> str:
+    """Analyse one capture, or two of the same traffic; the result as one JSON document."""
 
 def check(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> ScenarioInfo:
     """Parse and validate a scenario without running it."""

@@ -8,6 +8,7 @@
 //!                                  \ pool: threads, progress, Ctrl-C
 //! ```
 
+mod analysis;
 mod engine;
 mod errors;
 mod pool;
@@ -22,7 +23,9 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::errors::{RunError, ScenarioError};
+    use super::analysis::analyze;
+    #[pymodule_export]
+    use super::errors::{CaptureError, RunError, ScenarioError};
     #[pymodule_export]
     use super::pool::{Job, run, run_many};
     #[pymodule_export]
