@@ -321,7 +321,10 @@ fn radio_cells(
     channel_numbers.sort_unstable();
     channel_numbers.dedup();
     let new_channel = |(index, number): (usize, &u16)| {
-        let mut sharing = s.cell.iter().filter(|c| c.bearer.is_none() && c.channel == *number);
+        let mut sharing = s
+            .cell
+            .iter()
+            .filter(|c| c.bearer.is_none() && c.channel == *number);
         let radio = sharing.find_map(|c| c.radio.as_ref()).unwrap_or(&s.radio);
         Channel::new(
             index as u32,

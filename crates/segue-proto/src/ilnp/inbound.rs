@@ -150,15 +150,15 @@ impl Ilnp {
     ) -> Option<SessionKey> {
         let nid = Nid::of(source);
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
-        let owner = self.ilcc.owner(now, nid, flow);
-        if owner.is_some() && owner == known {
-            return known;
-        }
+        let owner = match known {
+            Some(key) => match self.ilcc.use_flow(now, key, flow) {
+                Ok(()) => return Some(key),
+                Err(owner) => Some(owner),
+            },
+            None => self.ilcc.owner(nid, flow),
+        };
         let Some(owner) = owner.and_then(|key| self.ilcc.by_key_mut(key)) else {
-            let key = match known {
-                Some(key) => key,
-                None => self.answer(now, source, local_nid)?,
-            };
+            let key = self.answer(now, source, local_nid)?;
             self.ilcc.claim(key, flow, now);
             return Some(key);
         };
@@ -228,10 +228,10 @@ impl Ilnp {
 
     /// The session of a packet without a nonce, by its locator and its flow. A flow that is new belongs to a session of a
     /// call rather than to that of somebody who has said that this is his locator.
-    fn session_at(&mut self, now: Instant, packet: &Packet) -> Option<SessionKey> {
+    fn session_at(&self, now: Instant, packet: &Packet) -> Option<SessionKey> {
         let (nid, local_nid) = (Nid::of(packet.ip.source), Nid::of(packet.ip.destination));
         let locator = Locator::of(packet.ip.source);
-        let owner = self.ilcc.owner(now, nid, Flow::up(packet));
+        let owner = self.ilcc.owner(nid, Flow::up(packet));
         let sessions = self.ilcc.between(nid, local_nid);
         let at = sessions.filter(|c| c.mode == Mode::Ilnp && c.knows(locator, now, self.config.active_time));
         match owner {

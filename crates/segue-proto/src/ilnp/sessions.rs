@@ -32,8 +32,8 @@ impl Default for SessionKey {
 #[derive(Debug, Default)]
 struct Node {
     sessions: Vec<Correspondent>,
-    /// Each flow with its session and when it was last used.
-    flows: BTreeMap<Flow, (u64, Instant)>,
+    /// Each flow with what transports call the peer, its session, and when it was last used.
+    flows: BTreeMap<(Flow, Ipv6Addr), (u64, Instant)>,
 }
 
 impl Node {
@@ -43,7 +43,11 @@ impl Node {
 
     /// Gives `flow` to a session, and takes the one that was used least lately from it if it has too many.
     fn claim(&mut self, number: u64, flow: Flow, now: Instant) {
-        let mine = |(_, (owner, _)): &(&Flow, &(u64, Instant))| *owner == number;
+        let Some(session) = self.sessions.iter().find(|c| c.key.number == number) else {
+            return;
+        };
+        let flow = (flow, session.identity);
+        let mine = |(_, (owner, _)): &(&(Flow, Ipv6Addr), &(u64, Instant))| *owner == number;
         if !self.flows.contains_key(&flow)
             && self.flows.len() >= MAX_FLOWS
             && self.flows.iter().filter(mine).count() >= MAX_FLOWS
@@ -102,11 +106,38 @@ impl Ilcc {
         sessions.find(|c| c.remote_nonce == Some(nonce)).map(|c| c.key)
     }
 
-    /// The session to which `flow` with a peer of this identifier belongs. It is used now.
-    pub fn owner(&mut self, now: Instant, nid: Nid, flow: Flow) -> Option<SessionKey> {
-        let (number, used) = self.nodes.get_mut(&nid)?.flows.get_mut(&flow)?;
-        *used = now;
-        Some(SessionKey { nid, number: *number })
+    /// Whether `flow` is a session's own, which it becomes if it is nobody's. If not, whose it is.
+    pub fn use_flow(&mut self, now: Instant, key: SessionKey, flow: Flow) -> Result<(), SessionKey> {
+        let Some(node) = self.nodes.get_mut(&key.nid) else {
+            return Ok(());
+        };
+        let identity = node.sessions.iter().find(|c| c.key == key).map(|c| c.identity);
+        let owner = identity.and_then(|identity| node.flows.get_mut(&(flow, identity)));
+        match owner {
+            Some((number, used)) if *number == key.number => {
+                *used = now;
+                Ok(())
+            }
+            Some((number, _)) => Err(SessionKey {
+                number: *number,
+                ..key
+            }),
+            None => {
+                node.claim(key.number, flow, now);
+                Ok(())
+            }
+        }
+    }
+
+    /// A session with this identifier to which `flow` belongs, by whatever identity: one that waits for an answer first.
+    pub fn owner(&self, nid: Nid, flow: Flow) -> Option<SessionKey> {
+        let node = self.nodes.get(&nid)?;
+        let owns = |c: &&Correspondent| {
+            let owner = node.flows.get(&(flow, c.identity));
+            owner.is_some_and(|(number, _)| *number == c.key.number)
+        };
+        let owners = node.sessions.iter().filter(owns);
+        owners.min_by_key(|c| c.remote_nonce.is_some()).map(|c| c.key)
     }
 
     /// The session that a packet to `identity` goes to without another thought: that of its flow, unless it is a
@@ -119,10 +150,10 @@ impl Ilcc {
         is_call: impl FnOnce() -> bool,
     ) -> Option<&mut Correspondent> {
         let node = self.nodes.get_mut(&Nid::of(identity))?;
-        let (number, used) = node.flows.get_mut(&flow)?;
+        let (number, used) = node.flows.get_mut(&(flow, identity))?;
         *used = now;
         let session = node.sessions.iter_mut().find(|c| c.key.number == *number)?;
-        (session.identity == identity && (session.called || !is_call())).then_some(session)
+        (session.called || !is_call()).then_some(session)
     }
 
     /// Has `flow` belong to a session.

@@ -103,9 +103,7 @@ fn cell(entry: &mut Table, preset: Option<&Table>) {
     }
     let bearers = entry.contains_key("bearer");
     if bearers {
-        entry
-            .entry("channel")
-            .or_insert_with(|| Value::Integer(0));
+        entry.entry("channel").or_insert_with(|| Value::Integer(0));
     }
     if entry.contains_key("present") {
         let nowhere = || Value::Array(vec![Value::String("0 m".to_owned()); 2]);
@@ -162,10 +160,7 @@ pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str,
         QueueLimit::Bytes(n) => n.bytes() >= 1500,
     };
     if !room {
-        return Err((
-            "queue",
-            "expected room for a packet: at least 1 packet or 1500 B",
-        ));
+        return Err(("queue", "expected room for a packet: at least 1 packet or 1500 B"));
     }
     if d.delay > LONGEST || d.jitter > LONGEST {
         return Err(("delay", "expected delay and jitter of at most 3600 s"));
