@@ -8,6 +8,7 @@
 //!                                  \ pool: threads, progress, Ctrl-C
 //! ```
 
+mod adaptation;
 mod engine;
 mod errors;
 mod pool;
@@ -21,6 +22,8 @@ use pyo3::prelude::*;
 mod _native {
     use super::*;
 
+    #[pymodule_export]
+    use super::adaptation::adaptation_time;
     #[pymodule_export]
     use super::errors::{RunError, ScenarioError};
     #[pymodule_export]
