@@ -20,6 +20,11 @@ class ArrowTable:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+def adaptation_time(
+    times_ns: Sequence[int], lengths: Sequence[int]
+) -> tuple[float | None, float | None, list[tuple[float, float]]]:
+    """t_a (s), threshold (bit/s) and bins (end in s, bit/s) of packets on a new path: 002 section 5."""
+
 @final
 class Run:
     """Result of a run."""

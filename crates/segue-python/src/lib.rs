@@ -8,6 +8,7 @@
 //!                                  \ pool: threads, progress, Ctrl-C
 //! ```
 
+mod adaptation;
 mod analysis;
 mod engine;
 mod errors;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _native {
     use super::*;
 
+    #[pymodule_export]
+    use super::adaptation::adaptation_time;
     #[pymodule_export]
     use super::analysis::analyze;
     #[pymodule_export]
