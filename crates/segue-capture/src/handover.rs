@@ -89,7 +89,7 @@ pub struct DataTotals {
     /// Useful bytes received.
     pub useful_bytes: u64,
     /// Packets lost to handover.
-    pub lost_into_handover: u64,
+    pub lost_to_handover: u64,
     /// Packets lost to a full queue.
     pub lost_to_queue: u64,
     /// Packets lost otherwise.
@@ -105,7 +105,7 @@ impl DataTotals {
         if self.packets_sent == 0 {
             0.0
         } else {
-            self.lost_into_handover as f64 / self.packets_sent as f64
+            self.lost_to_handover as f64 / self.packets_sent as f64
         }
     }
 }
@@ -264,7 +264,7 @@ impl<P: Copy + Eq> HandoverMeter<P> {
             LossCause::Queue => self.totals.lost_to_queue += 1,
             LossCause::Other => self.totals.lost_otherwise += 1,
             LossCause::Handover => {
-                self.totals.lost_into_handover += 1;
+                self.totals.lost_to_handover += 1;
                 let moved_on = self.boundaries.current_path() != Some(path) && self.candidate.is_none();
                 match self.settled.last_mut() {
                     // Still on its way to the old path when the handover settled.
