@@ -207,3 +207,6 @@ fn assemble(
             .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;
