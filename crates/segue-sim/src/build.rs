@@ -155,6 +155,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             timer: LazyTimer::default(),
             addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
+            clamp: bearers::window_clamp(s, &router.name),
             rewriter: cell.and_then(|cell| shims::rewriter(s, cell)),
             home_agent: cell.and_then(|cell| shims::home_agent(s, cell, seed)),
         })));
@@ -273,7 +274,12 @@ fn wires(
             };
             let [from, to] = [&entry.between[direction], &entry.between[1 - direction]];
             let name = format!("link {number}: {from} to {to}");
-            links.push(Link::new(links.len() as u32, config, stream(&name)));
+            let hold = match &entry.up {
+                Some(up) if direction == 1 => up.jitter_hold,
+                _ => entry.jitter_hold,
+            };
+            let link = Link::new(links.len() as u32, config, stream(&name));
+            links.push(link.with_jitter_held(hold));
             let interface = wired_ends(s, to)
                 .position(|(l, e)| (l, e) == (number, 1 - direction))
                 .unwrap_or_default();
@@ -321,7 +327,10 @@ fn radio_cells(
     channel_numbers.sort_unstable();
     channel_numbers.dedup();
     let new_channel = |(index, number): (usize, &u16)| {
-        let mut sharing = s.cell.iter().filter(|c| c.bearer.is_none() && c.channel == *number);
+        let mut sharing = s
+            .cell
+            .iter()
+            .filter(|c| c.bearer.is_none() && c.channel == *number);
         let radio = sharing.find_map(|c| c.radio.as_ref()).unwrap_or(&s.radio);
         Channel::new(
             index as u32,

@@ -58,6 +58,8 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
+    /// It never left: whoever was to send it was gone before its turn came.
+    Abandoned,
 }
 
 #[derive(Debug)]
@@ -76,14 +78,16 @@ pub struct Link {
     loss: Loss,
     stream: Stream,
     random: bool,
-    /// FIFO service: departure and length of the packets queued, the first of them being sent.
-    departures: VecDeque<(Instant, u32)>,
+    /// FIFO service: when the packet being sent is, if that is later than now.
+    sending_until: Instant,
+    /// FIFO service: departure and length of those behind it.
+    waiting: VecDeque<(Instant, u32)>,
     /// Head-of-line service: the packets queued, the first of them being sent.
     line: VecDeque<(PacketRef, u32)>,
     /// How many of those behind the first are urgent: they come next.
     urgent: usize,
-    /// Bytes in `departures` or `line`.
-    queued_bytes: u64,
+    /// Bytes of those behind the first.
+    waiting_bytes: u64,
     /// Generation of the head-of-line schedule.
     generation: u32,
     /// Packets with an arrival ahead, in order; the first one's is in the scheduler.
@@ -91,6 +95,9 @@ pub struct Link {
     /// When the transmitter is done with all that is queued.
     busy_until: Instant,
     last_arrival: Instant,
+    /// Jitter that stays: how long the link may be idle in between, when it was last busy, and the jitter.
+    hold: Option<Duration>,
+    held: Option<(Instant, Duration)>,
     cached_time: (u32, Duration),
 }
 
@@ -117,16 +124,27 @@ impl Link {
             config,
             stream,
             random,
-            departures: VecDeque::new(),
+            sending_until: Instant::ZERO,
+            waiting: VecDeque::new(),
             line: VecDeque::new(),
             urgent: 0,
-            queued_bytes: 0,
+            waiting_bytes: 0,
             generation: 0,
             flight: VecDeque::new(),
             busy_until: Instant::ZERO,
             last_arrival: Instant::ZERO,
+            hold: None,
+            held: None,
             cached_time: (0, Duration::ZERO),
         }
+    }
+
+    /// The link draws its jitter once for all packets that follow each other with less than `hold` between them, as a network
+    /// has it that sets up its radio bearer for each burst.
+    #[must_use]
+    pub fn with_jitter_held(mut self, hold: Option<Duration>) -> Self {
+        self.hold = hold;
+        self
     }
 
     /// Offers a packet of `length` bytes; `false` if the queue is full. `duplicate` is called if the link wants to
@@ -144,6 +162,7 @@ impl Link {
 
     /// As [`enqueue`](Self::enqueue); with head-of-line service an `urgent` packet goes before all that are not, in a
     /// waiting room of its own.
+    #[inline]
     pub fn enqueue_as(
         &mut self,
         now: Instant,
@@ -156,36 +175,51 @@ impl Link {
         match self.config.service {
             Service::Fifo => {
                 self.forget_departed(now);
-                if let Some(&(_, sending)) = self.departures.front()
-                    && !self.has_room(self.departures.len(), sending, length)
-                {
+                let busy = now < self.busy_until;
+                if busy && !self.has_room(self.waiting.len(), length) {
                     return false;
                 }
                 let departure = self.busy_until.max(now) + self.transmission_time(length);
+                if busy {
+                    self.waiting.push_back((departure, length));
+                    self.waiting_bytes += u64::from(length);
+                } else {
+                    self.sending_until = departure;
+                }
                 self.busy_until = departure;
-                self.departures.push_back((departure, length));
-                self.queued_bytes += u64::from(length);
                 self.depart(departure, packet, scheduler, duplicate);
             }
-            Service::HeadOfLine => {
-                if let Some(&(_, sending)) = self.line.front() {
-                    if !urgent && !self.has_room(self.line.len() - self.urgent, sending, length)
-                        || urgent && self.urgent >= URGENT_QUEUE
-                    {
-                        return false;
-                    }
-                } else {
-                    self.serve(now, length, scheduler);
-                }
-                if urgent && !self.line.is_empty() {
-                    self.urgent += 1;
-                    self.line.insert(self.urgent, (packet, length));
-                } else {
-                    self.line.push_back((packet, length));
-                }
-                self.queued_bytes += u64::from(length);
-            }
+            Service::HeadOfLine => return self.join_line(now, packet, length, urgent, scheduler),
         }
+        true
+    }
+
+    fn join_line(
+        &mut self,
+        now: Instant,
+        packet: PacketRef,
+        length: u32,
+        urgent: bool,
+        scheduler: &mut Scheduler,
+    ) -> bool {
+        if self.line.is_empty() {
+            self.serve(now, length, scheduler);
+            self.line.push_back((packet, length));
+            return true;
+        }
+        if urgent {
+            if self.urgent >= URGENT_QUEUE {
+                return false;
+            }
+            self.urgent += 1;
+            self.line.insert(self.urgent, (packet, length));
+        } else {
+            if !self.has_room(self.line.len() - self.urgent - 1, length) {
+                return false;
+            }
+            self.line.push_back((packet, length));
+        }
+        self.waiting_bytes += u64::from(length);
         true
     }
 
@@ -200,13 +234,13 @@ impl Link {
         if generation != self.generation {
             return;
         }
-        let Some((packet, length)) = self.line.pop_front() else {
+        let Some((packet, _)) = self.line.pop_front() else {
             return;
         };
-        self.queued_bytes -= u64::from(length);
         self.depart(now, packet, scheduler, || duplicate(packet));
         if let Some(&(_, next)) = self.line.front() {
             self.urgent = self.urgent.saturating_sub(1);
+            self.waiting_bytes -= u64::from(next);
             self.serve(now, next, scheduler);
         }
     }
@@ -217,13 +251,28 @@ impl Link {
     /// If nothing is in flight: the scheduler and the link disagree.
     pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
         let flight = self.flight.pop_front().expect("an arrival was scheduled");
-        if let Some(next) = self.flight.front() {
-            scheduler.queue(next.arrival, Event::LinkArrival(self.index));
-        }
+        scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
         Arrival {
             packet: flight.packet,
             fate: flight.fate,
         }
+    }
+
+    /// Whoever sends on the link is gone: what has not left is lost. Gives the packets of a head-of-line queue; those of a
+    /// FIFO come to their ends as [`Fate::Abandoned`].
+    pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
+        self.forget_departed(now);
+        let waiting = usize::from(now < self.sending_until) + self.waiting.len();
+        for flight in self.flight.iter_mut().rev().take(waiting) {
+            flight.fate = Fate::Abandoned;
+        }
+        self.waiting.clear();
+        self.sending_until = now;
+        self.busy_until = now;
+        self.waiting_bytes = 0;
+        self.urgent = 0;
+        self.generation = self.generation.wrapping_add(1);
+        self.line.drain(..).map(|(packet, _)| packet).collect()
     }
 
     /// Longest packet that the link takes, bytes.
@@ -235,10 +284,11 @@ impl Link {
     /// Packets queued and not yet sent, the one being sent included.
     pub fn backlog(&mut self, now: Instant) -> usize {
         self.forget_departed(now);
-        self.departures.len() + self.line.len()
+        usize::from(now < self.busy_until) + self.waiting.len() + self.line.len()
     }
 
     /// The packet has been sent at `departure`: decides its fate and when it arrives.
+    #[inline]
     fn depart(
         &mut self,
         departure: Instant,
@@ -258,7 +308,7 @@ impl Link {
             fate = Fate::Corrupted;
         }
         if !self.config.jitter.is_zero() {
-            arrival += Duration::from_nanos(self.stream.below(self.config.jitter.as_nanos() + 1));
+            arrival += self.jitter(departure);
         }
         if !self.config.reorder {
             arrival = arrival.max(self.last_arrival);
@@ -270,6 +320,19 @@ impl Link {
         }
     }
 
+    /// Additional delay of a packet that is sent at `departure`.
+    fn jitter(&mut self, departure: Instant) -> Duration {
+        let mut draw = || Duration::from_nanos(self.stream.below(self.config.jitter.as_nanos() + 1));
+        let Some(hold) = self.hold else { return draw() };
+        let jitter = match self.held {
+            Some((last, jitter)) if departure.since(last) <= hold => jitter,
+            _ => draw(),
+        };
+        self.held = Some((departure, jitter));
+        jitter
+    }
+
+    #[inline]
     fn fly(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
         if self.config.reorder {
             scheduler.at(
@@ -284,7 +347,7 @@ impl Link {
         }
         let ticket = scheduler.ticket(arrival);
         if self.flight.is_empty() {
-            scheduler.queue(ticket, Event::LinkArrival(self.index));
+            scheduler.next_arrival(self.index, Some(ticket));
         }
         self.flight.push_back(Flight {
             packet,
@@ -306,21 +369,24 @@ impl Link {
 
     /// Forgets the packets that have been sent by `now`.
     fn forget_departed(&mut self, now: Instant) {
-        while let Some(&(departure, length)) = self.departures.front() {
-            if departure > now {
-                break;
-            }
-            self.queued_bytes -= u64::from(length);
-            self.departures.pop_front();
+        if self.busy_until <= now {
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+            return;
+        }
+        while self.sending_until <= now
+            && let Some((departure, length)) = self.waiting.pop_front()
+        {
+            self.sending_until = departure;
+            self.waiting_bytes -= u64::from(length);
         }
     }
 
-    /// Whether a packet of `length` fits behind `queued` packets, the first of which (`sending` bytes) has left the
-    /// waiting room.
-    fn has_room(&self, queued: usize, sending: u32, length: u32) -> bool {
+    /// Whether a packet of `length` fits behind the one being sent and `waiting` others.
+    fn has_room(&self, waiting: usize, length: u32) -> bool {
         match self.config.queue {
-            QueueLimit::Packets(n) => (queued as u64) - 1 < n.count(),
-            QueueLimit::Bytes(n) => self.queued_bytes - u64::from(sending) + u64::from(length) <= n.bytes(),
+            QueueLimit::Packets(n) => (waiting as u64) < n.count(),
+            QueueLimit::Bytes(n) => self.waiting_bytes + u64::from(length) <= n.bytes(),
         }
     }
 

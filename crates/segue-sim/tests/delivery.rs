@@ -1,6 +1,8 @@
 //! Every byte once and in order, whatever the network does.
 
-use crate::common::{metrics, one_link};
+mod common;
+
+use common::{metrics, one_link};
 
 #[test]
 fn two_hundred_seeds_of_loss_duplication_reordering_and_corruption_deliver_every_byte() {

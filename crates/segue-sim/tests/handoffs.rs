@@ -1,6 +1,8 @@
 //! Handoffs below TCP, in the scenario of paper 004 and in that of two hosts that move at once.
 
-use crate::common::{metrics, scenario_text};
+mod common;
+
+use common::{metrics, scenario_text};
 use segue_sim::{Metrics, RunOptions, Scenario, Trace, run};
 
 /// The flow is cut short: it begins before ILNPv6 hands off, and ends when Mobile IPv6 has.

@@ -1,6 +1,8 @@
 //! SCTP against closed forms: header overhead on a lossless link, the PFTK formula under random loss.
 
-use crate::common::{metrics, one_link};
+mod common;
+
+use common::{metrics, one_link};
 
 /// IPv6 header, SCTP common header, DATA chunk header: bytes of a packet that are not user data.
 const OVERHEAD: f64 = 40.0 + 12.0 + 16.0;

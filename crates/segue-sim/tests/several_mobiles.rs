@@ -1,6 +1,8 @@
 //! Several hosts that move, each on its own way.
 
-use crate::common::{all_scenarios, metrics};
+mod common;
+
+use common::{all_scenarios, metrics};
 use segue_sim::{RunOptions, Scenario, run};
 
 /// The SIGMA scenario with a second mobile host that begins at the other end and downloads as well.

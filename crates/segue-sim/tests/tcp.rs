@@ -1,6 +1,8 @@
 //! TCP in the simulator.
 
-use crate::common::metrics;
+mod common;
+
+use common::metrics;
 use segue_sim::{RunOptions, Scenario, run};
 
 /// A bulk transfer from `a` to `b`; further lines of TOML for the link, for TCP and for the application.

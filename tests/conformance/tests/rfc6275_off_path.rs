@@ -182,10 +182,10 @@ fn a_home_registration_is_not_replayed() {
     // nor is it after the binding's end: the home agent remembers
     net.detach(MN, 2);
     net.run(secs(3700));
-    assert!(!net.agents[0].intercepts(HOME));
+    assert!(!net.agents[0].intercepts(net.now, HOME));
     drops(&mut net, old, |c| c.bad_sequence, agent, 1);
     net.run(secs(5));
-    assert!(!net.agents[0].intercepts(HOME));
+    assert!(!net.agents[0].intercepts(net.now, HOME));
 }
 
 #[test]

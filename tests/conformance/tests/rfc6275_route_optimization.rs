@@ -3,6 +3,7 @@
 use segue_conformance::mip6::*;
 use segue_proto::mip6::MobileNodeConfig;
 use segue_proto::shim::ShimEvent;
+use segue_wire::ipv6::Ipv6Option;
 use segue_wire::mobility::{MobilityHeader, MobilityMessage, MobilityOption, binding_error, binding_status};
 use segue_wire::{ExtensionHeader, Packet, Payload};
 
@@ -618,4 +619,31 @@ fn s6_3_the_home_address_option_has_its_place() {
             ExtensionHeader::Fragment { .. }
         ]
     ));
+}
+
+/// Section 9.3.1: the Home Address option has served when the source is replaced; other options of the same header have not.
+#[test]
+fn s9_3_1_other_destination_options_go_up() {
+    let mut net = optimized(|_| {});
+    let other = Ipv6Option::Unknown {
+        option_type: 0x1e,
+        data: vec![1, 2, 3, 4].into(),
+    };
+    for (options, rest) in [
+        (
+            vec![Ipv6Option::HomeAddress(HOME), other.clone()],
+            vec![ExtensionHeader::DestinationOptions(vec![other])],
+        ),
+        (vec![Ipv6Option::HomeAddress(HOME)], vec![]),
+    ] {
+        let mut packet = datagram(CARE_OF, CORRESPONDENT, b"direct");
+        packet
+            .extensions
+            .push(ExtensionHeader::DestinationOptions(options));
+        net.hosts[CN].received.clear();
+        net.inject(packet);
+        net.run(secs(1));
+        let up = net.hosts[CN].received.pop_front().expect("a packet");
+        assert_eq!((up.ip.source, up.extensions), (HOME, rest));
+    }
 }

@@ -1,4 +1,4 @@
-//! ILNP engineering (RFC 6741, RFC 6740 section 4): the cache, locators of both ends, checksums, first contact,
+//! ILNP engineering (RFC 6741, RFC 6740 sections 4 to 6): the cache, locators of both ends, checksums, first contact,
 //! recovery, ephemeral identifiers.
 
 use bytes::Bytes;
@@ -206,7 +206,7 @@ fn a_peer_called_at_its_address_keeps_it_as_its_identity() {
     assert_eq!(shims.counters(0).second_identity, 1);
 }
 
-/// RFC 6740 section 4.1 (claim I12): several locators at each end carry one flow, packet by packet.
+/// RFC 6740 section 5.2 (claim I12): several locators at each end carry one flow, packet by packet.
 #[test]
 fn one_flow_over_every_pair_of_locators() {
     let config = Config {
@@ -323,7 +323,7 @@ fn the_best_preference_is_used_at_both_ends() {
     assert_eq!(shims.heard(0, 1).len(), 6);
 }
 
-/// Section 5: valid, active when used, aged when the lifetime is over and still used for want of another.
+/// Section 5.1: valid, active when used, aged when the lifetime is over, expired when it is used then for want of another.
 #[test]
 fn remote_locators_age() {
     let mut shims = talking(&Config {
@@ -356,6 +356,11 @@ fn remote_locators_age() {
     assert_eq!(
         Locator::of(shims.sent.last().unwrap().2.ip.destination),
         locator(3)
+    );
+    assert_eq!(
+        state(&shims, 3),
+        Some(LocatorState::Expired),
+        "in use, beyond its expiration, without another"
     );
 }
 
@@ -474,7 +479,7 @@ fn a_new_locator_may_wait_until_the_old_one_is_lost() {
     assert_eq!(Locator::of(update.ip.source), locator(3));
 }
 
-/// RFC 6740 section 4.3: a peer that is silent may have moved while we did not look.
+/// RFC 6740 section 6.2: a peer that is silent may have moved while we did not look.
 #[test]
 fn a_silent_peer_is_looked_up() {
     let mut shims = talking(&Config::default());
@@ -499,7 +504,7 @@ fn a_silent_peer_is_looked_up() {
     assert!(!shims.heard(1, 0).is_empty());
 }
 
-/// RFC 6740 section 10 (claim I11): each peer sees another identifier; the transports at this host see one identity; and
+/// RFC 6740 section 10.2 (claim I11): each peer sees another identifier; the transports at this host see one identity; and
 /// handoffs work.
 #[test]
 fn ephemeral_identifiers_keep_peers_from_comparing_notes() {

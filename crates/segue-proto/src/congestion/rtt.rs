@@ -44,6 +44,13 @@ impl RttEstimator {
         self.rto = (srtt + self.rttvar * 4).clamp(self.rto_min, self.rto_max);
     }
 
+    /// Takes SRTT and RTTVAR from elsewhere.
+    pub fn assume(&mut self, srtt: Duration, rttvar: Duration) {
+        self.srtt = Some(srtt);
+        self.rttvar = rttvar;
+        self.rto = (srtt + rttvar * 4).clamp(self.rto_min, self.rto_max);
+    }
+
     /// Doubles the RTO (rule E2), up to RTO.Max. The next measurement undoes it.
     pub fn back_off(&mut self) {
         let doubled = self.rto * 2;

@@ -132,6 +132,7 @@ impl Network {
     }
 
     /// Puts a packet on a link, or drops it.
+    #[inline]
     pub fn send_on_link(&mut self, link: u32, packet: PacketRef) {
         let length = self.store.get(packet).length;
         if let Some(mtu) = self.links[link as usize].mtu()
@@ -156,14 +157,14 @@ impl Network {
         match fate {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
             Fate::Corrupted => self.corrupt(packet),
+            Fate::Abandoned => {
+                let node = self.link_ends[link as usize ^ 1].node;
+                return self.drop_packet(packet, node, DropCause::NoLink);
+            }
             Fate::Arrives => {}
         }
-        if !self.bearer_is_up(link) {
+        if !self.take_from_bearer(link, packet) {
             return self.drop_packet(packet, end.node, DropCause::OutOfReach);
-        }
-        if let Some((cell, attachment)) = self.came_up_from(link) {
-            let source = self.store.get(packet).packet.ip.source;
-            self.glean_neighbor(cell, source, attachment);
         }
         self.deliver(packet, end.node, end.interface);
     }

@@ -3,7 +3,7 @@
 
 use super::ledger::{Entries, FlowCounts, FlowKey, Ledger, PacketFate, Segment};
 use segue_proto::shim::ShimEvent;
-use segue_proto::{Duration, Instant};
+use segue_proto::{Duration, Instant, InterfaceId};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
@@ -18,6 +18,8 @@ pub const BIN: Duration = Duration::from_secs(1);
 pub struct Connections {
     /// The fates of packets.
     pub ledger: Ledger,
+    /// The parts of handoffs.
+    pub vertical: super::vertical::Vertical,
     receivers: Vec<Receiver>,
     handoffs: Vec<Handoff>,
 }
@@ -95,7 +97,7 @@ pub struct FlowReport {
 impl Connections {
     /// A host sends a segment with data; gives the number of its entry.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
-        let id = self.ledger.sent(now, segment);
+        let id = self.ledger.sent(segment);
         let number = self.ledger.entries()[id as usize].flow as usize;
         if self.receivers.len() <= number {
             self.receivers.resize_with(number + 1, Receiver::default);
@@ -105,20 +107,35 @@ impl Connections {
     }
 
     /// What a packet carries was handed to the transport at `node`, or refused there.
-    pub fn arrived(&mut self, now: Instant, node: u32, entries: Entries, taken: bool) {
+    pub fn arrived(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        entries: Entries,
+        taken: bool,
+    ) {
         if !taken {
             return self.ledger.met(entries, PacketFate::Stale);
         }
         self.ledger.met(entries, PacketFate::Delivered);
         for id in entries.iter() {
             let entry = self.ledger.entries()[id as usize];
+            let length = u64::from(self.ledger.length_of(&entry));
             let receiver = &mut self.receivers[entry.flow as usize];
             receiver.node = Some(node);
-            let new = receiver.take(entry.offset, entry.offset + u64::from(entry.length));
+            self.vertical.data(now, node, interface, entry.bytes.into());
+            let new = receiver.take(entry.offset, entry.offset + length);
             if new == 0 {
                 continue;
             }
-            let new_bytes = new * u64::from(entry.bytes) / u64::from(entry.length);
+            let bytes = u64::from(entry.bytes);
+            // a division is worth avoiding here
+            let new_bytes = if new == length {
+                bytes
+            } else {
+                new * bytes / length
+            };
             receiver.new_bytes += new_bytes;
             let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
             if receiver.bins.len() <= bin {
@@ -137,14 +154,17 @@ impl Connections {
     /// A shim reports.
     pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
         match *event {
-            ShimEvent::HandoffBegun { from, to } => self.handoffs.push(Handoff {
-                node,
-                begin: now,
-                done: None,
-                from,
-                to,
-                failed: Vec::new(),
-            }),
+            ShimEvent::HandoffBegun { from, to } => {
+                self.vertical.handoff_begun(now, node, to);
+                self.handoffs.push(Handoff {
+                    node,
+                    begin: now,
+                    done: None,
+                    from,
+                    to,
+                    failed: Vec::new(),
+                });
+            }
             ShimEvent::HandoffDone { to, delay } => {
                 let own = |h: &&mut Handoff| h.node == node && h.to == to && h.done.is_none();
                 if let Some(handoff) = self.handoffs.iter_mut().rev().find(own) {
@@ -156,6 +176,7 @@ impl Connections {
                     handoff.failed.push(peer);
                 }
             }
+            ShimEvent::RouteChanged { to, .. } => self.vertical.told(now, to),
             _ => {}
         }
     }
@@ -304,7 +325,7 @@ mod tests {
             seq += 100;
             let mut entries = Entries::NONE;
             entries.add(c.sent(at(ms), &segment));
-            c.arrived(at(ms), 5, entries, true);
+            c.arrived(at(ms), 5, InterfaceId(0), entries, true);
         };
         let to = Ipv6Addr::LOCALHOST;
         for ms in [0, 400, 410] {

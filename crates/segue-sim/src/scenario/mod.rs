@@ -1,5 +1,6 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
+mod access;
 mod applications;
 mod cases;
 pub mod error;
@@ -10,6 +11,7 @@ pub mod model;
 mod overrides;
 mod parameters;
 pub mod presence;
+pub mod remedy;
 pub mod schemes;
 mod shape;
 pub mod tcp;

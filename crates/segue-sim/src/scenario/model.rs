@@ -83,6 +83,9 @@ pub struct ScenarioFile {
     /// TCP on every host that has an application with it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tcp: super::tcp::TcpSection,
+    /// What shortens the time that TCP takes to adapt to another network.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub remedy: super::remedy::RemedySection,
     /// Hosts.
     #[serde(default)]
     pub host: Vec<HostEntry>,
@@ -468,6 +471,9 @@ pub struct LinkEntry {
     /// Greatest additional delay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub jitter: Duration,
+    /// Packets that follow each other with less than this between them have the same jitter. Left out: each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_hold: Option<Duration>,
     /// Jitter may reorder.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reorder: bool,

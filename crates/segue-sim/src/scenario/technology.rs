@@ -1,7 +1,7 @@
 //! Access technologies: presets of cells and links, `technologies.toml`, each number with its source.
 
 use super::ScenarioError;
-use super::model::{RadioSection, is_default};
+use super::model::is_default;
 use crate::loss::LossModel;
 use segue_proto::Duration;
 use segue_proto::units::{BitRate, QueueLimit};
@@ -52,6 +52,9 @@ pub struct DirectionSection {
     /// Greatest additional delay, drawn uniformly for each packet; packets stay in order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub jitter: Duration,
+    /// Packets that follow each other with less than this between them have the same. Left out: each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_hold: Option<Duration>,
     /// Random loss.
     #[serde(default, skip_serializing_if = "is_default")]
     pub loss: LossModel,
@@ -103,9 +106,7 @@ fn cell(entry: &mut Table, preset: Option<&Table>) {
     }
     let bearers = entry.contains_key("bearer");
     if bearers {
-        entry
-            .entry("channel")
-            .or_insert_with(|| Value::Integer(0));
+        entry.entry("channel").or_insert_with(|| Value::Integer(0));
     }
     if entry.contains_key("present") {
         let nowhere = || Value::Array(vec![Value::String("0 m".to_owned()); 2]);
@@ -126,7 +127,7 @@ fn link(entry: &mut Table, preset: &Table) -> Result<(), String> {
     };
     // what is set for the link is meant for both directions
     let mut set = Table::new();
-    for key in ["rate", "delay", "queue", "jitter", "loss"] {
+    for key in ["rate", "delay", "queue", "jitter", "jitter_hold", "loss"] {
         set.extend(entry.get(key).map(|value| (key.to_owned(), value.clone())));
     }
     under(entry, down);
@@ -162,10 +163,7 @@ pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str,
         QueueLimit::Bytes(n) => n.bytes() >= 1500,
     };
     if !room {
-        return Err((
-            "queue",
-            "expected room for a packet: at least 1 packet or 1500 B",
-        ));
+        return Err(("queue", "expected room for a packet: at least 1 packet or 1500 B"));
     }
     if d.delay > LONGEST || d.jitter > LONGEST {
         return Err(("delay", "expected delay and jitter of at most 3600 s"));
@@ -178,13 +176,9 @@ pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str,
 
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The channel of a cell: its own, or that of the whole scenario.
-pub(crate) fn radio_of<'a>(own: Option<&'a RadioSection>, all: &'a RadioSection) -> &'a RadioSection {
-    own.unwrap_or(all)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::model::RadioSection;
     use super::*;
 
     #[test]

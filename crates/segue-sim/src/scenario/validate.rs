@@ -31,6 +31,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     wires(s)?;
     radio(s)?;
     cells(s)?;
+    super::access::check(s)?;
     sites(s)?;
     shims(s)?;
     mobile(s)?;
@@ -44,6 +45,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     super::timers::check(s)?;
     sctp(s)?;
     super::tcp::check(s)?;
+    super::remedy::check(s)?;
     super::location::check(s)?;
     super::applications::check(s)?;
     built(s)
@@ -200,8 +202,9 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
                 );
             }
             let apart = centre(cell).distance(centre(other));
-            if apart + cell.radius.metres().min(other.radius.metres())
-                <= cell.radius.metres().max(other.radius.metres())
+            if !super::access::told_apart(cell, other)
+                && apart + cell.radius.metres().min(other.radius.metres())
+                    <= cell.radius.metres().max(other.radius.metres())
             {
                 return problem(
                     key("position"),
@@ -213,7 +216,7 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
             }
         }
     }
-    beacons_fit(s)?;
+    super::access::beacons_fit(s)?;
     if s.l2.beacon_loss == 0 {
         return problem("l2.beacon_loss", "expected at least 1");
     }
@@ -302,56 +305,10 @@ fn forgeries(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The beacons of the cells that share a channel must leave most of it to others.
-fn beacons_fit(s: &ScenarioFile) -> Result<(), Problem> {
-    let body = s.l2.beacon_size.bytes() + s.radio.overhead.bytes();
-    let air_time = s.radio.preamble + s.radio.basic_rate.time_for(body);
-    let sharing = |cell: &CellEntry| s.cell.iter().filter(|c| c.channel == cell.channel).count();
-    let cells = s.cell.iter().map(sharing).max().unwrap_or(0) as u64;
-    if cells > 0 && s.l2.beacon_period < air_time * 2 * cells {
-        return problem(
-            "l2.beacon_period",
-            format!(
-                "expected at least {}: a beacon takes {air_time} of the channel's time",
-                air_time * 2 * cells
-            ),
-        );
-    }
-    Ok(())
-}
-
 fn radio(s: &ScenarioFile) -> Result<(), Problem> {
-    let r = &s.radio;
-    for (key, rate) in [("radio.rate", r.rate), ("radio.basic_rate", r.basic_rate)] {
-        if rate.bits_per_second() == 0 {
-            return problem(key, "expected a rate above 0 bit/s");
-        }
-    }
-    if r.cw_max > 65_535 {
-        return problem("radio.cw_max", "expected at most 65535");
-    }
-    if r.cw_min > r.cw_max {
-        return problem("radio.cw_min", "expected at most cw_max");
-    }
-    if r.attempts == 0 {
-        return problem("radio.attempts", "expected at least 1");
-    }
-    if r.queue == 0 {
-        return problem("radio.queue", "expected at least 1");
-    }
-    if r.slot.is_zero() || r.slot > Duration::from_millis(10) {
-        return problem("radio.slot", "expected more than 0 s and at most 10 ms");
-    }
-    if r.preamble > Duration::from_millis(100) {
-        return problem("radio.preamble", "expected at most 100 ms");
-    }
-    for (key, size) in [
-        ("radio.overhead", r.overhead),
-        ("l2.beacon_size", s.l2.beacon_size),
-    ] {
-        if size.bytes() > 10_000 {
-            return problem(key, "expected at most 10000 B");
-        }
+    super::access::channel("radio", &s.radio)?;
+    if s.l2.beacon_size.bytes() > 10_000 {
+        return problem("l2.beacon_size", "expected at most 10000 B");
     }
     Ok(())
 }
