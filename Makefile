@@ -39,10 +39,11 @@ demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA
 
 test: system-packages $(STAMP)/dev check-format check-rust check-python test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
 
-bench:  ## Measure the simulator beside ns-2 and ns-3 and SCTP beside usrsctp, where they are installed
+bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp and the analysis of captures beside tshark and tcptrace, where they are installed
 	cargo build --release --locked --package segue-bench --package segue-live
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
 	$(PYTHON) benches/sctp_throughput.py $(TARGET)/release/segue-sctp
+	$(PYTHON) benches/analyze.py $(BIN)/segue
 
 gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue beside usrsctp (root)
 	cargo build --release --locked --package segue-live

@@ -1,6 +1,7 @@
 """Native part of Segue: the simulator behind `segue.run`. Use the package, not this module."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import final
 
 __version__: str
@@ -12,7 +13,7 @@ class RunError(RuntimeError):
     """A run could not be carried to its end."""
 
 class CaptureError(ValueError):
-    """A file is no capture that can be read; one line naming file and expectation."""
+    """A capture cannot be analysed; one line naming the file and what was expected."""
 
 class ArrowTable:
     """A table over the Arrow PyCapsule interface; any Arrow library takes it without a copy."""
@@ -68,17 +69,16 @@ class Job:
         pcap: bool = False,
     ) -> Job: ...
 
-def analyze(
-    files: Sequence[str],
-    series: bool = False,
-    min_gap_s: float | None = None,
-    throughput_window_s: float | None = None,
-    max_flows: int | None = None,
-) -> str:
-    """Analyse one capture, or two of the same traffic; the result as one JSON document."""
-
 def check(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> ScenarioInfo:
     """Parse and validate a scenario without running it."""
+
+def analyze(
+    captures: Sequence[tuple[str | PathLike[str], bytes | None]],
+    series: bool = False,
+    max_flows: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Analyse one capture or two, files or bytes under a name; one JSON document."""
 
 def run(
     text: str,

@@ -16,11 +16,12 @@ create_exception!(
     PyRuntimeError,
     "A run could not be carried to its end."
 );
+
 create_exception!(
     segue,
     CaptureError,
     PyValueError,
-    "A file is no capture that can be read; the message names file and expectation in one line."
+    "A capture cannot be analysed; the message names the file and what was expected in one line."
 );
 
 /// What can go wrong in a job.

@@ -6,6 +6,7 @@
 //! ```text
 //! text, overrides, seed -> engine (segue-sim) -> RunOutput -> result::Run -> metrics JSON | tables (Arrow) | captures
 //!                                  \ pool: threads, progress, Ctrl-C
+//! captures -> analysis (segue-capture) -> JSON
 //! ```
 
 mod adaptation;
