@@ -94,8 +94,9 @@ check-python:
 test-rust:
 	cargo test --workspace --exclude segue-python --profile checked --locked
 
+# Files of tests in parallel: those with real links wait most of their time.
 test-python:
-	$(BIN)/pytest -ra tests/python tests/interop tests/parity
+	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile tests/python tests/interop tests/parity
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.

@@ -1,8 +1,6 @@
 //! Setting up, exchanging data and tearing down, as packet traces.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{Config, Event, Profile, SendError, SendOptions};
 use segue_wire::Data;
 use segue_wire::sctp::{Chunk, ErrorCause};

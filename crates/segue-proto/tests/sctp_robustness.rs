@@ -1,9 +1,7 @@
 //! No sequence of chunks from a peer can make an association panic.
 
-mod common;
-
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
 use proptest::prelude::*;
 use segue_proto::sctp::{AsconfAuth, Config, Profile, SendOptions};
 use segue_wire::sctp::*;

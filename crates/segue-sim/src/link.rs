@@ -4,6 +4,7 @@
 //! are worked out when the packet is queued, which is exact. [`Service::HeadOfLine`] serves the same link packet by
 //! packet, for links whose rate changes while packets wait; a test shows that the two agree on a constant link.
 
+use crate::link_trace::{Cursor, LinkTrace};
 use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
@@ -12,6 +13,7 @@ use segue_proto::units::{BitRate, QueueLimit};
 use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How waiting packets are served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -78,14 +80,16 @@ pub struct Link {
     loss: Loss,
     stream: Stream,
     random: bool,
-    /// FIFO service: departure and length of the packets queued, the first of them being sent.
-    departures: VecDeque<(Instant, u32)>,
+    /// FIFO service: when the packet being sent is, if that is later than now.
+    sending_until: Instant,
+    /// FIFO service: departure and length of those behind it.
+    waiting: VecDeque<(Instant, u32)>,
     /// Head-of-line service: the packets queued, the first of them being sent.
     line: VecDeque<(PacketRef, u32)>,
     /// How many of those behind the first are urgent: they come next.
     urgent: usize,
-    /// Bytes in `departures` or `line`.
-    queued_bytes: u64,
+    /// Bytes of those behind the first.
+    waiting_bytes: u64,
     /// Generation of the head-of-line schedule.
     generation: u32,
     /// Packets with an arrival ahead, in order; the first one's is in the scheduler.
@@ -96,6 +100,8 @@ pub struct Link {
     /// Jitter that stays: how long the link may be idle in between, when it was last busy, and the jitter.
     hold: Option<Duration>,
     held: Option<(Instant, Duration)>,
+    /// What it does over time, and how far it has come.
+    trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
 }
 
@@ -122,16 +128,18 @@ impl Link {
             config,
             stream,
             random,
-            departures: VecDeque::new(),
+            sending_until: Instant::ZERO,
+            waiting: VecDeque::new(),
             line: VecDeque::new(),
             urgent: 0,
-            queued_bytes: 0,
+            waiting_bytes: 0,
             generation: 0,
             flight: VecDeque::new(),
             busy_until: Instant::ZERO,
             last_arrival: Instant::ZERO,
             hold: None,
             held: None,
+            trace: None,
             cached_time: (0, Duration::ZERO),
         }
     }
@@ -141,6 +149,14 @@ impl Link {
     #[must_use]
     pub fn with_jitter_held(mut self, hold: Option<Duration>) -> Self {
         self.hold = hold;
+        self
+    }
+
+    /// The link does what a trace says.
+    #[must_use]
+    pub fn with_trace(mut self, trace: Option<Arc<LinkTrace>>) -> Self {
+        self.random |= trace.is_some();
+        self.trace = trace.map(|trace| Box::new((trace, Cursor::default())));
         self
     }
 
@@ -159,6 +175,7 @@ impl Link {
 
     /// As [`enqueue`](Self::enqueue); with head-of-line service an `urgent` packet goes before all that are not, in a
     /// waiting room of its own.
+    #[inline]
     pub fn enqueue_as(
         &mut self,
         now: Instant,
@@ -171,36 +188,51 @@ impl Link {
         match self.config.service {
             Service::Fifo => {
                 self.forget_departed(now);
-                if let Some(&(_, sending)) = self.departures.front()
-                    && !self.has_room(self.departures.len(), sending, length)
-                {
+                let busy = now < self.busy_until;
+                if busy && !self.has_room(self.waiting.len(), length) {
                     return false;
                 }
-                let departure = self.busy_until.max(now) + self.transmission_time(length);
+                let departure = self.sent_by(self.busy_until.max(now), length);
+                if busy {
+                    self.waiting.push_back((departure, length));
+                    self.waiting_bytes += u64::from(length);
+                } else {
+                    self.sending_until = departure;
+                }
                 self.busy_until = departure;
-                self.departures.push_back((departure, length));
-                self.queued_bytes += u64::from(length);
                 self.depart(departure, packet, scheduler, duplicate);
             }
-            Service::HeadOfLine => {
-                if let Some(&(_, sending)) = self.line.front() {
-                    if !urgent && !self.has_room(self.line.len() - self.urgent, sending, length)
-                        || urgent && self.urgent >= URGENT_QUEUE
-                    {
-                        return false;
-                    }
-                } else {
-                    self.serve(now, length, scheduler);
-                }
-                if urgent && !self.line.is_empty() {
-                    self.urgent += 1;
-                    self.line.insert(self.urgent, (packet, length));
-                } else {
-                    self.line.push_back((packet, length));
-                }
-                self.queued_bytes += u64::from(length);
-            }
+            Service::HeadOfLine => return self.join_line(now, packet, length, urgent, scheduler),
         }
+        true
+    }
+
+    fn join_line(
+        &mut self,
+        now: Instant,
+        packet: PacketRef,
+        length: u32,
+        urgent: bool,
+        scheduler: &mut Scheduler,
+    ) -> bool {
+        if self.line.is_empty() {
+            self.serve(now, length, scheduler);
+            self.line.push_back((packet, length));
+            return true;
+        }
+        if urgent {
+            if self.urgent >= URGENT_QUEUE {
+                return false;
+            }
+            self.urgent += 1;
+            self.line.insert(self.urgent, (packet, length));
+        } else {
+            if !self.has_room(self.line.len() - self.urgent - 1, length) {
+                return false;
+            }
+            self.line.push_back((packet, length));
+        }
+        self.waiting_bytes += u64::from(length);
         true
     }
 
@@ -215,13 +247,13 @@ impl Link {
         if generation != self.generation {
             return;
         }
-        let Some((packet, length)) = self.line.pop_front() else {
+        let Some((packet, _)) = self.line.pop_front() else {
             return;
         };
-        self.queued_bytes -= u64::from(length);
         self.depart(now, packet, scheduler, || duplicate(packet));
         if let Some(&(_, next)) = self.line.front() {
             self.urgent = self.urgent.saturating_sub(1);
+            self.waiting_bytes -= u64::from(next);
             self.serve(now, next, scheduler);
         }
     }
@@ -232,9 +264,7 @@ impl Link {
     /// If nothing is in flight: the scheduler and the link disagree.
     pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
         let flight = self.flight.pop_front().expect("an arrival was scheduled");
-        if let Some(next) = self.flight.front() {
-            scheduler.queue(next.arrival, Event::LinkArrival(self.index));
-        }
+        scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
         Arrival {
             packet: flight.packet,
             fate: flight.fate,
@@ -245,13 +275,14 @@ impl Link {
     /// FIFO come to their ends as [`Fate::Abandoned`].
     pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
         self.forget_departed(now);
-        let waiting = self.departures.len();
-        for flight in self.flight.iter_mut().rev().take(waiting) {
+        let staying = usize::from(now < self.busy_until) + self.waiting.len();
+        for flight in self.flight.iter_mut().rev().take(staying) {
             flight.fate = Fate::Abandoned;
         }
-        self.departures.clear();
-        self.busy_until = now;
-        self.queued_bytes = 0;
+        self.waiting.clear();
+        self.busy_until = self.busy_until.min(now);
+        self.sending_until = self.sending_until.min(now);
+        self.waiting_bytes = 0;
         self.urgent = 0;
         self.generation = self.generation.wrapping_add(1);
         self.line.drain(..).map(|(packet, _)| packet).collect()
@@ -266,10 +297,11 @@ impl Link {
     /// Packets queued and not yet sent, the one being sent included.
     pub fn backlog(&mut self, now: Instant) -> usize {
         self.forget_departed(now);
-        self.departures.len() + self.line.len()
+        usize::from(now < self.busy_until) + self.waiting.len() + self.line.len()
     }
 
     /// The packet has been sent at `departure`: decides its fate and when it arrives.
+    #[inline]
     fn depart(
         &mut self,
         departure: Instant,
@@ -283,7 +315,13 @@ impl Link {
             return;
         }
         let mut fate = Fate::Arrives;
-        if self.loss.next(departure, &mut self.stream) {
+        let mut lost = self.loss.next(departure, &mut self.stream);
+        if let Some((trace, _)) = self.trace.as_deref() {
+            let (delay, loss) = trace.at(departure);
+            arrival = departure + delay.unwrap_or(self.config.delay);
+            lost |= loss.is_some_and(|p| self.stream.chance(p));
+        }
+        if lost {
             fate = Fate::Lost;
         } else if self.config.corrupt > 0.0 && self.stream.chance(self.config.corrupt) {
             fate = Fate::Corrupted;
@@ -313,6 +351,7 @@ impl Link {
         jitter
     }
 
+    #[inline]
     fn fly(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
         if self.config.reorder {
             scheduler.at(
@@ -327,7 +366,7 @@ impl Link {
         }
         let ticket = scheduler.ticket(arrival);
         if self.flight.is_empty() {
-            scheduler.queue(ticket, Event::LinkArrival(self.index));
+            scheduler.next_arrival(self.index, Some(ticket));
         }
         self.flight.push_back(Flight {
             packet,
@@ -337,7 +376,7 @@ impl Link {
     }
 
     fn serve(&mut self, now: Instant, length: u32, scheduler: &mut Scheduler) {
-        let done = now + self.transmission_time(length);
+        let done = self.sent_by(now, length);
         scheduler.at(
             done,
             Event::LinkDeparture {
@@ -349,21 +388,33 @@ impl Link {
 
     /// Forgets the packets that have been sent by `now`.
     fn forget_departed(&mut self, now: Instant) {
-        while let Some(&(departure, length)) = self.departures.front() {
-            if departure > now {
-                break;
-            }
-            self.queued_bytes -= u64::from(length);
-            self.departures.pop_front();
+        if self.busy_until <= now {
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+            return;
+        }
+        while self.sending_until <= now
+            && let Some((departure, length)) = self.waiting.pop_front()
+        {
+            self.sending_until = departure;
+            self.waiting_bytes -= u64::from(length);
         }
     }
 
-    /// Whether a packet of `length` fits behind `queued` packets, the first of which (`sending` bytes) has left the
-    /// waiting room.
-    fn has_room(&self, queued: usize, sending: u32, length: u32) -> bool {
+    /// Whether a packet of `length` fits behind the one being sent and `waiting` others.
+    fn has_room(&self, waiting: usize, length: u32) -> bool {
         match self.config.queue {
-            QueueLimit::Packets(n) => (queued as u64) - 1 < n.count(),
-            QueueLimit::Bytes(n) => self.queued_bytes - u64::from(sending) + u64::from(length) <= n.bytes(),
+            QueueLimit::Packets(n) => (waiting as u64) < n.count(),
+            QueueLimit::Bytes(n) => self.waiting_bytes + u64::from(length) <= n.bytes(),
+        }
+    }
+
+    /// When `length` bytes have been sent that begin at `start`.
+    #[inline]
+    fn sent_by(&mut self, start: Instant, length: u32) -> Instant {
+        match &mut self.trace {
+            None => start + self.transmission_time(length),
+            Some(trace) => trace.0.sent_by(&mut trace.1, start, length),
         }
     }
 

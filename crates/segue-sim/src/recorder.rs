@@ -217,7 +217,7 @@ impl Recorder {
             .record(now, Kind::Dropped, node, stored.id, stored.length);
         self.log.text(cause.name());
         self.flows.lost(now, &stored.packet, cause.loss());
-        let fate = PacketFate::Dropped(cause, node);
+        let fate = PacketFate::Dropped(cause);
         self.connections.ledger.met(stored.entries, fate);
         if let Some(tables) = &mut self.tables {
             let (id, length) = (stored.id, stored.length);

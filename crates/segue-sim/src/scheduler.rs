@@ -1,14 +1,21 @@
 //! The event queue: events in order of (time, sequence number).
+//!
+//! Nearly all of them are arrivals by links. Those of one link come in order, so that only the next of each link is here,
+//! in a [`Tournament`]; everything else is in a heap.
+
+mod tournament;
 
 use crate::link::Fate;
 use segue_proto::Instant;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use tournament::Tournament;
 
 /// What is to happen. Small and `Copy`: packets wait in the components that they are in, not in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The packet at the head of a link's flight arrives.
+    /// The packet at the head of a link's flight arrives. Not queued, but announced by
+    /// [`Scheduler::next_arrival`].
     LinkArrival(u32),
     /// A link with a head-of-line queue has sent the packet at the head; `generation` tells a stale event.
     LinkDeparture {
@@ -62,11 +69,21 @@ pub enum Event {
 }
 
 /// A place in the order of events, drawn when the event is caused: time in the upper half, sequence number in the
-/// lower, so that one comparison orders both.
+/// lower, so that one comparison orders both. The lowest bits are left free for what a [`Tournament`] has to know.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ticket(u128);
 
 impl Ticket {
+    /// After all others.
+    const NEVER: Self = Self(u128::MAX << Self::FREE_BITS);
+
+    /// Bits below the sequence number, for which 44 are enough: a run of years.
+    const FREE_BITS: u32 = 20;
+
+    const fn new(time: Instant, sequence: u64) -> Self {
+        Self((time.as_nanos() as u128) << 64 | (sequence << Self::FREE_BITS) as u128)
+    }
+
     /// When.
     #[must_use]
     pub const fn time(self) -> Instant {
@@ -101,19 +118,21 @@ impl Eq for Entry {}
 /// The queue.
 #[derive(Debug, Default)]
 pub struct Scheduler {
+    arrivals: Tournament,
     heap: BinaryHeap<Entry>,
     next_sequence: u64,
-    /// The entry at the top has been given out. It stays until the next one is queued, which takes its place: most
-    /// events cause the next of their kind, and replacing costs half of removing and adding.
+    /// The entry at the top of the heap has been given out. It stays until the next one is queued, which takes its place:
+    /// most events cause the next of their kind, and replacing costs half of removing and adding.
     spent: bool,
 }
 
 impl Scheduler {
     /// Draws a place in the order for an event at `time`, to be queued now or later by [`Self::queue`].
+    #[inline]
     pub fn ticket(&mut self, time: Instant) -> Ticket {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        Ticket(u128::from(time.as_nanos()) << 64 | u128::from(sequence))
+        Ticket::new(time, sequence)
     }
 
     /// Queues an event under a ticket drawn before.
@@ -135,27 +154,44 @@ impl Scheduler {
         self.queue(ticket, event);
     }
 
+    /// When [`Event::LinkArrival`] of a link is due next: to be said when that is first known, and whenever the event was
+    /// given out, which it is again otherwise.
+    #[inline]
+    pub fn next_arrival(&mut self, link: u32, ticket: Option<Ticket>) {
+        self.arrivals.set(link, ticket.unwrap_or(Ticket::NEVER));
+    }
+
     /// Takes the next event if it is due at or before `end`.
+    #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
-        if self.spent {
-            self.heap.pop();
-            self.spent = false;
+        let (link, arrival) = self.arrivals.first();
+        match self.peek_heap() {
+            Some(next) if next.ticket < arrival => {
+                if next.ticket.time() > end {
+                    return None;
+                }
+                self.spent = true;
+                Some((next.ticket.time(), next.event))
+            }
+            _ if arrival == Ticket::NEVER || arrival.time() > end => None,
+            _ => Some((arrival.time(), Event::LinkArrival(link))),
         }
-        let next = *self.heap.peek()?;
-        if next.ticket.time() > end {
-            return None;
-        }
-        self.spent = true;
-        Some((next.ticket.time(), next.event))
     }
 
     /// When the next event is due: for a driver that has to wait for it.
     pub fn next_time(&mut self) -> Option<Instant> {
+        let (_, arrival) = self.arrivals.first();
+        let next = self.peek_heap().map_or(arrival, |e| e.ticket.min(arrival));
+        (next != Ticket::NEVER).then(|| next.time())
+    }
+
+    #[inline]
+    fn peek_heap(&mut self) -> Option<Entry> {
         if self.spent {
             self.heap.pop();
             self.spent = false;
         }
-        self.heap.peek().map(|next| next.ticket.time())
+        self.heap.peek().copied()
     }
 }
 
@@ -175,6 +211,30 @@ mod tests {
             .map(|(_, e)| e)
             .collect();
         assert_eq!(order, [Event::Beacon(0), Event::Beacon(1), Event::Beacon(2)]);
+    }
+
+    #[test]
+    fn arrivals_stand_in_the_same_order_as_all_else_until_the_next_is_announced() {
+        let mut s = Scheduler::default();
+        let t = Instant::from_nanos(5);
+        let first = s.ticket(t);
+        s.at(t, Event::Beacon(1));
+        let second = s.ticket(t);
+        s.next_arrival(3, Some(second));
+        s.next_arrival(7, Some(first));
+        assert_eq!(s.pop_until(Instant::from_nanos(4)), None);
+        assert_eq!(s.pop_until(t), Some((t, Event::LinkArrival(7))));
+        s.next_arrival(7, None);
+        assert_eq!(s.pop_until(t), Some((t, Event::Beacon(1))));
+        assert_eq!(s.next_time(), Some(t));
+        assert_eq!(s.pop_until(t), Some((t, Event::LinkArrival(3))));
+        assert_eq!(
+            s.pop_until(t),
+            Some((t, Event::LinkArrival(3))),
+            "nobody said what comes next"
+        );
+        s.next_arrival(3, None);
+        assert_eq!((s.next_time(), s.pop_until(Instant::MAX)), (None, None));
     }
 
     #[test]

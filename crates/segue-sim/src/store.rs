@@ -40,14 +40,22 @@ impl PacketStore {
         let id = self.next_id;
         self.next_id += 1;
         let length = packet.buffer_len() as u32;
-        self.place(Stored {
-            packet,
-            id,
-            length,
-            corrupted: false,
-            entries: Entries::NONE,
-            under_way: true,
-        })
+        let Some(index) = self.free.pop() else {
+            return self.place(Stored {
+                packet,
+                id,
+                length,
+                corrupted: false,
+                entries: Entries::NONE,
+                under_way: true,
+            });
+        };
+        // field by field, since packets are large: this is the one place that they are moved to
+        let slot = &mut self.slots[index as usize];
+        slot.packet = packet;
+        (slot.id, slot.length) = (id, length);
+        (slot.corrupted, slot.entries, slot.under_way) = (false, Entries::NONE, true);
+        PacketRef(index)
     }
 
     /// Puts in another copy of a stored packet, under the same number.
@@ -60,7 +68,6 @@ impl PacketStore {
         self.place(copy)
     }
 
-    #[inline]
     fn place(&mut self, stored: Stored) -> PacketRef {
         if let Some(index) = self.free.pop() {
             self.slots[index as usize] = stored;

@@ -281,7 +281,8 @@ impl Host {
     /// The same for a packet where it lies, which saves moving it. What is left of it is of no use.
     pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
         // what stands in front of a fragment header comes first (RFC 8200 section 4.1): it may be the shim's
-        if !names_home_address(packet)
+        if !packet.extensions.is_empty()
+            && !names_home_address(packet)
             && let Some(fragment) = Fragment::of(packet)
         {
             self.handle_fragment(now, interface, fragment);
@@ -437,20 +438,23 @@ impl Host {
                     return segment;
                 }
             }
-            let over_shim = self.tcp.as_mut().filter(|_| self.shim.is_some());
-            let segment = over_shim.and_then(|t| t.poll_transmit(now));
-            if let Some(transmit) = segment.or_else(|| self.endpoint.poll_transmit(now)) {
-                if self.shim.is_some() {
+            if self.shim.is_some() {
+                let segment = self.tcp.as_mut().and_then(|t| t.poll_transmit(now));
+                if let Some(transmit) = segment.or_else(|| self.endpoint.poll_transmit(now)) {
                     // what the shim holds back or has more to say about comes out when the parts settle
                     match self.down_in_fragments(now, transmit) {
                         Some(transmit) => return Some(transmit),
                         None => continue,
                     }
                 }
-                return match self.mtu_exceeded_by(&transmit.packet) {
-                    None => Some(transmit),
-                    Some(mtu) => self.fragmented(transmit, mtu),
-                };
+            } else {
+                let transmit = self.endpoint.poll_transmit(now);
+                if let Some(sent) = &transmit {
+                    return match self.mtu_exceeded_by(&sent.packet) {
+                        None => transmit,
+                        Some(mtu) => transmit.and_then(|t| self.fragmented(t, mtu)),
+                    };
+                }
             }
             // Sending may have events of its own, and they may lead to more to send.
             if !self.settle(now) {
@@ -461,15 +465,16 @@ impl Host {
 
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` and `poll_event` returned `None`.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let transports = [
-            self.tcp.as_mut().and_then(|t| t.poll_timeout()),
-            self.endpoint.poll_timeout(),
-        ];
-        let shim = self.shim.as_ref().and_then(|s| s.poll_timeout());
-        let applications = self.applications.iter().map(|a| a.application.poll_timeout());
-        let mut earliest = Instant::MAX;
-        for at in applications.chain(transports).chain([self.slow_timeout, shim]) {
-            earliest = earliest.min(at.unwrap_or(Instant::MAX));
+        let at = |timeout: Option<Instant>| timeout.unwrap_or(Instant::MAX);
+        let mut earliest = at(self.slow_timeout).min(at(self.endpoint.poll_timeout()));
+        if let Some(tcp) = &mut self.tcp {
+            earliest = earliest.min(at(tcp.poll_timeout()));
+        }
+        if let Some(shim) = &self.shim {
+            earliest = earliest.min(at(shim.poll_timeout()));
+        }
+        for running in &self.applications {
+            earliest = earliest.min(at(running.application.poll_timeout()));
         }
         (earliest != Instant::MAX).then_some(earliest)
     }

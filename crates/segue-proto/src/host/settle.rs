@@ -17,8 +17,7 @@ impl Host {
     #[inline]
     pub(super) fn settle(&mut self, now: Instant) -> bool {
         // asked for after every packet, and mostly there is nothing
-        let tcp = self.tcp.as_ref().is_some_and(|t| t.has_events());
-        if !self.dirty && self.shim.is_none() && !tcp && !self.endpoint.has_events() {
+        if self.is_at_rest() {
             return false;
         }
         if !self.dirty && self.shim.is_none() && !self.endpoint.has_events() {
@@ -32,6 +31,13 @@ impl Host {
         self.settle_all(now)
     }
 
+    /// Whether no part has anything for another. Nothing is known of a shim without asking it.
+    #[inline]
+    fn is_at_rest(&self) -> bool {
+        let tcp = self.tcp.as_ref().is_some_and(|t| t.has_events());
+        !self.dirty && self.shim.is_none() && !tcp && !self.endpoint.has_events()
+    }
+
     fn settle_all(&mut self, now: Instant) -> bool {
         let mut any = false;
         for _ in 0..MAX_ROUNDS {
@@ -39,6 +45,9 @@ impl Host {
             while let Some((id, event)) = self.endpoint.poll_event() {
                 moved = true;
                 self.on_sctp(now, id, event);
+            }
+            if moved && self.is_at_rest() {
+                return true;
             }
             moved |= self.settle_tcp(now);
             moved |= self.settle_shim(now);

@@ -556,8 +556,9 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        if let Some(transmit) = self.poll_sack_or_data(now) {
-            return Some(transmit);
+        let transmit = self.poll_sack_or_data(now);
+        if transmit.is_some() {
+            return transmit;
         }
         // looking for data may have brought a request of its own about: that streams are to be reset, for one
         self.control.pop_front().map(|c| self.control_transmit(c))

@@ -508,6 +508,11 @@ impl Association {
     /// Takes out of a packet what may not be acted on (section 6.3): everything from an AUTH chunk on that is wrong, and
     /// chunks that must be authenticated and are not.
     pub(super) fn authenticate(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) {
+        // nearly every packet: nothing in it is, or must be, authenticated
+        let plain = |c: &Chunk| !matches!(c, Chunk::Auth(_)) && !self.auth.requires(c.chunk_type());
+        if packet.chunks.iter().all(plain) {
+            return;
+        }
         let mut authenticated_from = packet.chunks.len();
         let found = packet.chunks.iter().enumerate().find_map(|(i, c)| match c {
             Chunk::Auth(auth) => Some((i, auth)),
@@ -531,10 +536,6 @@ impl Association {
                     }
                 }
             }
-        }
-        // nearly every packet: nothing in it must be authenticated
-        if !packet.chunks.iter().any(|c| self.auth.requires(c.chunk_type())) {
-            return;
         }
         let mut index = 0;
         let mut stopped = false;

@@ -315,8 +315,10 @@ impl Endpoint {
                 // sending starts timers
                 self.slots[index].deadline = None;
                 self.deadline = None;
-                if let Some(transmit) = self.slots[index].association.poll_transmit(now) {
-                    return Some(transmit);
+                // handed on as it is: moving a packet costs more than most of what is done here
+                let transmit = self.slots[index].association.poll_transmit(now);
+                if transmit.is_some() {
+                    return transmit;
                 }
                 self.slots[index].queued_transmit = false;
                 self.has_ended |= self.slots[index].association.is_done();
@@ -327,11 +329,18 @@ impl Endpoint {
     }
 
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
+    #[inline]
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        if self.deadline.is_none() {
-            self.deadline = Some(self.slots.iter_mut().filter_map(Slot::deadline).min());
+        if let Some(deadline) = self.deadline {
+            return deadline;
         }
-        self.deadline.flatten()
+        let earliest = match self.slots.as_mut_slice() {
+            [] => None,
+            [only] => only.deadline(),
+            all => all.iter_mut().filter_map(Slot::deadline).min(),
+        };
+        self.deadline = Some(earliest);
+        earliest
     }
 
     /// Whether [`poll_event`](Self::poll_event) may have something to give. `false` is certain.
@@ -402,6 +411,7 @@ impl Endpoint {
         id
     }
 
+    #[inline]
     fn touch(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         slot.deadline = None;
@@ -427,6 +437,11 @@ impl Endpoint {
 
     fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
         let association = &mut self.slots[index].association;
+        if self.config.udp_encapsulation.is_none() {
+            association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+            self.touch(index);
+            return;
+        }
         let former = association.peer_encapsulation;
         if association.accepts_tag(sctp) {
             association.note_encapsulation(arrived.from, arrived.encapsulation);

@@ -105,11 +105,11 @@ impl Pmtu {
     }
 
     pub(super) fn timer(&self) -> Option<Instant> {
-        self.probe
-            .map(|p| p.expires)
-            .into_iter()
-            .chain(self.raise_at)
-            .min()
+        match (&self.probe, self.raise_at) {
+            (Some(probe), Some(raise_at)) => Some(probe.expires.min(raise_at)),
+            (Some(probe), None) => Some(probe.expires),
+            (None, raise_at) => raise_at,
+        }
     }
 }
 

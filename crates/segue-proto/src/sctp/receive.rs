@@ -69,7 +69,7 @@ impl Association {
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
         let awaited = self.awaited_for(to);
-        for chunk in packet.chunks.drain(..) {
+        for chunk in &mut packet.chunks {
             if !self.handle_chunk(now, from, chunk, &mut data) || self.state == State::Closed {
                 break;
             }
@@ -97,16 +97,22 @@ impl Association {
     /// overtaken by it, and the peer may answer it with an ABORT, which then comes to that address.
     fn ignore_aborts_of_deleted(&mut self, to: Ipv6Addr, packet: &mut SctpPacket) {
         let deleting = |l: &Local| l.address.address == to && l.state == LocalState::Deleting;
-        if self.local.iter().any(deleting) {
+        let is_abort = |c: &Chunk| matches!(c, Chunk::Abort { .. });
+        if packet.chunks.iter().any(is_abort) && self.local.iter().any(deleting) {
             let before = packet.chunks.len();
-            packet.chunks.retain(|c| !matches!(c, Chunk::Abort { .. }));
+            packet.chunks.retain(|c| !is_abort(c));
             self.counters.refused.unexpected += (before - packet.chunks.len()) as u64;
         }
     }
 
     /// Section 8.5 and its exceptions 8.5.1.
+    #[inline]
     pub(super) fn accepts_tag(&self, packet: &SctpPacket) -> bool {
         let tag = packet.verification_tag;
+        // nearly every packet, and it is asked more than once of each
+        if let [Chunk::Data(_) | Chunk::Sack(_), ..] = packet.chunks.as_slice() {
+            return tag == self.local_tag;
+        }
         match auth::first_chunk(packet) {
             Some(Chunk::Abort { reflected_tag, .. } | Chunk::ShutdownComplete { reflected_tag }) => {
                 if *reflected_tag {
@@ -119,20 +125,37 @@ impl Association {
         }
     }
 
-    /// Returns false if the rest of the packet is not to be looked at.
-    fn handle_chunk(&mut self, now: Instant, from: Ipv6Addr, chunk: Chunk, data: &mut DataSeen) -> bool {
+    /// Returns false if the rest of the packet is not to be looked at. What is left of the chunk is of no use.
+    #[inline]
+    fn handle_chunk(&mut self, now: Instant, from: Ipv6Addr, chunk: &mut Chunk, data: &mut DataSeen) -> bool {
+        match chunk {
+            Chunk::Data(chunk) => self.on_data(chunk, data),
+            Chunk::Sack(sack) if self.is_up() => {
+                let possible = self.on_sack(now, from, sack);
+                self.counters.refused.impossible_acks += u64::from(!possible);
+                possible
+            }
+            chunk => {
+                let chunk = core::mem::replace(chunk, Chunk::CookieAck);
+                self.handle_control_chunk(now, from, chunk, data)
+            }
+        }
+    }
+
+    /// The same for anything but DATA, and SACK of an association that is up.
+    fn handle_control_chunk(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        chunk: Chunk,
+        data: &mut DataSeen,
+    ) -> bool {
         if !self.is_up() && needs_association(&chunk) {
             self.counters.refused.unexpected += 1;
             return true;
         }
         match chunk {
-            Chunk::Data(chunk) => return self.on_data(chunk, data),
-            Chunk::Sack(sack) => {
-                if !self.on_sack(now, from, &sack) {
-                    self.counters.refused.impossible_acks += 1;
-                    return false;
-                }
-            }
+            Chunk::Data(_) | Chunk::Sack(_) => {}
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Heartbeat(info) => self.replies.heartbeat_acks.push(info),
@@ -149,7 +172,7 @@ impl Association {
                 self.on_forward_tsn(&forward_tsn, data)
             }
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
-            chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_)) => {
+            chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::NrSack(_)) => {
                 return self.on_unagreed_chunk(&chunk);
             }
             // the association is over but for the last word: there is nothing left to change
@@ -249,7 +272,7 @@ impl Association {
         }
     }
 
-    fn on_data(&mut self, chunk: DataChunk, seen: &mut DataSeen) -> bool {
+    fn on_data(&mut self, chunk: &mut DataChunk, seen: &mut DataSeen) -> bool {
         // section 6: DATA counts only where the association is up and the peer may still send
         if !matches!(
             self.state,
@@ -295,7 +318,7 @@ impl Association {
             self.report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
             return true;
         }
-        self.reassembly.insert(chunk);
+        self.reassembly.insert(chunk.take());
         self.announce_readable();
         true
     }
@@ -383,6 +406,7 @@ fn needs_association(chunk: &Chunk) -> bool {
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
             | Chunk::ForwardTsn(_)
+            | Chunk::NrSack(_)
             | Chunk::ReConfig(_)
     )
 }

@@ -9,34 +9,29 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        let own = [
-            self.t1,
-            self.t2_shutdown,
-            self.t5_shutdown_guard,
-            self.sack_timer,
-            self.window_probe_timer,
-            self.partial.t3_rtx,
-            self.stream_requests.t_reconfig(),
-            self.asconf.t4_rto(),
-            self.replacement_timer(),
-        ];
-        let mut earliest = Instant::MAX;
-        for timer in own.into_iter().flatten() {
-            earliest = earliest.min(timer);
-        }
+        // asked for after every packet: without branches, a timer that does not run is at the end of time
+        let at = |timer: Option<Instant>| timer.unwrap_or(Instant::MAX);
+        let own = at(self.t1)
+            .min(at(self.t2_shutdown))
+            .min(at(self.t5_shutdown_guard))
+            .min(at(self.sack_timer))
+            .min(at(self.window_probe_timer))
+            .min(at(self.partial.t3_rtx));
+        let mut earliest = own
+            .min(at(self.stream_requests.t_reconfig()))
+            .min(at(self.asconf.t4_rto()))
+            .min(at(self.replacement_timer()));
         for path in &self.paths {
-            let timers = [path.t3_rtx, path.pmtu.timer().filter(|_| path.in_use)];
-            for timer in timers.into_iter().flatten() {
-                earliest = earliest.min(timer);
+            earliest = earliest.min(at(path.t3_rtx));
+            if path.in_use {
+                earliest = earliest.min(at(path.pmtu.timer()));
             }
         }
         for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }
-            if let Some(due) = destination.heartbeat_due {
-                earliest = earliest.min(due);
-            }
+            earliest = earliest.min(at(destination.heartbeat_due));
         }
         (earliest != Instant::MAX).then_some(earliest)
     }

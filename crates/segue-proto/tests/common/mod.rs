@@ -1,5 +1,8 @@
 //! Two endpoints and the network between them, in virtual time.
-#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub mod auth;
+pub mod tcp;
+pub mod tcp_script;
 
 use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;

@@ -45,6 +45,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.asconf_auth = set.asconf_auth;
     c.address_deactivation = set.address_deactivation.unwrap_or(deactivates(s));
     c.sack_immediately = set.sack_immediately;
+    c.multipath = (s.scheme == Scheme::Cmt).then_some(s.cmt);
     c
 }
 

@@ -80,16 +80,19 @@ impl Network {
     fn service_host(&mut self, node: u32) {
         let now = self.now;
         loop {
-            if let Some(transmit) = self.host(node).host.poll_transmit(now) {
+            let host = &mut self.host(node).host;
+            if let Some(transmit) = host.poll_transmit(now) {
                 self.send_from_host(node, transmit);
                 continue;
             }
-            let Some(event) = self.host(node).host.poll_event() else {
+            let Some(event) = host.poll_event() else {
                 break;
             };
             self.host_event(node, event);
         }
-        self.trace_windows(node);
+        if self.recorder.tables().is_some() {
+            self.trace_windows(node);
+        }
         let Node::Host(host) = &mut self.nodes[node as usize] else {
             return;
         };
@@ -104,10 +107,8 @@ impl Network {
     /// A host sends a packet.
     pub fn send_from_host(&mut self, node: u32, transmit: Transmit) {
         let packet = self.store.insert(transmit.packet);
-        let entries = self
-            .recorder
-            .sent(self.now, node, transmit.interface, self.store.get(packet));
-        self.store.get_mut(packet).entries = entries;
+        let stored = self.store.get_mut(packet);
+        stored.entries = self.recorder.sent(self.now, node, transmit.interface, stored);
         match self.host(node).ports[transmit.interface.0 as usize] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
             HostPort::Radio(attachment) => self.send_from_station(attachment, packet),

@@ -132,6 +132,7 @@ impl Network {
     }
 
     /// Puts a packet on a link, or drops it.
+    #[inline]
     pub fn send_on_link(&mut self, link: u32, packet: PacketRef) {
         let length = self.store.get(packet).length;
         if let Some(mtu) = self.links[link as usize].mtu()

@@ -34,6 +34,27 @@ pub(crate) struct RouterNode {
     pub home_agent: Option<Box<HomeAgent>>,
 }
 
+impl RouterNode {
+    /// The way towards `destination`.
+    fn way(&self, destination: Ipv6Addr) -> Option<Way> {
+        let prefix = prefix_of(destination);
+        let route = self.routes.iter().find(|(p, _)| *p == prefix);
+        route.map(|(_, way)| *way)
+    }
+
+    /// The way towards `destination` where nothing but that is to be asked: the router is no home agent and no border of a
+    /// site, no proxy is on it, and the packet not for itself or its link.
+    #[inline]
+    fn plain_way(&self, destination: Ipv6Addr) -> Option<Way> {
+        let machines = self.rewriter.is_some() || self.home_agent.is_some() || self.clamp.is_some();
+        let near = destination.is_multicast() || destination.is_unicast_link_local();
+        if machines || near || self.addresses.contains(&destination) {
+            return None;
+        }
+        self.way(destination)
+    }
+}
+
 /// A way out of a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
@@ -64,7 +85,23 @@ impl Network {
     }
 
     /// A packet has reached a router.
+    #[inline]
     pub fn forward(&mut self, packet: PacketRef, node: u32) {
+        let ip = &mut self.store.get_mut(packet).packet.ip;
+        let destination = ip.destination;
+        let Node::Router(router) = &self.nodes[node as usize] else {
+            unreachable!("node {node} is a host");
+        };
+        let link = match router.plain_way(destination) {
+            Some(Way::Link(link)) if ip.hop_limit > 1 => link,
+            _ => return self.forward_carefully(packet, node),
+        };
+        ip.hop_limit -= 1;
+        self.send_on_link(link, packet);
+    }
+
+    /// The same for whatever does not just go on over the next link.
+    fn forward_carefully(&mut self, packet: PacketRef, node: u32) {
         let destination = self.store.get(packet).packet.ip.destination;
         if destination.is_multicast() || destination.is_unicast_link_local() {
             let stored = self.store.take(packet);
@@ -75,26 +112,14 @@ impl Network {
         {
             clamp.handle_packet(&mut self.store.get_mut(packet).packet);
         }
-        let router = self.router(node);
-        let border = router.rewriter.is_some();
-        if router.home_agent.is_some() && self.is_for_home_agent(node, destination) {
+        if self.is_for_home_agent(node, destination) {
             return self.give_to_home_agent(packet, node);
         }
         if self.router(node).addresses.contains(&destination) {
             return self.addressed_to_router(packet, node);
         }
-        let prefix = prefix_of(if border {
-            self.rewrite(packet, node, Rewriter::inbound)
-        } else {
-            destination
-        });
-        let way = self
-            .router(node)
-            .routes
-            .iter()
-            .find(|(p, _)| *p == prefix)
-            .map(|(_, way)| *way);
-        let Some(way) = way else {
+        let inner = self.rewrite(packet, node, Rewriter::inbound);
+        let Some(way) = self.router(node).way(inner) else {
             return self.drop_without_route(packet, node);
         };
         let ip = &mut self.store.get_mut(packet).packet.ip;
@@ -104,9 +129,7 @@ impl Network {
         ip.hop_limit -= 1;
         match way {
             Way::Link(link) => {
-                if border {
-                    self.rewrite(packet, node, Rewriter::outbound);
-                }
+                self.rewrite(packet, node, Rewriter::outbound);
                 self.send_on_link(link, packet);
             }
             Way::Cell(cell) => self.send_into_cell(cell, packet),

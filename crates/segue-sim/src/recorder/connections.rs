@@ -97,7 +97,7 @@ pub struct FlowReport {
 impl Connections {
     /// A host sends a segment with data; gives the number of its entry.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
-        let id = self.ledger.sent(now, segment);
+        let id = self.ledger.sent(segment);
         let number = self.ledger.entries()[id as usize].flow as usize;
         if self.receivers.len() <= number {
             self.receivers.resize_with(number + 1, Receiver::default);
@@ -121,14 +121,21 @@ impl Connections {
         self.ledger.met(entries, PacketFate::Delivered);
         for id in entries.iter() {
             let entry = self.ledger.entries()[id as usize];
+            let length = u64::from(self.ledger.length_of(&entry));
             let receiver = &mut self.receivers[entry.flow as usize];
             receiver.node = Some(node);
-            self.vertical.data(now, node, interface, entry.bytes);
-            let new = receiver.take(entry.offset, entry.offset + u64::from(entry.length));
+            self.vertical.data(now, node, interface, u32::from(entry.bytes));
+            let new = receiver.take(entry.offset, entry.offset + length);
             if new == 0 {
                 continue;
             }
-            let new_bytes = new * u64::from(entry.bytes) / u64::from(entry.length);
+            let bytes = u64::from(entry.bytes);
+            // a division is worth avoiding here
+            let new_bytes = if new == length {
+                bytes
+            } else {
+                new * bytes / length
+            };
             receiver.new_bytes += new_bytes;
             let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
             if receiver.bins.len() <= bin {

@@ -83,10 +83,12 @@ impl Flows {
         let Some((tag, chunks)) = data_of(packet) else {
             return false;
         };
-        let sender_moves = self.mobile.contains(&sender);
-        let flow = self.flow(tag);
-        flow.sender = Some(sender);
-        flow.sender_moves = sender_moves;
+        let index = self.index(tag);
+        let flow = &mut self.flows[index];
+        if flow.sender != Some(sender) {
+            flow.sender = Some(sender);
+            flow.sender_moves = self.mobile.contains(&sender);
+        }
         let mut retransmission = false;
         for data in chunks {
             retransmission = flow.highest_sent.is_some_and(|h| data.tsn.at_or_before(h));
@@ -165,22 +167,29 @@ impl Flows {
     }
 
     fn flow(&mut self, verification_tag: u32) -> &mut Flow {
-        let index = self
+        let index = self.index(verification_tag);
+        &mut self.flows[index]
+    }
+
+    #[inline]
+    fn index(&mut self, verification_tag: u32) -> usize {
+        let known = self
             .flows
             .iter()
-            .position(|f| f.verification_tag == verification_tag)
-            .unwrap_or_else(|| {
-                self.flows.push(Flow {
-                    verification_tag,
-                    sender: None,
-                    meter: HandoverMeter::new(),
-                    highest_sent: None,
-                    received: Received::default(),
-                    sender_moves: false,
-                });
-                self.flows.len() - 1
-            });
-        &mut self.flows[index]
+            .position(|f| f.verification_tag == verification_tag);
+        known.unwrap_or_else(|| self.begin(verification_tag))
+    }
+
+    fn begin(&mut self, verification_tag: u32) -> usize {
+        self.flows.push(Flow {
+            verification_tag,
+            sender: None,
+            meter: HandoverMeter::new(),
+            highest_sent: None,
+            received: Received::default(),
+            sender_moves: false,
+        });
+        self.flows.len() - 1
     }
 }
 

@@ -4,7 +4,6 @@
 
 use crate::recorder::DropCause;
 use segue_capture::handover::{DataTotals, LossCause};
-use segue_proto::Instant;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -49,8 +48,8 @@ pub enum PacketFate {
     /// It reached its receiver, and was dropped below the transport: the shim no longer has the locator that it was
     /// sent to, or the host has not the address.
     Stale,
-    /// It was dropped at this node.
-    Dropped(DropCause, u32),
+    /// It was dropped on its way.
+    Dropped(DropCause),
 }
 
 impl PacketFate {
@@ -67,7 +66,7 @@ impl PacketFate {
             Self::InFlight => "in-flight",
             Self::Delivered => "delivered",
             Self::Stale => "stale",
-            Self::Dropped(cause, _) => cause.name(),
+            Self::Dropped(cause) => cause.name(),
         }
     }
 }
@@ -103,23 +102,19 @@ pub struct FlowKey {
     pub destination_port: u16,
 }
 
-/// One packet.
+/// One packet. Small, since a run has as many as it has packets: memory that is used once costs more than the rest here.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// When it was sent.
-    pub sent: Instant,
-    /// Number of its flow.
-    pub flow: u32,
     /// First sequence number, counted from the first that the flow sent.
     pub offset: u64,
-    /// Sequence numbers that it takes.
-    pub length: u32,
+    /// Number of its flow.
+    pub flow: u32,
     /// Bytes of data.
-    pub bytes: u32,
-    /// The packet that carried its first byte before, if one did: then it is a retransmission.
-    pub previous: Option<u32>,
+    pub bytes: u16,
     /// What became of it.
     pub fate: PacketFate,
+    /// Its first byte had been sent before.
+    pub retransmission: bool,
 }
 
 /// Counts of a flow, packets with data.
@@ -144,6 +139,8 @@ pub struct FlowCounts {
 #[derive(Debug, Default)]
 pub struct Ledger {
     entries: Vec<Entry>,
+    /// By retransmission: the packet that carried its first byte before.
+    previous: BTreeMap<u32, u32>,
     flows: Vec<FlowLedger>,
     /// Flow of the last segment: mostly the next one's too.
     last: usize,
@@ -156,41 +153,54 @@ struct FlowLedger {
     origin: u32,
     /// First byte that has not been sent.
     next: u64,
-    /// Segments by their first byte, in order, each with its last copy.
-    segments: Vec<(u64, u32)>,
+    /// The packets that carried something first, by their first byte.
+    originals: Vec<u32>,
+    /// By original: its last copy.
+    last_copies: BTreeMap<u32, u32>,
     sent: u64,
     retransmissions: u64,
 }
 
 impl Ledger {
     /// A host sends a segment; gives the number of its entry.
-    pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
+    pub fn sent(&mut self, segment: &Segment) -> u32 {
         let number = self.flow(segment);
         let id = self.entries.len() as u32;
         let flow = &mut self.flows[number];
         let offset = flow.offset(segment.seq);
-        let mut previous = None;
-        if offset >= flow.next {
-            flow.segments.push((offset, id));
-        } else {
+        let retransmission = offset < flow.next;
+        if retransmission {
             flow.retransmissions += 1;
-            let after = flow.segments.partition_point(|(start, _)| *start <= offset);
-            if let Some((_, last)) = after.checked_sub(1).and_then(|at| flow.segments.get_mut(at)) {
-                previous = Some(core::mem::replace(last, id));
+            let entries = &self.entries;
+            let after = flow
+                .originals
+                .partition_point(|original| entries[*original as usize].offset <= offset);
+            if let Some(original) = after.checked_sub(1).map(|at| flow.originals[at]) {
+                let before = flow.last_copies.insert(original, id);
+                self.previous.insert(id, before.unwrap_or(original));
             }
+        } else {
+            flow.originals.push(id);
         }
         flow.next = flow.next.max(offset + u64::from(segment.length));
         flow.sent += 1;
         self.entries.push(Entry {
-            sent: now,
-            flow: number as u32,
             offset,
-            length: segment.length,
-            bytes: segment.bytes,
-            previous,
+            flow: number as u32,
+            bytes: segment.bytes as u16,
             fate: PacketFate::InFlight,
+            retransmission,
         });
         id
+    }
+
+    /// Sequence numbers that a packet takes.
+    #[must_use]
+    pub fn length_of(&self, entry: &Entry) -> u32 {
+        match self.flows[entry.flow as usize].key.transport {
+            Transport::Tcp => u32::from(entry.bytes),
+            Transport::Sctp => 1,
+        }
     }
 
     /// A packet met its fate. Of one that a link has made two of, the better fate counts.
@@ -206,9 +216,7 @@ impl Ledger {
     /// Whether something in the packet was a retransmission.
     #[must_use]
     pub fn is_retransmission(&self, entries: Entries) -> bool {
-        entries
-            .iter()
-            .any(|id| self.entries[id as usize].previous.is_some())
+        entries.iter().any(|id| self.entries[id as usize].retransmission)
     }
 
     /// Number of the flow with this key, once it has sent.
@@ -237,15 +245,14 @@ impl Ledger {
             ..FlowCounts::default()
         };
         let mut counts: Vec<FlowCounts> = self.flows.iter().map(begin).collect();
-        for entry in &self.entries {
+        for (id, entry) in (0..).zip(&self.entries) {
             let c = &mut counts[entry.flow as usize];
             if entry.fate.is_lost() {
                 c.lost_packets += 1;
                 *c.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
             }
             c.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
-            c.spurious_retransmissions +=
-                u64::from(self.copies_before(entry).any(|e| e.fate == PacketFate::Delivered));
+            c.spurious_retransmissions += u64::from(entry.retransmission && self.arrived_before(id));
         }
         counts
     }
@@ -254,18 +261,18 @@ impl Ledger {
     #[must_use]
     pub fn totals(&self) -> DataTotals {
         let mut totals = DataTotals::default();
-        let tcp = |e: &&Entry| self.flows[e.flow as usize].key.transport == Transport::Tcp;
-        for entry in self.entries.iter().filter(tcp) {
+        let tcp = |(_, e): &(u32, &Entry)| self.flows[e.flow as usize].key.transport == Transport::Tcp;
+        for (id, entry) in (0..).zip(&self.entries).filter(tcp) {
             totals.packets_sent += 1;
-            totals.packets_retransmitted += u64::from(entry.previous.is_some());
+            totals.packets_retransmitted += u64::from(entry.retransmission);
             match entry.fate {
                 PacketFate::InFlight => {}
                 PacketFate::Delivered => {
-                    let again = self.copies_before(entry).any(|e| e.fate == PacketFate::Delivered);
+                    let again = entry.retransmission && self.arrived_before(id);
                     totals.duplicate_packets += u64::from(again);
                 }
                 PacketFate::Stale => totals.lost_to_handover += 1,
-                PacketFate::Dropped(cause, _) => match cause.loss() {
+                PacketFate::Dropped(cause) => match cause.loss() {
                     LossCause::Handover => totals.lost_to_handover += 1,
                     LossCause::Queue => totals.lost_to_queue += 1,
                     LossCause::Other => totals.lost_otherwise += 1,
@@ -275,9 +282,11 @@ impl Ledger {
         totals
     }
 
-    fn copies_before<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'a Entry> {
-        let at = |index: u32| &self.entries[index as usize];
-        core::iter::successors(entry.previous.map(at), move |e| e.previous.map(at))
+    /// Whether a copy of a packet that was sent before it arrived, then or later.
+    fn arrived_before(&self, id: u32) -> bool {
+        let before = |id: &u32| self.previous.get(id).copied();
+        core::iter::successors(before(&id), before)
+            .any(|id| self.entries[id as usize].fate == PacketFate::Delivered)
     }
 
     fn flow(&mut self, segment: &Segment) -> usize {
@@ -289,7 +298,8 @@ impl Ledger {
                 key: segment.flow,
                 origin: segment.seq,
                 next: 0,
-                segments: Vec::new(),
+                originals: Vec::new(),
+                last_copies: BTreeMap::new(),
                 sent: 0,
                 retransmissions: 0,
             });
@@ -311,7 +321,6 @@ impl FlowLedger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use segue_proto::Duration;
 
     const FLOW: FlowKey = FlowKey {
         transport: Transport::Tcp,
@@ -329,16 +338,14 @@ mod tests {
 
     /// Sends segments of 100 bytes by number and gives their entries; the sequence numbers wrap on the way.
     fn send(ledger: &mut Ledger, numbers: &[u32]) -> Vec<Entries> {
-        let mut now = Instant::ZERO;
         let send = |&n: &u32| {
-            now += Duration::from_millis(1);
             let segment = Segment {
                 flow: FLOW,
                 seq: (u32::MAX - 250).wrapping_add(n * 100),
                 length: 100,
                 bytes: 100,
             };
-            one(ledger.sent(now, &segment))
+            one(ledger.sent(&segment))
         };
         numbers.iter().map(send).collect()
     }
@@ -350,7 +357,7 @@ mod tests {
         for i in [0, 3, 4, 5, 7] {
             ledger.met(e[i], PacketFate::Delivered);
         }
-        ledger.met(e[1], PacketFate::Dropped(DropCause::QueueFull, 3));
+        ledger.met(e[1], PacketFate::Dropped(DropCause::QueueFull));
         ledger.met(e[2], PacketFate::Delivered);
         ledger.met(e[6], PacketFate::Stale);
         let counts = &ledger.counts()[0];
@@ -369,7 +376,7 @@ mod tests {
     fn what_is_under_way_at_the_end_is_neither_lost_nor_delivered() {
         let mut ledger = Ledger::default();
         let e = send(&mut ledger, &[0, 1, 0]);
-        ledger.met(e[0], PacketFate::Dropped(DropCause::OutOfReach, 1));
+        ledger.met(e[0], PacketFate::Dropped(DropCause::OutOfReach));
         let counts = &ledger.counts()[0];
         assert_eq!(counts.in_flight_packets, 2);
         assert_eq!((counts.lost_packets, counts.spurious_retransmissions), (1, 0));
@@ -381,7 +388,7 @@ mod tests {
         let mut ledger = Ledger::default();
         let e = send(&mut ledger, &[0]);
         ledger.met(e[0], PacketFate::Delivered);
-        ledger.met(e[0], PacketFate::Dropped(DropCause::RandomLoss, 1));
+        ledger.met(e[0], PacketFate::Dropped(DropCause::RandomLoss));
         assert_eq!(ledger.counts()[0].lost_packets, 0);
     }
 
@@ -394,9 +401,9 @@ mod tests {
             length,
             bytes: length,
         };
-        let whole = one(ledger.sent(Instant::ZERO, &segment(1000, 1400)));
+        let whole = one(ledger.sent(&segment(1000, 1400)));
         ledger.met(whole, PacketFate::Delivered);
-        let tail = one(ledger.sent(Instant::ZERO, &segment(1700, 700)));
+        let tail = one(ledger.sent(&segment(1700, 700)));
         assert!(ledger.is_retransmission(tail));
         assert_eq!(ledger.counts()[0].spurious_retransmissions, 1);
     }

@@ -21,31 +21,35 @@ pub(super) enum Kind {
 /// XXH3-128 over records of three 64-bit words: time; kind and number; node and length.
 pub(super) struct EventLog {
     hash: Xxh3,
-    batch: Vec<[u64; 3]>,
-    events: u64,
+    batch: Box<[[u64; 3]; BATCH]>,
+    /// Records in the batch.
+    gathered: usize,
+    /// Records hashed.
+    hashed: u64,
 }
 
 impl EventLog {
     pub fn new() -> Self {
         Self {
             hash: Xxh3::new(),
-            batch: Vec::with_capacity(BATCH),
-            events: 0,
+            batch: Box::new([[0; 3]; BATCH]),
+            gathered: 0,
+            hashed: 0,
         }
     }
 
     /// Writes a record.
+    #[inline]
     pub fn record(&mut self, now: Instant, kind: Kind, node: u32, number: u64, length: u32) {
-        self.events += 1;
-        let words = [
+        if self.gathered == BATCH {
+            self.flush();
+        }
+        self.batch[self.gathered] = [
             now.as_nanos().to_le(),
             (number | (kind as u64) << 56).to_le(),
             (u64::from(node) | u64::from(length) << 32).to_le(),
         ];
-        self.batch.push(words);
-        if self.batch.len() == BATCH {
-            self.flush();
-        }
+        self.gathered += 1;
     }
 
     /// Writes the text of the record just written.
@@ -56,7 +60,7 @@ impl EventLog {
 
     /// Records written.
     pub fn events(&self) -> u64 {
-        self.events
+        self.hashed + self.gathered as u64
     }
 
     /// Hash of all that was written, hexadecimal.
@@ -65,8 +69,11 @@ impl EventLog {
         format!("{:032x}", self.hash.digest128())
     }
 
+    #[cold]
     fn flush(&mut self) {
-        self.hash.update(bytemuck::cast_slice(&self.batch));
-        self.batch.clear();
+        self.hash
+            .update(bytemuck::cast_slice(&self.batch[..self.gathered]));
+        self.hashed += self.gathered as u64;
+        self.gathered = 0;
     }
 }

@@ -1,5 +1,6 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
+use super::files::{MobilitySection, TraceSection};
 use super::mobiles::Mobiles;
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
@@ -36,6 +37,9 @@ pub struct ScenarioFile {
     /// Which of the file's cases this is: a label, since its keys have been set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// What an experiment varies: labels, since what follows from them has been set.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub parameters: toml::Table,
     /// How hosts keep their connections while they move.
     #[serde(default)]
     pub scheme: Scheme,
@@ -74,6 +78,9 @@ pub struct ScenarioFile {
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
+    /// Concurrent multipath transfer, with scheme `cmt`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cmt: CmtSection,
     /// TCP on every host that has an application with it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tcp: super::tcp::TcpSection,
@@ -271,6 +278,9 @@ pub struct MobileSection {
     pub points: Vec<[Coordinate; 2]>,
     /// Speed.
     pub speed: Speed,
+    /// A file that says how it moves, instead of pattern, from, to, points, speed and start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mobility: Option<MobilitySection>,
     /// When it starts to move.
     #[serde(default)]
     pub start: Duration,
@@ -295,6 +305,9 @@ pub enum Pattern {
 
 /// `[ilnp]`
 pub type IlnpSection = segue_proto::ilnp::Config;
+
+/// `[cmt]`
+pub type CmtSection = segue_proto::sctp::MultipathConfig;
 
 /// `[handover]`
 pub type HandoverSection = segue_proto::sigma::Config;
@@ -465,6 +478,10 @@ pub struct LinkEntry {
     /// Packets that follow each other with less than this between them have the same jitter. Left out: each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_hold: Option<Duration>,
+    /// A file that says its rate over time, and perhaps its delay and loss, in the direction away from the first node; both
+    /// directions, unless there is `up`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSection>,
     /// Jitter may reorder.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reorder: bool,
@@ -480,6 +497,21 @@ pub struct LinkEntry {
     /// Longest packet: a router answers what is longer by Packet Too Big. Nothing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
+    /// When it is down, in order: what is on it then is lost. A host at its end is told, and has no address there while it
+    /// is down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageEntry>,
+}
+
+/// A time in which a link is down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutageEntry {
+    /// Its beginning; that of the run if left out.
+    pub from: Duration,
+    /// Its end; none if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Duration>,
 }
 
 fn fifty_packets() -> QueueLimit {

@@ -2,13 +2,14 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "l2",
     "radio",
     "address",
     "handover",
     "location",
     "sctp",
+    "cmt",
     "tcp",
     "mip6",
     "ilnp",

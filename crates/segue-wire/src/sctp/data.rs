@@ -30,6 +30,13 @@ pub struct DataChunk {
 }
 
 impl DataChunk {
+    /// The chunk with its data; what is left has none.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let data = core::mem::replace(&mut self.data, Data::Synthetic { offset: 0, len: 0 });
+        Self { data, ..*self }
+    }
+
     /// Length of what precedes the user data in the chunk, chunk header included, bytes.
     pub const HEADER_LEN: usize = 16;
 

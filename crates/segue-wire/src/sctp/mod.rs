@@ -7,6 +7,7 @@ pub mod cause;
 pub mod data;
 pub mod forward_tsn;
 pub mod init;
+pub mod nr_sack;
 pub mod parameter;
 pub mod re_config;
 pub mod sack;
@@ -19,6 +20,7 @@ pub use cause::ErrorCause;
 pub use data::DataChunk;
 pub use forward_tsn::ForwardTsn;
 pub use init::Init;
+pub use nr_sack::NrSack;
 pub use parameter::Parameter;
 pub use re_config::{ReConfig, ReConfigParameter, ReConfigResult};
 pub use sack::{GapAckBlock, Sack};
@@ -178,6 +180,8 @@ pub enum Chunk {
     ReConfig(Box<ReConfig>),
     /// FORWARD TSN (0xC0, RFC 3758 section 3.2).
     ForwardTsn(Box<ForwardTsn>),
+    /// NR-SACK (16, draft-natarajan-tsvwg-sctp-nrsack section 4).
+    NrSack(Box<NrSack>),
     /// A chunk of another type, kept whole; what to do with it lies in its two highest bits (RFC 9260 section 3.2).
     Unknown {
         /// Chunk type.
@@ -215,6 +219,7 @@ impl Chunk {
             Self::Asconf(_) => ASCONF,
             Self::ReConfig(_) => RE_CONFIG,
             Self::ForwardTsn(_) => FORWARD_TSN,
+            Self::NrSack(_) => NR_SACK,
             Self::Unknown { chunk_type, .. } => *chunk_type,
         }
     }
@@ -285,6 +290,7 @@ impl Chunk {
             ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
             RE_CONFIG => Self::ReConfig(Box::new(ReConfig::parse(value)?)),
             FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse(value)?)),
+            NR_SACK => Self::NrSack(Box::new(NrSack::parse(value)?)),
             _ => Self::Unknown {
                 chunk_type,
                 flags,
@@ -326,6 +332,7 @@ impl Chunk {
             Self::Asconf(asconf) => asconf.emit(out),
             Self::ReConfig(re_config) => re_config.emit(out),
             Self::ForwardTsn(forward_tsn) => forward_tsn.emit(out),
+            Self::NrSack(nr_sack) => nr_sack.emit(out),
         }
         pad(out, start, 4);
     }
@@ -346,6 +353,7 @@ impl Chunk {
             Self::Asconf(asconf) => asconf.buffer_len(),
             Self::ReConfig(re_config) => re_config.buffer_len(),
             Self::ForwardTsn(forward_tsn) => forward_tsn.buffer_len(),
+            Self::NrSack(nr_sack) => nr_sack.buffer_len(),
         }
     }
 }
@@ -376,6 +384,8 @@ const PAD: u8 = 0x84;
 const ASCONF: u8 = 0xc1;
 const RE_CONFIG: u8 = 0x82;
 const FORWARD_TSN: u8 = 0xc0;
+/// draft-natarajan-tsvwg-sctp-nrsack section 3.
+const NR_SACK: u8 = 16;
 
 /// What errors call a chunk.
 const fn name(chunk_type: u8) -> &'static str {
@@ -401,6 +411,7 @@ const fn name(chunk_type: u8) -> &'static str {
         ASCONF => "ASCONF",
         RE_CONFIG => "RE-CONFIG",
         FORWARD_TSN => "FORWARD TSN",
+        NR_SACK => "NR-SACK",
         _ => "SCTP chunk",
     }
 }
