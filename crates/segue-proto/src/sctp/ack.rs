@@ -4,7 +4,7 @@ use super::association::Association;
 use super::outbound::ChunkState;
 use super::path::PathId;
 use super::{CwndCredit, Event, Profile};
-use crate::congestion::{Acked, CongestionControl, Loss};
+use crate::congestion::{Acked, CongestionControl, Gain, Loss};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -198,7 +198,7 @@ impl Association {
                 if self
                     .outbound
                     .get(tsn)
-                    .is_none_or(|s| s.state != ChunkState::GapAcked)
+                    .is_none_or(|s| s.state != ChunkState::GapAcked || s.released)
                 {
                     continue;
                 }
@@ -306,6 +306,7 @@ impl Association {
     fn open_windows(&mut self, now: Instant, cumulative_advanced: bool) {
         let in_fast_recovery = self.fast_recovery_exit.is_some();
         let by_path = self.multipath.as_ref().map(|m| m.config.cuc);
+        let gains = self.coupled_gains();
         let floor = self.outbound.cumulative_tsn_ack().next();
         for (i, path) in self.paths.iter_mut().enumerate() {
             if path.acked_bytes > 0 {
@@ -313,7 +314,10 @@ impl Association {
                     None => (cumulative_advanced, in_fast_recovery),
                     Some(cuc) => path.share.window_state(cuc, cumulative_advanced),
                 };
-                path.window.on_ack(Acked {
+                path.share.inter_loss.on_ack(path.acked_bytes);
+                let id = PathId(i as u8);
+                let gain = gains.iter().find(|g| g.0 == id).map_or(Gain::WHOLE, |g| g.1);
+                let acked = Acked {
                     now,
                     bytes: path.acked_bytes,
                     cumulative_advanced,
@@ -323,7 +327,8 @@ impl Association {
                     round_start: false,
                     rtt: None,
                     srtt: path.rtt.srtt(),
-                });
+                };
+                path.window.on_ack_coupled(acked, gain);
             }
             if path.flightsize == 0 {
                 path.t3_rtx = None;

@@ -229,7 +229,7 @@ impl Association {
     /// Room in the send buffer, bytes.
     #[must_use]
     pub fn send_space(&self) -> usize {
-        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered)
+        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered - self.outbound.released)
     }
 
     /// User bytes that fit one DATA chunk.

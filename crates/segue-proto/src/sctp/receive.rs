@@ -160,6 +160,12 @@ impl Association {
         }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) => {}
+            Chunk::NrSack(nr_sack) if self.uses_nr_sack() => {
+                if !self.on_nr_sack(now, from, &nr_sack) {
+                    self.counters.refused.impossible_acks += 1;
+                    return false;
+                }
+            }
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Heartbeat(info) => self.replies.heartbeat_acks.push(info),

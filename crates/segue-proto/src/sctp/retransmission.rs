@@ -14,13 +14,18 @@ impl Association {
         self.counters.t3_expiries += 1;
         let id = PathId(index as u8);
         let probe_answered = self.probe_was_answered(id);
+        let coupled = self.coupled_ssthresh(id);
         let path = &mut self.paths[index];
         if !probe_answered {
+            path.share.inter_loss.on_loss();
             path.window.on_rto(Loss {
                 now,
                 flightsize: path.flightsize,
                 cut_already: false,
             });
+            if let Some(ssthresh) = coupled {
+                path.window.set_ssthresh(ssthresh);
+            }
         }
         path.rtt.back_off();
         path.clear_flight();

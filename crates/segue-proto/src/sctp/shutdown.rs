@@ -171,7 +171,7 @@ impl Association {
         let cumulative_tsn_ack = self.received.cumulative_tsn_ack();
         let mut chunks = SmallVec::new();
         if self.sack_now || self.unacknowledged_packets > 0 {
-            chunks.push(Chunk::Sack(self.take_sack()));
+            chunks.push(self.take_acknowledgement());
         }
         chunks.push(Chunk::Shutdown { cumulative_tsn_ack });
         self.send_and_start_t2(now, chunks);

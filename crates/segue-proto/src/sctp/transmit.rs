@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 const HOP_LIMIT: u8 = 64;
 
 const SACK: u8 = 3;
+const NR_SACK: u8 = 16;
 const SHUTDOWN: u8 = 7;
 /// Room in a packet below which a FORWARD TSN travels alone, bytes.
 const FORWARD_TSN_ROOM: u32 = 64;
@@ -62,11 +63,11 @@ impl Association {
         }
         // section 6.1: a SACK that is owed goes with the data if it fits
         if self.unacknowledged_packets > 0 || self.sack_now {
-            let sack_size = self.received.sack_size();
+            let sack_size = self.received.sack_size() + self.nr_sack_overhead();
             let path = &self.paths[usize::from(path.0)];
             let to = self.destinations[usize::from(path.destination.0)].address;
             if to == self.reply_to && self.sack_source() == path.source && sack_size + first_size <= room {
-                chunks.push(Chunk::Sack(self.take_sack()));
+                chunks.push(self.take_acknowledgement());
                 room -= sack_size;
             } else if self.sack_now {
                 return Some(self.sack_packet());
@@ -175,7 +176,8 @@ impl Association {
         }
         let mut next = Some(first);
         while let Some(tsn) = next {
-            if self.retransmission_path(tsn) != Some(path)
+            // the plan has decided on the first
+            if (tsn != first && self.retransmission_path(tsn) != Some(path))
                 || (self.partial.in_use && self.is_given_up(now, tsn))
             {
                 break;
@@ -292,12 +294,12 @@ impl Association {
 
     /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
     fn sack_packet(&mut self) -> Transmit {
-        let sack = self.take_sack();
+        let acknowledgement = self.take_acknowledgement();
         self.transmit(
             self.sack_source(),
             self.reply_to,
             self.peer_tag,
-            SmallVec::from_buf([Chunk::Sack(sack)]),
+            SmallVec::from_buf([acknowledgement]),
         )
     }
 
@@ -330,12 +332,10 @@ impl Association {
 
     /// Gap ack blocks and duplicates that fit a packet, with a SHUTDOWN beside them (section 9.2).
     pub(super) fn sack_blocks(&self) -> usize {
-        let (sack_header, shutdown) = (16, 8);
-        (self
-            .config
-            .mtu
-            .saturating_sub(PACKET_HEADERS + self.auth.overhead(&[SACK, SHUTDOWN]) + sack_header + shutdown)
-            / 4) as usize
+        let (sack_header, shutdown) = (16 + self.nr_sack_overhead(), 8);
+        (self.config.mtu.saturating_sub(
+            PACKET_HEADERS + self.auth.overhead(&[SACK, NR_SACK, SHUTDOWN]) + sack_header + shutdown,
+        ) / 4) as usize
     }
 
     #[inline]

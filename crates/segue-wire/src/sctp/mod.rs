@@ -234,6 +234,7 @@ impl Chunk {
             }
             | Self::ShutdownComplete { reflected_tag: true } => REFLECTED_TAG,
             Self::Sack(sack) => sack.flags(),
+            Self::NrSack(nr_sack) => nr_sack.sack.flags(),
             Self::Unknown { flags, .. } => *flags,
             _ => 0,
         }
@@ -291,7 +292,7 @@ impl Chunk {
             ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
             RE_CONFIG => Self::ReConfig(Box::new(ReConfig::parse(value)?)),
             FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse(value)?)),
-            NR_SACK => Self::NrSack(Box::new(NrSack::parse(value)?)),
+            NR_SACK => Self::NrSack(Box::new(NrSack::parse(flags, value)?)),
             _ => Self::Unknown {
                 chunk_type,
                 flags,

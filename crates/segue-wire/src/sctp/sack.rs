@@ -44,6 +44,11 @@ impl Sack {
         self.data_packets << DATA_PACKETS_SHIFT
     }
 
+    /// What the flags of a SACK or NR-SACK say of packets.
+    pub(super) const fn data_packets(flags: u8) -> u8 {
+        flags >> DATA_PACKETS_SHIFT
+    }
+
     /// Parses the chunk's value.
     ///
     /// # Errors
@@ -72,7 +77,7 @@ impl Sack {
             a_rwnd,
             gap_ack_blocks,
             duplicate_tsns: duplicate_tsns.into(),
-            data_packets: flags >> DATA_PACKETS_SHIFT,
+            data_packets: Self::data_packets(flags),
         })
     }
 

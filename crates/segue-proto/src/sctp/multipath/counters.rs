@@ -25,6 +25,14 @@ pub struct MultipathCounters {
     pub paths_left: u64,
     /// Chunks that were in flight there and moved to another path at once.
     pub chunks_moved: u64,
+    /// Chunks sent again on another path because the peer's window waited for them (opportunistic retransmission).
+    pub chunks_rescheduled: u64,
+    /// Times that a path was penalised for that.
+    pub penalties: u64,
+    /// Times that a path with room got nothing because it had used up its part of a buffer (buffer splitting).
+    pub shares_used_up: u64,
+    /// Times that data waited for a faster path although a slower one had room (BLEST, ECF).
+    pub waits: u64,
 }
 
 impl MultipathCounters {

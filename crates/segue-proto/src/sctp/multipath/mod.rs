@@ -16,15 +16,29 @@
 //! | what SACKs over several paths leave open | `ambiguity` | reneging that is none, round trips that are too short |
 //! | leaving a path | `quit` | data on a dead path waits for T3-rtx |
 //!
+//! Beyond the paper, against what several paths of different speed do to the receive buffer, each off unless asked for:
+//!
+//! | remedy | file |
+//! |---|---|
+//! | schedulers: which of the paths with room gets the next packet | `scheduler` |
+//! | buffer splitting: no path fills a buffer that others need | `buffer_split` |
+//! | opportunistic retransmission, with a penalty for the path that holds the others up | `opportunistic` |
+//! | NR-SACK: what the receiver keeps takes no room in the send buffer | `nr_sack` |
+//! | coupled congestion control | `coupling`, [`Coupling`](crate::congestion::Coupling) |
+//!
 //! Congestion control is kept by path, fast recovery with it: the paths are taken to have no bottleneck in common.
 //! [`Config::multipath`](super::Config::multipath) turns all of it on; without it nothing here acts.
 
 mod ambiguity;
+mod buffer_split;
 mod config;
 mod counters;
+mod coupling;
 mod cuc;
 mod dac;
 mod failed;
+mod nr_sack;
+mod opportunistic;
 mod quit;
 mod rtx;
 mod schedule;
@@ -32,7 +46,9 @@ pub mod scheduler;
 mod sfr;
 mod state;
 
+pub use buffer_split::BufferSplit;
 pub use config::{Cuc, MultipathConfig, RtxPolicy};
 pub use counters::MultipathCounters;
 pub(super) use failed::pf_max_retrans;
+pub use scheduler::{Scheduler, SchedulerKind};
 pub(super) use state::{Multipath, PathShare};

@@ -115,15 +115,22 @@ impl Association {
     fn recover_by_path(&mut self, now: Instant) {
         let last_sent = self.outbound.next_tsn().previous();
         let mut begins = false;
-        for path in self.paths.iter_mut().filter(|p| p.lost) {
-            if path.share.fast_recovery_exit.is_some() {
+        for i in 0..self.paths.len() {
+            let path = &self.paths[i];
+            if !path.lost || path.share.fast_recovery_exit.is_some() {
                 continue;
             }
-            path.window.on_loss(Loss {
-                now,
-                flightsize: path.flightsize,
-                cut_already: false,
-            });
+            let coupled = self.coupled_ssthresh(PathId(i as u8));
+            let path = &mut self.paths[i];
+            path.share.inter_loss.on_loss();
+            match coupled {
+                Some(ssthresh) => path.window.cut_to(ssthresh),
+                None => path.window.on_loss(Loss {
+                    now,
+                    flightsize: path.flightsize,
+                    cut_already: false,
+                }),
+            }
             path.share.fast_recovery_exit = Some(last_sent);
             begins = true;
         }

@@ -1,8 +1,10 @@
 //! What is kept for an association, and for each of its paths.
 
 use super::cuc::PseudoCumulativeAck;
-use super::{Cuc, MultipathConfig};
+use super::{Cuc, MultipathConfig, Scheduler};
+use crate::congestion::InterLoss;
 use crate::sctp::path::PathId;
+use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 
@@ -12,8 +14,9 @@ pub(in crate::sctp) struct Multipath {
     pub config: MultipathConfig,
     /// Source and destination address of the packet at hand.
     pub packet: (Ipv6Addr, Ipv6Addr),
-    /// Destination that new data went to last: the next one has its turn.
-    pub last_destination: usize,
+    pub scheduler: Box<dyn Scheduler>,
+    /// The peer's window stopped a path with room since the scheduler was asked last.
+    pub was_blocked: bool,
     pub sack: SackAtHand,
 }
 
@@ -45,6 +48,10 @@ pub(in crate::sctp) struct PathShare {
     /// Chunks sent, and of them lost; the past counts for half every now and then.
     pub sent: u32,
     pub lost: u32,
+    /// How much gets through between losses.
+    pub inter_loss: InterLoss,
+    /// When it was last penalised for holding others up.
+    pub penalised: Option<Instant>,
 }
 
 /// Chunks sent after which the past of a loss rate fades with the next loss.
@@ -55,7 +62,8 @@ impl Multipath {
         Self {
             config,
             packet: (Ipv6Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED),
-            last_destination: 0,
+            scheduler: config.scheduler.begin(),
+            was_blocked: false,
             sack: SackAtHand::default(),
         }
     }
