@@ -602,6 +602,9 @@ impl Association {
     /// A new opportunity to send (Max.Burst, RFC 9260 section 6.1 rule D).
     pub(super) fn open_burst(&mut self) {
         self.burst = self.config.max_burst.unwrap_or(u32::MAX);
+        if self.multipath.is_some() {
+            self.open_bursts();
+        }
     }
 }
 
