@@ -174,6 +174,11 @@ impl Host {
                 }
             }
             ShimEvent::LookUp { peer } => self.look_up_for_shim(now, peer),
+            ShimEvent::RouteChanged { peer, to } => {
+                if let Some(tcp) = &mut self.tcp {
+                    tcp.network_changed(now, peer, to);
+                }
+            }
             _ => {}
         }
     }

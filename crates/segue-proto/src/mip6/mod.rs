@@ -57,8 +57,8 @@ pub use binding_cache::{Binding, BindingCache};
 pub use config::{
     CorrespondentConfig, HandoffPolicy, HomeAgentConfig, INITIAL_BINDACK_TIMEOUT,
     INITIAL_BINDACK_TIMEOUT_FIRST_REG, LIFETIME_UNIT, MAX_BINDACK_TIMEOUT, MAX_DELETE_BCE_TIMEOUT,
-    MAX_NONCE_LIFETIME, MAX_RR_BINDING_LIFETIME, MAX_TOKEN_LIFETIME, MobileNodeConfig, ReplayProtection,
-    SecurityAssociation, ServedNode,
+    MAX_NONCE_LIFETIME, MAX_RR_BINDING_LIFETIME, MAX_TOKEN_LIFETIME, MobileNodeConfig, Registration,
+    ReplayProtection, SecurityAssociation, ServedNode,
 };
 pub use correspondent::CorrespondentNode;
 pub use counters::Counters;

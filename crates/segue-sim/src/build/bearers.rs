@@ -1,14 +1,18 @@
 //! Links that a station has to itself in a cell.
 
+use super::cell_prefix;
 use crate::link::{Link, LinkConfig, Service};
 use crate::loss::LossModel;
 use crate::network::LinkEnd;
 use crate::network::bearers::{Bearer, Bearers};
 use crate::network::cells::{Attachment, Cell};
-use crate::scenario::model::ScenarioFile;
+use crate::network::routers::prefix_of;
+use crate::scenario::model::{CellEntry, ScenarioFile};
+use crate::scenario::remedy::greatest_window;
 use crate::scenario::technology::DirectionSection;
 use segue_proto::InterfaceId;
 use segue_proto::random::Stream;
+use segue_proto::tcp::WindowClamp;
 
 /// A pair of links for every radio and cell with bearers that it can hear, behind those of the wires: the even one leads
 /// to the host.
@@ -32,15 +36,20 @@ pub(super) fn all(
                 (&section.down, "down", attachment.node, attachment.interface),
                 (&section.up, "up", cells[number].router, InterfaceId::default()),
             ];
-            for (direction, name, node, interface) in ways {
+            for (direction_section, name, node, interface) in ways {
                 let name = format!("bearer of attachment {at} in cell {number}/{name}");
                 let service = if s.signalling_priority {
                     Service::HeadOfLine
                 } else {
                     Service::Fifo
                 };
-                let config = self::direction(direction, &plain(service));
-                links.push(Link::new(links.len() as u32, config, stream(&name)));
+                let config = direction(direction_section, &plain(service));
+                let link = Link::new(links.len() as u32, config, stream(&name));
+                let trace = direction_section.trace.as_ref().and_then(|t| t.trace.clone());
+                links.push(
+                    link.with_jitter_held(direction_section.jitter_hold)
+                        .with_trace(trace),
+                );
                 ends.push(LinkEnd { node, interface });
             }
             bearers.push(Bearer {
@@ -50,6 +59,17 @@ pub(super) fn all(
         }
     }
     Bearers::new(first_link, bearers)
+}
+
+/// The proxy on a router, if there is one.
+pub(super) fn window_clamp(s: &ScenarioFile, router: &str) -> Option<Box<WindowClamp>> {
+    let clamp = s.remedy.window_clamp.as_ref().filter(|c| c.router == router)?;
+    let limit = |(number, cell): (usize, &CellEntry)| {
+        let bearer = cell.bearer.as_ref()?;
+        Some((prefix_of(cell_prefix(number)), greatest_window(clamp, bearer)))
+    };
+    let limits = s.cell.iter().enumerate().filter_map(limit).collect();
+    Some(Box::new(WindowClamp::new(limits)))
 }
 
 /// A direction of a link with what `otherwise` has beside.

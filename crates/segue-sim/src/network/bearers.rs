@@ -75,18 +75,35 @@ impl Network {
         }
     }
 
-    /// A packet has crossed a link: whether the radio at the end of it, if it is a bearer, is still there.
-    pub fn bearer_is_up(&self, link: u32) -> bool {
-        self.bearers
-            .of_link(link)
-            .is_none_or(|b| self.reaches(b.cell, b.attachment))
+    /// A packet has crossed a link: whether there is somebody to take it, if the link is a bearer. What came up has left its
+    /// radio, and goes on; what comes down needs a radio that is still there.
+    pub fn take_from_bearer(&mut self, link: u32, packet: PacketRef) -> bool {
+        let Some(bearer) = self.bearers.of_link(link) else {
+            return true;
+        };
+        let up = (link - self.bearers.first_link) % 2 == 1;
+        if up {
+            let source = self.store.get(packet).packet.ip.source;
+            if self.reaches(bearer.cell, bearer.attachment) {
+                self.glean_neighbor(bearer.cell, source, bearer.attachment);
+            }
+            return true;
+        }
+        self.reaches(bearer.cell, bearer.attachment)
     }
 
-    /// The cell and the attachment that a packet came up from, if the link is such a bearer.
-    pub fn came_up_from(&self, link: u32) -> Option<(u32, u32)> {
-        let bearer = self.bearers.of_link(link)?;
-        let up = (link - self.bearers.first_link) % 2 == 1;
-        up.then_some((bearer.cell, bearer.attachment))
+    /// A radio lost its link: what it had still to send up its bearers is lost.
+    pub fn flush_bearers(&mut self, attachment: u32) {
+        for number in 0..self.bearers.bearers.len() {
+            if self.bearers.bearers[number].attachment != attachment {
+                continue;
+            }
+            let up = self.bearers.first_link as usize + 2 * number + 1;
+            let node = self.attachments[attachment as usize].node;
+            for packet in self.links[up].abandon(self.now) {
+                self.drop_packet(packet, node, DropCause::NoLink);
+            }
+        }
     }
 
     fn reaches(&self, cell: u32, attachment: u32) -> bool {

@@ -256,6 +256,7 @@ impl Network {
             if let L2Event::Link(event) = event {
                 if matches!(event, LinkEvent::Down { .. }) {
                     self.flush_station(attachment);
+                    self.flush_bearers(attachment);
                 }
                 self.give_link_event(node, event);
             }

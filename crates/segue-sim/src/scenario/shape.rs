@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "l2",
     "radio",
     "address",
@@ -14,6 +14,7 @@ const TABLES: [&str; 11] = [
     "mip6",
     "ilnp",
     "directory",
+    "remedy",
 ];
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 

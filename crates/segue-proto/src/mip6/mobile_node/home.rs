@@ -164,6 +164,7 @@ impl MobileNode {
             }
         });
         if self.handoff.is_some() {
+            // those who are being told already go on
             self.tell_correspondents(now);
         }
         self.check_handoff(now);

@@ -6,7 +6,7 @@ mod route_optimization;
 
 use super::binding_cache::BindingCache;
 use super::binding_update_list::BindingUpdateList;
-use super::config::{MobileNodeConfig, is_routable_unicast};
+use super::config::{MobileNodeConfig, Registration, is_routable_unicast};
 use super::correspondent::Correspondent;
 use super::movement::{Attachment, Movement};
 use super::tunnel::encapsulate;
@@ -155,6 +155,9 @@ impl MobileNode {
         self.leave_direct_ways();
         self.list.home.refusals = 0;
         self.begin_home_registration(now);
+        if self.config.registration == Registration::Simultaneous {
+            self.tell_correspondents(now);
+        }
     }
 
     /// Reports the end of a handoff, if everybody who had to be told has answered or was given up.

@@ -2,7 +2,7 @@
 
 use super::{ACTIVE, MobileNode};
 use crate::mip6::binding_update_list::{PendingUpdate, Registered, Retransmission, Token};
-use crate::mip6::config::{LIFETIME_UNIT, is_routable_unicast};
+use crate::mip6::config::{LIFETIME_UNIT, Registration, is_routable_unicast};
 use crate::mip6::movement::Attachment;
 use crate::mip6::return_routability::BindingManagementKey;
 use crate::mip6::{is_newer, lifetime_units, mobility_packet};
@@ -68,13 +68,15 @@ impl MobileNode {
             return;
         }
         let at_home = self.is_at_home();
+        let at_once = self.config.registration == Registration::Simultaneous;
         let peers: Vec<Ipv6Addr> = self
             .list
             .peers
             .iter()
             .filter(|(_, p)| {
                 let active = !at_home && now.since(p.last_used) <= ACTIVE;
-                !p.unsupported && (active || p.registered.is_some_and(|r| r.expires > now))
+                let told = at_once && (p.is_busy() || p.optimized);
+                !told && !p.unsupported && (active || p.registered.is_some_and(|r| r.expires > now))
             })
             .map(|(peer, _)| *peer)
             .collect();
