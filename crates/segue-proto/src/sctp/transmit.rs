@@ -132,6 +132,7 @@ impl Association {
         Some(Plan::New { path, len })
     }
 
+    #[inline(never)]
     fn bundle_retransmissions(
         &mut self,
         now: Instant,
@@ -301,7 +302,7 @@ impl Association {
             / 4) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(
         &self,
         source: LocalAddress,
@@ -322,7 +323,7 @@ impl Association {
 }
 
 /// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
-#[inline]
+#[inline(always)]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,
