@@ -6,8 +6,8 @@ swap their order every time, so that a machine that slows down or speeds up does
 quoted. The figure that counts is wall time for the same delivered bytes: a simulator that delivers less has
 done less.
 
-What the others delivered is counted in a run of its own, since counters cost time (see ns2/bulk_sctp.tcl). ns-3 is
-built here, with optimisation, if its library is installed (Debian package libns3-dev), and left out otherwise; it is
+What the others delivered is counted in a run of its own, since counters cost time (see peers/ns2/bulk_sctp.tcl). ns-3
+is built here, with optimisation, if its library is installed (Debian package libns3-dev), and left out otherwise; it is
 timed twice only, since one run takes longer than all others together. Standard library only.
 """
 
@@ -29,7 +29,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-NS3_SOURCE = HERE / "ns3" / "bulk_tcp.cc"
+NS3_SOURCE = HERE / "peers" / "ns3" / "bulk_tcp.cc"
 NS3_MODULES = ("applications", "internet", "point-to-point", "traffic-control", "network", "core")
 NS3_RUNS = 2
 # All deliver one full pipe for 60 s; the start of slow start is all that may differ, and ns-3's shorter header.
@@ -52,14 +52,14 @@ BENCHES = (
     Bench(
         title="One SCTP association",
         scenario=ROOT / "scenarios" / "bench" / "bulk.toml",
-        ns2_script=HERE / "ns2" / "bulk_sctp.tcl",
+        ns2_script=HERE / "peers" / "ns2" / "bulk_sctp.tcl",
         lossless=True,
         with_ns3=False,
     ),
     Bench(
         title="One TCP connection, CUBIC",
         scenario=ROOT / "scenarios" / "bench" / "tcp.toml",
-        ns2_script=HERE / "ns2" / "bulk_tcp.tcl",
+        ns2_script=HERE / "peers" / "ns2" / "bulk_tcp.tcl",
         lossless=False,
         with_ns3=True,
     ),

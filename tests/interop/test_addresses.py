@@ -35,16 +35,18 @@ def check_streams(own: Process, other: Peer, *, sent_by_other: int) -> None:
 
 
 def check_gone(packets: list[tshark.SctpPacket], deleted: str) -> None:
-    """Data goes on both ways after the last ASCONF ACK, none of it to or from the address deleted.
+    """Data goes on both ways after the last ASCONF ACK; ours sends nothing to or from the address deleted.
 
-    Ours sends nothing else there either. (usrsctp leaves the source of a heartbeat to the kernel, which knows nothing
-    of the deletion.)
+    The other end may send a stray there: usrsctp leaves the source of a heartbeat to the kernel, which knows nothing of
+    the deletion, and repeats a chunk from where it had first sent it.
     """
     answered = max(packet.at for packet in packets if "ASCONF ACK" in packet.chunks)
     after = [packet for packet in packets if packet.at > answered + 0.1]
-    assert {packet.source[-1] for packet in after if packet.has("DATA")} == {"a", "b"}
-    bound = [packet for packet in after if packet.has("DATA") or packet.source[-1] == "a"]
-    assert [packet for packet in bound if deleted in (packet.source, packet.destination)] == []
+    data = {end: [packet for packet in after if packet.has("DATA") and packet.source[-1] == end] for end in "ab"}
+    strays = [packet for packet in after if deleted in (packet.source, packet.destination)]
+    assert all(data.values())
+    assert [packet for packet in strays if packet.source[-1] == "a"] == []
+    assert len([packet for packet in strays if packet.has("DATA")]) <= len(data["b"]) / 10
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["null-key", "shared-key"])

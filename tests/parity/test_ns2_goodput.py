@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+PEERS = Path(__file__).parents[2] / "benches" / "peers" / "ns2"
 DURATION_S = 300
 SEEDS = range(1, 6)
 
@@ -49,7 +49,7 @@ to = "b"
 
 def ns2_goodput(loss: float) -> float:
     """Median goodput of ns-2 over the seeds, bit/s."""
-    script = HERE / "lossy_sctp.tcl"
+    script = PEERS / "lossy_sctp.tcl"
     return statistics.median(
         float(
             subprocess.run(

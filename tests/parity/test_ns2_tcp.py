@@ -23,7 +23,7 @@ import pytest
 
 import segue
 
-SCRIPT = Path(__file__).parent / "lossy_tcp.tcl"
+SCRIPT = Path(__file__).parents[2] / "benches" / "peers" / "ns2" / "lossy_tcp.tcl"
 DURATION_S = 100
 SEEDS = range(1, 9)
 LOSSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)

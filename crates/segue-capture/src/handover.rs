@@ -4,7 +4,7 @@
 //! It knows nothing of signalling: a handover is what happens to the data.
 //!
 //! # Definitions
-//! - A **path** is named by the destination address of the data.
+//! - A **path** is named by the destination address of the data, or by whatever else tells paths apart (`P`).
 //! - **Handover latency**: last data segment received through the old path to the first received through the new one
 //!   (000 section VI-A). Signed: negative while the old path still drains after the new one has begun.
 //! - **Interruption**: longest gap between two arrivals of new data, by whatever path, from that last segment on the old
@@ -47,14 +47,14 @@ pub const SETTLE_SEGMENTS: u32 = 2;
 
 /// One handover, as the data shows it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Handover {
+pub struct Handover<P = Ipv6Addr> {
     /// When the first data segment arrived over the new path, seconds.
     #[serde(rename = "time")]
     pub time_s: f64,
     /// Address of the old path.
-    pub from: Ipv6Addr,
+    pub from: P,
     /// Address of the new path.
-    pub to: Ipv6Addr,
+    pub to: P,
     /// Last data segment received over the old path to the first received over the new one, seconds (000 section
     /// VI-A). Negative if the old path was still draining when the new one began.
     pub latency_s: f64,
@@ -111,10 +111,10 @@ impl DataTotals {
 }
 
 /// What a meter found.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct HandoverReport {
+#[derive(Clone, PartialEq, Debug)]
+pub struct HandoverReport<P = Ipv6Addr> {
     /// Every handover in order.
-    pub handovers: Vec<Handover>,
+    pub handovers: Vec<Handover<P>>,
     /// Counts.
     pub totals: DataTotals,
 }
@@ -137,35 +137,35 @@ pub struct HandoverReport {
 /// assert_eq!(report.handovers.len(), 1);
 /// assert_eq!(report.handovers[0].latency_s, 0.008);
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct HandoverMeter {
-    boundaries: Boundaries,
+#[derive(Clone, Debug)]
+pub struct HandoverMeter<P = Ipv6Addr> {
+    boundaries: Boundaries<P>,
     /// A retransmission was sent to a path that new data had already left: what arrives there may be that.
     old_path_resent: bool,
-    current: Option<CurrentPath>,
-    candidate: Option<Candidate>,
+    current: Option<CurrentPath<P>>,
+    candidate: Option<Candidate<P>>,
     /// The path that the sender last made its own, with the newest segment sent before.
-    announced: Option<(Ipv6Addr, Option<Tsn>)>,
+    announced: Option<(P, Option<Tsn>)>,
     last_arrival_ns: Option<u64>,
     /// When data last arrived that had not been received before.
     last_new_data_ns: Option<u64>,
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
-    settled: Vec<Settled>,
+    settled: Vec<Settled<P>>,
     totals: DataTotals,
 }
 
 /// The path that data is on.
 #[derive(Clone, Copy, Debug)]
-struct CurrentPath {
-    path: Ipv6Addr,
+struct CurrentPath<P> {
+    path: P,
     last_received_ns: u64,
 }
 
 /// A path that data may be moving to.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
-    path: Ipv6Addr,
+struct Candidate<P> {
+    path: P,
     first_received_ns: u64,
     /// Segments received over it that belong to it.
     segments: u32,
@@ -173,16 +173,33 @@ struct Candidate {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Settled {
-    from: Ipv6Addr,
-    to: Ipv6Addr,
+struct Settled<P> {
+    from: P,
+    to: P,
     last_old_ns: u64,
     first_new_ns: u64,
     interruption_ns: u64,
     lost_packets: u64,
 }
 
-impl HandoverMeter {
+impl<P> Default for HandoverMeter<P> {
+    fn default() -> Self {
+        Self {
+            boundaries: Boundaries::default(),
+            old_path_resent: false,
+            current: None,
+            candidate: None,
+            announced: None,
+            last_arrival_ns: None,
+            last_new_data_ns: None,
+            lost_since_settled: 0,
+            settled: Vec::new(),
+            totals: DataTotals::default(),
+        }
+    }
+}
+
+impl<P: Copy + Eq> HandoverMeter<P> {
     /// A meter that has seen nothing.
     #[must_use]
     pub fn new() -> Self {
@@ -190,7 +207,7 @@ impl HandoverMeter {
     }
 
     /// A data segment was sent towards `path`, or sent again.
-    pub fn data_sent(&mut self, _time_ns: u64, path: Ipv6Addr, tsn: Tsn) {
+    pub fn data_sent(&mut self, _time_ns: u64, path: P, tsn: Tsn) {
         self.totals.packets_sent += 1;
         if self.boundaries.is_new(tsn) {
             if self.boundaries.assign(tsn, path) {
@@ -205,7 +222,7 @@ impl HandoverMeter {
     }
 
     /// The sender made `path` its path for data.
-    pub fn path_announced(&mut self, path: Ipv6Addr) {
+    pub fn path_announced(&mut self, path: P) {
         // A move announced before that carried something is over now.
         if self.candidate_is_announced() {
             self.settle();
@@ -214,7 +231,7 @@ impl HandoverMeter {
     }
 
     /// A data segment arrived over `path` with `useful_bytes` bytes not received before (zero for a duplicate).
-    pub fn data_received(&mut self, time_ns: u64, path: Ipv6Addr, tsn: Tsn, useful_bytes: u32) {
+    pub fn data_received(&mut self, time_ns: u64, path: P, tsn: Tsn, useful_bytes: u32) {
         self.totals.packets_received += 1;
         self.totals.duplicate_packets += u64::from(useful_bytes == 0);
         self.totals.useful_bytes += u64::from(useful_bytes);
@@ -242,7 +259,7 @@ impl HandoverMeter {
     }
 
     /// A data packet on its way to `path` was lost.
-    pub fn data_lost(&mut self, _time_ns: u64, path: Ipv6Addr, cause: LossCause) {
+    pub fn data_lost(&mut self, _time_ns: u64, path: P, cause: LossCause) {
         match cause {
             LossCause::Queue => self.totals.lost_to_queue += 1,
             LossCause::Other => self.totals.lost_otherwise += 1,
@@ -264,6 +281,18 @@ impl HandoverMeter {
         &self.totals
     }
 
+    /// The path that data may be moving to, where it has not settled yet.
+    #[must_use]
+    pub fn candidate_path(&self) -> Option<P> {
+        self.candidate.map(|c| c.path)
+    }
+
+    /// The path that data is on.
+    #[must_use]
+    pub fn path(&self) -> Option<P> {
+        self.current.map(|c| c.path)
+    }
+
     /// Handovers settled so far.
     #[must_use]
     pub fn handovers_settled(&self) -> usize {
@@ -272,12 +301,12 @@ impl HandoverMeter {
 
     /// Ends the observation.
     #[must_use]
-    pub fn finish(mut self) -> HandoverReport {
+    pub fn finish(mut self) -> HandoverReport<P> {
         if self.candidate.is_some_and(|c| c.segments > 0) || self.candidate_is_announced() {
             self.settle();
         }
         HandoverReport {
-            handovers: self.settled.iter().copied().map(Settled::to_handover).collect(),
+            handovers: self.settled.iter().copied().map(Settled::into_handover).collect(),
             totals: self.totals,
         }
     }
@@ -304,7 +333,7 @@ impl HandoverMeter {
         }
     }
 
-    fn on_other_path(&mut self, time_ns: u64, path: Ipv6Addr, tsn: Tsn, gap_ns: u64) {
+    fn on_other_path(&mut self, time_ns: u64, path: P, tsn: Tsn, gap_ns: u64) {
         let belongs = self.boundaries.path_of(tsn) == Some(path);
         if self.drains_settled(path, tsn) {
             if let Some(last) = self.settled.last_mut()
@@ -350,7 +379,7 @@ impl HandoverMeter {
     }
 
     /// Whether this is the end of the data that was sent to the old path before the handover settled last.
-    fn drains_settled(&self, path: Ipv6Addr, tsn: Tsn) -> bool {
+    fn drains_settled(&self, path: P, tsn: Tsn) -> bool {
         self.settled.last().is_some_and(|last| last.from == path)
             && self.boundaries.path_of(tsn) == Some(path)
             && (self.boundaries.current_path() != Some(path) || self.precedes_announcement(tsn))
@@ -375,8 +404,8 @@ impl HandoverMeter {
     }
 }
 
-impl Settled {
-    fn to_handover(self) -> Handover {
+impl<P> Settled<P> {
+    fn into_handover(self) -> Handover<P> {
         Handover {
             time_s: self.first_new_ns as f64 / 1e9,
             from: self.from,

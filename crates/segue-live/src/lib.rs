@@ -35,6 +35,7 @@
 mod addresses;
 mod capture;
 mod clock;
+pub mod command_line;
 mod driver;
 mod ethernet;
 mod icmp;

@@ -1,8 +1,6 @@
 //! Dynamic address reconfiguration (RFC 5061).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::Duration;
 use segue_proto::sctp::{AddressError, AddressRequest, AsconfAuth, Config, Event, PathState, Profile};
 use segue_wire::AsconfSerial;

@@ -1,12 +1,8 @@
 //! Chunk authentication (RFC 4895), and what RFC 5061 makes of it.
 
-mod common;
-#[path = "common/auth.rs"]
-mod peer;
-
+use crate::common::auth::{association_key, authenticated, is_authentic};
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
-use peer::{association_key, authenticated, is_authentic};
 use segue_proto::Duration;
 use segue_proto::sctp::{
     AddressError, AsconfAuth, AuthConfig, AuthError, Config, Event, HmacIdentifier, SharedKey,

@@ -1,12 +1,8 @@
 //! Chunk authentication (RFC 4895) in the handshake, and of packets that belong to no association.
 
-mod common;
-#[path = "common/auth.rs"]
-mod peer;
-
+use crate::common::auth::{association_key, authenticated, is_authentic};
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
-use peer::{association_key, authenticated, is_authentic};
 use segue_proto::random::Stream;
 use segue_proto::sctp::{AsconfAuth, AuthConfig, Config, Endpoint, Event, SharedKey};
 use segue_proto::{Duration, InterfaceId, Transmit};

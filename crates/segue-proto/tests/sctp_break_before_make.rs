@@ -1,8 +1,6 @@
 //! Break before make: the old address is gone before there is a new one (RFC 5061 section 5.3.2).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{
     AddressChange, AddressRequest, Config, Event, PmtuDiscovery, Reliability, SendOptions,
 };

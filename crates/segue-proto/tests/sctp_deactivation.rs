@@ -1,8 +1,6 @@
 //! Deactivation of an address: a private extension, the gentle form of SIGMA's step 5.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::Duration;
 use segue_proto::sctp::{AddressChange, AddressError, AddressRequest, Config, Event, RetransmitTo};
 use segue_wire::sctp::{Chunk, Parameter};

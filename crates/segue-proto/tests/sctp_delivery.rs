@@ -1,8 +1,6 @@
 //! Whatever the network does, every byte arrives once and in order.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::random::Stream;
 use segue_proto::sctp::{Config, Event, Profile, SendError, SendOptions};
 use segue_proto::{Duration, Instant};

@@ -1,8 +1,6 @@
 //! Peers that break the rules, claim what is not theirs, or fall silent at the worst moment.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use core::net::Ipv6Addr;
 use segue_proto::sctp::{AddressRequest, AsconfAuth, Config, Event, PathState, Profile, SendOptions};
 use segue_proto::{Duration, InterfaceId};

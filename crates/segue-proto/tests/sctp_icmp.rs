@@ -1,8 +1,6 @@
 //! ICMPv6 errors: what is taken, from whom, and what comes of it (RFC 9260 section 10).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{Config, Event, PathState, Unreachable};
 use segue_proto::{Duration, Instant};
 use segue_wire::Packet;

@@ -1,8 +1,6 @@
 //! What a peer, or many, can make of a host's memory and of its packets: no more than is meant.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::app;
 use segue_proto::contract::LocalAddress;
 use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig, LocationConfig, ShimConfig};

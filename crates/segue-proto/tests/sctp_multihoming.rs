@@ -1,8 +1,6 @@
 //! Several addresses of the peer: heartbeats, retransmission to an alternate, failover.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{Config, CwndCredit, Event, PathState, Profile, RetransmitTo, SackRoute};
 use segue_proto::{Duration, Instant};
 

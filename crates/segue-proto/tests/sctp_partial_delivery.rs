@@ -1,8 +1,6 @@
 //! Messages delivered in pieces (RFC 6458 sections 6.1.7 and 8.1.21), and what small chunks cost their receiver.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::Duration;
 use segue_proto::sctp::{Config, Event, Message, Reliability, SendOptions};
 use segue_wire::sctp::{Chunk, DataChunk};

@@ -1,8 +1,6 @@
 //! Partial reliability: FORWARD TSN (RFC 3758) and its policies (RFC 3758 section 4.1, RFC 7496).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::Duration;
 use segue_proto::sctp::{Config, Event, Reliability, SendError, SendOptions};
 use segue_wire::sctp::{Chunk, DataChunk, ForwardTsn};

@@ -1,9 +1,7 @@
 //! Path MTU: lowered by Packet Too Big, found by probing, and what becomes of chunks that were cut too large (RFC 9260
 //! section 7.3, RFC 8201, RFC 8899).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{Config, PmtuDiscovery, Profile};
 use segue_proto::{Duration, Instant};
 use segue_wire::Packet;

@@ -1,8 +1,6 @@
 //! Quick failover: the potentially failed state and primary path switchover (RFC 7829).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{Config, Event, PathSnapshot, PathState, SackRoute, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::sctp::Chunk;

@@ -1,8 +1,6 @@
 //! Streams are reset and added (RFC 6525).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::Duration;
 use segue_proto::sctp::{Config, Event, SendError, StreamError, StreamRefused, StreamRequest};
 use segue_wire::sctp::{Chunk, ReConfig, ReConfigParameter as P, ReConfigResult};

@@ -1,9 +1,7 @@
 //! Associations that meet one that exists already: restarts, collisions, late and repeated cookies, and the limits on
 //! all of them (RFC 9260 section 5.2).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
 use segue_proto::sctp::{Config, Endpoint, Event, PathState, Restarted};

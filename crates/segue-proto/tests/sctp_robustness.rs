@@ -1,9 +1,7 @@
 //! No sequence of chunks from a peer can make an association panic.
 
-mod common;
-
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
 use proptest::prelude::*;
 use segue_proto::sctp::{AsconfAuth, Config, Profile, SendOptions};
 use segue_wire::sctp::*;
@@ -98,7 +96,8 @@ fn sack(tsn: u32) -> impl Strategy<Value = Sack> {
                 .into_iter()
                 .map(|(start, end)| GapAckBlock { start, end })
                 .collect(),
-            duplicate_tsns: vec![Tsn(duplicate)],
+            duplicate_tsns: [Tsn(duplicate)].into(),
+            data_packets: 0,
         })
 }
 

@@ -1,8 +1,6 @@
 //! The I bit (RFC 7053): who sets it, and what it does.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{Config, SackImmediately, SendOptions};
 use segue_wire::sctp::Chunk;
 

@@ -1,8 +1,6 @@
 //! SCTP in UDP (RFC 6951): where encapsulated packets go, and what changes that.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::sctp::{Config, Event, UdpEncapsulation, Unreachable};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::sctp::{Chunk, Init};

@@ -1,8 +1,6 @@
 //! A receiver that does not read: its window closes, is probed, and opens again (RFC 9260 sections 6.1 rule A, 6.2).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use segue_proto::Duration;
 use segue_proto::sctp::{Config, Event, PathState};
 use segue_wire::sctp::Chunk;

@@ -1,12 +1,9 @@
 //! Loss recovery of TCP between two endpoints: what is retransmitted, when, and what it costs.
 
-#[path = "common/tcp.rs"]
-mod tcp;
-
+use crate::common::tcp::{A, B, Fate, Filter, World, ms};
 use segue_proto::Duration;
 use segue_proto::congestion::Algorithm;
 use segue_proto::tcp::{Config, Counters, LossDetection, Profile, Reduction};
-use tcp::{A, B, Fate, Filter, World, ms};
 
 /// A transfer of so many bytes at 10 Mbit/s and 40 ms, of whose data segments `fate` decides by their number. Counters of
 /// the sender at the end.

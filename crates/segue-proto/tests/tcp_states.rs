@@ -1,9 +1,6 @@
 //! The state machine of TCP by scripted segments: RFC 9293 section 3.10.7, RFC 5961, RFC 7323.
 
-#[path = "common/tcp_script.rs"]
-mod script;
-
-use script::{ACK, FIN, IRS, OWN_PORT, RST, SYN, Script, ms, plain};
+use crate::common::tcp_script::{ACK, FIN, IRS, OWN, OWN_PORT, PEER, PEER_PORT, RST, SYN, Script, ms, plain};
 use segue_proto::tcp::{Config, Event, State};
 use segue_proto::{Duration, Instant};
 use segue_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
@@ -616,13 +613,13 @@ fn a_connection_takes_the_path_mtu_from_its_own_packets_only() {
     syn_options.set_mss(1400);
     let mut quoted = s.segment(ACK, 0, 0, 0);
     // as the endpoint sent it
-    (quoted.source_port, quoted.destination_port) = (OWN_PORT, script::PEER_PORT);
+    (quoted.source_port, quoted.destination_port) = (OWN_PORT, PEER_PORT);
     let mut tell = |s: &mut Script, seq: u32| {
         quoted.seq = SeqNumber(s.iss.wrapping_add(seq));
         let packet = segue_wire::Packet {
             ip: segue_wire::Ipv6Header {
-                source: script::OWN,
-                destination: script::PEER,
+                source: OWN,
+                destination: PEER,
                 traffic_class: 0,
                 hop_limit: 60,
                 flow_label: 0,

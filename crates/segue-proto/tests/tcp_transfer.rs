@@ -1,13 +1,10 @@
 //! TCP between two endpoints: every byte once and in order, whatever the network does, and both ends close.
 
-#[path = "common/tcp.rs"]
-mod tcp;
-
+use crate::common::tcp::{A, B, Fate, World, ms};
 use segue_proto::congestion::Algorithm;
 use segue_proto::random::Stream;
 use segue_proto::tcp::{Config, Event, LossDetection, Profile, Reduction, State};
 use segue_proto::{Duration, Instant};
-use tcp::{A, B, Fate, World, ms};
 
 const PROFILES: [Profile; 3] = [Profile::Modern, Profile::Linux39, Profile::Linux24];
 

@@ -3,18 +3,21 @@
 //! Address plan: cell `n` has the prefix `2001:db8:(n + 2)::/64` (the SIGMA paper's 2.0.1 and 3.0.1), wired link `n`
 //! has `2001:db8:ff00 + n::/64` with `::1` and `::2` at its ends. Every prefix is a /64.
 
+mod bearers;
 mod hosts;
+mod link_script;
 mod location;
 mod routes;
 mod shims;
 mod way;
 
 pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
+pub(crate) use link_script::comes_and_goes;
 pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig, Service};
-use crate::network::cells::{Attachment, Cell, Owner};
+use crate::network::cells::{Attachment, Cell, Medium, Owner};
 use crate::network::directory::Directory;
 use crate::network::errors::{ErrorBudget, router_address};
 use crate::network::forgeries::Forgery;
@@ -25,7 +28,7 @@ use crate::output::{RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
-use crate::scenario::model::{AddressMethod, ForgeryEntry, HostEntry, ScenarioFile};
+use crate::scenario::model::{AddressMethod, ForgeryEntry, HostEntry, RadioSection, ScenarioFile};
 use crate::scenario::point;
 use crate::scheduler::{Event, Scheduler};
 use crate::store::PacketStore;
@@ -70,6 +73,11 @@ pub(crate) fn shim_config(s: &ScenarioFile, host: &HostEntry) -> ShimConfig {
     shims::config(s, host, 0)
 }
 
+/// The wired link that has an address.
+pub(crate) fn link_of(s: &ScenarioFile, address: Ipv6Addr) -> Option<usize> {
+    (0..s.link.len()).find(|&l| prefix_of(wire_address(l, 0)) == prefix_of(address))
+}
+
 /// Address at one end of a wired link.
 fn wire_address(link: usize, end: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0xff00 + link as u16, 0, 0, 0, 0, end as u16 + 1)
@@ -102,7 +110,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
     let end = Instant::ZERO + s.duration;
     let stream = |name: &str| Stream::new(seed, name);
 
-    let (links, link_ends) = wires(s, &numbers, &stream);
+    let (mut links, mut link_ends) = wires(s, &numbers, &stream);
     let (cells, mut channels, mut stations) = radio_cells(s, &numbers, &stream);
     let movers: Vec<Mover> = s
         .mobile
@@ -120,7 +128,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         let mut ports: Vec<HostPort> = wired_ends(s, &host.name)
             .map(|(l, e)| HostPort::Wire((2 * l + e) as u32))
             .collect();
-        for _ in 0..host.radios {
+        for radio in 0..host.radios {
             let interface = InterfaceId(ports.len() as u8);
             ports.push(HostPort::Radio(attachments.len() as u32));
             let index = attachments.len() as u32;
@@ -130,6 +138,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
                 .iter()
                 .position(|m| m.node == number)
                 .expect("hosts with radios move") as u32;
+            attachment.technology = host.technologies.get(usize::from(radio)).copied();
             attachments.push(attachment);
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
@@ -153,13 +162,21 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             timer: LazyTimer::default(),
             addresses: router_addresses(s, &router.name, number, cell),
             errors: ErrorBudget::default(),
+            clamp: bearers::window_clamp(s, &router.name),
             rewriter: cell.and_then(|cell| shims::rewriter(s, cell)),
             home_agent: cell.and_then(|cell| shims::home_agent(s, cell, seed)),
         })));
     }
 
+    let bearers = bearers::all(s, &cells, &attachments, &mut links, &mut link_ends, &stream);
     let places = way::places(s, &movers, end);
-    let mobile_nodes = movers.iter().map(|m| m.node).collect();
+    let on_the_move = |host: &&HostEntry| comes_and_goes(s, &host.name);
+    let roamers = s.host.iter().filter(on_the_move);
+    let mobile_nodes = movers
+        .iter()
+        .map(|m| m.node)
+        .chain(roamers.map(|h| numbers.of(&h.name)))
+        .collect();
     let sample_period = (options.trace && !movers.is_empty())
         .then(|| Duration::from_nanos((s.duration.as_nanos() / 2000).max(10_000_000)));
     let trace = Trace {
@@ -188,15 +205,17 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         stations,
         cells,
         attachments,
+        bearers,
         movers,
         places,
         forgeries: forgeries(s, &numbers, &stream),
+        link_script: link_script::changes(s),
         directory: Directory::new(s.directory.update, s.directory.look_up),
         signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
         recorder: Recorder::new(options, trace, captures, mobile_nodes, s.location.is_some())
-            .with_sctp_followed(s.scheme.has_shim()),
+            .with_sctp_followed(s.scheme.has_shim() || s.scheme.is_multihomed()),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };
@@ -206,6 +225,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
 
 /// What happens at the beginning: places already reached, nodes started, beacons at phases of their own.
 fn first_events(network: &mut Network, forgeries: &[ForgeryEntry], stream: &impl Fn(&str) -> Stream) {
+    network.start_link_script();
     if let Some(first) = network.places.first() {
         network.scheduler.at(first.time, Event::Waypoint(0));
     }
@@ -263,9 +283,25 @@ fn wires(
             mtu: entry.mtu.map(|mtu| mtu.bytes() as u32),
         };
         for direction in 0..2 {
+            let config = match &entry.up {
+                Some(up) if direction == 1 => bearers::direction(up, &config),
+                _ => config.clone(),
+            };
             let [from, to] = [&entry.between[direction], &entry.between[1 - direction]];
             let name = format!("link {number}: {from} to {to}");
-            links.push(Link::new(links.len() as u32, config.clone(), stream(&name)));
+            let hold = match &entry.up {
+                Some(up) if direction == 1 => up.jitter_hold,
+                _ => entry.jitter_hold,
+            };
+            let link = Link::new(links.len() as u32, config, stream(&name));
+            let trace = match &entry.up {
+                Some(up) if direction == 1 => up.trace.as_ref(),
+                _ => entry.trace.as_ref(),
+            };
+            links.push(
+                link.with_jitter_held(hold)
+                    .with_trace(trace.and_then(|t| t.trace.clone())),
+            );
             let interface = wired_ends(s, to)
                 .position(|(l, e)| (l, e) == (number, 1 - direction))
                 .unwrap_or_default();
@@ -286,8 +322,7 @@ fn wired_ends<'a>(s: &'a ScenarioFile, node: &'a str) -> impl Iterator<Item = (u
     s.link.iter().enumerate().filter_map(ends)
 }
 
-fn channel_config(s: &ScenarioFile) -> ChannelConfig {
-    let r = &s.radio;
+fn channel_config(r: &RadioSection) -> ChannelConfig {
     let standard = ChannelConfig::default();
     ChannelConfig {
         rate: r.rate,
@@ -309,13 +344,19 @@ fn radio_cells(
     numbers: &Numbers<'_>,
     stream: &impl Fn(&str) -> Stream,
 ) -> (Vec<Cell>, Vec<Channel>, Vec<Vec<Owner>>) {
-    let mut channel_numbers: Vec<u16> = s.cell.iter().map(|c| c.channel).collect();
+    let shared = s.cell.iter().filter(|c| c.bearer.is_none());
+    let mut channel_numbers: Vec<u16> = shared.map(|c| c.channel).collect();
     channel_numbers.sort_unstable();
     channel_numbers.dedup();
     let new_channel = |(index, number): (usize, &u16)| {
+        let mut sharing = s
+            .cell
+            .iter()
+            .filter(|c| c.bearer.is_none() && c.channel == *number);
+        let radio = sharing.find_map(|c| c.radio.as_ref()).unwrap_or(&s.radio);
         Channel::new(
             index as u32,
-            channel_config(s),
+            channel_config(radio),
             stream(&format!("channel {number}")),
         )
     };
@@ -323,14 +364,20 @@ fn radio_cells(
     let mut stations: Vec<Vec<Owner>> = vec![Vec::new(); channels.len()];
     let mut cells = Vec::new();
     for (number, entry) in s.cell.iter().enumerate() {
-        let channel = channel_numbers
-            .binary_search(&entry.channel)
-            .expect("every cell's channel is listed");
-        stations[channel].push(Owner::Cell(number as u32));
+        let medium = entry.bearer.is_none().then(|| {
+            let channel = channel_numbers
+                .binary_search(&entry.channel)
+                .expect("every cell's channel is listed");
+            stations[channel].push(Owner::Cell(number as u32));
+            Medium {
+                channel: channel as u32,
+                station: channels[channel].add_station(),
+            }
+        });
         cells.push(Cell {
             router: numbers.of(&entry.router),
-            channel: channel as u32,
-            station: channels[channel].add_station(),
+            medium,
+            technology: entry.technology,
             position: point(entry.position),
             radius: entry.radius.metres(),
             beacon_period: s.l2.beacon_period,
@@ -364,6 +411,7 @@ fn attachment(
         node: 0,
         mover: 0,
         interface,
+        technology: None,
         layer2: l2::Layer2::new(interface, config, stream(&format!("attachment {index}"))),
         stations: channels.iter_mut().map(Channel::add_station).collect(),
         timer: LazyTimer::default(),
@@ -371,13 +419,13 @@ fn attachment(
 }
 
 fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> Stream) -> Access {
-    let a = &s.address;
+    let (a, own) = (&s.address, &s.cell[cell]);
     let interface = InterfaceId::default();
     let link_layer = link_layer(router, 0);
     let standard = AdvertisedPrefix::new(cell_prefix(cell));
     let discovery = RouterConfig {
-        min_rtr_adv_interval: a.ra_interval_min,
-        max_rtr_adv_interval: a.ra_interval_max,
+        min_rtr_adv_interval: own.ra_interval_min.unwrap_or(a.ra_interval_min),
+        max_rtr_adv_interval: own.ra_interval_max.unwrap_or(a.ra_interval_max),
         max_ra_delay_time: a.ra_delay,
         min_delay_between_ras: Duration::ZERO,
         unicast_solicited: true,

@@ -4,6 +4,7 @@
 //! are worked out when the packet is queued, which is exact. [`Service::HeadOfLine`] serves the same link packet by
 //! packet, for links whose rate changes while packets wait; a test shows that the two agree on a constant link.
 
+use crate::link_trace::{Cursor, LinkTrace};
 use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
@@ -12,6 +13,7 @@ use segue_proto::units::{BitRate, QueueLimit};
 use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How waiting packets are served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -58,6 +60,10 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
+    /// It was on the link when that went down.
+    Cut,
+    /// It never left: whoever was to send it was gone before its turn came.
+    Abandoned,
 }
 
 #[derive(Debug)]
@@ -93,7 +99,13 @@ pub struct Link {
     /// When the transmitter is done with all that is queued.
     busy_until: Instant,
     last_arrival: Instant,
+    /// Jitter that stays: how long the link may be idle in between, when it was last busy, and the jitter.
+    hold: Option<Duration>,
+    held: Option<(Instant, Duration)>,
+    /// What it does over time, and how far it has come.
+    trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
+    down: bool,
 }
 
 /// What arrived.
@@ -128,8 +140,60 @@ impl Link {
             flight: VecDeque::new(),
             busy_until: Instant::ZERO,
             last_arrival: Instant::ZERO,
+            hold: None,
+            held: None,
+            trace: None,
             cached_time: (0, Duration::ZERO),
+            down: false,
         }
+    }
+
+    /// Whether it takes no packets.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// The link goes down: gives the packets that were queued or under way. The one that arrives next does not: its event
+    /// cannot be taken back, and it arrives as [`Fate::Cut`].
+    pub fn go_down(&mut self, now: Instant) -> Vec<PacketRef> {
+        self.down = true;
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.sending_until = now;
+        self.urgent = 0;
+        self.generation = self.generation.wrapping_add(1);
+        let mut lost: Vec<PacketRef> = self.line.drain(..).map(|(packet, _)| packet).collect();
+        let ghost = self.flight.front().map_or(now, |f| f.arrival.time());
+        lost.extend(self.flight.drain(1.min(self.flight.len())..).map(|f| f.packet));
+        if let Some(next) = self.flight.front_mut() {
+            next.fate = Fate::Cut;
+        }
+        self.last_arrival = ghost;
+        // whatever is sent when it is up again arrives after that one: at most the time of a packet later than it could
+        self.busy_until = (ghost - self.config.delay).max(now);
+        lost
+    }
+
+    /// The link is up again.
+    pub fn come_up(&mut self) {
+        self.down = false;
+    }
+
+    /// The link draws its jitter once for all packets that follow each other with less than `hold` between them, as a network
+    /// has it that sets up its radio bearer for each burst.
+    #[must_use]
+    pub fn with_jitter_held(mut self, hold: Option<Duration>) -> Self {
+        self.hold = hold;
+        self
+    }
+
+    /// The link does what a trace says.
+    #[must_use]
+    pub fn with_trace(mut self, trace: Option<Arc<LinkTrace>>) -> Self {
+        self.random |= trace.is_some();
+        self.trace = trace.map(|trace| Box::new((trace, Cursor::default())));
+        self
     }
 
     /// Offers a packet of `length` bytes; `false` if the queue is full. `duplicate` is called if the link wants to
@@ -164,7 +228,7 @@ impl Link {
                 if busy && !self.has_room(self.waiting.len(), length) {
                     return false;
                 }
-                let departure = self.busy_until.max(now) + self.transmission_time(length);
+                let departure = self.sent_by(self.busy_until.max(now), length);
                 if busy {
                     self.waiting.push_back((departure, length));
                     self.waiting_bytes += u64::from(length);
@@ -245,6 +309,23 @@ impl Link {
         }
     }
 
+    /// Whoever sends on the link is gone: what has not left is lost. Gives the packets of a head-of-line queue; those of a
+    /// FIFO come to their ends as [`Fate::Abandoned`].
+    pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
+        self.forget_departed(now);
+        let staying = usize::from(now < self.busy_until) + self.waiting.len();
+        for flight in self.flight.iter_mut().rev().take(staying) {
+            flight.fate = Fate::Abandoned;
+        }
+        self.waiting.clear();
+        self.busy_until = self.busy_until.min(now);
+        self.sending_until = self.sending_until.min(now);
+        self.waiting_bytes = 0;
+        self.urgent = 0;
+        self.generation = self.generation.wrapping_add(1);
+        self.line.drain(..).map(|(packet, _)| packet).collect()
+    }
+
     /// Longest packet that the link takes, bytes.
     #[must_use]
     pub fn mtu(&self) -> Option<u32> {
@@ -283,13 +364,19 @@ impl Link {
     ) {
         let mut arrival = departure + self.config.delay;
         let mut fate = Fate::Arrives;
-        if self.loss.next(departure, &mut self.stream) {
+        let mut lost = self.loss.next(departure, &mut self.stream);
+        if let Some((trace, _)) = self.trace.as_deref() {
+            let (delay, loss) = trace.at(departure);
+            arrival = departure + delay.unwrap_or(self.config.delay);
+            lost |= loss.is_some_and(|p| self.stream.chance(p));
+        }
+        if lost {
             fate = Fate::Lost;
         } else if self.config.corrupt > 0.0 && self.stream.chance(self.config.corrupt) {
             fate = Fate::Corrupted;
         }
         if !self.config.jitter.is_zero() {
-            arrival += Duration::from_nanos(self.stream.below(self.config.jitter.as_nanos() + 1));
+            arrival += self.jitter(departure);
         }
         if !self.config.reorder {
             arrival = arrival.max(self.last_arrival);
@@ -299,6 +386,18 @@ impl Link {
         if self.config.duplicate > 0.0 && self.stream.chance(self.config.duplicate) {
             self.fly(arrival, duplicate(), Fate::Arrives, scheduler);
         }
+    }
+
+    /// Additional delay of a packet that is sent at `departure`.
+    fn jitter(&mut self, departure: Instant) -> Duration {
+        let mut draw = || Duration::from_nanos(self.stream.below(self.config.jitter.as_nanos() + 1));
+        let Some(hold) = self.hold else { return draw() };
+        let jitter = match self.held {
+            Some((last, jitter)) if departure.since(last) <= hold => jitter,
+            _ => draw(),
+        };
+        self.held = Some((departure, jitter));
+        jitter
     }
 
     #[inline]
@@ -326,7 +425,7 @@ impl Link {
     }
 
     fn serve(&mut self, now: Instant, length: u32, scheduler: &mut Scheduler) {
-        let done = now + self.transmission_time(length);
+        let done = self.sent_by(now, length);
         scheduler.at(
             done,
             Event::LinkDeparture {
@@ -356,6 +455,15 @@ impl Link {
         match self.config.queue {
             QueueLimit::Packets(n) => (waiting as u64) < n.count(),
             QueueLimit::Bytes(n) => self.waiting_bytes + u64::from(length) <= n.bytes(),
+        }
+    }
+
+    /// When `length` bytes have been sent that begin at `start`.
+    #[inline]
+    fn sent_by(&mut self, start: Instant, length: u32) -> Instant {
+        match &mut self.trace {
+            None => start + self.transmission_time(length),
+            Some(trace) => trace.0.sent_by(&mut trace.1, start, length),
         }
     }
 

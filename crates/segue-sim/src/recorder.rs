@@ -9,6 +9,7 @@ pub(crate) mod report;
 pub(crate) mod segments;
 mod signalling;
 mod tables;
+pub mod vertical;
 
 use crate::network::cells::PlaceKind;
 use crate::output::CaptureFile;
@@ -24,11 +25,13 @@ use segue_proto::l2::L2Event;
 use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::Event as SctpEvent;
 use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
-use segue_wire::Packet;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::{Packet, Payload};
 
 pub use report::{FlowMetrics, HandoffMetrics};
 pub use signalling::{Signalling, SignallingCount};
 pub use tables::Tables;
+pub use vertical::HandoffParts;
 
 /// Why a packet went no further.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,6 +52,8 @@ pub enum DropCause {
     NoNeighbor,
     /// The sender's interface was not connected.
     NoLink,
+    /// The link was down, or went down while the packet was on it.
+    LinkDown,
     /// No router knows a way.
     NoRoute,
     /// The hop limit ran out.
@@ -72,6 +77,7 @@ impl DropCause {
             Self::OutOfReach => "out-of-reach",
             Self::NoNeighbor => "no-neighbor",
             Self::NoLink => "no-link",
+            Self::LinkDown => "link-down",
             Self::NoRoute => "no-route",
             Self::HopLimit => "hop-limit",
             Self::TooBig => "too-big",
@@ -88,6 +94,7 @@ impl DropCause {
             Self::OutOfReach
             | Self::NoNeighbor
             | Self::NoLink
+            | Self::LinkDown
             | Self::QueueFullOutOfReach
             | Self::HomeAgent => LossCause::Handover,
             Self::QueueFull => LossCause::Queue,
@@ -211,6 +218,9 @@ impl Recorder {
     ) {
         self.log.record(now, Kind::Received, node, id, length);
         self.flows.received(now, packet);
+        if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
+            self.connections.vertical.advertisement(now, node, interface);
+        }
         if self.tables.is_some() || self.captures.is_some() {
             self.trace_received(now, node, interface, id, length, packet);
         }
@@ -269,6 +279,11 @@ impl Recorder {
         let text = format!("{event:?}");
         self.log.record(now, Kind::Link, node, text.len() as u64, 0);
         self.log.text(&text);
+        if let L2Event::Link(LinkEvent::Up { interface, cell }) = event {
+            self.connections
+                .vertical
+                .link_up(node, *interface, u32::from(cell.0));
+        }
         if let Some(tables) = &mut self.tables {
             tables.link_event(now, node, event);
         }
@@ -284,6 +299,11 @@ impl Recorder {
         };
         self.log.record(now, Kind::Place, node, u64::from(cell), 0);
         self.log.text(event);
+        match place {
+            PlaceKind::Enters(cell) => self.connections.vertical.entered(now, node, cell),
+            PlaceKind::Leaves(cell) => self.connections.vertical.left(now, node, cell),
+            PlaceKind::WillLeave(..) | PlaceKind::Overlap { .. } => {}
+        }
         if let Some(tables) = &mut self.tables {
             tables.coverage(now, node, event, CellId(cell as u16));
         }
@@ -294,8 +314,13 @@ impl Recorder {
         if let HostEvent::Sctp(_, SctpEvent::PrimaryChanged(path)) = event {
             self.flows.primary_changed(node, *path);
         }
-        if let HostEvent::Shim(event) = event {
-            self.connections.shim_event(now, node, event);
+        if let HostEvent::Sctp(_, SctpEvent::FastRetransmitted { tsn, peer_tag }) = event {
+            self.connections.ledger.was_fast(node, *peer_tag, tsn.0);
+        }
+        match event {
+            HostEvent::Shim(event) => self.connections.shim_event(now, node, event),
+            HostEvent::AddressReady(local) => self.connections.vertical.address_ready(now, node, *local),
+            _ => {}
         }
         let text = format!("{event:?}");
         self.log.record(now, Kind::Host, node, text.len() as u64, 0);

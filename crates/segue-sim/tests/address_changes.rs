@@ -1,9 +1,6 @@
 //! Hosts that change their addresses: across a gap in coverage, and back and forth across a border.
-#![allow(clippy::disallowed_methods)]
 
-mod common;
-
-use common::{all_scenarios, metrics};
+use crate::common::{all_scenarios, metrics};
 
 fn scenario(name: &str) -> String {
     let found = all_scenarios().into_iter().find(|(path, _)| path.ends_with(name));

@@ -1,8 +1,6 @@
 //! Every byte once and in order, whatever the network does.
 
-mod common;
-
-use common::{metrics, one_link};
+use crate::common::{metrics, one_link};
 
 #[test]
 fn two_hundred_seeds_of_loss_duplication_reordering_and_corruption_deliver_every_byte() {

@@ -1,9 +1,6 @@
 //! The same seed gives the same bits: twice in a row, in another process, and with every hop through real bytes.
-#![allow(clippy::disallowed_methods)]
 
-mod common;
-
-use common::{all_scenarios, metrics};
+use crate::common::{all_scenarios, metrics};
 
 const SHORT: (&str, &str) = ("duration", "40 s");
 
@@ -62,7 +59,7 @@ jitter = "3 ms"
 reorder = true
 duplicate = 0.01
 corrupt = 0.02"#;
-    let text = common::one_link("10 Mbit/s", "10 ms", link, "", "");
+    let text = crate::common::one_link("10 Mbit/s", "10 ms", link, "", "");
     let typed = metrics(&text, &[("duration", "30 s")], 3);
     let exact = metrics(&text, &[("duration", "30 s"), ("wire", "exact")], 3);
     assert!(
@@ -74,7 +71,7 @@ corrupt = 0.02"#;
 
 #[test]
 fn sctp_in_udp_costs_eight_bytes_a_packet_and_is_the_same_with_exact_bytes() {
-    let text = common::one_link("10 Mbit/s", "10 ms", "", "", "");
+    let text = crate::common::one_link("10 Mbit/s", "10 ms", "", "", "");
     let plain = metrics(&text, &[("duration", "20 s")], 3);
     let udp = [("duration", "20 s"), ("sctp.udp_encapsulation", "true")];
     let typed = metrics(&text, &udp, 3);
@@ -88,7 +85,7 @@ fn sctp_in_udp_costs_eight_bytes_a_packet_and_is_the_same_with_exact_bytes() {
 
 #[test]
 fn another_seed_gives_another_run() {
-    let text = common::one_link(
+    let text = crate::common::one_link(
         "10 Mbit/s",
         "10 ms",
         "loss = { model = \"bernoulli\", probability = 0.01 }",
@@ -105,14 +102,18 @@ fn another_seed_gives_another_run() {
 fn the_hash_is_that_of_another_process() {
     let exe = std::env::current_exe().expect("a test has a path");
     if std::env::var_os("SEGUE_PRINT_HASH").is_some() {
-        let hash = |name: &str| metrics(&common::scenario_text(name), &[SHORT], 11).event_log_hash;
+        let hash = |name: &str| metrics(&crate::common::scenario_text(name), &[SHORT], 11).event_log_hash;
         eprintln!("hash={}{}", hash("sigma.toml"), hash("ilnp.toml"));
         return;
     }
     let hashes: Vec<String> = (0..2)
         .map(|_| {
             let output = std::process::Command::new(&exe)
-                .args(["--exact", "the_hash_is_that_of_another_process", "--nocapture"])
+                .args([
+                    "--exact",
+                    "determinism::the_hash_is_that_of_another_process",
+                    "--nocapture",
+                ])
                 .env("SEGUE_PRINT_HASH", "1")
                 .output()
                 .expect("the test runs itself");

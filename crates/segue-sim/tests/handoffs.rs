@@ -1,8 +1,6 @@
 //! Handoffs below TCP, in the scenario of paper 004 and in that of two hosts that move at once.
 
-mod common;
-
-use common::{metrics, scenario_text};
+use crate::common::{metrics, scenario_text};
 use segue_sim::{Metrics, RunOptions, Scenario, Trace, run};
 
 /// The flow is cut short: it begins before ILNPv6 hands off, and ends when Mobile IPv6 has.

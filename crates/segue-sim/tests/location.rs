@@ -1,9 +1,6 @@
 //! The location manager in the simulator: updates at step 4, look-ups before associations, and what losses do to them.
-#![allow(clippy::disallowed_methods)]
 
-mod common;
-
-use common::all_scenarios;
+use crate::common::all_scenarios;
 use segue_sim::{Metrics, RunOptions, Scenario, Trace, run};
 
 /// A row of the signalling.

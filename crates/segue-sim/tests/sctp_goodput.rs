@@ -1,8 +1,6 @@
 //! SCTP against closed forms: header overhead on a lossless link, the PFTK formula under random loss.
 
-mod common;
-
-use common::{metrics, one_link};
+use crate::common::{metrics, one_link};
 
 /// IPv6 header, SCTP common header, DATA chunk header: bytes of a packet that are not user data.
 const OVERHEAD: f64 = 40.0 + 12.0 + 16.0;

@@ -1,8 +1,6 @@
 //! Several hosts that move, each on its own way.
 
-mod common;
-
-use common::{all_scenarios, metrics};
+use crate::common::{all_scenarios, metrics};
 use segue_sim::{RunOptions, Scenario, run};
 
 /// The SIGMA scenario with a second mobile host that begins at the other end and downloads as well.

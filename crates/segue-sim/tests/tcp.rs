@@ -1,8 +1,6 @@
 //! TCP in the simulator.
 
-mod common;
-
-use common::metrics;
+use crate::common::metrics;
 use segue_sim::{RunOptions, Scenario, run};
 
 /// A bulk transfer from `a` to `b`; further lines of TOML for the link, for TCP and for the application.

@@ -1,8 +1,6 @@
 //! What became of TCP's packets, told twice: by the simulator's ledger, and by the captures of the two ends.
 
-mod common;
-
-use common::scenario_text;
+use crate::common::scenario_text;
 use segue_capture::pcapng::PcapngFile;
 use segue_capture::tcp_ends::{EndCounts, FlowPorts, compare, received_by, sent_by};
 use segue_sim::{RunOptions, RunOutput, Scenario, run};

@@ -19,7 +19,7 @@ use crate::mobility::{
 use crate::packet::{MAX_TUNNEL_DEPTH, has_rule, set_rule};
 use crate::sctp::{
     Asconf, AsconfAck, AsconfParameter, AsconfResponse, Auth, Chunk, DataChunk, ErrorCause, ForwardTsn,
-    GapAckBlock, Init, Parameter, ReConfig, ReConfigParameter, ReConfigResult, Sack, SctpPacket,
+    GapAckBlock, Init, NrSack, Parameter, ReConfig, ReConfigParameter, ReConfigResult, Sack, SctpPacket,
 };
 use crate::tcp::{SackBlock, TcpFlags, TcpOptions, TcpSegment, Timestamps};
 use crate::udp::{SCTP_TUNNELING_PORT, UdpDatagram};
@@ -582,11 +582,12 @@ pub fn chunk() -> impl Strategy<Value = Chunk> {
         any::<bool>().prop_map(|reflected_tag| Chunk::ShutdownComplete { reflected_tag }),
     ];
     let unknown = any::<u8>().prop_filter("known type", |t| {
-        !matches!(t, 0..=15 | 0x80 | 0x82 | 0x84 | 0xc0 | 0xc1)
+        !matches!(t, 0..=16 | 0x80 | 0x82 | 0x84 | 0xc0 | 0xc1)
     });
     prop_oneof![
         3 => data_chunk().prop_map(Chunk::Data),
         2 => sack().prop_map(Chunk::Sack),
+        2 => nr_sack().prop_map(|nr_sack| Chunk::NrSack(Box::new(nr_sack))),
         2 => init().prop_map(|init| Chunk::Init(Box::new(init))),
         1 => init().prop_map(|init| Chunk::InitAck(Box::new(init))),
         1 => (any::<bool>(), error_causes())
@@ -696,14 +697,35 @@ pub fn data_chunk() -> impl Strategy<Value = DataChunk> {
 /// SACK chunks, whose gap ack blocks need make no sense (RFC 9260 section 3.3.4).
 pub fn sack() -> impl Strategy<Value = Sack> {
     let block = any::<[u16; 2]>().prop_map(|[start, end]| GapAckBlock { start, end });
-    (tsn(), any::<u32>(), vec(block, 0..8), vec(tsn(), 0..5)).prop_map(
-        |(cumulative_tsn_ack, a_rwnd, blocks, duplicate_tsns)| Sack {
-            cumulative_tsn_ack,
-            a_rwnd,
-            gap_ack_blocks: blocks.into(),
-            duplicate_tsns,
-        },
+    (
+        tsn(),
+        any::<u32>(),
+        vec(block, 0..8),
+        vec(tsn(), 0..5),
+        0..=Sack::MOST_DATA_PACKETS,
     )
+        .prop_map(
+            |(cumulative_tsn_ack, a_rwnd, blocks, duplicate_tsns, data_packets)| Sack {
+                cumulative_tsn_ack,
+                a_rwnd,
+                gap_ack_blocks: blocks.into(),
+                duplicate_tsns: duplicate_tsns.into(),
+                data_packets,
+            },
+        )
+}
+
+/// NR-SACK chunks (draft-natarajan-tsvwg-sctp-nrsack section 4), with blocks of any kind.
+pub fn nr_sack() -> impl Strategy<Value = NrSack> {
+    let block = any::<[u16; 2]>().prop_map(|[start, end]| GapAckBlock { start, end });
+    (sack(), vec(block, 0..8)).prop_map(|(sack, blocks)| NrSack {
+        // only a SACK says it
+        sack: Sack {
+            data_packets: 0,
+            ..sack
+        },
+        nr_gap_ack_blocks: blocks.into(),
+    })
 }
 
 /// INIT or INIT ACK chunks (RFC 9260 sections 3.3.2 and 3.3.3).

@@ -19,7 +19,7 @@ fn ordeal(seed: u64) -> Result<Report, String> {
     outcome.map_err(|what| {
         format!(
             "seed {seed} ({:?}): {what}\nrepeat with: SEED={seed} cargo test --profile checked --package segue-conformance \
-             --test seeds one_seed -- --nocapture",
+             --test conformance one_seed -- --nocapture",
             trials_of(seed)
         )
     })

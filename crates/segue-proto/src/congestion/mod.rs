@@ -4,6 +4,7 @@
 //! a window that was cut comes down (SCTP at once, TCP by one of the ways of [`crate::tcp::Reduction`]); the algorithm
 //! decides by how much, and how the window opens again.
 
+pub mod coupled;
 pub mod cubic;
 pub mod hybla;
 pub mod hystart;
@@ -13,6 +14,7 @@ pub mod sctp;
 pub mod veno;
 mod window;
 
+pub use coupled::{Coupling, Gain, InterLoss, PathShare};
 pub use cubic::Cubic;
 pub use hybla::Hybla;
 pub use hystart::HyStart;

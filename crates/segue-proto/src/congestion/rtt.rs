@@ -44,6 +44,13 @@ impl RttEstimator {
         self.rto = (srtt + self.rttvar * 4).clamp(self.rto_min, self.rto_max);
     }
 
+    /// Takes SRTT and RTTVAR from elsewhere.
+    pub fn assume(&mut self, srtt: Duration, rttvar: Duration) {
+        self.srtt = Some(srtt);
+        self.rttvar = rttvar;
+        self.rto = (srtt + rttvar * 4).clamp(self.rto_min, self.rto_max);
+    }
+
     /// Doubles the RTO (rule E2), up to RTO.Max. The next measurement undoes it.
     pub fn back_off(&mut self) {
         let doubled = self.rto * 2;
@@ -64,6 +71,12 @@ impl RttEstimator {
     #[must_use]
     pub fn measured_rto(&self) -> Option<Duration> {
         self.srtt.map(|srtt| srtt + self.rttvar * 4)
+    }
+
+    /// Mean deviation of round-trip times (RFC 9260 section 6.3.1); zero without a measurement.
+    #[must_use]
+    pub fn rttvar(&self) -> Duration {
+        self.rttvar
     }
 
     /// Smoothed round-trip time, if measured.

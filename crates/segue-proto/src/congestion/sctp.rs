@@ -4,7 +4,7 @@
 //! older profiles, whose text speaks of "the total size of the DATA chunk(s)". Exception: duplicate TSNs that a SACK
 //! reports are not added to partial_bytes_acked (RFC 9260 section 7.2.2), because their sizes are no longer known.
 
-use super::{Acked, CongestionControl, Loss, Prior};
+use super::{Acked, CongestionControl, Gain, Loss, Prior};
 use crate::sctp::Profile;
 
 /// The constants in which the generations differ.
@@ -80,6 +80,60 @@ impl SctpWindow {
         self.rules = rules;
     }
 
+    /// Unit of increase, bytes.
+    #[must_use]
+    pub fn segment(&self) -> u32 {
+        self.rules.segment
+    }
+
+    /// [`on_ack`](CongestionControl::on_ack) of a path whose window is coupled to those of others: it opens by `gain` of
+    /// what it would alone. A window that shrinks keeps one segment.
+    pub fn on_ack_coupled(&mut self, acked: Acked, gain: Gain) {
+        let rules = self.rules;
+        // RFC 2960 knows no fast recovery
+        let held = acked.in_fast_recovery && rules.profile != Profile::Rfc2960;
+        if self.cwnd <= self.ssthresh {
+            // section 7.2.1: cumulative TSN ack advanced, cwnd fully utilised, not in fast recovery
+            if acked.cumulative_advanced && acked.window_was_full && !held {
+                self.open(acked.bytes.min(rules.segment), gain.slow_start);
+            }
+        } else if acked.cumulative_advanced || rules.profile == Profile::Rfc9260 {
+            // section 7.2.2
+            self.partial_bytes_acked = self.partial_bytes_acked.saturating_add(acked.bytes);
+            if acked.window_was_full {
+                if self.partial_bytes_acked >= self.cwnd && !held {
+                    self.partial_bytes_acked -= self.cwnd;
+                    self.open(rules.segment, gain.avoidance);
+                }
+            } else if rules.profile == Profile::Rfc9260 {
+                self.partial_bytes_acked = self.partial_bytes_acked.min(self.cwnd);
+            }
+        }
+        if acked.flight_empty {
+            self.partial_bytes_acked = 0;
+        }
+    }
+
+    /// A loss after which cwnd and ssthresh are what a coupling says ([`Coupling::ssthresh_after_loss`]
+    /// (super::Coupling::ssthresh_after_loss)), one segment at least.
+    pub fn cut_to(&mut self, ssthresh: u32) {
+        self.ssthresh = ssthresh.max(self.rules.segment);
+        self.cwnd = self.ssthresh;
+        self.partial_bytes_acked = 0;
+    }
+
+    /// Opens the window by `share` of `bytes`.
+    #[inline]
+    fn open(&mut self, bytes: u32, share: f64) {
+        let opened = if share == 1.0 {
+            i64::from(bytes)
+        } else {
+            libm::round(f64::from(bytes) * share) as i64
+        };
+        let cwnd = (i64::from(self.cwnd) + opened).max(i64::from(self.rules.segment.min(self.cwnd)));
+        self.cwnd = u32::try_from(cwnd).unwrap_or(u32::MAX);
+    }
+
     fn halve(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(self.rules.floor());
         self.partial_bytes_acked = 0;
@@ -96,29 +150,7 @@ impl CongestionControl for SctpWindow {
     }
 
     fn on_ack(&mut self, acked: Acked) {
-        let rules = self.rules;
-        // RFC 2960 knows no fast recovery
-        let held = acked.in_fast_recovery && rules.profile != Profile::Rfc2960;
-        if self.cwnd <= self.ssthresh {
-            // section 7.2.1: cumulative TSN ack advanced, cwnd fully utilised, not in fast recovery
-            if acked.cumulative_advanced && acked.window_was_full && !held {
-                self.cwnd = self.cwnd.saturating_add(acked.bytes.min(rules.segment));
-            }
-        } else if acked.cumulative_advanced || rules.profile == Profile::Rfc9260 {
-            // section 7.2.2
-            self.partial_bytes_acked = self.partial_bytes_acked.saturating_add(acked.bytes);
-            if acked.window_was_full {
-                if self.partial_bytes_acked >= self.cwnd && !held {
-                    self.partial_bytes_acked -= self.cwnd;
-                    self.cwnd = self.cwnd.saturating_add(rules.segment);
-                }
-            } else if rules.profile == Profile::Rfc9260 {
-                self.partial_bytes_acked = self.partial_bytes_acked.min(self.cwnd);
-            }
-        }
-        if acked.flight_empty {
-            self.partial_bytes_acked = 0;
-        }
+        self.on_ack_coupled(acked, Gain::WHOLE);
     }
 
     /// Section 7.2.3: ssthresh = max(cwnd / 2, floor), cwnd = ssthresh.

@@ -154,6 +154,17 @@ impl Host {
                     }
                 }
             }
+            ShimEvent::WithdrawAddress(local) => {
+                self.dirty = true;
+                match self.acquisition_mut(local.interface) {
+                    Some(acquisition) => acquisition.remove_address(now, local.address),
+                    None => {
+                        self.addresses.retain(|l| *l != local);
+                        self.tell_shim(now, &AddressEvent::Lost(local));
+                        self.events.push_back(HostEvent::AddressLost(local));
+                    }
+                }
+            }
             ShimEvent::UpdateDirectory => {
                 if let Some((nid, locators)) = self.shim.as_ref().and_then(|s| s.directory_entry())
                     && let Some(client) = &mut self.location.client
@@ -163,6 +174,11 @@ impl Host {
                 }
             }
             ShimEvent::LookUp { peer } => self.look_up_for_shim(now, peer),
+            ShimEvent::RouteChanged { peer, to } => {
+                if let Some(tcp) = &mut self.tcp {
+                    tcp.network_changed(now, peer, to);
+                }
+            }
             _ => {}
         }
     }

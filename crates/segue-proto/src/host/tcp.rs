@@ -67,6 +67,12 @@ impl Tcp {
         self.endpoint.poll_transmit(now)
     }
 
+    /// Packets to `peer` go to `to` from now on.
+    pub fn network_changed(&mut self, now: Instant, peer: Ipv6Addr, to: Ipv6Addr) {
+        self.endpoint
+            .network_changed(now, peer, (to.to_bits() >> 64) as u64);
+    }
+
     pub fn has_events(&self) -> bool {
         self.endpoint.has_events()
     }

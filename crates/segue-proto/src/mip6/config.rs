@@ -12,6 +12,8 @@ pub const INITIAL_BINDACK_TIMEOUT: Duration = Duration::from_secs(1);
 pub const INITIAL_BINDACK_TIMEOUT_FIRST_REG: Duration = Duration::from_millis(1500);
 /// MAX_BINDACK_TIMEOUT (RFC 6275 section 12).
 pub const MAX_BINDACK_TIMEOUT: Duration = Duration::from_secs(32);
+/// MAX_DELETE_BCE_TIMEOUT (RFC 6275 section 12).
+pub const MAX_DELETE_BCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// MAX_NONCE_LIFETIME (RFC 6275 section 12).
 pub const MAX_NONCE_LIFETIME: Duration = Duration::from_secs(240);
 /// MAX_TOKEN_LIFETIME (RFC 6275 section 12).
@@ -36,6 +38,20 @@ pub enum HandoffPolicy {
     OnLostAdvertisements,
     /// As soon as there is an address from another router: eager. Also when the link in use is lost.
     OnNewRouter,
+}
+
+/// When correspondents are told of a new care-of address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Registration {
+    /// When the home agent has acknowledged: the tests of return routability go by the tunnel, which it drops until then
+    /// (RFC 6275 sections 11.6.1 and 11.7.2).
+    #[default]
+    AfterHome,
+    /// At once, behind the Binding Update to the home agent: on a way that keeps packets in order, and with a home agent that
+    /// takes no time, the tunnel is there when the first test comes through it (Cottingham and Vidales, section 4: "can be
+    /// done simultaneously").
+    Simultaneous,
 }
 
 /// What protects a home registration from replay (RFC 4285 section 6).
@@ -119,6 +135,9 @@ pub struct MobileNodeConfig {
     pub advertisement_interval: Option<Duration>,
     /// Interfaces by their numbers, the preferred one first; those not named come last and are equal.
     pub interface_preference: Vec<u8>,
+    /// When correspondents are told.
+    #[serde(skip_serializing_if = "is_after_home")]
+    pub registration: Registration,
     /// Lifetime asked for at the home agent.
     pub home_lifetime: Duration,
     /// Lifetime asked for at correspondents; at most 420 s are granted.
@@ -142,6 +161,10 @@ pub struct MobileNodeConfig {
     pub correspondent: CorrespondentConfig,
 }
 
+fn is_after_home(registration: &Registration) -> bool {
+    *registration == Registration::AfterHome
+}
+
 impl Default for MobileNodeConfig {
     fn default() -> Self {
         Self {
@@ -153,6 +176,7 @@ impl Default for MobileNodeConfig {
             lost_advertisements: 2,
             advertisement_interval: None,
             interface_preference: Vec::new(),
+            registration: Registration::default(),
             home_lifetime: Duration::from_secs(3600),
             correspondent_lifetime: MAX_RR_BINDING_LIFETIME,
             initial_bindack_timeout: INITIAL_BINDACK_TIMEOUT,

@@ -1,5 +1,6 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
+use super::MultipathConfig;
 use super::PmtuDiscovery;
 use super::auth::{AsconfAuth, AuthConfig};
 use super::encapsulation::UdpEncapsulation;
@@ -149,6 +150,10 @@ pub struct Config {
     /// Offer the deactivation of addresses, a private extension with parameter types that IANA did not assign (see
     /// `Association::deactivate_address`).
     pub address_deactivation: bool,
+    /// New data on all paths at once; `None` for one path at a time.
+    pub multipath: Option<MultipathConfig>,
+    /// Tell of every fast retransmission by [`Event::FastRetransmitted`](super::Event::FastRetransmitted).
+    pub tell_fast_retransmissions: bool,
     /// Whether changes of addresses must be authenticated.
     pub asconf_auth: AsconfAuth,
     /// Chunk authentication.
@@ -193,6 +198,8 @@ impl Config {
             retransmit_to: RetransmitTo::default(),
             auto_asconf: true,
             address_deactivation: false,
+            multipath: None,
+            tell_fast_retransmissions: false,
             asconf_auth: AsconfAuth::default(),
             auth: AuthConfig::default(),
         }

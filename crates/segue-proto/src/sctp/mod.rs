@@ -117,6 +117,7 @@ mod icmp;
 mod inbound;
 mod invariants;
 mod local_addresses;
+pub mod multipath;
 mod options;
 mod outbound;
 mod outbound_abandon;
@@ -150,5 +151,6 @@ pub use event::{
     PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
 pub use icmp::Unreachable;
+pub use multipath::{MultipathConfig, MultipathCounters};
 pub use options::{Reliability, SendOptions};
 pub use pmtu::PmtuDiscovery;

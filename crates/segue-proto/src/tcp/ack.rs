@@ -286,6 +286,7 @@ impl Connection {
         };
         if let Some(rtt) = by_time.or_else(by_timestamp) {
             self.rtt.measure(rtt, self.snd_una, self.snd_nxt);
+            self.note_round_trip(rtt);
         }
     }
 
@@ -295,6 +296,7 @@ impl Connection {
         if round_start {
             self.round_end = self.snd_nxt;
         }
+        self.note_delivery(now, report.delivered(), round_start);
         if self.recovery.phase == Phase::Recovery {
             self.reduce(report.delivered());
             return;

@@ -1,5 +1,6 @@
 //! What can be set, and three generations of TCP.
 
+use super::networks::Remedy;
 use crate::congestion::{Algorithm, Credit, RenoFriendliness, SlowStart};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -167,6 +168,8 @@ pub struct Config {
     pub time_wait: Duration,
     /// Silence in FIN-WAIT-2 after which the peer's FIN is no longer awaited (Linux; RFC 9293 has no limit).
     pub fin_wait_2: Duration,
+    /// What is done with what is known of networks.
+    pub remedy: Remedy,
     /// Challenge ACKs per second (RFC 5961 section 7).
     pub challenge_acks: u32,
     /// Connections that an endpoint holds before it accepts no more. Those that the user opens are not limited.
@@ -216,6 +219,7 @@ impl Config {
             cwnd_validation: true,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
+            remedy: Remedy::default(),
             challenge_acks: 100,
             max_connections: 65_536,
         };

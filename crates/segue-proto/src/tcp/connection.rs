@@ -70,6 +70,8 @@ pub struct Connection {
     pub(super) recovery: Recovery,
     pub(super) rack: Rack,
     pub(super) rtt: Rtt,
+    /// The network that the peer is in, if such things are remembered.
+    pub(super) network: Option<Box<super::networks::OnNetwork>>,
     /// Data up to here belongs to the round at hand.
     pub(super) round_end: u64,
     /// Last time that data was sent.
@@ -195,6 +197,7 @@ impl Connection {
             recovery: Recovery::new(config.loss_detection == LossDetection::Fack),
             rack: Rack::default(),
             rtt: Rtt::new(config),
+            network: None,
             round_end: 0,
             last_data_sent: None,
             unused_since: now,

@@ -41,6 +41,8 @@ pub struct Endpoint {
     /// The earliest timer of all; the outer `None` when it may have changed.
     deadline: Option<Option<Instant>>,
     overhead: u32,
+    /// Networks that peers were in.
+    pub(super) networks: super::networks::Networks,
     counters: EndpointCounters,
 }
 
@@ -71,6 +73,7 @@ impl Endpoint {
             has_ended: false,
             deadline: None,
             overhead: 0,
+            networks: super::networks::Networks::default(),
             counters: EndpointCounters::default(),
         }
     }

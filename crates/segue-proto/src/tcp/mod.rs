@@ -17,6 +17,7 @@
 //! | losses | RFC 6675, forward acknowledgement, RACK-TLP RFC 8985 ([`LossDetection`]); RFC 6582 without SACK; early retransmit RFC 5827; limited transmit RFC 3042 |
 //! | the way down | at once, rate halving, PRR RFC 6937 ([`Reduction`]) |
 //! | needless retransmissions | F-RTO RFC 5682, Eifel RFC 3522, DSACK RFC 3708 |
+//! | networks that are known from before | Cottingham and Vidales, section 7; draft-ietf-tsvwg-careful-resume ([`Remedy`]) |
 //! | windows | [`Reno`](crate::congestion::Reno) RFC 5681, [`Cubic`](crate::congestion::Cubic) RFC 9438, [`Hybla`](crate::congestion::Hybla), [`Veno`](crate::congestion::Veno); idle and unused windows RFC 2861 |
 //! | silly windows, Nagle, closed windows | RFC 9293 sections 3.7.4, 3.8.6 |
 //!
@@ -30,6 +31,7 @@ mod connection;
 mod counters;
 mod endpoint;
 mod event;
+mod networks;
 mod rack;
 mod reassembly;
 mod recovery;
@@ -38,9 +40,12 @@ mod scoreboard;
 mod send_buffer;
 mod timers;
 mod transmit;
+mod window_clamp;
 
 pub use config::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule};
 pub use connection::Connection;
 pub use counters::{Counters, EndpointCounters, Refused};
 pub use endpoint::Endpoint;
 pub use event::{ConnectionId, Event, SendError, Snapshot, State};
+pub use networks::{Remedy, Remembered};
+pub use window_clamp::{ClampCounters, WindowClamp};

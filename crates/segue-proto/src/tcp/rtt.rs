@@ -83,6 +83,28 @@ impl Rtt {
         }
     }
 
+    /// What the timeout is made of: SRTT, and what is added to it.
+    pub fn estimate(&self) -> Option<(Duration, Duration)> {
+        let srtt = self.standard.srtt()?;
+        let variation = match &self.linux {
+            Some(linux) => linux.rttvar,
+            None => self.standard.rto().saturating_sub(srtt),
+        };
+        Some((srtt, variation))
+    }
+
+    /// Takes an estimate from elsewhere, as if it had been measured here.
+    pub fn assume(&mut self, srtt: Duration, variation: Duration) {
+        self.standard.assume(srtt, variation / 4);
+        self.backoff = 0;
+        let floor = self.rto_min;
+        if let Some(linux) = &mut self.linux {
+            linux.mdev = variation;
+            linux.mdev_max = variation.max(floor);
+            linux.rttvar = linux.mdev_max;
+        }
+    }
+
     /// Rule 5.5.
     pub fn back_off(&mut self) {
         self.backoff += 1;

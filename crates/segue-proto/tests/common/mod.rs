@@ -1,5 +1,8 @@
 //! Two endpoints and the network between them, in virtual time.
-#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub mod auth;
+pub mod tcp;
+pub mod tcp_script;
 
 use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;
@@ -32,7 +35,7 @@ pub fn at(seconds: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(seconds)
 }
 
-pub fn ms(n: u64) -> Duration {
+pub const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 

@@ -1,11 +1,10 @@
 //! Two TCP endpoints and a path between them.
-#![allow(dead_code)]
 
 use segue_proto::contract::{InterfaceId, LocalAddress};
 use segue_proto::random::Stream;
 use segue_proto::tcp::{Config, Connection, ConnectionId, Endpoint, Event};
 use segue_proto::{Duration, Instant};
-use segue_wire::tcp::{TcpFlags, TcpSegment};
+use segue_wire::tcp::TcpSegment;
 use segue_wire::{Data, Packet, Payload};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
@@ -43,9 +42,7 @@ pub enum Fate {
 pub struct Seen {
     pub at: Instant,
     pub from: usize,
-    pub flags: TcpFlags,
     pub seq: u32,
-    pub ack: u32,
     pub len: u32,
     pub fate: Fate,
 }
@@ -177,11 +174,6 @@ impl World {
         true
     }
 
-    pub fn inject(&mut self, to: usize, packet: Packet) {
-        self.ends[to].handle_packet(self.now, InterfaceId(0), packet);
-        self.drain();
-    }
-
     pub fn drain(&mut self) {
         for end in [A, B] {
             loop {
@@ -270,9 +262,7 @@ impl World {
             self.seen.push(Seen {
                 at: now,
                 from,
-                flags: tcp.flags,
                 seq: tcp.seq.0,
-                ack: tcp.ack.0,
                 len: tcp.data.len() as u32,
                 fate,
             });

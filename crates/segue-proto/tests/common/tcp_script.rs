@@ -1,5 +1,4 @@
 //! One TCP endpoint against a scripted peer, whose segments are made by hand.
-#![allow(dead_code)]
 
 use segue_proto::contract::{InterfaceId, LocalAddress};
 use segue_proto::random::Stream;

@@ -21,11 +21,9 @@ const SPI: u32 = 256;
 /// The shim of a host.
 pub(super) fn config(s: &ScenarioFile, host: &HostEntry, seed: u64) -> ShimConfig {
     match s.scheme {
-        Scheme::Sigma | Scheme::None => ShimConfig::None,
-        Scheme::Mip6 | Scheme::Mip6Ro => mobile_ipv6(s, host, seed),
-        Scheme::IlnpHard | Scheme::IlnpSoft | Scheme::IlnpMultihomed => {
-            ShimConfig::Ilnp(Box::new(ilnp_config(s, host)))
-        }
+        scheme if scheme.is_mip6() => mobile_ipv6(s, host, seed),
+        scheme if scheme.is_ilnp() => ShimConfig::Ilnp(Box::new(ilnp_config(s, host))),
+        _ => ShimConfig::None,
     }
 }
 

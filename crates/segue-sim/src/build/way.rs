@@ -1,10 +1,11 @@
 //! The ways of mobile hosts, and the places on it where something happens.
 
-use crate::mobility::{Point, Trajectory};
+use crate::mobility::{Point, Stay, Trajectory};
 use crate::network::Mover;
 use crate::network::cells::{Place, PlaceKind};
 use crate::scenario::model::{MobileSection, Pattern, ScenarioFile};
 use crate::scenario::point;
+use crate::scenario::presence::{Presence, Window};
 use segue_proto::{Duration, Instant, sigma};
 
 pub(super) fn trajectory(m: &MobileSection, end: Instant) -> Trajectory {
@@ -13,6 +14,9 @@ pub(super) fn trajectory(m: &MobileSection, end: Instant) -> Trajectory {
         Instant::ZERO + m.start,
         m.speed.metres_per_second(),
     );
+    if let Some(section) = &m.mobility {
+        return Trajectory::timed(&section.points);
+    }
     match m.pattern {
         Pattern::Still => Trajectory::fixed(from),
         Pattern::BackAndForth => {
@@ -46,7 +50,10 @@ fn kinds(s: &ScenarioFile, trajectory: &Trajectory, end: Instant) -> Vec<(Instan
     let stays: Vec<_> = s
         .cell
         .iter()
-        .map(|c| trajectory.stays_within(point(c.position), c.radius.metres(), end))
+        .map(|c| match &c.present {
+            Some(presence) => windows(presence, end),
+            None => trajectory.stays_within(point(c.position), c.radius.metres(), end),
+        })
         .collect();
     let mut kinds = Vec::new();
     let margin = s.handover.margin;
@@ -70,6 +77,16 @@ fn kinds(s: &ScenarioFile, trajectory: &Trajectory, end: Instant) -> Vec<(Instan
     kinds
 }
 
+/// Stays by the clock.
+fn windows(presence: &Presence, end: Instant) -> Vec<Stay> {
+    let stay = |w: &Window| Stay {
+        enter: Instant::ZERO + w.from,
+        leave: w.until.map_or(Instant::MAX, |until| Instant::ZERO + until),
+    };
+    let stays = presence.windows().iter().map(stay);
+    stays.filter(|s| s.enter <= end).collect()
+}
+
 /// Entering comes before leaving at the same moment: cells that touch leave no gap.
 fn place_order(kind: PlaceKind) -> u8 {
     match kind {
@@ -80,7 +97,7 @@ fn place_order(kind: PlaceKind) -> u8 {
 }
 
 /// The overlap of two cells is crossed by a stay in each that begin and end in the same order.
-fn overlap_points(stays: &[Vec<crate::mobility::Stay>], fraction: f64) -> Vec<(Instant, PlaceKind)> {
+fn overlap_points(stays: &[Vec<Stay>], fraction: f64) -> Vec<(Instant, PlaceKind)> {
     let mut points = Vec::new();
     for (from, old) in stays.iter().enumerate() {
         for (to, new) in stays.iter().enumerate() {

@@ -4,6 +4,7 @@ use super::{LazyTimer, Network};
 use crate::mobility::Point;
 use crate::radio::{Frame, Outcome, StationId};
 use crate::recorder::DropCause;
+use crate::scenario::technology::Technology;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
@@ -15,8 +16,9 @@ use smallvec::SmallVec;
 /// A radio cell.
 pub(crate) struct Cell {
     pub router: u32,
-    pub channel: u32,
-    pub station: StationId,
+    /// Its radio channel; nothing where stations have bearers.
+    pub medium: Option<Medium>,
+    pub technology: Option<Technology>,
     pub position: Point,
     pub radius: f64,
     pub beacon_period: Duration,
@@ -28,8 +30,16 @@ pub(crate) struct Cell {
     pub reached_by: SmallVec<[u32; 4]>,
 }
 
+/// A cell's place on a radio channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Medium {
+    pub channel: u32,
+    /// The access point.
+    pub station: StationId,
+}
+
 impl Cell {
-    fn is_reached_by(&self, mover: u32) -> bool {
+    pub fn is_reached_by(&self, mover: u32) -> bool {
         self.reached_by.contains(&mover)
     }
 }
@@ -40,6 +50,8 @@ pub(crate) struct Attachment {
     /// Number of the host among those that move.
     pub mover: u32,
     pub interface: InterfaceId,
+    /// Of the cells that it hears; nothing for all.
+    pub technology: Option<Technology>,
     pub layer2: Layer2,
     /// Its station on every channel.
     pub stations: Vec<StationId>,
@@ -97,7 +109,12 @@ impl Network {
             length: c.beacon_length,
         };
         self.scheduler.at(self.now + c.beacon_period, Event::Beacon(cell));
-        self.channels[c.channel as usize].enqueue(self.now, c.station, frame, &mut self.scheduler);
+        match c.medium {
+            Some(Medium { channel, station }) => {
+                self.channels[channel as usize].enqueue(self.now, station, frame, &mut self.scheduler);
+            }
+            None => self.beacon_heard(cell),
+        }
     }
 
     /// A radio channel's transmission begins or ends.
@@ -204,7 +221,7 @@ impl Network {
         for attachment in 0..self.attachments.len() {
             let a = &self.attachments[attachment];
             let hears = engaged.map_or(matches!(a.layer2.state(), State::Detached), |e| e == attachment);
-            if a.mover == mover && hears {
+            if a.mover == mover && hears && a.hears(&self.cells[cell as usize]) {
                 self.attachments[attachment]
                     .layer2
                     .handle_beacon(self.now, CellId(cell as u16), signal);
@@ -239,6 +256,7 @@ impl Network {
             if let L2Event::Link(event) = event {
                 if matches!(event, LinkEvent::Down { .. }) {
                     self.flush_station(attachment);
+                    self.flush_bearers(attachment);
                 }
                 self.give_link_event(node, event);
             }
@@ -272,8 +290,11 @@ impl Network {
         let Some(cell) = a.layer2.attached_cell() else {
             return self.drop_packet(packet, node, DropCause::NoLink);
         };
-        let c = &self.cells[cell.0 as usize];
-        let (channel, to, from) = (c.channel as usize, c.station, a.stations[c.channel as usize]);
+        let Some(medium) = self.cells[cell.0 as usize].medium else {
+            return self.send_up_bearer(attachment, u32::from(cell.0), packet);
+        };
+        let channel = medium.channel as usize;
+        let (to, from) = (medium.station, a.stations[channel]);
         let frame = Frame::Unicast {
             to,
             packet,
@@ -288,11 +309,15 @@ impl Network {
     /// An access router sends a packet into its cell.
     pub fn send_into_cell(&mut self, cell: u32, packet: PacketRef) {
         let c = &self.cells[cell as usize];
-        let (router, channel, station) = (c.router, c.channel as usize, c.station);
+        let (router, medium) = (c.router, c.medium);
         let stored = self.store.get(packet);
         let (destination, length) = (stored.packet.ip.destination, stored.length);
         let urgent = self.is_urgent(packet);
         if destination.is_multicast() {
+            let Some(Medium { channel, station }) = medium else {
+                return self.send_down_bearers(cell, packet, None);
+            };
+            let channel = channel as usize;
             let frame = Frame::Broadcast {
                 packet,
                 length,
@@ -306,6 +331,10 @@ impl Network {
         let Some(&(_, attachment)) = c.neighbors.iter().find(|(address, _)| *address == destination) else {
             return self.drop_packet(packet, router, DropCause::NoNeighbor);
         };
+        let Some(Medium { channel, station }) = medium else {
+            return self.send_down_bearers(cell, packet, Some(attachment));
+        };
+        let channel = channel as usize;
         let a = &self.attachments[attachment as usize];
         let gone = !c.is_reached_by(a.mover) || !a.is_attached_to(cell);
         let frame = Frame::Unicast {
@@ -342,7 +371,7 @@ impl Network {
         }
     }
 
-    fn glean_neighbor(&mut self, cell: u32, source: Ipv6Addr, attachment: u32) {
+    pub fn glean_neighbor(&mut self, cell: u32, source: Ipv6Addr, attachment: u32) {
         let neighbors = &mut self.cells[cell as usize].neighbors;
         if source.is_unicast_link_local() && !neighbors.contains(&(source, attachment)) {
             neighbors.push((source, attachment));
@@ -394,6 +423,11 @@ impl Network {
 }
 
 impl Attachment {
+    /// Whether it hears the beacons of a cell.
+    pub fn hears(&self, cell: &Cell) -> bool {
+        self.technology.is_none() || self.technology == cell.technology
+    }
+
     /// Packets can pass between this radio and the cell, as far as the radio knows.
     fn is_attached_to(&self, cell: u32) -> bool {
         self.layer2.attached_cell() == Some(CellId(cell as u16))

@@ -50,7 +50,7 @@ impl Network {
             let taken = host.host.took_packet();
             self.recorder
                 .connections
-                .arrived(now, node, stored.entries, taken);
+                .arrived(now, node, interface, stored.entries, taken);
         }
         self.store.remove(packet);
         self.service_host(node);

@@ -1,11 +1,13 @@
 //! The network at work: nodes, links and cells, and the loop that moves packets and time.
 
+pub(crate) mod bearers;
 pub(crate) mod cells;
 pub(crate) mod directory;
 pub(crate) mod errors;
 pub(crate) mod forgeries;
 mod home_agents;
 pub(crate) mod hosts;
+pub(crate) mod link_script;
 mod priority;
 pub(crate) mod routers;
 
@@ -62,11 +64,15 @@ pub(crate) struct Network {
     pub stations: Vec<Vec<cells::Owner>>,
     pub cells: Vec<Cell>,
     pub attachments: Vec<Attachment>,
+    /// Links that stations have to themselves.
+    pub bearers: bearers::Bearers,
     /// The hosts that move.
     pub movers: Vec<Mover>,
     pub places: Vec<Place>,
     pub directory: directory::Directory,
     pub forgeries: Vec<forgeries::Forgery>,
+    /// When links go down and come up, in order.
+    pub link_script: Vec<link_script::Change>,
     /// Signalling goes before data in every queue.
     pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
@@ -131,6 +137,7 @@ impl Network {
             Event::Waypoint(place) => self.place_reached(place as usize),
             Event::PositionSample => self.sample_position(),
             Event::Directory => self.directory_due(),
+            Event::LinkScript(number) => self.link_script_due(number as usize),
             Event::Forgery(number) => self.forgery_due(number),
             Event::Start(node) => self.start_node(node),
         }
@@ -145,6 +152,10 @@ impl Network {
         {
             let node = self.link_ends[link as usize ^ 1].node;
             return self.drop_too_big(packet, node, mtu);
+        }
+        if self.links[link as usize].is_down() {
+            let node = self.link_ends[link as usize ^ 1].node;
+            return self.drop_packet(packet, node, DropCause::LinkDown);
         }
         let urgent = self.is_urgent(packet);
         let store = &mut self.store;
@@ -162,8 +173,16 @@ impl Network {
         let end = self.link_ends[link as usize];
         match fate {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
+            Fate::Cut => return self.drop_packet(packet, end.node, DropCause::LinkDown),
             Fate::Corrupted => self.corrupt(packet),
+            Fate::Abandoned => {
+                let node = self.link_ends[link as usize ^ 1].node;
+                return self.drop_packet(packet, node, DropCause::NoLink);
+            }
             Fate::Arrives => {}
+        }
+        if !self.take_from_bearer(link, packet) {
+            return self.drop_packet(packet, end.node, DropCause::OutOfReach);
         }
         self.deliver(packet, end.node, end.interface);
     }

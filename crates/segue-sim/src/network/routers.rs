@@ -11,6 +11,7 @@ use segue_proto::address::Dhcpv6Server;
 use segue_proto::ilnp::Rewriter;
 use segue_proto::mip6::HomeAgent;
 use segue_proto::nd::RouterNd;
+use segue_proto::tcp::WindowClamp;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Ipv6Header, Packet, Payload};
 
@@ -25,6 +26,8 @@ pub(crate) struct RouterNode {
     pub addresses: Vec<Ipv6Addr>,
     /// Errors that it may still send.
     pub errors: ErrorBudget,
+    /// A proxy that lowers windows.
+    pub clamp: Option<Box<WindowClamp>>,
     /// It is a site border: its cell's locator is rewritten.
     pub rewriter: Option<Box<Rewriter>>,
     /// The home agent of the hosts whose home is its cell.
@@ -40,10 +43,10 @@ impl RouterNode {
     }
 
     /// The way towards `destination` where nothing but that is to be asked: the router is no home agent and no border of a
-    /// site, and the packet not for itself or its link.
+    /// site, no proxy is on it, and the packet not for itself or its link.
     #[inline]
     pub fn plain_way(&self, destination: Ipv6Addr) -> Option<Way> {
-        let machines = self.rewriter.is_some() || self.home_agent.is_some();
+        let machines = self.rewriter.is_some() || self.home_agent.is_some() || self.clamp.is_some();
         let near = destination.is_multicast() || destination.is_unicast_link_local();
         if machines || near || self.addresses.contains(&destination) {
             return None;
@@ -88,6 +91,11 @@ impl Network {
         if destination.is_multicast() || destination.is_unicast_link_local() {
             let stored = self.store.take(packet);
             return self.router_receives(node, &stored.packet);
+        }
+        if let Node::Router(router) = &mut self.nodes[node as usize]
+            && let Some(clamp) = &mut router.clamp
+        {
+            clamp.handle_packet(&mut self.store.get_mut(packet).packet);
         }
         if self.is_for_home_agent(node, destination) {
             return self.give_to_home_agent(packet, node);

@@ -3,7 +3,7 @@
 
 use super::ledger::{Entries, FlowCounts, FlowKey, Ledger, PacketFate, Segment};
 use segue_proto::shim::ShimEvent;
-use segue_proto::{Duration, Instant};
+use segue_proto::{Duration, Instant, InterfaceId};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
@@ -18,6 +18,8 @@ pub const BIN: Duration = Duration::from_secs(1);
 pub struct Connections {
     /// The fates of packets.
     pub ledger: Ledger,
+    /// The parts of handoffs.
+    pub vertical: super::vertical::Vertical,
     receivers: Vec<Receiver>,
     handoffs: Vec<Handoff>,
 }
@@ -93,6 +95,14 @@ pub struct FlowReport {
 }
 
 impl Connections {
+    /// DATA chunks of SCTP sent again because of missing reports, and those of them of which an earlier copy arrived.
+    #[must_use]
+    pub fn fast_retransmissions(&self) -> (u64, u64) {
+        let counts = self.ledger.counts();
+        let all = counts.iter().map(|c| c.fast_retransmissions).sum();
+        (all, counts.iter().map(|c| c.spurious_fast_retransmissions).sum())
+    }
+
     /// A host sends a segment with data; gives the number of its entry.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
         let id = self.ledger.sent(segment);
@@ -105,7 +115,14 @@ impl Connections {
     }
 
     /// What a packet carries was handed to the transport at `node`, or refused there.
-    pub fn arrived(&mut self, now: Instant, node: u32, entries: Entries, taken: bool) {
+    pub fn arrived(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        entries: Entries,
+        taken: bool,
+    ) {
         if !taken {
             return self.ledger.met(entries, PacketFate::Stale);
         }
@@ -115,6 +132,7 @@ impl Connections {
             let length = u64::from(self.ledger.length_of(&entry));
             let receiver = &mut self.receivers[entry.flow as usize];
             receiver.node = Some(node);
+            self.vertical.data(now, node, interface, u32::from(entry.bytes));
             let new = receiver.take(entry.offset, entry.offset + length);
             if new == 0 {
                 continue;
@@ -144,14 +162,17 @@ impl Connections {
     /// A shim reports.
     pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
         match *event {
-            ShimEvent::HandoffBegun { from, to } => self.handoffs.push(Handoff {
-                node,
-                begin: now,
-                done: None,
-                from,
-                to,
-                failed: Vec::new(),
-            }),
+            ShimEvent::HandoffBegun { from, to } => {
+                self.vertical.handoff_begun(now, node, to);
+                self.handoffs.push(Handoff {
+                    node,
+                    begin: now,
+                    done: None,
+                    from,
+                    to,
+                    failed: Vec::new(),
+                });
+            }
             ShimEvent::HandoffDone { to, delay } => {
                 let own = |h: &&mut Handoff| h.node == node && h.to == to && h.done.is_none();
                 if let Some(handoff) = self.handoffs.iter_mut().rev().find(own) {
@@ -163,6 +184,7 @@ impl Connections {
                     handoff.failed.push(peer);
                 }
             }
+            ShimEvent::RouteChanged { to, .. } => self.vertical.told(now, to),
             _ => {}
         }
     }
@@ -311,7 +333,7 @@ mod tests {
             seq += 100;
             let mut entries = Entries::NONE;
             entries.add(c.sent(at(ms), &segment));
-            c.arrived(at(ms), 5, entries, true);
+            c.arrived(at(ms), 5, InterfaceId(0), entries, true);
         };
         let to = Ipv6Addr::LOCALHOST;
         for ms in [0, 400, 410] {

@@ -51,6 +51,7 @@ pub(super) fn chunk(of: &Chunk) -> (&'static str, Option<u32>) {
     let name = match of {
         Chunk::Data(d) => return ("DATA", Some(d.tsn.0)),
         Chunk::Sack(s) => return ("SACK", Some(s.cumulative_tsn_ack.0)),
+        Chunk::NrSack(s) => return ("NR-SACK", Some(s.sack.cumulative_tsn_ack.0)),
         Chunk::Asconf(a) => asconf(&a.parameters),
         Chunk::Init(_) => "INIT",
         Chunk::InitAck(_) => "INIT-ACK",

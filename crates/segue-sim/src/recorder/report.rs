@@ -2,6 +2,7 @@
 
 use super::connections::{Connections, FlowReport, Handoff};
 use super::ledger::{FlowCounts, Transport};
+use super::vertical::HandoffParts;
 use segue_proto::{Duration, Instant};
 use serde::Serialize;
 use std::net::Ipv6Addr;
@@ -25,6 +26,8 @@ pub struct HandoffMetrics {
     pub failed: Vec<Ipv6Addr>,
     /// Longest time without new data around it, in the flow that carried most of those that it concerns, seconds.
     pub interruption_s: Option<f64>,
+    /// Its parts by 002 section 4.
+    pub parts: Option<HandoffParts>,
 }
 
 /// One direction of a TCP connection; of an SCTP association, where the mobility scheme is a shim.
@@ -66,7 +69,10 @@ pub(crate) fn report(
     let reports = connections.finish(end);
     let handoffs = connections.handoffs().iter().enumerate();
     let handoffs = handoffs
-        .map(|(number, h)| handoff(h, number, &reports, names))
+        .map(|(number, h)| HandoffMetrics {
+            parts: connections.vertical.parts(number, h.done.map(|(at, _)| at)),
+            ..handoff(h, number, &reports, names)
+        })
         .collect();
     let flows = reports.into_iter().map(|r| flow(r, names, end)).collect();
     (handoffs, flows)
@@ -85,6 +91,7 @@ fn handoff(h: &Handoff, number: usize, flows: &[FlowReport], names: &[String]) -
         to: h.to,
         failed: h.failed.clone(),
         interruption_s: most.and_then(gap).map(Duration::as_secs_f64),
+        parts: None,
     }
 }
 

@@ -45,5 +45,5 @@ impl Signalling {
 
 fn is_data(chunk: &segue_wire::sctp::Chunk) -> bool {
     use segue_wire::sctp::Chunk;
-    matches!(chunk, Chunk::Data(_) | Chunk::Sack(_))
+    matches!(chunk, Chunk::Data(_) | Chunk::Sack(_) | Chunk::NrSack(_))
 }

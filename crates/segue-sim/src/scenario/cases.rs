@@ -46,17 +46,27 @@ pub(super) fn apply(table: &mut Table, file: &str, chosen: Option<&str>) -> Resu
         return Err(ScenarioError::new(source, CHOICE, problem.replace('"', "`")));
     };
     let path = format!("{CASES}.{}", name.as_str().unwrap_or_default());
-    let Value::Table(case) = case else {
-        return Err(ScenarioError::new(file, &path, "expected a table of keys to set"));
+    if let Some(key) = [CHOICE, CASES].into_iter().find(|key| case.get(key).is_some()) {
+        return Err(ScenarioError::new(
+            file,
+            &format!("{path}.{key}"),
+            "a case cannot choose",
+        ));
+    }
+    merge_into(table, case, file, &path)
+}
+
+/// Sets in the file what a table of keys at `path` has.
+pub(super) fn merge_into(
+    table: &mut Table,
+    keys: &Value,
+    file: &str,
+    path: &str,
+) -> Result<(), ScenarioError> {
+    let Value::Table(keys) = keys else {
+        return Err(ScenarioError::new(file, path, "expected a table of keys to set"));
     };
-    for (key, value) in case {
-        if key == CHOICE || key == CASES {
-            return Err(ScenarioError::new(
-                file,
-                &format!("{path}.{key}"),
-                "a case cannot choose",
-            ));
-        }
+    for (key, value) in keys {
         match table.get_mut(key) {
             Some(there) => merge(there, value, &format!("{path}.{key}"))
                 .map_err(|(key, problem)| ScenarioError::new(file, &key, problem))?,

@@ -1,15 +1,22 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
+mod access;
 mod applications;
 mod cases;
 pub mod error;
+mod expressions;
+pub mod files;
 mod location;
 mod mobiles;
 pub mod model;
 mod overrides;
+mod parameters;
+pub mod presence;
+pub mod remedy;
 pub mod schemes;
 mod shape;
 pub mod tcp;
+pub mod technology;
 mod timers;
 mod validate;
 
@@ -28,16 +35,18 @@ pub struct Scenario {
 impl Scenario {
     /// Reads a scenario. `file` names it in messages. `overrides` are pairs of a dotted key (`l2.latency`, or
     /// `link.0.rate` or `cell.NAME.radius` inside a list) and a value as TOML has it, where quotes may be left out.
-    /// `case` chooses one of the file's `[cases.NAME]`, whose keys are set before the other overrides.
+    /// `case` chooses one of the file's `[cases.NAME]`, whose keys are set before the other overrides. A key of the file's
+    /// `[parameters]` sets that, and what `[derived]` makes of it.
     ///
     /// # Errors
     /// One line: which file, which key, what was expected.
     pub fn from_toml(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
         let mut table: toml::Table = text.parse().map_err(|e| ScenarioError::syntax(file, text, &e))?;
         cases::apply(&mut table, file, overrides::given(overrides, "case"))?;
+        let parameters = parameters::apply(&mut table, file, overrides)?;
         let mut set = Vec::with_capacity(overrides.len());
         for (key, value) in overrides {
-            let key = if key == "case" {
+            let key = if key == "case" || parameters.has(key) {
                 key.clone()
             } else {
                 overrides::apply(&mut table, key, value)?
@@ -45,16 +54,28 @@ impl Scenario {
             set.push((key, value.clone()));
         }
         let overrides = &set[..];
+        technology::apply(&mut table, file)?;
         shape::check(&table).map_err(|(key, expected)| {
             let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
             ScenarioError::new(&source, &key, expected)
         })?;
-        let source = |key: &str| overrides::source_of(key, overrides).unwrap_or_else(|| file.to_owned());
-        let parsed = model(&table).map_err(|(key, e)| {
+        // a key that follows from a parameter goes by the name of that
+        let named = |key: &str| {
+            let (name, outside) = parameters.naming(key);
+            let source = overrides::source_of(key, overrides);
+            let set = outside.then(|| overrides::SOURCE.to_owned());
+            (source.or(set).unwrap_or_else(|| file.to_owned()), name)
+        };
+        let mut parsed = model(&table).map_err(|(key, e)| {
             let value = overrides::find(&table, &key);
-            ScenarioError::key(&source(&key), &key, value, &choices(&table, &key), &e)
+            let (source, name) = named(&key);
+            ScenarioError::key(&source, &name, value, &choices(&table, &key), &e)
         })?;
-        validate::check(&parsed).map_err(|p| ScenarioError::new(&source(&p.key), &p.key, p.expected))?;
+        files::load(&mut parsed, file)?;
+        validate::check(&parsed).map_err(|p| {
+            let (source, name) = named(&p.key);
+            ScenarioError::new(&source, &name, p.expected)
+        })?;
         Ok(Self { file: parsed })
     }
 

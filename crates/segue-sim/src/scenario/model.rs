@@ -1,7 +1,10 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
+use super::files::{MobilitySection, TraceSection};
 use super::mobiles::Mobiles;
+use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
+use super::technology::{BearerSection, DirectionSection, Technology};
 use crate::link::Service;
 use crate::loss::LossModel;
 use core::net::Ipv6Addr;
@@ -34,6 +37,9 @@ pub struct ScenarioFile {
     /// Which of the file's cases this is: a label, since its keys have been set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// What an experiment varies: labels, since what follows from them has been set.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub parameters: toml::Table,
     /// How hosts keep their connections while they move.
     #[serde(default)]
     pub scheme: Scheme,
@@ -72,9 +78,15 @@ pub struct ScenarioFile {
     /// SCTP on every host.
     #[serde(default)]
     pub sctp: SctpSection,
+    /// Concurrent multipath transfer, with scheme `cmt`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cmt: CmtSection,
     /// TCP on every host that has an application with it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tcp: super::tcp::TcpSection,
+    /// What shortens the time that TCP takes to adapt to another network.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub remedy: super::remedy::RemedySection,
     /// Hosts.
     #[serde(default)]
     pub host: Vec<HostEntry>,
@@ -202,6 +214,10 @@ pub struct AddressSection {
     pub ra_interval_min: Duration,
     /// Greatest time between unsolicited router advertisements.
     pub ra_interval_max: Duration,
+    /// Router solicitations on a link that has come up; 0 waits for the next advertisement. Left out: 3 (RFC 4861
+    /// MAX_RTR_SOLICITATIONS).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router_solicitations: Option<u32>,
     /// Keep an address when its link is lost, and use it again without resolution or duplicate address detection on
     /// coming back while it is valid. Left out: what `handover.delete = "deactivate"` needs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -223,6 +239,7 @@ impl Default for AddressSection {
             ra_delay: Duration::ZERO,
             ra_interval_min: Duration::from_secs(200),
             ra_interval_max: Duration::from_secs(600),
+            router_solicitations: None,
             retain: None,
             valid_lifetime: None,
         }
@@ -261,6 +278,9 @@ pub struct MobileSection {
     pub points: Vec<[Coordinate; 2]>,
     /// Speed.
     pub speed: Speed,
+    /// A file that says how it moves, instead of pattern, from, to, points, speed and start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mobility: Option<MobilitySection>,
     /// When it starts to move.
     #[serde(default)]
     pub start: Duration,
@@ -285,6 +305,9 @@ pub enum Pattern {
 
 /// `[ilnp]`
 pub type IlnpSection = segue_proto::ilnp::Config;
+
+/// `[cmt]`
+pub type CmtSection = segue_proto::sctp::MultipathConfig;
 
 /// `[handover]`
 pub type HandoverSection = segue_proto::sigma::Config;
@@ -407,6 +430,9 @@ pub struct HostEntry {
     /// Radio interfaces, numbered after the wired ones.
     #[serde(default)]
     pub radios: u8,
+    /// Technologies of the radios, in their order: each hears only cells of its own. Left out: they hear all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technologies: Vec<Technology>,
 }
 
 /// `[[router]]`
@@ -421,7 +447,7 @@ pub struct RouterEntry {
     pub rewrites_to: Option<Ipv6Addr>,
 }
 
-/// `[[link]]`: both directions alike.
+/// `[[link]]`: both directions alike, unless `up` or the technology says otherwise.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkEntry {
@@ -430,6 +456,12 @@ pub struct LinkEntry {
     pub name: Option<String>,
     /// The two nodes.
     pub between: [String; 2],
+    /// Whose keys it has that are not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub technology: Option<Technology>,
+    /// The direction towards the first node, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<DirectionSection>,
     /// Rate of each direction.
     pub rate: BitRate,
     /// Propagation delay.
@@ -443,6 +475,13 @@ pub struct LinkEntry {
     /// Greatest additional delay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub jitter: Duration,
+    /// Packets that follow each other with less than this between them have the same jitter. Left out: each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_hold: Option<Duration>,
+    /// A file that says its rate over time, and perhaps its delay and loss, in the direction away from the first node; both
+    /// directions, unless there is `up`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSection>,
     /// Jitter may reorder.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reorder: bool,
@@ -458,13 +497,28 @@ pub struct LinkEntry {
     /// Longest packet: a router answers what is longer by Packet Too Big. Nothing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
+    /// When it is down, in order: what is on it then is lost. A host at its end is told, and has no address there while it
+    /// is down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageEntry>,
+}
+
+/// A time in which a link is down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutageEntry {
+    /// Its beginning; that of the run if left out.
+    pub from: Duration,
+    /// Its end; none if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Duration>,
 }
 
 fn fifty_packets() -> QueueLimit {
     QueueLimit::Packets(segue_proto::units::Packets::new(50))
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -480,8 +534,26 @@ pub struct CellEntry {
     pub position: [Coordinate; 2],
     /// Reach.
     pub radius: Metres,
-    /// Radio channel: cells with the same number share one medium.
+    /// Radio channel: cells with the same number share one medium. A cell with bearers has none: 0.
     pub channel: u16,
+    /// Whose keys it has that are not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub technology: Option<Technology>,
+    /// When it is in reach, whatever the place; left out, position and radius say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub present: Option<Presence>,
+    /// Its channel, instead of `[radio]`. Cells that share a channel agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioSection>,
+    /// It is no shared channel: every station has a link of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearer: Option<BearerSection>,
+    /// Least time between its router's unsolicited advertisements, instead of `address.ra_interval_min`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ra_interval_min: Option<Duration>,
+    /// Greatest time between them, instead of `address.ra_interval_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ra_interval_max: Option<Duration>,
 }
 
 /// `[[application]]`

@@ -4,7 +4,7 @@ use super::ScenarioError;
 use toml::{Table, Value};
 
 /// Where an override comes from, in messages.
-const SOURCE: &str = "--set";
+pub(super) const SOURCE: &str = "--set";
 
 /// The value that overrides give to a key of the file's top level.
 pub(super) fn given<'a>(overrides: &'a [(String, String)], key: &str) -> Option<&'a str> {
@@ -15,11 +15,16 @@ pub(super) fn given<'a>(overrides: &'a [(String, String)], key: &str) -> Option<
 /// Sets the dotted `key` of `table`. A value that is not TOML is taken as a string, so that quotes may be left out. Gives the
 /// key with the numbers of entries that it names.
 pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<String, ScenarioError> {
+    put(table, key, parse(value), SOURCE)
+}
+
+/// Sets the dotted `key` of `table`, as `source` asks for it.
+pub(super) fn put(table: &mut Table, key: &str, value: Value, source: &str) -> Result<String, ScenarioError> {
     let dotted = with_dots(key);
     let parts: Vec<&str> = dotted.split('.').collect();
     if parts.iter().any(|p| p.is_empty()) {
         return Err(ScenarioError::new(
-            SOURCE,
+            source,
             key,
             "expected a dotted key, such as `l2.latency`",
         ));
@@ -42,21 +47,21 @@ pub(super) fn apply(table: &mut Table, key: &str, value: &str) -> Result<String,
             }
             Value::Array(a) => {
                 let index = super::cases::entry(a, part).map_err(|problem| {
-                    ScenarioError::new(SOURCE, key, format!("{problem}, because `{path}` is a list"))
+                    ScenarioError::new(source, key, format!("{problem}, because `{path}` is a list"))
                 })?;
                 numbered = format!("{numbered}.{index}");
                 &mut a[index]
             }
             _ => {
                 return Err(ScenarioError::new(
-                    SOURCE,
+                    source,
                     key,
                     format!("`{path}` has no keys of its own"),
                 ));
             }
         };
     }
-    *at = parse(value);
+    *at = value;
     Ok(numbered)
 }
 
@@ -84,11 +89,11 @@ pub(super) fn source_of(key: &str, overrides: &[(String, String)]) -> Option<Str
 }
 
 /// `cell[0].radius`, as messages have it, is `cell.0.radius`.
-fn with_dots(key: &str) -> String {
+pub(super) fn with_dots(key: &str) -> String {
     key.replace('[', ".").replace(']', "")
 }
 
-fn parse(value: &str) -> Value {
+pub(super) fn parse(value: &str) -> Value {
     let as_toml = format!("v = {value}")
         .parse::<Table>()
         .ok()

@@ -13,6 +13,16 @@ pub enum Scheme {
     Sigma,
     /// Nothing: a connection lives as long as its addresses.
     None,
+    /// SCTP with one path that is never left: what a download over the faster link alone takes.
+    Single,
+    /// SCTP whose sender leaves a path only when it fails: a second address is added, and never made primary.
+    Failover,
+    /// mSCTP: the second address becomes primary just before the first link is lost.
+    MsctpBest,
+    /// mSCTP: the second address becomes primary as soon as it is added, in the same ASCONF.
+    MsctpWorst,
+    /// mSCTP with concurrent multipath transfer while there are two paths (`[cmt]`).
+    Cmt,
     /// Mobile IPv6 with bidirectional tunnelling (RFC 6275).
     Mip6,
     /// Mobile IPv6 with route optimisation (RFC 6275).
@@ -30,6 +40,21 @@ impl Scheme {
     #[must_use]
     pub const fn has_shim(self) -> bool {
         self.is_mip6() || self.is_ilnp()
+    }
+
+    /// Whether a mobile host changes the addresses of its association (RFC 5061), or leaves that to the peer's timeouts.
+    #[must_use]
+    pub const fn changes_addresses(self) -> bool {
+        matches!(self, Self::Sigma) || self.is_multihomed()
+    }
+
+    /// Whether it is one of the schemes of the paper on mSCTP-CMT.
+    #[must_use]
+    pub const fn is_multihomed(self) -> bool {
+        matches!(
+            self,
+            Self::Single | Self::Failover | Self::MsctpBest | Self::MsctpWorst | Self::Cmt
+        )
     }
 
     /// Whether it is Mobile IPv6.

@@ -2,17 +2,19 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 12] = [
     "l2",
     "radio",
     "address",
     "handover",
     "location",
     "sctp",
+    "cmt",
     "tcp",
     "mip6",
     "ilnp",
     "directory",
+    "remedy",
 ];
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 

@@ -139,6 +139,7 @@ pub(crate) fn config(s: &ScenarioFile) -> Config {
     c.ack_frequency = set.ack_frequency.unwrap_or(c.ack_frequency);
     c.quick_acks = set.quick_acks.unwrap_or(c.quick_acks);
     c.nagle = set.nagle.unwrap_or(c.nagle);
+    c.remedy = super::remedy::of_senders(s);
     c
 }
 

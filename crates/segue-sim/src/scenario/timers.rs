@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 const MOST_SOLICITATIONS: u32 = 100;
 
 /// Most attempts to send a frame: the range of the retry limits of IEEE 802.11.
-const MOST_ATTEMPTS: u32 = 255;
+pub(super) const MOST_ATTEMPTS: u32 = 255;
 
 pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     radio(s)?;
@@ -37,37 +37,13 @@ fn radio(s: &ScenarioFile) -> Result<(), Problem> {
             format!("expected at least {TIME_UNIT}: the time unit of IEEE 802.11"),
         );
     }
-    if s.radio.attempts > MOST_ATTEMPTS {
-        return problem(
-            "radio.attempts",
-            format!("expected at most {MOST_ATTEMPTS}, as IEEE 802.11 has it"),
-        );
-    }
     Ok(())
 }
 
 fn addresses(s: &ScenarioFile) -> Result<(), Problem> {
     let a = &s.address;
-    for (key, interval, least) in [
-        ("min", a.ra_interval_min, LEAST_MIN_RTR_ADV_INTERVAL),
-        ("max", a.ra_interval_max, LEAST_MAX_RTR_ADV_INTERVAL),
-    ] {
-        if interval < least {
-            return problem(
-                format!("address.ra_interval_{key}"),
-                format!("expected at least {least} (RFC 6275 section 7.5)"),
-            );
-        }
-    }
-    if a.ra_interval_min > a.ra_interval_max {
-        return problem(
-            "address.ra_interval_min",
-            format!("expected at most ra_interval_max, {}", a.ra_interval_max),
-        );
-    }
-    if a.ra_interval_max > LONGEST {
-        return problem("address.ra_interval_max", "expected at most 3600 s");
-    }
+    let key = |k: &str| format!("address.ra_interval_{k}");
+    advertisements(&key, a.ra_interval_min, a.ra_interval_max)?;
     if a.method == AddressMethod::Slaac && !(LEAST_TIMER..=LONGEST).contains(&a.retrans_timer) {
         return problem(
             "address.retrans_timer",
@@ -84,6 +60,32 @@ fn addresses(s: &ScenarioFile) -> Result<(), Problem> {
         if delay > LONGEST {
             return problem(format!("address.{key}"), "expected at most 3600 s");
         }
+    }
+    Ok(())
+}
+
+/// MinRtrAdvInterval and MaxRtrAdvInterval, at the keys that `key` makes of "min" and "max".
+pub(super) fn advertisements(
+    key: &impl Fn(&str) -> String,
+    min: Duration,
+    max: Duration,
+) -> Result<(), Problem> {
+    for (name, interval, least) in [
+        ("min", min, LEAST_MIN_RTR_ADV_INTERVAL),
+        ("max", max, LEAST_MAX_RTR_ADV_INTERVAL),
+    ] {
+        if interval < least {
+            return problem(
+                key(name),
+                format!("expected at least {least} (RFC 6275 section 7.5)"),
+            );
+        }
+    }
+    if min > max {
+        return problem(key("min"), format!("expected at most ra_interval_max, {max}"));
+    }
+    if max > LONGEST {
+        return problem(key("max"), "expected at most 3600 s");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What a scenario must be beyond its types: names that exist, geometry that is possible, hosts with addresses.
 
-use super::model::{CellEntry, MobileSection, Pattern, RouterEntry, ScenarioFile};
+use super::model::{CellEntry, HostEntry, LinkEntry, MobileSection, Pattern, RouterEntry, ScenarioFile};
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::l2::Latency;
@@ -31,6 +31,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     wires(s)?;
     radio(s)?;
     cells(s)?;
+    super::access::check(s)?;
     sites(s)?;
     shims(s)?;
     mobile(s)?;
@@ -42,8 +43,10 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         return problem(format!("handover.{key}"), message.clone());
     }
     super::timers::check(s)?;
+    multihomed(s)?;
     sctp(s)?;
     super::tcp::check(s)?;
+    super::remedy::check(s)?;
     super::location::check(s)?;
     super::applications::check(s)?;
     built(s)
@@ -159,11 +162,37 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
         {
             return problem(key("mtu"), "expected 1280 B to 65535 B (RFC 8200 section 5)");
         }
+        outages(link, &key)?;
         for (name, value) in [("duplicate", link.duplicate), ("corrupt", link.corrupt)] {
             if !(0.0..=1.0).contains(&value) {
                 return problem(key(name), "expected a probability from 0 to 1");
             }
         }
+    }
+    Ok(())
+}
+
+/// Outages come one after the other.
+fn outages(link: &LinkEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let mut up_since = Some(Duration::ZERO);
+    for (n, outage) in link.outages.iter().enumerate() {
+        let key = |k: &str| key(&format!("outages[{n}].{k}"));
+        if up_since.is_none_or(|up| outage.from < up) || outage.from > LONGEST {
+            return problem(
+                key("from"),
+                "expected outages in order, none of which begins before the one before it has ended",
+            );
+        }
+        if outage.to.is_some_and(|to| to < outage.from || to > LONGEST) {
+            return problem(
+                key("to"),
+                "expected a time not before `from`, and at most 1000000 s",
+            );
+        }
+        up_since = outage.to;
+    }
+    if !link.outages.is_empty() && link.reorder {
+        return problem(key("reorder"), "expected false on a link with outages");
     }
     Ok(())
 }
@@ -200,8 +229,9 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
                 );
             }
             let apart = centre(cell).distance(centre(other));
-            if apart + cell.radius.metres().min(other.radius.metres())
-                <= cell.radius.metres().max(other.radius.metres())
+            if !super::access::told_apart(cell, other)
+                && apart + cell.radius.metres().min(other.radius.metres())
+                    <= cell.radius.metres().max(other.radius.metres())
             {
                 return problem(
                     key("position"),
@@ -213,7 +243,7 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
             }
         }
     }
-    beacons_fit(s)?;
+    super::access::beacons_fit(s)?;
     if s.l2.beacon_loss == 0 {
         return problem("l2.beacon_loss", "expected at least 1");
     }
@@ -302,56 +332,10 @@ fn forgeries(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The beacons of the cells that share a channel must leave most of it to others.
-fn beacons_fit(s: &ScenarioFile) -> Result<(), Problem> {
-    let body = s.l2.beacon_size.bytes() + s.radio.overhead.bytes();
-    let air_time = s.radio.preamble + s.radio.basic_rate.time_for(body);
-    let sharing = |cell: &CellEntry| s.cell.iter().filter(|c| c.channel == cell.channel).count();
-    let cells = s.cell.iter().map(sharing).max().unwrap_or(0) as u64;
-    if cells > 0 && s.l2.beacon_period < air_time * 2 * cells {
-        return problem(
-            "l2.beacon_period",
-            format!(
-                "expected at least {}: a beacon takes {air_time} of the channel's time",
-                air_time * 2 * cells
-            ),
-        );
-    }
-    Ok(())
-}
-
 fn radio(s: &ScenarioFile) -> Result<(), Problem> {
-    let r = &s.radio;
-    for (key, rate) in [("radio.rate", r.rate), ("radio.basic_rate", r.basic_rate)] {
-        if rate.bits_per_second() == 0 {
-            return problem(key, "expected a rate above 0 bit/s");
-        }
-    }
-    if r.cw_max > 65_535 {
-        return problem("radio.cw_max", "expected at most 65535");
-    }
-    if r.cw_min > r.cw_max {
-        return problem("radio.cw_min", "expected at most cw_max");
-    }
-    if r.attempts == 0 {
-        return problem("radio.attempts", "expected at least 1");
-    }
-    if r.queue == 0 {
-        return problem("radio.queue", "expected at least 1");
-    }
-    if r.slot.is_zero() || r.slot > Duration::from_millis(10) {
-        return problem("radio.slot", "expected more than 0 s and at most 10 ms");
-    }
-    if r.preamble > Duration::from_millis(100) {
-        return problem("radio.preamble", "expected at most 100 ms");
-    }
-    for (key, size) in [
-        ("radio.overhead", r.overhead),
-        ("l2.beacon_size", s.l2.beacon_size),
-    ] {
-        if size.bytes() > 10_000 {
-            return problem(key, "expected at most 10000 B");
-        }
+    super::access::channel("radio", &s.radio)?;
+    if s.l2.beacon_size.bytes() > 10_000 {
+        return problem("l2.beacon_size", "expected at most 10000 B");
     }
     Ok(())
 }
@@ -487,8 +471,26 @@ fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
 /// The first cell in whose reach a mobile host begins.
 pub(crate) fn first_cell(s: &ScenarioFile, m: &MobileSection) -> Option<usize> {
     let start = point(m.from);
-    let reaches = |c: &CellEntry| centre(c).distance(start) <= c.radius.metres();
+    let reaches = |c: &CellEntry| match &c.present {
+        Some(presence) => presence.at_the_beginning(),
+        None => centre(c).distance(start) <= c.radius.metres(),
+    };
     s.cell.iter().position(reaches)
+}
+
+/// The schemes of paper 003 are about a host with links that come and go.
+fn multihomed(s: &ScenarioFile) -> Result<(), Problem> {
+    if let Err((key, expected)) = s.cmt.check() {
+        return problem(format!("cmt.{key}"), expected);
+    }
+    let moves = |h: &HostEntry| h.radios > 0 || crate::build::comes_and_goes(s, &h.name);
+    if s.scheme.is_multihomed() && !s.host.iter().any(moves) {
+        return problem(
+            "scheme",
+            "expected a host that moves with this scheme: one with radios, or with a [[link]] that has outages",
+        );
+    }
+    Ok(())
 }
 
 fn sctp(s: &ScenarioFile) -> Result<(), Problem> {

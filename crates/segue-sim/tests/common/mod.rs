@@ -1,5 +1,4 @@
 //! Scenario texts for tests.
-#![allow(dead_code, clippy::disallowed_methods)]
 
 use segue_sim::{Metrics, RunOptions, Scenario, run};
 

@@ -7,6 +7,7 @@ pub mod cause;
 pub mod data;
 pub mod forward_tsn;
 pub mod init;
+pub mod nr_sack;
 pub mod parameter;
 pub mod re_config;
 pub mod sack;
@@ -19,6 +20,7 @@ pub use cause::ErrorCause;
 pub use data::DataChunk;
 pub use forward_tsn::ForwardTsn;
 pub use init::Init;
+pub use nr_sack::NrSack;
 pub use parameter::Parameter;
 pub use re_config::{ReConfig, ReConfigParameter, ReConfigResult};
 pub use sack::{GapAckBlock, Sack};
@@ -178,6 +180,8 @@ pub enum Chunk {
     ReConfig(Box<ReConfig>),
     /// FORWARD TSN (0xC0, RFC 3758 section 3.2).
     ForwardTsn(Box<ForwardTsn>),
+    /// NR-SACK (16, draft-natarajan-tsvwg-sctp-nrsack section 4).
+    NrSack(Box<NrSack>),
     /// A chunk of another type, kept whole; what to do with it lies in its two highest bits (RFC 9260 section 3.2).
     Unknown {
         /// Chunk type.
@@ -215,6 +219,7 @@ impl Chunk {
             Self::Asconf(_) => ASCONF,
             Self::ReConfig(_) => RE_CONFIG,
             Self::ForwardTsn(_) => FORWARD_TSN,
+            Self::NrSack(_) => NR_SACK,
             Self::Unknown { chunk_type, .. } => *chunk_type,
         }
     }
@@ -228,6 +233,8 @@ impl Chunk {
                 reflected_tag: true, ..
             }
             | Self::ShutdownComplete { reflected_tag: true } => REFLECTED_TAG,
+            Self::Sack(sack) => sack.flags(),
+            Self::NrSack(nr_sack) => nr_sack.sack.flags(),
             Self::Unknown { flags, .. } => *flags,
             _ => 0,
         }
@@ -262,7 +269,7 @@ impl Chunk {
             DATA => Self::Data(DataChunk::parse(flags, value)?),
             INIT => Self::Init(Box::new(Init::parse(value)?)),
             INIT_ACK => Self::InitAck(Box::new(Init::parse(value)?)),
-            SACK => Self::Sack(Sack::parse(value)?),
+            SACK => Self::Sack(Sack::parse(flags, value)?),
             HEARTBEAT => Self::Heartbeat(parse_heartbeat_info(value)?),
             HEARTBEAT_ACK => Self::HeartbeatAck(parse_heartbeat_info(value)?),
             ABORT => Self::Abort {
@@ -285,6 +292,7 @@ impl Chunk {
             ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
             RE_CONFIG => Self::ReConfig(Box::new(ReConfig::parse(value)?)),
             FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse(value)?)),
+            NR_SACK => Self::NrSack(Box::new(NrSack::parse(flags, value)?)),
             _ => Self::Unknown {
                 chunk_type,
                 flags,
@@ -326,6 +334,7 @@ impl Chunk {
             Self::Asconf(asconf) => asconf.emit(out),
             Self::ReConfig(re_config) => re_config.emit(out),
             Self::ForwardTsn(forward_tsn) => forward_tsn.emit(out),
+            Self::NrSack(nr_sack) => nr_sack.emit(out),
         }
         pad(out, start, 4);
     }
@@ -346,6 +355,7 @@ impl Chunk {
             Self::Asconf(asconf) => asconf.buffer_len(),
             Self::ReConfig(re_config) => re_config.buffer_len(),
             Self::ForwardTsn(forward_tsn) => forward_tsn.buffer_len(),
+            Self::NrSack(nr_sack) => nr_sack.buffer_len(),
         }
     }
 }
@@ -376,6 +386,8 @@ const PAD: u8 = 0x84;
 const ASCONF: u8 = 0xc1;
 const RE_CONFIG: u8 = 0x82;
 const FORWARD_TSN: u8 = 0xc0;
+/// draft-natarajan-tsvwg-sctp-nrsack section 3.
+const NR_SACK: u8 = 16;
 
 /// What errors call a chunk.
 const fn name(chunk_type: u8) -> &'static str {
@@ -401,6 +413,7 @@ const fn name(chunk_type: u8) -> &'static str {
         ASCONF => "ASCONF",
         RE_CONFIG => "RE-CONFIG",
         FORWARD_TSN => "FORWARD TSN",
+        NR_SACK => "NR-SACK",
         _ => "SCTP chunk",
     }
 }

@@ -1,8 +1,12 @@
-//! Bytes of FORWARD TSN and RE-CONFIG chunks written down from the diagrams of RFC 3758 and RFC 6525.
+//! Bytes of FORWARD TSN, RE-CONFIG and NR-SACK chunks written down from the diagrams of RFC 3758, RFC 6525 and
+//! draft-natarajan-tsvwg-sctp-nrsack.
 
 use super::{hex, hex_bytes};
 use crate::reader::Reader;
-use crate::sctp::{Chunk, ForwardTsn, ReConfig, ReConfigParameter, ReConfigResult, UnrecognizedAction};
+use crate::sctp::{
+    Chunk, ForwardTsn, GapAckBlock, NrSack, ReConfig, ReConfigParameter, ReConfigResult, Sack,
+    UnrecognizedAction,
+};
 use crate::{ParseError, ReConfigSerial, Ssn, Tsn};
 use ReConfigParameter as P;
 
@@ -42,6 +46,62 @@ fn forward_tsn() {
     assert!(parse("c0 00 0006 dead 0000").is_err());
 }
 
+fn nr_sack(renegable: &[(u16, u16)], non_renegable: &[(u16, u16)], duplicates: &[u32]) -> NrSack {
+    let blocks = |list: &[(u16, u16)]| {
+        list.iter()
+            .map(|&(start, end)| GapAckBlock { start, end })
+            .collect()
+    };
+    NrSack {
+        sack: Sack {
+            cumulative_tsn_ack: Tsn(0xdead_beef),
+            a_rwnd: 0x0001_0000,
+            gap_ack_blocks: blocks(renegable),
+            duplicate_tsns: duplicates.iter().map(|&tsn| Tsn(tsn)).collect(),
+            data_packets: 0,
+        },
+        nr_gap_ack_blocks: blocks(non_renegable),
+    }
+}
+
+#[test]
+fn nr_sack_has_renegable_blocks_before_the_others() {
+    let chunk = |r: &[(u16, u16)], nr: &[(u16, u16)], duplicates: &[u32]| {
+        Chunk::NrSack(Box::new(nr_sack(r, nr, duplicates)))
+    };
+    check(
+        chunk(&[], &[], &[]),
+        "10 00 0014 deadbeef 00010000 0000 0000 0000 0000",
+    );
+    check(
+        chunk(&[(2, 3)], &[(5, 5), (7, 0x1234)], &[0xdead_beee]),
+        "10 00 0024 deadbeef 00010000 0001 0002 0001 0000 0002 0003 0005 0005 0007 1234 deadbeee",
+    );
+    // the reserved field means nothing
+    assert!(parse("10 00 0014 deadbeef 00010000 0000 0000 0000 ffff").is_ok());
+    // a block less, and one more, than the counts say
+    assert!(parse("10 00 0014 deadbeef 00010000 0000 0001 0000 0000").is_err());
+    assert!(parse("10 00 0018 deadbeef 00010000 0000 0000 0000 0000 0001 0002").is_err());
+    assert!(parse("10 00 0012 deadbeef 00010000 0000 0000 0000 0000").is_err());
+}
+
+#[test]
+fn blocks_of_an_nr_sack_together_are_those_of_a_sack() {
+    let all = |r: &[(u16, u16)], nr: &[(u16, u16)]| -> Vec<(u16, u16)> {
+        let blocks = nr_sack(r, nr, &[]).all_gap_ack_blocks();
+        blocks.iter().map(|b| (b.start, b.end)).collect()
+    };
+    assert_eq!(
+        all(&[(2, 3), (9, 9)], &[(4, 5), (7, 7)]),
+        [(2, 5), (7, 7), (9, 9)]
+    );
+    assert_eq!(all(&[(2, 6)], &[(3, 4), (6, 8)]), [(2, 8)]);
+    assert_eq!(all(&[(0xfffe, 0xffff)], &[(0xffff, 0xffff)]), [(0xfffe, 0xffff)]);
+    // what no SACK may report stays for the association to refuse
+    assert_eq!(all(&[(5, 4)], &[(0, 9)]), [(0, 9), (5, 4)]);
+    assert_eq!(all(&[], &[]), []);
+}
+
 #[test]
 fn who_does_not_know_them_skips_forward_tsn_with_a_report_and_re_config_without() {
     // RFC 3758 section 3.2 and RFC 6525 section 3.1: the two highest bits
@@ -49,6 +109,9 @@ fn who_does_not_know_them_skips_forward_tsn_with_a_report_and_re_config_without(
     assert_eq!(forward_tsn, UnrecognizedAction::SkipAndReport);
     let re_config = parse("82 00 0004").unwrap().unrecognized_action();
     assert_eq!(re_config, UnrecognizedAction::Skip);
+    // an NR-SACK that was not agreed on stops the packet, silently
+    let nr_sack = parse("10 00 0014 deadbeef 00010000 0000 0000 0000 0000");
+    assert_eq!(nr_sack.unwrap().unrecognized_action(), UnrecognizedAction::Stop);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{ACTIVE, MobileNode};
 use crate::mip6::binding_update_list::{PendingUpdate, Registered, Retransmission, Token};
-use crate::mip6::config::{LIFETIME_UNIT, is_routable_unicast};
+use crate::mip6::config::{LIFETIME_UNIT, Registration, is_routable_unicast};
 use crate::mip6::movement::Attachment;
 use crate::mip6::return_routability::BindingManagementKey;
 use crate::mip6::{is_newer, lifetime_units, mobility_packet};
@@ -68,13 +68,15 @@ impl MobileNode {
             return;
         }
         let at_home = self.is_at_home();
+        let at_once = self.config.registration == Registration::Simultaneous;
         let peers: Vec<Ipv6Addr> = self
             .list
             .peers
             .iter()
             .filter(|(_, p)| {
                 let active = !at_home && now.since(p.last_used) <= ACTIVE;
-                !p.unsupported && (active || p.registered.is_some_and(|r| r.expires > now))
+                let told = at_once && (p.is_busy() || p.optimized);
+                !told && !p.unsupported && (active || p.registered.is_some_and(|r| r.expires > now))
             })
             .map(|(peer, _)| *peer)
             .collect();
@@ -160,7 +162,8 @@ impl MobileNode {
             return;
         };
         let status = acknowledgement.status;
-        let answers = if status == binding_status::SEQUENCE_OUT_OF_WINDOW {
+        let out_of_window = status == binding_status::SEQUENCE_OUT_OF_WINDOW;
+        let answers = if out_of_window {
             !is_newer(entry.sequence, acknowledgement.sequence)
         } else {
             pending.answers(acknowledgement.sequence, entry.sequence)
@@ -189,14 +192,17 @@ impl MobileNode {
         match status {
             // a deletion after giving up: whatever the answer, it is over
             _ if pending.reported => entry.stop(),
-            binding_status::SEQUENCE_OUT_OF_WINDOW => {
+            // they are counted, or whoever goes on saying so could keep us at it
+            _ if (nonces_expired || out_of_window)
+                && entry.refusals + 1 >= self.config.correspondent_attempts =>
+            {
+                self.give_up(now, peer);
+            }
+            _ if out_of_window => {
+                entry.refusals += 1;
                 entry.sequence = acknowledgement.sequence;
                 entry.pending = None;
                 self.update_when_tested(now, peer);
-            }
-            // they are counted, or whoever goes on saying so could keep us at it
-            _ if nonces_expired && entry.refusals + 1 >= self.config.correspondent_attempts => {
-                self.give_up(now, peer);
             }
             _ if nonces_expired => {
                 entry.refusals += 1;
@@ -234,8 +240,10 @@ impl MobileNode {
         }
     }
 
-    /// A Binding Error (section 11.3.6). Anybody can send one, or bring a correspondent to send one: it is passed over
-    /// while packets come the direct way, which shows that the correspondent has the binding. That it does not recognise
+    /// A Binding Error (section 11.3.6). Anybody can send one, or bring a correspondent to send one. While packets come the
+    /// direct way, which is a sign that the correspondent has the binding but one that can be forged, it
+    /// brings a refresh forward, as a Binding Refresh Request does: a correspondent without the binding has it again
+    /// then, and one that does not answer is given up. That it does not recognise
     /// a message counts for nothing: whoever does not know ours does not answer them either.
     pub(super) fn handle_binding_error(
         &mut self,
@@ -257,6 +265,9 @@ impl MobileNode {
             {
                 self.lose_direct_way(peer);
                 self.begin_tests(now, peer);
+            }
+            binding_error::UNKNOWN_BINDING if home_address == self.config.home_address => {
+                self.handle_refresh_request(now, peer);
             }
             _ => self.counters.ignored += 1,
         }

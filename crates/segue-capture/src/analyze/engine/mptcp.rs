@@ -1,0 +1,161 @@
+//! Subflows find their connection (RFC 8684 section 3).
+
+use super::{Engine, Found};
+use crate::analyze::decode::{MptcpOption, Tcp, flag, mptcp_options};
+use crate::analyze::flows::conn::Conn;
+use crate::analyze::flows::mptcp::{token, token_key};
+use crate::analyze::flows::table::Slot;
+use crate::analyze::flows::view::Item;
+use crate::analyze::model::{Protocol, SignalKind};
+
+impl Engine {
+    /// The options of a segment, and the data that they map.
+    pub(super) fn mptcp(
+        &mut self,
+        found: &Found<'_>,
+        slot: Slot,
+        direction: usize,
+        tcp: &Tcp<'_>,
+        item: Option<Item>,
+    ) {
+        let (syn, ack) = (tcp.flags & flag::SYN != 0, tcp.flags & flag::ACK != 0);
+        for option in mptcp_options(tcp.options, syn, ack) {
+            self.mptcp_option(found, slot, direction, tcp, option);
+        }
+        let Some(conn) = self.table.get(slot) else {
+            return;
+        };
+        let Some(subflow) = &conn.subflow else {
+            return;
+        };
+        let (Some(parent), reversed) = (subflow.parent, subflow.reversed) else {
+            return;
+        };
+        let whole = if reversed { 1 - direction } else { direction };
+        let mapped = item.and_then(|data| Some((subflow.dsn(direction, data.seq)?, data)));
+        let unmapped = item.is_some() && mapped.is_none();
+        let limits = self.limits();
+        self.table.touch(parent);
+        if let Some(connection) = self.table.get(parent) {
+            connection.packet(whole, &found.sight);
+            if let Some((dsn, data)) = mapped {
+                let data = Item { seq: dsn, ..data };
+                connection.data(whole, &found.sight, data, 0, &limits);
+            }
+        }
+        if unmapped {
+            self.limit("mptcp-data-without-mapping");
+        }
+    }
+
+    fn mptcp_option(
+        &mut self,
+        found: &Found<'_>,
+        slot: Slot,
+        direction: usize,
+        tcp: &Tcp<'_>,
+        option: MptcpOption,
+    ) {
+        let Some(conn) = self.table.get(slot) else {
+            return;
+        };
+        let subflow = conn.subflow.get_or_insert_default();
+        if tcp.flags & flag::SYN != 0 {
+            subflow.isn[direction] = Some(tcp.seq);
+        }
+        match option {
+            MptcpOption::Capable {
+                version,
+                sender_key,
+                receiver_key,
+            } => {
+                subflow.version = version;
+                self.capable(found, slot);
+                for key in [sender_key, receiver_key].into_iter().flatten() {
+                    self.learn(slot, token(key, version));
+                }
+            }
+            MptcpOption::JoinSyn { token, .. } => {
+                self.join(found, slot, token);
+                self.signal(found, SignalKind::MptcpJoin, None, Some(slot));
+            }
+            MptcpOption::Mapping {
+                dsn, ssn, len, fin, ..
+            } => subflow.map(direction, tcp.seq, dsn, ssn, len, fin),
+            MptcpOption::AddAddress { echo: false } => {
+                self.signal(found, SignalKind::MptcpAddAddress, None, Some(slot));
+            }
+            MptcpOption::RemoveAddress => {
+                self.signal(found, SignalKind::MptcpRemoveAddress, None, Some(slot));
+            }
+            MptcpOption::Priority { .. } => {
+                self.signal(found, SignalKind::MptcpPriority, None, Some(slot));
+            }
+            MptcpOption::JoinOther
+            | MptcpOption::DataAck
+            | MptcpOption::AddAddress { echo: true }
+            | MptcpOption::Other => {}
+        }
+    }
+
+    /// The first subflow of a connection.
+    fn capable(&mut self, found: &Found<'_>, slot: Slot) {
+        let Some(conn) = self.table.get(slot) else {
+            return;
+        };
+        if conn.parent().is_some() {
+            return;
+        }
+        let mut connection = Conn::new(Protocol::Mptcp, conn.a, conn.b, found.sight.time_ns);
+        connection.shown = conn.shown;
+        connection.subflows = 1;
+        let parent = self.insert(connection);
+        if let Some(subflow) = self.table.get(slot).and_then(|c| c.subflow.as_deref_mut()) {
+            subflow.parent = Some(parent);
+        }
+    }
+
+    /// A token of the connection that a subflow is of.
+    fn learn(&mut self, slot: Slot, token: u32) {
+        let Some(parent) = self.table.get(slot).and_then(|c| c.parent()) else {
+            return;
+        };
+        self.table.know(parent, token_key(token));
+    }
+
+    /// A further subflow: the token is that of the one who is asked.
+    fn join(&mut self, found: &Found<'_>, slot: Slot, token: u32) {
+        let Some(parent) = self.table.find(&token_key(token)) else {
+            return self.limit("mptcp-joins-of-unknown-connections");
+        };
+        let Some(connection) = self.table.get(parent) else {
+            return;
+        };
+        // whose token it is: the ends of a connection are told apart by who is asked on one of their addresses
+        let asks_a = found.ends.1 == connection.a.0 || found.ends.0 == connection.b.0;
+        let known = |end| connection.aliases.iter().find(|((known, _), _)| *known == end);
+        let asks_a = asks_a
+            || known(found.ends.1).is_some_and(|(_, whose)| *whose == 0)
+            || known(found.ends.0).is_some_and(|(_, whose)| *whose == 1);
+        for (end, whose) in [
+            (found.ends.0, usize::from(asks_a)),
+            (found.ends.1, usize::from(!asks_a)),
+        ] {
+            let listed = end == connection.a.0
+                || end == connection.b.0
+                || connection.aliases.iter().any(|((known, _), _)| *known == end);
+            if !listed && connection.aliases.len() < 64 {
+                connection.aliases.push(((end, 0), whose));
+            }
+        }
+        let Some(subflow) = self.table.get(slot).and_then(|c| c.subflow.as_deref_mut()) else {
+            return;
+        };
+        if subflow.parent.replace(parent).is_none() {
+            subflow.reversed = asks_a;
+            if let Some(connection) = self.table.get(parent) {
+                connection.subflows += 1;
+            }
+        }
+    }
+}

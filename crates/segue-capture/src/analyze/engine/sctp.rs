@@ -1,0 +1,231 @@
+//! SCTP (RFC 9260): associations are found by their verification tags, whatever addresses they use; ASCONF (RFC 5061).
+
+use super::{Engine, Found, ends_key};
+use crate::analyze::decode::{Address, Skip};
+use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::table::{Key, KeyKind, Slot};
+use crate::analyze::flows::view::Item;
+use crate::analyze::model::{Protocol, SignalKind};
+
+const DATA: u8 = 0;
+const INIT: u8 = 1;
+const INIT_ACK: u8 = 2;
+const SACK: u8 = 3;
+const ABORT: u8 = 6;
+const SHUTDOWN_COMPLETE: u8 = 14;
+const I_DATA: u8 = 64;
+const NR_SACK: u8 = 16;
+const ASCONF_ACK: u8 = 0x80;
+const ASCONF: u8 = 0xc1;
+const ADD_IP: u16 = 0xc001;
+const DELETE_IP: u16 = 0xc002;
+const SET_PRIMARY: u16 = 0xc004;
+const IPV4_ADDRESS: u16 = 5;
+const IPV6_ADDRESS: u16 = 6;
+
+/// Further addresses of an association.
+const MAX_ALIASES: usize = 64;
+
+impl Engine {
+    /// A packet from its common header on.
+    ///
+    /// ```text
+    /// | source port (2) | destination port (2) | verification tag (4) | checksum (4) | chunks ...
+    /// ```
+    pub(super) fn sctp(&mut self, found: &Found<'_>, payload: &[u8]) -> Result<(), Skip> {
+        let &[s0, s1, d0, d1, t0, t1, t2, t3, ..] = payload.first_chunk::<12>().ok_or(Skip::CutOff)?;
+        let mut found = *found;
+        found.sight.ports = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
+        let tag = u32::from_be_bytes([t0, t1, t2, t3]);
+        let chunks = payload.get(12..).unwrap_or_default();
+        let first = chunks.first().copied();
+        let slot = self.association(&found, tag, first == Some(INIT), chunks);
+        let Some(conn) = self.table.get(slot) else {
+            return Ok(());
+        };
+        let ports = found.sight.ports;
+        let (source, destination) = ((found.ends.0, ports.0), (found.ends.1, ports.1));
+        let by_tag = match conn.tags {
+            [x, y] if x == y => None,
+            [x, _] if tag != 0 && x == tag => Some(0),
+            [_, y] if tag != 0 && y == tag => Some(1),
+            _ => None,
+        };
+        let direction = by_tag.unwrap_or_else(|| conn.direction(source, destination));
+        for (end, whose) in [(source, direction), (destination, 1 - direction)] {
+            let listed =
+                end == conn.a || end == conn.b || conn.aliases.iter().any(|(known, _)| *known == end);
+            if !listed && conn.aliases.len() < MAX_ALIASES {
+                conn.aliases.push((end, whose));
+            }
+        }
+        if tag != 0 && conn.tags[direction] == 0 {
+            conn.tags[direction] = tag;
+        }
+        conn.packet(direction, &found.sight);
+        self.chunks(&found, slot, direction, chunks)
+    }
+
+    /// The association of a packet.
+    fn association(&mut self, found: &Found<'_>, tag: u32, init: bool, chunks: &[u8]) -> Slot {
+        if tag != 0
+            && let Some(slot) = self.table.find(&tag_key(tag, found.sight.ports))
+        {
+            self.table.touch(slot);
+            return slot;
+        }
+        let key = ends_key(KeyKind::Sctp, found);
+        let mut slot = self.flow(key, Protocol::Sctp, found);
+        let new_tag = chunks
+            .get(4..)
+            .and_then(|b| b.first_chunk())
+            .map(|b| u32::from_be_bytes(*b));
+        let ports = found.sight.ports;
+        let other = self.table.get(slot).is_some_and(|conn| {
+            let direction = conn.direction((found.ends.0, ports.0), (found.ends.1, ports.1));
+            let known = conn.tags[1 - direction];
+            init && conn.closed.contains(&true) && known != 0 && Some(known) != new_tag
+        });
+        if other {
+            self.end(slot);
+            slot = self.flow(key, Protocol::Sctp, found);
+        }
+        if tag != 0 {
+            self.table.know(slot, tag_key(tag, ports));
+        }
+        slot
+    }
+
+    fn chunks(
+        &mut self,
+        found: &Found<'_>,
+        slot: Slot,
+        direction: usize,
+        mut rest: &[u8],
+    ) -> Result<(), Skip> {
+        let limits = self.limits();
+        while let Some(&[kind, flags, l0, l1]) = rest.first_chunk() {
+            let len = usize::from(u16::from_be_bytes([l0, l1]));
+            if len < 4 {
+                return Err(Skip::Malformed);
+            }
+            // a snap length may cut a chunk off behind its header
+            let chunk = rest.get(..len).unwrap_or(rest);
+            rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+            let word = |at: usize| {
+                chunk
+                    .get(at..)
+                    .and_then(|b| b.first_chunk())
+                    .map(|b| u32::from_be_bytes(*b))
+            };
+            match kind {
+                DATA | I_DATA => {
+                    let header = if kind == DATA { 16 } else { 20 };
+                    let (Some(tsn), Some(bytes)) = (word(4), len.checked_sub(header)) else {
+                        return Err(Skip::CutOff);
+                    };
+                    let item = Item {
+                        seq: tsn,
+                        span: 1,
+                        bytes: bytes as u32,
+                        stamp: None,
+                    };
+                    if let Some(conn) = self.table.get(slot) {
+                        conn.data(direction, &found.sight, item, 0, &limits);
+                    }
+                }
+                SACK | NR_SACK => {
+                    if let (Some(cumulative), Some(conn)) = (word(4), self.table.get(slot)) {
+                        conn.acknowledged(direction, &found.sight, cumulative.wrapping_add(1));
+                    }
+                }
+                INIT | INIT_ACK => {
+                    if let (Some(tag), Some(tsn)) = (word(4), word(16)) {
+                        self.initiate(found, slot, direction, tag, tsn);
+                    }
+                }
+                ASCONF => self.asconf(found, slot, direction, chunk),
+                ASCONF_ACK => self.signal(found, SignalKind::AsconfAcknowledgement, None, Some(slot)),
+                ABORT | SHUTDOWN_COMPLETE => {
+                    if let Some(conn) = self.table.get(slot) {
+                        conn.closed = [true; 2];
+                    }
+                    // T bit: the tag is the sender's own, and tells nothing of the direction
+                    let _ = flags;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// INIT or INIT ACK: the tag that the other direction will carry, and the first TSN of this one.
+    fn initiate(&mut self, found: &Found<'_>, slot: Slot, direction: usize, tag: u32, tsn: u32) {
+        let ports = found.sight.ports;
+        self.table.know(slot, tag_key(tag, (ports.1, ports.0)));
+        if let Some(conn) = self.table.get(slot) {
+            conn.tags[1 - direction] = tag;
+            conn.halves[direction].begin = Some(tsn);
+        }
+    }
+
+    /// ```text
+    /// | type (1) | flags (1) | length (2) | serial number (4) | address parameter | parameters ...
+    /// ```
+    fn asconf(&mut self, found: &Found<'_>, slot: Slot, direction: usize, chunk: &[u8]) {
+        let mut rest = chunk.get(8..).unwrap_or_default();
+        let mut first = true;
+        while let Some(&[k0, k1, l0, l1]) = rest.first_chunk() {
+            let len = usize::from(u16::from_be_bytes([l0, l1]));
+            let Some(parameter) = rest.get(..len).filter(|_| len >= 4) else {
+                return;
+            };
+            rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+            if core::mem::take(&mut first) {
+                continue;
+            }
+            let kind = match u16::from_be_bytes([k0, k1]) {
+                ADD_IP => SignalKind::AsconfAdd,
+                DELETE_IP => SignalKind::AsconfDelete,
+                SET_PRIMARY => SignalKind::AsconfSetPrimary,
+                _ => continue,
+            };
+            // | type, length | correlation id (4) | address parameter |
+            let about = parameter.get(8..).and_then(address);
+            self.signal(found, kind, about, Some(slot));
+            // the one who is told sends its data there from now on
+            if kind == SignalKind::AsconfSetPrimary
+                && found.sight.role != Role::Sender
+                && let Some(to) = about
+                && let Some(conn) = self.table.get(slot)
+            {
+                let path = conn.path_to(1 - direction, to, &found.sight);
+                let place = usize::from(found.sight.both);
+                if let Some(view) = &mut conn.halves[1 - direction].at[place] {
+                    view.mover().announced(path);
+                }
+            }
+        }
+    }
+}
+
+/// Key of the direction that carries a tag.
+fn tag_key(tag: u32, ports: (u16, u16)) -> Key {
+    Key {
+        kind: KeyKind::SctpTag,
+        a: u128::from(tag),
+        b: 0,
+        ports: u32::from(ports.0) << 16 | u32::from(ports.1),
+    }
+}
+
+/// An address parameter (RFC 9260 sections 3.3.2.1.1 and 3.3.2.1.2).
+fn address(parameter: &[u8]) -> Option<Address> {
+    let &[k0, k1, _, _] = parameter.first_chunk()?;
+    let value = parameter.get(4..)?;
+    match u16::from_be_bytes([k0, k1]) {
+        IPV4_ADDRESS => value.first_chunk().map(|b| Address::v4(*b)),
+        IPV6_ADDRESS => value.first_chunk().map(|b| Address::v6(*b)),
+        _ => None,
+    }
+}

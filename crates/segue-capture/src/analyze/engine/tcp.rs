@@ -1,0 +1,80 @@
+//! TCP, and what MPTCP puts into it.
+
+use super::{Engine, Found, ends_key};
+use crate::analyze::decode::{Skip, Tcp, flag};
+use crate::analyze::flows::table::{KeyKind, Slot};
+use crate::analyze::flows::view::Item;
+use crate::analyze::model::Protocol;
+
+impl Engine {
+    pub(super) fn tcp(&mut self, found: &Found<'_>) -> Result<(), Skip> {
+        let tcp = Tcp::parse(&found.packet)?;
+        let mut found = *found;
+        found.sight.ports = (tcp.source_port, tcp.destination_port);
+        let key = ends_key(KeyKind::Tcp, &found);
+        let slot = self.flow(key, Protocol::Tcp, &found);
+        let syn = tcp.flags & flag::SYN != 0;
+        let slot = if syn && self.is_another(slot, &found, &tcp) {
+            self.end(slot);
+            self.flow(key, Protocol::Tcp, &found)
+        } else {
+            slot
+        };
+        let limits = self.limits();
+        let Some(conn) = self.table.get(slot) else {
+            return Ok(());
+        };
+        let sight = &found.sight;
+        let direction = conn.direction((found.ends.0, sight.ports.0), (found.ends.1, sight.ports.1));
+        conn.packet(direction, sight);
+        if syn {
+            conn.halves[direction].begin = Some(tcp.seq.wrapping_add(1));
+        }
+        let mut item = None;
+        if tcp.data_len > 0 {
+            let data = Item {
+                seq: if syn { tcp.seq.wrapping_add(1) } else { tcp.seq },
+                span: tcp.data_len,
+                bytes: tcp.data_len,
+                stamp: tcp.timestamps.map(|t| t.0),
+            };
+            if conn.data(direction, sight, data, found.packet.identification, &limits) {
+                item = Some(data);
+            }
+        }
+        if let Some((value, echo)) = tcp.timestamps {
+            conn.timestamps(direction, sight, value, echo);
+        }
+        if tcp.flags & flag::ACK != 0 {
+            conn.acknowledged(direction, sight, tcp.ack);
+        }
+        if tcp.flags & flag::FIN != 0 {
+            conn.closed[direction] = true;
+        }
+        if tcp.flags & flag::RST != 0 {
+            conn.closed = [true; 2];
+        }
+        if conn.subflow.is_some() || tcp.may_have_mptcp() {
+            self.mptcp(&found, slot, direction, &tcp, item);
+        }
+        Ok(())
+    }
+
+    /// Whether a SYN begins another connection between the same ends.
+    fn is_another(&mut self, slot: Slot, found: &Found<'_>, tcp: &Tcp<'_>) -> bool {
+        let Some(conn) = self.table.get(slot) else {
+            return false;
+        };
+        let ports = found.sight.ports;
+        let direction = conn.direction((found.ends.0, ports.0), (found.ends.1, ports.1));
+        let first = tcp.seq.wrapping_add(1);
+        let half = &conn.halves[direction];
+        let has_data = conn
+            .halves
+            .iter()
+            .any(|h| h.at.iter().flatten().any(|v| v.data_packets > 0));
+        tcp.flags & flag::ACK == 0
+            && half.begin.is_some_and(|begin| begin != first)
+            && (has_data || conn.closed.contains(&true))
+    }
+}

@@ -1,0 +1,285 @@
+//! UDP, and what goes over it and survives a change of address: QUIC (RFC 9000), WireGuard, SCTP (RFC 6951).
+
+use super::{Engine, Found, ends_key};
+use crate::analyze::decode::{self, Skip};
+use crate::analyze::flows::table::{Key, KeyKind, Slot};
+use crate::analyze::flows::view::Item;
+use crate::analyze::model::{Protocol, SignalKind};
+
+/// Port of SCTP over UDP (RFC 6951 section 5.1).
+const SCTP_PORT: u16 = 9899;
+
+/// Lengths of connection IDs in use, remembered to recognise short headers.
+const MAX_ID_LENGTHS: usize = 8;
+
+/// Further ends of a flow.
+const MAX_ALIASES: usize = 64;
+
+/// What a datagram says of the flow that it is of.
+enum Content<'a> {
+    /// QUIC with a long header: connection IDs of the destination and of the source.
+    QuicLong {
+        destination_id: &'a [u8],
+        source_id: &'a [u8],
+    },
+    /// May be QUIC with a short header.
+    QuicShort,
+    /// WireGuard: index of the receiver, index of the sender, counter.
+    Wireguard {
+        receiver: Option<u32>,
+        sender: Option<u32>,
+        counter: Option<u64>,
+    },
+    Other,
+}
+
+impl Engine {
+    pub(super) fn udp(&mut self, found: &Found<'_>) -> Result<(), Skip> {
+        let (source_port, destination_port, data, data_len) = decode::udp(&found.packet)?;
+        let mut found = *found;
+        found.sight.ports = (source_port, destination_port);
+        if (source_port == SCTP_PORT || destination_port == SCTP_PORT) && data.len() >= 16 {
+            return self.sctp(&found, data);
+        }
+        let key = ends_key(KeyKind::Udp, &found);
+        let content = content(data, data_len);
+        let known = self.table.find(&key);
+        let slot = match known {
+            Some(slot) => {
+                self.table.touch(slot);
+                slot
+            }
+            None => match self.moved(&found, &content, data) {
+                Some((slot, kind)) => {
+                    self.table.know(slot, key);
+                    self.table.touch(slot);
+                    self.signal(&found, kind, None, Some(slot));
+                    slot
+                }
+                None => self.new_flow(key, Protocol::Udp, &found),
+            },
+        };
+        self.datagram(&found, slot, &content, data_len);
+        Ok(())
+    }
+
+    /// The flow that a datagram between unknown ends continues, by what identifies it at the receiver.
+    fn moved(&mut self, found: &Found<'_>, content: &Content<'_>, data: &[u8]) -> Option<(Slot, SignalKind)> {
+        let (slot, kind) = match content {
+            Content::Wireguard {
+                receiver: Some(index),
+                ..
+            } => (
+                self.table.find(&wireguard_key(*index))?,
+                SignalKind::WireguardNewEndpoint,
+            ),
+            Content::QuicLong { destination_id, .. } => (
+                self.table.find(&quic_key(destination_id)?)?,
+                SignalKind::QuicNewPath,
+            ),
+            Content::QuicShort => {
+                let lengths = self.quic_id_lengths;
+                let slot = lengths.iter().filter(|&&len| len > 0).find_map(|&len| {
+                    let id = data.get(1..=usize::from(len))?;
+                    self.table.find(&quic_key(id)?)
+                })?;
+                (slot, SignalKind::QuicNewPath)
+            }
+            _ => return None,
+        };
+        let ports = found.sight.ports;
+        let (source, destination) = ((found.ends.0, ports.0), (found.ends.1, ports.1));
+        let conn = self.table.get(slot)?;
+        // one end is where it was, and the other is the one that moved
+        let is = |end: (decode::Address, u16), whose: usize| {
+            end == (if whose == 0 { conn.a } else { conn.b })
+                || conn.aliases.iter().any(|(known, w)| *known == end && *w == whose)
+        };
+        let (end, whose) = if is(destination, 1) {
+            (source, 0)
+        } else if is(destination, 0) {
+            (source, 1)
+        } else if is(source, 0) {
+            (destination, 1)
+        } else if is(source, 1) {
+            (destination, 0)
+        } else {
+            return None;
+        };
+        if conn.aliases.len() >= MAX_ALIASES {
+            conn.aliases.remove(0);
+        }
+        conn.aliases.push((end, whose));
+        Some((slot, kind))
+    }
+
+    fn datagram(&mut self, found: &Found<'_>, slot: Slot, content: &Content<'_>, data_len: u32) {
+        let limits = self.limits();
+        let ports = found.sight.ports;
+        let Some(conn) = self.table.get(slot) else {
+            return;
+        };
+        let direction = conn.direction((found.ends.0, ports.0), (found.ends.1, ports.1));
+        conn.packet(direction, &found.sight);
+        let mut learnt: [Option<Key>; 2] = [None; 2];
+        let mut id_length = 0;
+        match content {
+            Content::QuicLong {
+                destination_id,
+                source_id,
+            } if matches!(conn.protocol, Protocol::Udp | Protocol::Quic) => {
+                conn.protocol = Protocol::Quic;
+                // what an end calls itself, packets to it carry
+                learnt = [quic_key(source_id), quic_key(destination_id)];
+                id_length = source_id.len() as u8;
+            }
+            Content::Wireguard { receiver, sender, .. }
+                if matches!(conn.protocol, Protocol::Udp | Protocol::Wireguard) =>
+            {
+                conn.protocol = Protocol::Wireguard;
+                learnt = [receiver.map(wireguard_key), sender.map(wireguard_key)];
+            }
+            _ => {}
+        }
+        let place = found.sight.role.place();
+        let counted = match content {
+            Content::Wireguard {
+                receiver: Some(index),
+                counter: Some(counter),
+                ..
+            } if conn.protocol == Protocol::Wireguard => {
+                let seq = conn.wireguard_seq(direction, *index, *counter);
+                // a keepalive is an empty packet with its authenticator
+                Some((seq, data_len.saturating_sub(32)))
+            }
+            _ if conn.protocol == Protocol::Wireguard => None,
+            _ => {
+                let half = &conn.halves[direction];
+                let seen = half.at[place].as_ref().map_or(0, |v| v.data_packets);
+                Some((seen as u32, data_len))
+            }
+        };
+        if let Some((seq, bytes)) = counted {
+            let item = Item {
+                seq,
+                span: 1,
+                bytes,
+                stamp: None,
+            };
+            let mut sight = found.sight;
+            // nothing in a datagram says which one it is, but for WireGuard's counter
+            sight.both &= conn.protocol == Protocol::Wireguard;
+            conn.data(direction, &sight, item, found.packet.identification, &limits);
+        }
+        for key in learnt.into_iter().flatten() {
+            self.table.know(slot, key);
+        }
+        if id_length > 0 && !self.quic_id_lengths.contains(&id_length) {
+            let free = self.quic_id_lengths.iter_mut().find(|l| **l == 0);
+            if let Some(free) = free {
+                *free = id_length;
+            }
+        }
+    }
+}
+
+/// Lengths of connection IDs that were seen in long headers; zero for none.
+pub(super) type QuicIdLengths = [u8; MAX_ID_LENGTHS];
+
+fn content(data: &[u8], data_len: u32) -> Content<'_> {
+    wireguard(data, data_len)
+        .or_else(|| quic_long(data))
+        .unwrap_or(match data.first() {
+            Some(first) if first & 0xc0 == 0x40 => Content::QuicShort,
+            _ => Content::Other,
+        })
+}
+
+/// ```text
+/// | type (1) | 0 (3) | 1: sender (4) ... ; 2: sender (4) | receiver (4) ... ; 3: receiver (4) ... ;
+///                      4: receiver (4) | counter (8) | packet, padded to 16 bytes, and its authenticator (16) |
+/// ```
+fn wireguard(data: &[u8], data_len: u32) -> Option<Content<'_>> {
+    let &[kind, 0, 0, 0, a, b, c, d, ..] = data.first_chunk::<8>()? else {
+        return None;
+    };
+    let first = u32::from_le_bytes([a, b, c, d]);
+    let second = || {
+        data.get(8..)
+            .and_then(|x| x.first_chunk())
+            .map(|x| u32::from_le_bytes(*x))
+    };
+    let of = |receiver, sender, counter| {
+        Some(Content::Wireguard {
+            receiver,
+            sender,
+            counter,
+        })
+    };
+    match (kind, data_len) {
+        (1, 148) => of(None, Some(first), None),
+        (2, 92) => of(second(), Some(first), None),
+        (3, 64) => of(Some(first), None, None),
+        (4, 32..) if data_len.is_multiple_of(16) => {
+            let counter = data
+                .get(8..)
+                .and_then(|x| x.first_chunk())
+                .map(|x| u64::from_le_bytes(*x))?;
+            // nobody sends that many packets under one key
+            if counter >> 48 != 0 {
+                return None;
+            }
+            of(Some(first), None, Some(counter))
+        }
+        _ => None,
+    }
+}
+
+/// A long header (RFC 8999 section 5.1) of a version that is known.
+///
+/// ```text
+/// | 1 1 ... (1) | version (4) | length (1) | destination ID | length (1) | source ID |
+/// ```
+fn quic_long(data: &[u8]) -> Option<Content<'_>> {
+    let &[first, v0, v1, v2, v3, len] = data.first_chunk()?;
+    let version = u32::from_be_bytes([v0, v1, v2, v3]);
+    let known = matches!(version, 1 | 0x6b33_43cf) || version >> 8 == 0x00ff_0000;
+    if first & 0xc0 != 0xc0 || !known || len > 20 {
+        return None;
+    }
+    let destination_id = data.get(6..6 + usize::from(len))?;
+    let rest = data.get(6 + usize::from(len)..)?;
+    let (&len, rest) = rest.split_first()?;
+    let source_id = rest.get(..usize::from(len)).filter(|_| len <= 20)?;
+    Some(Content::QuicLong {
+        destination_id,
+        source_id,
+    })
+}
+
+/// Connection IDs shorter than this are too likely to be met by chance.
+const SHORTEST_ID: usize = 4;
+
+fn quic_key(id: &[u8]) -> Option<Key> {
+    if !(SHORTEST_ID..=20).contains(&id.len()) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    bytes.get_mut(..id.len())?.copy_from_slice(id);
+    let (low, high) = bytes.split_at(16);
+    Some(Key {
+        kind: KeyKind::QuicId,
+        a: u128::from_be_bytes(*low.first_chunk()?),
+        b: u128::from_be_bytes(*high.first_chunk()?),
+        ports: id.len() as u32,
+    })
+}
+
+fn wireguard_key(index: u32) -> Key {
+    Key {
+        kind: KeyKind::WireguardIndex,
+        a: u128::from(index),
+        b: 0,
+        ports: 0,
+    }
+}

@@ -1,0 +1,427 @@
+//! A flow while it lives: its two directions, and the paths that their packets take.
+
+use super::ends::{AtEnd, Ends};
+use super::mptcp::Subflow;
+use super::table::{Key, Slot};
+use super::view::{Item, Settings, View};
+use crate::analyze::decode::{Address, Marks};
+use crate::analyze::model::Protocol;
+
+/// Paths of a flow that are told apart; packets of further ones count as of the last.
+const MAX_PATHS: usize = 64;
+
+/// Packets remembered to notice that a capture has them twice.
+const RECENT: usize = 8;
+
+/// Copies of a packet that one host captures are no further apart than this.
+const CAPTURED_TWICE_NS: u64 = 1_000_000;
+
+/// Where a packet was captured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Role {
+    /// Nothing is known of it.
+    Somewhere,
+    /// At the host that sent it.
+    Sender,
+    /// At the host that it is for.
+    Receiver,
+}
+
+impl Role {
+    /// Index of the view.
+    pub(in super::super) const fn place(self) -> usize {
+        match self {
+            Self::Somewhere | Self::Sender => 0,
+            Self::Receiver => 1,
+        }
+    }
+}
+
+/// A packet, as far as its flow is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Sight {
+    pub time_ns: u64,
+    pub capture: u8,
+    pub interface: u32,
+    pub role: Role,
+    /// Source and destination of the outermost header.
+    pub outer: (Address, Address),
+    pub ports: (u16, u16),
+    pub marks: Marks,
+    /// The receiver takes it: not so what comes to a locator that it has left.
+    pub taken: bool,
+    /// The other end was captured as well, as far as that is known.
+    pub both: bool,
+}
+
+/// A way that packets take.
+#[derive(Clone, Debug)]
+pub(in super::super) struct PathState {
+    pub direction: usize,
+    pub outer: (Address, Address),
+    pub ports: (u16, u16),
+    pub tunnelled: bool,
+    /// Capture and interface, where they tell paths apart.
+    pub interface: Option<(u8, u32)>,
+    /// Those of the first packet.
+    pub seen_at: (u8, u32),
+    pub place: usize,
+    pub first_ns: u64,
+    pub last_ns: u64,
+    /// By place.
+    pub data_packets: [u64; 2],
+    pub data_bytes: [u64; 2],
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Half {
+    /// By [`Role::place`].
+    pub at: [Option<Box<View>>; 2],
+    pub ends: Option<Box<Ends>>,
+    pub packets: [u64; 2],
+    /// First sequence number of data, from the handshake.
+    pub begin: Option<u32>,
+    /// A timestamp whose echo is waited for, and when it was sent.
+    pub echo: Option<(u32, u64)>,
+    /// Role that is certain: of packets captured so.
+    pub certain: [bool; 2],
+    /// Number of the path of the last packet, by place.
+    last_path: [u16; 2],
+    recent: [(u64, u64, u16); RECENT],
+    recent_at: usize,
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Conn {
+    /// Given by the table.
+    pub id: u64,
+    pub protocol: Protocol,
+    /// The end that sent the first packet.
+    pub a: (Address, u16),
+    pub b: (Address, u16),
+    /// Their addresses as first seen: identities may be identifiers alone.
+    pub shown: (Address, Address),
+    /// Further addresses, and whose they are.
+    pub aliases: Vec<((Address, u16), usize)>,
+    /// Verification tags of SCTP that packets of each direction carry.
+    pub tags: [u32; 2],
+    pub begin_ns: u64,
+    pub last_ns: u64,
+    pub marks: Marks,
+    pub halves: [Half; 2],
+    pub paths: Vec<PathState>,
+    pub keys: Vec<Key>,
+    /// Of MPTCP.
+    pub subflow: Option<Box<Subflow>>,
+    /// Subflows that live, where this is an MPTCP connection.
+    pub subflows: u32,
+    /// FIN in each direction, or RST in any: what comes next with a SYN is another connection.
+    pub closed: [bool; 2],
+    /// Of WireGuard, by direction: the index of the keys in use, the sequence number of their counter's zero, and the
+    /// first sequence number that is free.
+    counters: [(u32, u32, u32); 2],
+    /// Packets captured twice, not counted.
+    pub captured_twice: u64,
+    /// Packets on more paths than are told apart.
+    pub paths_beyond: u64,
+}
+
+impl Conn {
+    pub(in super::super) fn new(
+        protocol: Protocol,
+        a: (Address, u16),
+        b: (Address, u16),
+        now_ns: u64,
+    ) -> Box<Self> {
+        Box::new(Self {
+            id: 0,
+            protocol,
+            a,
+            b,
+            shown: (a.0, b.0),
+            aliases: Vec::new(),
+            tags: [0; 2],
+            begin_ns: now_ns,
+            last_ns: now_ns,
+            marks: Marks::default(),
+            halves: [Half::default(), Half::default()],
+            paths: Vec::new(),
+            keys: Vec::new(),
+            subflow: None,
+            subflows: 0,
+            closed: [false; 2],
+            counters: [(0, 0, 0); 2],
+            captured_twice: 0,
+            paths_beyond: 0,
+        })
+    }
+
+    /// Direction of a packet between these ends: 0 from `a`, 1 from `b`.
+    pub(in super::super) fn direction(&self, source: (Address, u16), destination: (Address, u16)) -> usize {
+        if source == self.a || destination == self.b {
+            return 0;
+        }
+        if source == self.b || destination == self.a {
+            return 1;
+        }
+        let whose = |end: (Address, u16)| {
+            self.aliases
+                .iter()
+                .find(|(known, _)| *known == end)
+                .map(|(_, w)| *w)
+        };
+        whose(source)
+            .or_else(|| whose(destination).map(|w| 1 - w))
+            .unwrap_or_default()
+    }
+
+    /// A packet of this direction: 0 from `a`, 1 from `b`.
+    pub(in super::super) fn packet(&mut self, direction: usize, sight: &Sight) {
+        self.last_ns = self.last_ns.max(sight.time_ns);
+        self.marks.tunnelled |= sight.marks.tunnelled;
+        self.marks.route_optimised |= sight.marks.route_optimised;
+        self.marks.ilnp |= sight.marks.ilnp;
+        let half = &mut self.halves[direction];
+        half.packets[sight.role.place()] += 1;
+        match sight.role {
+            Role::Sender => half.certain[0] = true,
+            Role::Receiver => half.certain[1] = true,
+            Role::Somewhere => {}
+        }
+    }
+
+    /// Whether the transport's sender chooses the path, so that it looks the same at both ends.
+    const fn path_is_the_senders(&self) -> bool {
+        matches!(self.protocol, Protocol::Sctp | Protocol::Mptcp)
+    }
+
+    /// Number of the path that a packet takes.
+    pub(in super::super) fn path(&mut self, direction: usize, sight: &Sight) -> u16 {
+        let senders = self.path_is_the_senders();
+        let place = if senders { 0 } else { sight.role.place() };
+        let interface = if senders {
+            None
+        } else {
+            Some((sight.capture, sight.interface))
+        };
+        let is = |p: &PathState| {
+            p.outer == sight.outer
+                && p.direction == direction
+                && p.place == place
+                && p.interface == interface
+                && p.ports == sight.ports
+                && p.tunnelled == sight.marks.tunnelled
+        };
+        let last = self.halves[direction].last_path[place];
+        let number = if self.paths.get(usize::from(last)).is_some_and(is) {
+            last
+        } else if let Some(known) = self.paths.iter().position(is) {
+            known as u16
+        } else if self.paths.len() < MAX_PATHS {
+            self.paths.push(PathState {
+                direction,
+                outer: sight.outer,
+                ports: sight.ports,
+                tunnelled: sight.marks.tunnelled,
+                interface,
+                seen_at: (sight.capture, sight.interface),
+                place,
+                first_ns: sight.time_ns,
+                last_ns: sight.time_ns,
+                data_packets: [0; 2],
+                data_bytes: [0; 2],
+            });
+            self.paths.len() as u16 - 1
+        } else {
+            self.paths_beyond += 1;
+            MAX_PATHS as u16 - 1
+        };
+        self.halves[direction].last_path[place] = number;
+        if let Some(path) = self.paths.get_mut(usize::from(number)) {
+            path.last_ns = sight.time_ns;
+        }
+        number
+    }
+
+    /// The path of this direction to an address, from the source used last.
+    pub(in super::super) fn path_to(&mut self, direction: usize, to: Address, sight: &Sight) -> u16 {
+        let last = self.halves[direction].last_path[0];
+        let known = self
+            .paths
+            .get(usize::from(last))
+            .filter(|p| p.direction == direction);
+        let (source, ports) = known.map_or((sight.outer.1, (sight.ports.1, sight.ports.0)), |p| {
+            (p.outer.0, p.ports)
+        });
+        let there = Sight {
+            outer: (source, to),
+            ports,
+            marks: Marks::default(),
+            ..*sight
+        };
+        let number = self.path(direction, &there);
+        self.halves[direction].last_path[0] = last;
+        number
+    }
+
+    /// Whether the same packet was captured on another interface, or inside a tunnel, a moment ago.
+    fn is_captured_twice(
+        &mut self,
+        direction: usize,
+        sight: &Sight,
+        path: u16,
+        item: Item,
+        identification: u16,
+    ) -> bool {
+        if item.stamp.is_none() && identification == 0 || self.path_is_the_senders() {
+            return false;
+        }
+        let half = &mut self.halves[direction];
+        let what = u64::from(item.seq) << 32 | u64::from(item.stamp.unwrap_or_default());
+        let what = what.rotate_left(7)
+            ^ u64::from(identification) << 24
+            ^ u64::from(item.span)
+            ^ u64::from(sight.capture) << 60;
+        let same = |r: &(u64, u64, u16)| {
+            r.0 == what && r.2 != path && sight.time_ns.saturating_sub(r.1) < CAPTURED_TWICE_NS
+        };
+        if self.paths.len() > 1 && half.recent.iter().any(same) {
+            return true;
+        }
+        half.recent[half.recent_at] = (what, sight.time_ns, path);
+        half.recent_at = (half.recent_at + 1) % RECENT;
+        false
+    }
+
+    /// An item of data of this direction. Gives whether it counts.
+    pub(in super::super) fn data(
+        &mut self,
+        direction: usize,
+        sight: &Sight,
+        item: Item,
+        identification: u16,
+        limits: &Limits,
+    ) -> bool {
+        let path = self.path(direction, sight);
+        if self.is_captured_twice(direction, sight, path, item, identification) {
+            self.captured_twice += 1;
+            return false;
+        }
+        let senders = self.path_is_the_senders();
+        let place = sight.role.place();
+        if let Some(state) = self.paths.get_mut(usize::from(path)) {
+            state.data_packets[place] += 1;
+            state.data_bytes[place] += u64::from(item.bytes);
+        }
+        let half = &mut self.halves[direction];
+        if sight.both {
+            let ends = half.ends.get_or_insert_default();
+            if let Some(begin) = half.begin {
+                ends.begin(begin);
+            }
+            let at = AtEnd {
+                time_ns: sight.time_ns,
+                seq: item.seq,
+                span: item.span,
+                stamp: item.stamp,
+            };
+            if sight.role == Role::Receiver {
+                ends.received(at, sight.taken);
+            } else {
+                ends.sent(at, path, limits.copies);
+            }
+        }
+        if !sight.taken && sight.role == Role::Receiver {
+            return true;
+        }
+        if senders && sight.both && sight.role == Role::Sender {
+            let view = half.at[1].get_or_insert_default();
+            view.mover().sent(sight.time_ns, path, item.seq);
+        }
+        let view = half.at[place].get_or_insert_default();
+        if let Some(begin) = half.begin {
+            view.sequence.begin(begin);
+        }
+        view.packets = half.packets[place];
+        let settled = view.data(sight.time_ns, path, item, &limits.settings);
+        if settled
+            && let Some(ends) = &mut half.ends
+            && place == 1
+            && let Some((begin_ns, first_new_ns, number)) = view.mover().last_settled()
+        {
+            let window_ns = limits.settings.window_ns;
+            let around = ends.count_around(begin_ns.saturating_sub(window_ns), first_new_ns + window_ns);
+            *number = Some(around);
+        }
+        true
+    }
+
+    /// Data of the other direction than `direction` is acknowledged up to `ack` by a packet of this one.
+    pub(in super::super) fn acknowledged(&mut self, direction: usize, sight: &Sight, ack: u32) {
+        if sight.role == Role::Sender {
+            return;
+        }
+        let [sent, received] = &mut self.halves[1 - direction].at;
+        if let Some(view) = sent
+            && let Some(sent_ns) = view.acknowledged(sight.time_ns, ack)
+            && let Some(received) = received
+        {
+            received.round_trip(sent_ns, sight.time_ns.saturating_sub(sent_ns));
+        }
+    }
+
+    /// Timestamps of a packet: at the place of a receiver, the echo of what it sent gives the round trip.
+    pub(in super::super) fn timestamps(&mut self, direction: usize, sight: &Sight, value: u32, echo: u32) {
+        match sight.role {
+            Role::Sender => {
+                self.halves[direction].echo.get_or_insert((value, sight.time_ns));
+            }
+            Role::Receiver => {
+                let waited = &mut self.halves[1 - direction].echo;
+                if let Some((value, sent_ns)) = *waited
+                    && (echo.wrapping_sub(value) as i32) >= 0
+                {
+                    *waited = None;
+                    let half = &mut self.halves[direction];
+                    if half.at[0].is_none()
+                        && echo == value
+                        && let Some(view) = &mut half.at[1]
+                    {
+                        view.round_trip(sent_ns, sight.time_ns.saturating_sub(sent_ns));
+                    }
+                }
+            }
+            Role::Somewhere => {}
+        }
+    }
+
+    /// Sequence number of a WireGuard packet: counters begin anew with every key.
+    pub(in super::super) fn wireguard_seq(&mut self, direction: usize, index: u32, counter: u64) -> u32 {
+        let (known, base, free) = &mut self.counters[direction];
+        if *known != index {
+            *known = index;
+            *base = free.wrapping_sub(counter as u32);
+        }
+        let seq = base.wrapping_add(counter as u32);
+        let after = seq.wrapping_add(1);
+        if after.wrapping_sub(*free) as i32 > 0 {
+            *free = after;
+        }
+        seq
+    }
+
+    /// The MPTCP connection that this is a subflow of.
+    pub(in super::super) fn parent(&self) -> Option<Slot> {
+        self.subflow.as_ref().and_then(|s| s.parent)
+    }
+}
+
+/// What an engine allows its flows.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Limits {
+    pub settings: Settings,
+    /// Copies of one direction that may be followed at a time.
+    pub copies: usize,
+}

@@ -1,0 +1,11 @@
+//! Flows: what they are, how they are found again, and what is noted of them while they live. Memory per flow is bounded,
+//! and so is the number of flows.
+
+pub(super) mod conn;
+pub(super) mod ends;
+pub(super) mod mover;
+pub(super) mod mptcp;
+pub(super) mod rates;
+pub(super) mod sequence;
+pub(super) mod table;
+pub(super) mod view;

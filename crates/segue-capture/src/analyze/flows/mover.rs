@@ -1,0 +1,342 @@
+//! Handovers of one direction at one place: [`HandoverMeter`] finds them, this adds what was around them.
+//!
+//! A flow that uses several paths at once (packet by packet, as MPTCP, CMT and multihomed ILNPv6 may) would settle on one
+//! and then another with every few packets. [`CONCURRENT`] handovers within [`CONCURRENT_NS`] mean that: they are taken
+//! back, and from then on a handover is a path that fell silent for [`SILENT_NS`] while others went on.
+
+use super::rates::{RTT_KEPT, RoundTrips};
+use crate::analyze::AdaptationTime;
+use crate::analyze::adaptation::ThroughputBins;
+use crate::handover::HandoverMeter;
+use segue_wire::Tsn;
+
+/// Handovers so close together are none, but the use of several paths at once.
+pub(in super::super) const CONCURRENT: usize = 4;
+
+/// How close.
+pub(in super::super) const CONCURRENT_NS: u64 = 1_000_000_000;
+
+/// A path that is used beside others is lost when it has been silent for this long.
+pub(in super::super) const SILENT_NS: u64 = 1_000_000_000;
+
+/// Handovers kept of one direction.
+const MAX_HANDOVERS: usize = 4096;
+
+/// Paths that are used at once.
+const MAX_AT_ONCE: usize = 16;
+
+/// A handover with what was around it.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Moved {
+    pub from: u16,
+    pub to: u16,
+    pub last_old_ns: u64,
+    pub first_new_ns: u64,
+    pub interruption_ns: u64,
+    pub adaptation: Option<AdaptationTime>,
+    /// Useful bytes in the window before.
+    pub bytes_before: u64,
+    /// Useful bytes in the window after.
+    pub bytes_after: u64,
+    /// Of that window, what passed before the direction ended or moved on.
+    pub after_ns: u64,
+    pub rtt_before_s: Option<f64>,
+    pub rtt_after_s: Option<f64>,
+    pub out_of_order: u64,
+    /// Number of its counts in the two ends' account.
+    pub ends: Option<usize>,
+}
+
+/// What surrounds a handover, while it goes on.
+#[derive(Clone, Debug, Default)]
+struct Surroundings {
+    path: u16,
+    /// Last data before, by whatever path.
+    begin_ns: u64,
+    first_new_ns: u64,
+    bins: ThroughputBins,
+    bytes_before: u64,
+    bytes_after: u64,
+    rtt_before_s: Option<f64>,
+    rtt_after: RoundTrips,
+    out_of_order: u64,
+    last_ns: u64,
+    ends: Option<usize>,
+}
+
+/// A path of several that are used at once.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    path: u16,
+    last_ns: u64,
+    /// First data over another path since.
+    first_other: Option<(u16, u64)>,
+    /// Longest gap of all data since.
+    gap_ns: u64,
+}
+
+/// An item of data that arrived, for a [`Mover`].
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Arrival {
+    pub time_ns: u64,
+    pub path: u16,
+    pub seq: u32,
+    /// Useful bytes.
+    pub useful: u32,
+    /// All bytes.
+    pub bytes: u32,
+    pub out_of_order: bool,
+    /// Of the data before it.
+    pub last_data_ns: u64,
+}
+
+/// Handovers of one direction at one place.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Mover {
+    meter: HandoverMeter<u16>,
+    candidate: Option<Surroundings>,
+    /// Of the handovers that settled: the last is still going on.
+    settled: Vec<Surroundings>,
+    /// Taken back, by number.
+    retracted: Vec<bool>,
+    concurrent: Vec<Used>,
+    at_once: bool,
+    last_new_ns: u64,
+    lost_paths: Vec<Moved>,
+    /// Handovers beyond what is kept.
+    pub dropped: u64,
+}
+
+impl Mover {
+    /// A direction that has been on `path` so far.
+    pub(in super::super) fn new(path: u16, last_ns: u64, newest: u32) -> Self {
+        let mut mover = Self::default();
+        mover.meter.data_received(last_ns, path, Tsn(newest), 1);
+        mover.last_new_ns = last_ns;
+        mover
+    }
+
+    /// Data was sent by a path that its receiver will see as the same.
+    pub(in super::super) fn sent(&mut self, time_ns: u64, path: u16, seq: u32) {
+        self.meter.data_sent(time_ns, path, Tsn(seq));
+    }
+
+    /// The sender made a path its own.
+    pub(in super::super) fn announced(&mut self, path: u16) {
+        self.meter.path_announced(path);
+    }
+
+    /// Data arrived. `before` is asked for useful bytes and round trip time before a handover that may begin here; gives
+    /// whether one settled.
+    pub(in super::super) fn arrived(
+        &mut self,
+        a: Arrival,
+        window_ns: u64,
+        before: impl FnOnce() -> (u64, Option<f64>),
+    ) -> bool {
+        let gap_ns = a.time_ns.saturating_sub(self.last_new_ns);
+        if a.useful > 0 {
+            self.last_new_ns = a.time_ns;
+        }
+        if self.at_once {
+            self.several(a, gap_ns);
+        }
+        let earlier = self.meter.handovers_settled();
+        if self.meter.path().is_some_and(|p| p != a.path)
+            && self.candidate.as_ref().is_none_or(|c| c.path != a.path)
+        {
+            let (bytes_before, rtt_before_s) = before();
+            self.candidate = Some(Surroundings {
+                path: a.path,
+                begin_ns: a.last_data_ns,
+                first_new_ns: a.time_ns,
+                bytes_before,
+                rtt_before_s,
+                ..Surroundings::default()
+            });
+        }
+        self.meter.data_received(a.time_ns, a.path, Tsn(a.seq), a.useful);
+        if let Some(candidate) = &mut self.candidate {
+            candidate.add(&a, window_ns);
+        }
+        let settled = self.meter.handovers_settled() > earlier;
+        if settled {
+            let candidate = self.candidate.take().unwrap_or_default();
+            if self.settled.len() < MAX_HANDOVERS {
+                self.settled.push(candidate);
+                self.retracted.push(self.at_once);
+                self.look_for_concurrency();
+            } else {
+                self.dropped += 1;
+            }
+        } else {
+            if self.meter.candidate_path().is_none() {
+                self.candidate = None;
+            }
+            if let Some(last) = self.settled.last_mut() {
+                last.add(&a, window_ns);
+            }
+        }
+        settled
+    }
+
+    /// A round trip time was measured, of what was sent at `sent_ns`.
+    pub(in super::super) fn round_trip(&mut self, sent_ns: u64, ns: u64) {
+        if let Some(last) = self.settled.last_mut()
+            && sent_ns >= last.first_new_ns
+            && last.rtt_after.count() < RTT_KEPT as u64
+        {
+            last.rtt_after.add(ns);
+        }
+    }
+
+    /// Last data before the last handover, first after it, and a place for the number of its counts.
+    pub(in super::super) fn last_settled(&mut self) -> Option<(u64, u64, &mut Option<usize>)> {
+        let last = self.settled.last_mut()?;
+        Some((last.begin_ns, last.first_new_ns, &mut last.ends))
+    }
+
+    /// What was found by the end of the observation.
+    pub(in super::super) fn finish(mut self, window_ns: u64) -> Vec<Moved> {
+        if self.at_once {
+            let end = self.last_new_ns;
+            self.lose_silent(end, u16::MAX);
+        }
+        let found = self.meter.finish().handovers;
+        if found.len() > self.settled.len() {
+            self.settled.extend(self.candidate.take());
+            self.retracted.push(self.at_once);
+        }
+        let mut moved: Vec<Moved> = Vec::new();
+        for ((handover, around), retracted) in found.iter().zip(&self.settled).zip(&self.retracted) {
+            if *retracted {
+                continue;
+            }
+            let latency_ns = (handover.latency_s * 1e9).round() as i64;
+            moved.push(Moved {
+                from: handover.from,
+                to: handover.to,
+                last_old_ns: around.first_new_ns.saturating_add_signed(-latency_ns),
+                first_new_ns: around.first_new_ns,
+                interruption_ns: (handover.interruption_s * 1e9).round() as u64,
+                adaptation: around.bins.adaptation_time(),
+                bytes_before: around.bytes_before,
+                bytes_after: around.bytes_after,
+                after_ns: around.last_ns.saturating_sub(around.first_new_ns).min(window_ns),
+                rtt_before_s: around.rtt_before_s,
+                rtt_after_s: around.rtt_after.median_s(),
+                out_of_order: around.out_of_order,
+                ends: around.ends,
+            });
+        }
+        moved.append(&mut self.lost_paths);
+        moved.sort_by_key(|m| m.first_new_ns);
+        moved
+    }
+
+    /// Whether the last handovers came so fast that they are the use of several paths at once.
+    fn look_for_concurrency(&mut self) {
+        let Some(first) = self.settled.len().checked_sub(CONCURRENT) else {
+            return;
+        };
+        let (begin, end) = (
+            self.settled[first].first_new_ns,
+            self.settled[self.settled.len() - 1].first_new_ns,
+        );
+        if self.at_once || end.saturating_sub(begin) > CONCURRENT_NS {
+            return;
+        }
+        self.at_once = true;
+        for retracted in &mut self.retracted[first..] {
+            *retracted = true;
+        }
+        for surroundings in &self.settled[first..] {
+            self.concurrent.retain(|u| u.path != surroundings.path);
+            self.concurrent.push(Used {
+                path: surroundings.path,
+                last_ns: surroundings.last_ns,
+                first_other: None,
+                gap_ns: 0,
+            });
+        }
+    }
+
+    /// Data arrived while several paths are used at once.
+    fn several(&mut self, a: Arrival, gap_ns: u64) {
+        let mut known = false;
+        for used in &mut self.concurrent {
+            if used.path == a.path {
+                used.last_ns = a.time_ns;
+                used.first_other = None;
+                used.gap_ns = 0;
+                known = true;
+            } else {
+                used.first_other.get_or_insert((a.path, a.time_ns));
+                used.gap_ns = used.gap_ns.max(gap_ns);
+            }
+        }
+        if !known && self.concurrent.len() < MAX_AT_ONCE {
+            self.concurrent.push(Used {
+                path: a.path,
+                last_ns: a.time_ns,
+                first_other: None,
+                gap_ns: 0,
+            });
+        }
+        self.lose_silent(a.time_ns, a.path);
+        if self.concurrent.len() == 1 {
+            // one path alone: from here on a change of it is a handover again
+            self.at_once = false;
+            self.concurrent.clear();
+            let settled = self.meter.handovers_settled();
+            self.retracted.resize(settled, true);
+        }
+    }
+
+    /// Paths that have been silent for too long are lost.
+    fn lose_silent(&mut self, now_ns: u64, alive: u16) {
+        let lost = &mut self.lost_paths;
+        let dropped = &mut self.dropped;
+        self.concurrent.retain(|used| {
+            let silent = now_ns.saturating_sub(used.last_ns) >= SILENT_NS && used.path != alive;
+            if let Some((to, first_ns)) = used.first_other
+                && silent
+            {
+                if lost.len() < MAX_HANDOVERS {
+                    lost.push(Moved {
+                        from: used.path,
+                        to,
+                        last_old_ns: used.last_ns,
+                        first_new_ns: first_ns,
+                        interruption_ns: used.gap_ns,
+                        adaptation: None,
+                        bytes_before: 0,
+                        bytes_after: 0,
+                        after_ns: 0,
+                        rtt_before_s: None,
+                        rtt_after_s: None,
+                        out_of_order: 0,
+                        ends: None,
+                    });
+                } else {
+                    *dropped += 1;
+                }
+                return false;
+            }
+            true
+        });
+    }
+}
+
+impl Surroundings {
+    fn add(&mut self, a: &Arrival, window_ns: u64) {
+        if a.path == self.path {
+            self.bins.add(a.time_ns, u64::from(a.bytes));
+        }
+        if a.time_ns.saturating_sub(self.first_new_ns) < window_ns {
+            self.bytes_after += u64::from(a.useful);
+            self.out_of_order += u64::from(a.out_of_order);
+        }
+        self.last_ns = a.time_ns;
+    }
+}

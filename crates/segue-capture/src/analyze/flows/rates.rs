@@ -1,0 +1,121 @@
+//! Throughput and round trip times around a moment, in constant memory.
+
+use crate::analyze::model::Spread;
+
+/// Bins of a window.
+const BINS: usize = 20;
+
+/// Useful bytes of the last window, in bins.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct RateRing {
+    bins: [u32; BINS],
+    /// Number of the newest bin.
+    newest: u64,
+}
+
+impl RateRing {
+    pub(in super::super) fn add(&mut self, time_ns: u64, bytes: u64, window_ns: u64) {
+        let number = time_ns / (window_ns / BINS as u64).max(1);
+        if number > self.newest {
+            let passed = (number - self.newest).min(BINS as u64);
+            for n in 0..passed {
+                self.bins[((number - n) % BINS as u64) as usize] = 0;
+            }
+            self.newest = number;
+        }
+        if number + (BINS as u64) > self.newest {
+            let bin = &mut self.bins[(number % BINS as u64) as usize];
+            *bin = bin.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Bytes in the window that ends with the bin of the newest packet.
+    pub(in super::super) fn bytes(&self) -> u64 {
+        self.bins.iter().map(|&b| u64::from(b)).sum()
+    }
+}
+
+/// Samples kept for a median.
+pub const RTT_KEPT: usize = 16;
+
+/// Round trip times.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct RoundTrips {
+    last: [u64; RTT_KEPT],
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl RoundTrips {
+    pub(in super::super) fn add(&mut self, ns: u64) {
+        self.last[(self.count % RTT_KEPT as u64) as usize] = ns;
+        self.min_ns = if self.count == 0 { ns } else { self.min_ns.min(ns) };
+        self.max_ns = self.max_ns.max(ns);
+        self.count += 1;
+    }
+
+    pub(in super::super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Median of the last samples, seconds.
+    pub(in super::super) fn median_s(&self) -> Option<f64> {
+        let kept = self.count.min(RTT_KEPT as u64) as usize;
+        let mut sorted = self.last;
+        let sorted = &mut sorted[..kept];
+        sorted.sort_unstable();
+        let upper = *sorted.get(kept / 2)?;
+        let lower = sorted[(kept - 1) / 2];
+        Some((lower + upper) as f64 / 2e9)
+    }
+
+    pub(in super::super) fn spread(&self) -> Option<Spread> {
+        Some(Spread {
+            median: self.median_s()?,
+            min: self.min_ns as f64 / 1e9,
+            max: self.max_ns as f64 / 1e9,
+            count: self.count,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_holds_one_window() {
+        let mut ring = RateRing::default();
+        for n in 0..100u64 {
+            ring.add(n * 100, 10, 2000);
+        }
+        assert_eq!(ring.bytes(), 200);
+        ring.add(1_000_000, 7, 2000);
+        assert_eq!(ring.bytes(), 7);
+        // what comes late by more than a window is in no bin
+        ring.add(5, 1000, 2000);
+        assert_eq!(ring.bytes(), 7);
+    }
+
+    #[test]
+    fn the_median_is_of_the_last_samples() {
+        let mut trips = RoundTrips::default();
+        assert_eq!(trips.median_s(), None);
+        trips.add(3_000_000_000);
+        trips.add(1_000_000_000);
+        assert_eq!(trips.median_s(), Some(2.0));
+        for _ in 0..RTT_KEPT {
+            trips.add(5_000_000_000);
+        }
+        assert_eq!(
+            trips.spread(),
+            Some(Spread {
+                median: 5.0,
+                min: 1.0,
+                max: 5.0,
+                count: 18
+            })
+        );
+    }
+}

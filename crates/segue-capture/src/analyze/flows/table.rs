@@ -1,0 +1,239 @@
+//! Flows by what their packets have in common, and in the order in which they were last heard of.
+
+use super::conn::Conn;
+use crate::analyze::decode::Address;
+use core::hash::{BuildHasher, Hasher};
+use hashbrown::HashTable;
+use std::hash::RandomState;
+
+/// What a key is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum KeyKind {
+    Tcp,
+    Udp,
+    Sctp,
+    /// Verification tag and ports of one direction of an association.
+    SctpTag,
+    /// Token of an MPTCP connection.
+    MptcpToken,
+    /// Connection ID of QUIC.
+    QuicId,
+    /// Index that a WireGuard peer chose, with its address.
+    WireguardIndex,
+}
+
+/// What packets of a flow have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Key {
+    pub kind: KeyKind,
+    pub a: u128,
+    pub b: u128,
+    pub ports: u32,
+}
+
+impl Key {
+    /// Of two ends, whatever their order.
+    pub(in super::super) fn of_ends(kind: KeyKind, x: (Address, u16), y: (Address, u16)) -> Self {
+        let (low, high) = if x <= y { (x, y) } else { (y, x) };
+        Self {
+            kind,
+            a: low.0.0,
+            b: high.0.0,
+            ports: u32::from(low.1) << 16 | u32::from(high.1),
+        }
+    }
+
+    /// Folded multiplication: one round for every word of the key.
+    fn hash(&self, seed: u64) -> u64 {
+        let fold = |x: u64, y: u64| {
+            let wide = u128::from(x) * u128::from(y);
+            wide as u64 ^ (wide >> 64) as u64
+        };
+        let a = fold(
+            self.a as u64 ^ seed,
+            (self.a >> 64) as u64 ^ 0x9e37_79b9_7f4a_7c15,
+        );
+        let b = fold(self.b as u64 ^ a, (self.b >> 64) as u64 ^ 0xd1b5_4a32_d192_ed03);
+        fold(b ^ u64::from(self.ports) ^ (self.kind as u64) << 40, seed | 1)
+    }
+}
+
+/// A place in the table. It may be taken by another flow once its own has ended: see [`Table::get`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Slot {
+    pub index: u32,
+    /// [`Conn::id`] of the flow.
+    pub id: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Keys of one flow.
+const MAX_KEYS: usize = 64;
+
+#[derive(Debug)]
+struct Entry {
+    conn: Option<Box<Conn>>,
+    older: u32,
+    newer: u32,
+}
+
+/// All live flows.
+#[derive(Debug)]
+pub(in super::super) struct Table {
+    index: HashTable<(Key, Slot)>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    oldest: u32,
+    newest: u32,
+    live: usize,
+    next_id: u64,
+    seed: u64,
+}
+
+impl Table {
+    pub(in super::super) fn new() -> Self {
+        Self {
+            index: HashTable::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            oldest: NONE,
+            newest: NONE,
+            live: 0,
+            next_id: 0,
+            // no capture can be made so that all its flows meet in one bucket
+            seed: RandomState::new().build_hasher().finish(),
+        }
+    }
+
+    pub(in super::super) const fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Flows so far.
+    pub(in super::super) const fn total(&self) -> u64 {
+        self.next_id
+    }
+
+    pub(in super::super) fn find(&self, key: &Key) -> Option<Slot> {
+        self.index
+            .find(key.hash(self.seed), |(k, _)| k == key)
+            .map(|(_, slot)| *slot)
+    }
+
+    /// The flow of a slot, if it is still there.
+    pub(in super::super) fn get(&mut self, slot: Slot) -> Option<&mut Conn> {
+        let conn = self.entries.get_mut(slot.index as usize)?.conn.as_deref_mut()?;
+        (conn.id == slot.id).then_some(conn)
+    }
+
+    /// The flow was heard of just now.
+    pub(in super::super) fn touch(&mut self, slot: Slot) {
+        if self.newest != slot.index {
+            self.unlink(slot.index);
+            self.link(slot.index);
+        }
+    }
+
+    /// Adds a flow and gives it its number.
+    pub(in super::super) fn insert(&mut self, mut conn: Box<Conn>) -> Slot {
+        let id = self.next_id;
+        self.next_id += 1;
+        conn.id = id;
+        let entry = Entry {
+            conn: Some(conn),
+            older: NONE,
+            newer: NONE,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.link(index);
+        self.live += 1;
+        Slot { index, id }
+    }
+
+    /// Makes a flow known by a key. A key that another flow has becomes this one's.
+    pub(in super::super) fn know(&mut self, slot: Slot, key: Key) -> bool {
+        let Some(conn) = self.get(slot) else {
+            return false;
+        };
+        if conn.keys.contains(&key) {
+            return true;
+        }
+        if conn.keys.len() >= MAX_KEYS {
+            return false;
+        }
+        conn.keys.push(key);
+        self.forget(&key);
+        let seed = self.seed;
+        self.index
+            .insert_unique(key.hash(seed), (key, slot), |(k, _)| k.hash(seed));
+        true
+    }
+
+    /// Takes a flow out.
+    pub(in super::super) fn remove(&mut self, slot: Slot) -> Option<Box<Conn>> {
+        self.get(slot)?;
+        let conn = self.entries[slot.index as usize].conn.take()?;
+        for key in &conn.keys {
+            let own = |(k, s): &(Key, Slot)| k == key && *s == slot;
+            if let Ok(entry) = self.index.find_entry(key.hash(self.seed), own) {
+                entry.remove();
+            }
+        }
+        self.unlink(slot.index);
+        self.free.push(slot.index);
+        self.live -= 1;
+        Some(conn)
+    }
+
+    /// The flow that has been silent longest.
+    pub(in super::super) fn oldest(&self) -> Option<Slot> {
+        let conn = self.entries.get(self.oldest as usize)?.conn.as_deref()?;
+        Some(Slot {
+            index: self.oldest,
+            id: conn.id,
+        })
+    }
+
+    fn forget(&mut self, key: &Key) {
+        if let Ok(entry) = self.index.find_entry(key.hash(self.seed), |(k, _)| k == key) {
+            entry.remove();
+        }
+    }
+
+    fn link(&mut self, index: u32) {
+        let before = self.newest;
+        let entry = &mut self.entries[index as usize];
+        entry.older = before;
+        entry.newer = NONE;
+        match self.entries.get_mut(before as usize) {
+            Some(entry) => entry.newer = index,
+            None => self.oldest = index,
+        }
+        self.newest = index;
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let (older, newer) = {
+            let entry = &self.entries[index as usize];
+            (entry.older, entry.newer)
+        };
+        match self.entries.get_mut(older as usize) {
+            Some(entry) => entry.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.entries.get_mut(newer as usize) {
+            Some(entry) => entry.older = older,
+            None => self.newest = older,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Handover numbers from any capture: pcap and pcapng, of one host or of both ends.
+//!
+//! [`analyze`] reads one or two captures as a stream, finds flows that survive a change of address (TCP over Mobile IPv6 or
+//! ILNPv6, MPTCP, SCTP, QUIC, WireGuard) and others, and gives for each handover what the papers measure. Memory does not
+//! depend on the length of a capture: flows, paths and everything else that is remembered have limits, and
+//! [`Analysis::limits`] says which of them were hit.
+//!
+//! ```
+//! use segue_capture::analyze::{Error, Input, Options, analyze_inputs};
+//! let nothing = Input::Bytes("nothing.pcap".to_owned(), [].into());
+//! let error = analyze_inputs(&[nothing], &Options::default()).unwrap_err();
+//! assert!(matches!(error, Error::Empty { .. }));
+//! ```
+
+mod adaptation;
+mod decode;
+mod engine;
+mod flows;
+mod input;
+mod model;
+mod offset;
+mod reader;
+mod report;
+mod watch;
+
+pub use adaptation::{AdaptationTime, BIN_NS, Bin, MAX_BINS, ThroughputBins, adaptation_time};
+pub use flows::rates::RTT_KEPT;
+pub use input::{Error, Input};
+pub use model::{
+    Analysis, CaptureInterface, CaptureReport, ClockOffset, Direction, DirectionReport, EndCounts, Endpoint,
+    Flow, Handover, HandoverKind, Interruption, Mobility, NetworkLatency, Options, Partial, Path, Protocol,
+    SegmentMark, Series, Signal, SignalKind, Spread, Vantage,
+};
+pub use watch::Watch;
+
+use engine::Engine;
+use offset::{Common, Samples};
+use reader::Reader;
+use std::path::PathBuf;
+
+/// Version of [`Analysis`].
+const FORMAT: u32 = 1;
+
+/// Analyses one capture, or two of the same traffic: the mobile node's and its correspondent's, in any order. Times are
+/// those of the first.
+///
+/// # Errors
+/// If a file cannot be read at all or is no capture; one that breaks off is analysed as far as it goes, see
+/// [`CaptureReport::partial`].
+pub fn analyze(files: &[PathBuf], options: &Options) -> Result<Analysis, Error> {
+    let inputs: Vec<Input> = files.iter().map(|f| Input::from(f.as_path())).collect();
+    analyze_inputs(&inputs, options)
+}
+
+/// As [`analyze`], of captures that need not be files.
+///
+/// # Errors
+/// As [`analyze`].
+pub fn analyze_inputs(inputs: &[Input], options: &Options) -> Result<Analysis, Error> {
+    if inputs.is_empty() || inputs.len() > 2 {
+        return Err(Error::Count(inputs.len()));
+    }
+    let open = |input: &Input| Reader::open(input.open()?, &input.name());
+    let mut common = Common::default();
+    if let [first, second] = inputs {
+        let first = Samples::of(&mut open(first)?);
+        let second = Samples::of(&mut open(second)?);
+        common = Common::of(&first, &second);
+    }
+    let mut streams = Vec::with_capacity(2);
+    for input in inputs {
+        streams.push(Stream::new(open(input)?, input.name(), streams.len(), &common));
+    }
+    let start_ns = streams.iter().filter_map(|s| s.time_ns).min().unwrap_or_default();
+    let mut engine = Engine::new(options, inputs.len() == 2, common.places.clone(), start_ns);
+    let mut end_ns = start_ns;
+    while let Some(number) = next(&streams) {
+        let stream = &mut streams[number];
+        if let Some(time_ns) = stream.time_ns {
+            end_ns = end_ns.max(time_ns);
+            engine.packet(number as u8, time_ns, &stream.reader.record());
+        }
+        stream.advance(&common);
+    }
+    engine.finish();
+    Ok(assemble(engine, streams, &common, start_ns, end_ns))
+}
+
+/// A capture being read.
+struct Stream {
+    name: String,
+    number: usize,
+    reader: Reader,
+    /// Of the packet that is next, on the common clock.
+    time_ns: Option<u64>,
+    packets: u64,
+    wire_bytes: u64,
+    truncated: u64,
+    first_ns: Option<u64>,
+    last_ns: Option<u64>,
+    went_back: u64,
+}
+
+impl Stream {
+    fn new(reader: Reader, name: String, number: usize, common: &Common) -> Self {
+        let mut stream = Self {
+            name,
+            number,
+            reader,
+            time_ns: None,
+            packets: 0,
+            wire_bytes: 0,
+            truncated: 0,
+            first_ns: None,
+            last_ns: None,
+            went_back: 0,
+        };
+        stream.advance(common);
+        stream
+    }
+
+    fn advance(&mut self, common: &Common) {
+        let own_ns = self.reader.advance();
+        if let Some(time_ns) = own_ns {
+            let record = self.reader.record();
+            self.packets += 1;
+            self.wire_bytes += u64::from(record.wire_len);
+            self.truncated += u64::from((record.bytes.len() as u64) < u64::from(record.wire_len));
+            self.went_back += u64::from(self.last_ns.is_some_and(|last| time_ns < last));
+            self.first_ns.get_or_insert(time_ns);
+            self.last_ns = Some(time_ns);
+        }
+        self.time_ns = match self.number {
+            0 => own_ns,
+            _ => own_ns.map(|ns| common.to_first(ns)),
+        };
+    }
+}
+
+/// The stream with the earliest packet.
+fn next(streams: &[Stream]) -> Option<usize> {
+    let times = streams
+        .iter()
+        .enumerate()
+        .filter_map(|(n, s)| Some((s.time_ns?, n)));
+    times.min().map(|(_, n)| n)
+}
+
+fn assemble(
+    mut engine: Engine,
+    streams: Vec<Stream>,
+    common: &Common,
+    start_ns: u64,
+    end_ns: u64,
+) -> Analysis {
+    engine.signals.sort_by_key(|s| s.time_ns);
+    let mut results = engine.results;
+    results.keep_most();
+    results.longest_interruptions();
+    results.flows.sort_by_key(|f| f.id);
+    results
+        .handovers
+        .sort_by_key(|h| (h.first_new_ns(), h.handover.flow));
+    let mut limits = engine.limits;
+    if results.handovers_dropped > 0 {
+        *limits.entry("handovers-beyond-limit").or_default() += results.handovers_dropped;
+    }
+    let mut before: std::collections::BTreeMap<(u64, Direction), u64> = std::collections::BTreeMap::new();
+    for found in &mut results.handovers {
+        let key = (found.handover.flow, found.handover.direction);
+        let since_ns = before.insert(key, found.first_new_ns()).unwrap_or_default();
+        found.signalling(&engine.signals, since_ns);
+    }
+    let interface_name = |(capture, interface): (u8, u32)| {
+        let stream = streams.get(usize::from(capture))?;
+        stream.reader.interfaces().get(interface as usize)?.name.clone()
+    };
+    for path in results.flows.iter_mut().flat_map(|f| &mut f.paths) {
+        path.interface = interface_name(path.seen_at);
+    }
+    Analysis {
+        format: FORMAT,
+        start_time_ns: start_ns,
+        duration_s: end_ns.saturating_sub(start_ns) as f64 / 1e9,
+        clock_offset: common.offset,
+        flows_total: engine.table.total(),
+        flows_evicted: engine.evicted,
+        flows: results.flows,
+        handovers: results.handovers.into_iter().map(|h| h.handover).collect(),
+        interruptions: results.interruptions,
+        signals: engine.signals.iter().map(|s| s.report(start_ns)).collect(),
+        limits,
+        captures: streams
+            .iter()
+            .zip(&engine.counts)
+            .map(|(stream, counts)| CaptureReport {
+                file: stream.name.clone(),
+                format: stream.reader.format(),
+                interfaces: stream.reader.interfaces().to_vec(),
+                packets: stream.packets,
+                wire_bytes: stream.wire_bytes,
+                truncated_packets: stream.truncated,
+                first_time_ns: stream.first_ns,
+                last_time_ns: stream.last_ns,
+                time_went_back: stream.went_back,
+                counts: counts.by_name(),
+                partial: stream.reader.partial().cloned(),
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,515 @@
+//! What an analysis gives back.
+//!
+//! Times that end in `_s` are seconds since [`Analysis::start_time_ns`], which is the first packet of all captures, on
+//! the clock of the first capture.
+
+use super::AdaptationTime;
+use core::net::IpAddr;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What to look at, and how much of it to keep. The defaults keep memory under 200 MB for captures of any size.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Keep the points of figures for the flows that are reported ([`DirectionReport::series`]).
+    pub series: bool,
+    /// Flows followed at the same time; the one that was silent longest makes room for the next.
+    pub max_live_flows: usize,
+    /// Flows reported: those with handovers first, then those with most bytes. The others are counted.
+    pub max_reported_flows: usize,
+    /// Pauses of received data from this length on are candidates for interruptions, seconds.
+    pub min_gap_s: f64,
+    /// Time over which throughput before and after a handover is taken, seconds.
+    pub throughput_window_s: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            series: false,
+            max_live_flows: 50_000,
+            max_reported_flows: 10_000,
+            min_gap_s: 0.2,
+            throughput_window_s: 2.0,
+        }
+    }
+}
+
+/// Everything that one or two captures say.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Analysis {
+    /// Of this structure: 1.
+    pub format: u32,
+    /// First packet of all captures on the clock of the first one, nanoseconds since 1970 (of a simulated capture: since
+    /// the beginning of the run).
+    pub start_time_ns: u64,
+    /// From there to the last packet, seconds.
+    pub duration_s: f64,
+    /// What was read.
+    pub captures: Vec<CaptureReport>,
+    /// How the clock of the second capture differs from the first one's; nothing with one capture.
+    pub clock_offset: Option<ClockOffset>,
+    /// Flows in the order of their first packet. Subflows of MPTCP come beside their connection.
+    pub flows: Vec<Flow>,
+    /// Flows that were seen, reported or not.
+    pub flows_total: u64,
+    /// Flows that ended because too many were live, and were counted as two if they went on.
+    pub flows_evicted: u64,
+    /// Handovers of all flows in order of time.
+    pub handovers: Vec<Handover>,
+    /// Pauses of received data without a change of path, longest first.
+    pub interruptions: Vec<Interruption>,
+    /// Signalling of mobility in order of time.
+    pub signals: Vec<Signal>,
+    /// Limits that were hit, by name: anything here means that something was not followed to its end.
+    pub limits: BTreeMap<&'static str, u64>,
+}
+
+/// One capture file.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CaptureReport {
+    /// File name as given.
+    pub file: String,
+    /// "pcap" or "pcapng".
+    pub format: &'static str,
+    /// Its interfaces.
+    pub interfaces: Vec<CaptureInterface>,
+    /// Packets read.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Packets that the snap length cut short.
+    pub truncated_packets: u64,
+    /// First packet, nanoseconds since 1970 on its own clock.
+    pub first_time_ns: Option<u64>,
+    /// Last packet.
+    pub last_time_ns: Option<u64>,
+    /// Packets whose time is before that of the packet before them.
+    pub time_went_back: u64,
+    /// What was not followed, and packets of every kind, by name.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// The file ended where it should not have: what came before was analysed.
+    pub partial: Option<Partial>,
+}
+
+/// Where and why a file could not be read on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Partial {
+    /// Byte of the file at which the record begins that could not be read.
+    pub offset: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// An interface of a capture.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CaptureInterface {
+    /// Its name, if the file says so.
+    pub name: Option<String>,
+    /// Link type as a number (LINKTYPE_*).
+    pub link_type: u16,
+    /// And by name, where it is one that is understood.
+    pub link: Option<&'static str>,
+    /// Snap length, bytes; zero for none.
+    pub snap_length: u32,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// How two clocks differ, by packets that both captures have: a packet can only arrive after it was sent, so the
+/// smallest difference of each direction bounds the offset from one side.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct ClockOffset {
+    /// What the second clock shows more than the first, seconds: the middle of the bounds.
+    pub offset_s: f64,
+    /// Half of what is between the bounds, which is half of the smallest round trip; the offset is certain up to this.
+    /// Nothing if packets of only one direction are in both captures: then the offset takes the path to cost no time.
+    pub uncertainty_s: Option<f64>,
+    /// How much the second clock gains on the first, parts per million; nothing where the captures are too short to tell.
+    pub drift_ppm: Option<f64>,
+    /// Packets in both captures that it was worked out from.
+    pub matched_packets: u64,
+}
+
+/// What a flow is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// A TCP connection; of MPTCP, a subflow.
+    Tcp,
+    /// An MPTCP connection, all subflows together (RFC 8684, RFC 6824).
+    Mptcp,
+    /// An SCTP association (RFC 9260).
+    Sctp,
+    /// UDP between two pairs of address and port.
+    Udp,
+    /// QUIC (RFC 9000).
+    Quic,
+    /// WireGuard.
+    Wireguard,
+}
+
+/// Who makes a flow survive a change of address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mobility {
+    /// Nobody that is visible.
+    None,
+    /// Mobile IPv6, packets through the home agent (RFC 6275).
+    Mip6,
+    /// Mobile IPv6 with route optimisation at least part of the time.
+    Mip6Ro,
+    /// ILNPv6 (RFC 6740).
+    Ilnp,
+    /// The transport itself.
+    Transport,
+}
+
+/// One end of a flow, by what stays: a home address, a node identifier behind a locator, else the first address seen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct Endpoint {
+    /// Address.
+    pub address: IpAddr,
+    /// Port.
+    pub port: u16,
+}
+
+/// A flow.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Flow {
+    /// Number, to which handovers and interruptions refer.
+    pub id: u64,
+    /// What it is.
+    pub protocol: Protocol,
+    /// What keeps it alive.
+    pub mobility: Mobility,
+    /// The end that sent the first packet seen.
+    pub a: Endpoint,
+    /// The other.
+    pub b: Endpoint,
+    /// The MPTCP connection that it is a subflow of.
+    pub parent: Option<u64>,
+    /// First packet, seconds.
+    pub begin_s: f64,
+    /// Last packet, seconds.
+    pub end_s: f64,
+    /// From `a` to `b`.
+    pub forward: DirectionReport,
+    /// From `b` to `a`.
+    pub reverse: DirectionReport,
+    /// The ways that its packets took, in the order in which they were first seen.
+    pub paths: Vec<Path>,
+}
+
+/// A way that packets of a flow took, one direction of it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Path {
+    /// Number within the flow.
+    pub id: u16,
+    /// "forward" or "reverse".
+    pub direction: Direction,
+    /// Source of the outermost header.
+    pub source: IpAddr,
+    /// Destination of the outermost header.
+    pub destination: IpAddr,
+    /// Source port, where it may differ between paths.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Through a tunnel.
+    pub tunnelled: bool,
+    /// Interface of the capture at the data's receiver, or of the only capture.
+    pub interface: Option<String>,
+    /// Capture and interface of the first packet.
+    #[serde(skip)]
+    pub(super) seen_at: (u8, u32),
+    /// First packet, seconds.
+    pub first_s: f64,
+    /// Last packet, seconds.
+    pub last_s: f64,
+    /// Packets with data.
+    pub data_packets: u64,
+    /// Bytes of data.
+    pub data_bytes: u64,
+}
+
+/// One of the two directions of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From `a` to `b`.
+    Forward,
+    /// From `b` to `a`.
+    Reverse,
+}
+
+/// Where the packets of a direction were seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vantage {
+    /// At one place, and nothing says at which.
+    Unknown,
+    /// At the sender: retransmissions are known, losses are not.
+    Sender,
+    /// At the receiver: interruptions are exact, retransmissions of what was lost before are not seen as such.
+    Receiver,
+    /// At both.
+    Both,
+}
+
+/// What one direction of a flow carried.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DirectionReport {
+    /// Where it was seen. With [`Vantage::Both`], what follows is the receiver's view unless it says otherwise.
+    pub vantage: Vantage,
+    /// Packets, those without data included.
+    pub packets: u64,
+    /// Packets with data (of SCTP: DATA chunks).
+    pub data_packets: u64,
+    /// Bytes of data, repeated ones included.
+    pub data_bytes: u64,
+    /// Bytes of data, each counted once.
+    pub useful_bytes: u64,
+    /// Those, in bits, by the time from the first data to the last, bit/s.
+    pub throughput_bps: f64,
+    /// Packets whose data had all been seen before.
+    pub duplicate_packets: u64,
+    /// Packets with data not seen before that came after later data: reordered, or repaired.
+    pub out_of_order_packets: u64,
+    /// Packets with data that had been sent before (its first byte), at the sender; at another place, those that repeat
+    /// or repair.
+    pub retransmissions: u64,
+    /// Longest pause between two arrivals of data not seen before, seconds.
+    pub longest_gap_s: f64,
+    /// Round trip times, at the place of the sender if it was captured, seconds.
+    pub rtt_s: Option<Spread>,
+    /// By matching both ends.
+    pub ends: Option<EndCounts>,
+    /// Points for figures, if asked for.
+    pub series: Option<Series>,
+}
+
+/// Median, extremes and count.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// Median of the last samples at most [`super::RTT_KEPT`].
+    pub median: f64,
+    /// Smallest of all.
+    pub min: f64,
+    /// Largest of all.
+    pub max: f64,
+    /// Samples.
+    pub count: u64,
+}
+
+/// What became of the packets with data of one direction, by what left the sender and what reached the receiver
+/// (Phoomikiattisak and Bhatti 2019, sections 6.1.2 and 6.1.3; definitions as in [`crate::tcp_ends`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct EndCounts {
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Packets sent whose first byte had been sent before.
+    pub retransmissions: u64,
+    /// Packets sent that did not arrive, or came to a locator that the receiver no longer had.
+    pub lost_packets: u64,
+    /// Retransmissions of which an earlier copy arrived, even later.
+    pub spurious_retransmissions: u64,
+    /// Packets that may have been under way when the captures ended.
+    pub in_flight_packets: u64,
+    /// Packets that arrived after one that was sent later (RFC 4737).
+    pub reordered_packets: u64,
+    /// Packets that arrived, and of which the sender's capture knows nothing.
+    pub unmatched_packets: u64,
+}
+
+/// How a handover shows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandoverKind {
+    /// An address of the packets changed, and nothing tells why.
+    Address,
+    /// The interface changed, the addresses did not.
+    Interface,
+    /// A care-of address of Mobile IPv6 changed, or the way by the home agent was left or taken.
+    CareOfAddress,
+    /// A locator of ILNPv6 changed.
+    Locator,
+    /// SCTP went to another address of an association.
+    SctpPath,
+    /// MPTCP went to another subflow.
+    MptcpSubflow,
+    /// QUIC went to another path under the same connection ID.
+    QuicPath,
+    /// A WireGuard peer's endpoint changed.
+    WireguardEndpoint,
+}
+
+/// A handover of one direction of a flow. The definitions of latency and interruption are those of [`crate::handover`].
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Handover {
+    /// [`Flow::id`].
+    pub flow: u64,
+    /// Which direction's data moved.
+    pub direction: Direction,
+    /// How it shows.
+    pub kind: HandoverKind,
+    /// First data over the new path, seconds.
+    pub time_s: f64,
+    /// The old path, [`Path::id`].
+    pub from: u16,
+    /// The new path.
+    pub to: u16,
+    /// In words: what of the path changed.
+    pub from_text: String,
+    /// The same of the new path.
+    pub to_text: String,
+    /// Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while the old path
+    /// still drains.
+    pub latency_s: f64,
+    /// Longest time without new data around it, seconds.
+    pub interruption_s: f64,
+    /// Parts of the network-layer latency T_n (002, equation 1), as far as signalling is in the captures.
+    pub network: Option<NetworkLatency>,
+    /// t_a (002, section 5); nothing where the new path carried too little to tell.
+    pub adaptation: Option<AdaptationTime>,
+    /// Useful bits by time in the window before the last data over the old path, bit/s.
+    pub throughput_before_bps: f64,
+    /// Useful bits by time in the window from the first data over the new path on, bit/s.
+    pub throughput_after_bps: f64,
+    /// Round trip times before, median of the last samples, seconds.
+    pub rtt_before_s: Option<f64>,
+    /// Round trip times after, median of the first samples, seconds.
+    pub rtt_after_s: Option<f64>,
+    /// Packets out of order within [`Options::throughput_window_s`] after the first data over the new path.
+    pub out_of_order_packets: u64,
+    /// Of the packets sent from [`Options::throughput_window_s`] before the last data that came before the new path to as
+    /// long after the first over it.
+    pub ends: Option<EndCounts>,
+    /// Numbers of the signals that belong to it, in [`Analysis::signals`].
+    pub signals: Vec<u32>,
+}
+
+/// Parts of T_n = t_d + t_c + t_r (002, section 4), by the signalling of the host that moved.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct NetworkLatency {
+    /// t_d: last data over the old path to the router advertisement that showed the new network, seconds.
+    pub detection_s: Option<f64>,
+    /// t_c: from there to the first message that registers the new address.
+    pub configuration_s: Option<f64>,
+    /// t_r: from there to the first data over the new path.
+    pub registration_s: Option<f64>,
+    /// T_n: last data over the old path to the first over the new one.
+    pub total_s: f64,
+}
+
+/// A pause in received data that no change of path explains.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Interruption {
+    /// [`Flow::id`].
+    pub flow: u64,
+    /// Which direction's data paused.
+    pub direction: Direction,
+    /// Last data before, seconds.
+    pub begin_s: f64,
+    /// How long, seconds.
+    pub duration_s: f64,
+    /// The data that ended it repaired or repeated earlier data: the sender had something to send.
+    pub ended_by_retransmission: bool,
+}
+
+/// What a message of mobility signalling is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignalKind {
+    /// Router Solicitation (RFC 4861).
+    RouterSolicitation,
+    /// Router Advertisement (RFC 4861).
+    RouterAdvertisement,
+    /// Neighbour Solicitation from the unspecified address: duplicate address detection (RFC 4862).
+    DuplicateAddressDetection,
+    /// Binding Update (RFC 6275).
+    BindingUpdate,
+    /// Binding Acknowledgement.
+    BindingAcknowledgement,
+    /// Home Test Init.
+    HomeTestInit,
+    /// Care-of Test Init.
+    CareOfTestInit,
+    /// Home Test.
+    HomeTest,
+    /// Care-of Test.
+    CareOfTest,
+    /// Binding Error.
+    BindingError,
+    /// Locator Update (RFC 6743).
+    LocatorUpdate,
+    /// Its acknowledgement.
+    LocatorUpdateAcknowledgement,
+    /// ASCONF that adds an address (RFC 5061).
+    AsconfAdd,
+    /// ASCONF that deletes an address.
+    AsconfDelete,
+    /// ASCONF that names the primary address.
+    AsconfSetPrimary,
+    /// ASCONF-ACK.
+    AsconfAcknowledgement,
+    /// MP_JOIN on a SYN (RFC 8684).
+    MptcpJoin,
+    /// ADD_ADDR.
+    MptcpAddAddress,
+    /// REMOVE_ADDR.
+    MptcpRemoveAddress,
+    /// MP_PRIO.
+    MptcpPriority,
+    /// A known QUIC connection ID on a new pair of addresses.
+    QuicNewPath,
+    /// A known WireGuard index from a new endpoint.
+    WireguardNewEndpoint,
+}
+
+/// A message of mobility signalling. One that both captures have is here twice, once as sent and once as received.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Signal {
+    /// When, seconds.
+    pub time_s: f64,
+    /// Index of the capture.
+    pub capture: u8,
+    /// Interface of the capture.
+    pub interface: u32,
+    /// What.
+    pub kind: SignalKind,
+    /// From (outermost header).
+    pub source: IpAddr,
+    /// To.
+    pub destination: IpAddr,
+    /// The address it is about: home address, locator's prefix, the address in an ASCONF.
+    pub about: Option<IpAddr>,
+    /// The flow, where it belongs to one.
+    pub flow: Option<u64>,
+}
+
+/// Points for figures of one direction, each list bounded: when one is full, every second point is dropped and from then
+/// on only every second is taken.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Series {
+    /// Width of the bins of `throughput`, seconds.
+    pub bin_s: f64,
+    /// Useful bytes by bin and path: (bin number from [`Analysis::start_time_ns`], path, bytes).
+    pub throughput: Vec<(u32, u16, u64)>,
+    /// (seconds, offset of the first byte from the flow's first, path, what it was).
+    pub segments: Vec<(f64, u64, u16, SegmentMark)>,
+}
+
+/// What a point of [`Series::segments`] was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SegmentMark {
+    /// Next in order.
+    New,
+    /// Later than the next in order: something is missing before it.
+    Ahead,
+    /// Fills what was missing.
+    Fills,
+    /// Repeats what was there.
+    Repeats,
+}

@@ -1,0 +1,314 @@
+//! How the clocks of two captures differ, and which hosts each of them is of, by the packets that both have.
+//!
+//! A packet from the first capture's host to the second's shows offset + delay, one the other way offset - delay; delays
+//! are positive, so the smallest of either bounds the offset. Packets are compared by their transport header and the
+//! beginning of what it carries, and sampled by a hash of these, so that both captures sample the same ones ("trajectory
+//! sampling", Duffield and Grossglauser 2001); memory is constant.
+
+use super::decode::{self, Address, Decoded};
+use super::engine::Places;
+use super::model::ClockOffset;
+use super::reader::{Reader, Record};
+use crate::pcapng::Direction;
+use hashbrown::HashTable;
+use std::collections::BTreeMap;
+
+/// Samples of a capture.
+const MAX_SAMPLES: usize = 65_536;
+
+/// Bytes of a packet that are compared.
+const COMPARED: usize = 96;
+
+/// Pairs of hosts that are told apart.
+const MAX_PAIRS: usize = 4096;
+
+/// Drift is looked for where captures are at least this long.
+const DRIFT_FROM_NS: i64 = 10_000_000_000;
+
+/// Clocks that drift by more than this are not believed, parts per million.
+const MOST_DRIFT_PPM: f64 = 500.0;
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    hash: u64,
+    time_ns: u64,
+    ends: (Address, Address),
+    ilnp: bool,
+    direction: Option<Direction>,
+    /// The capture has it more than once.
+    ambiguous: bool,
+}
+
+/// Samples of one capture.
+pub(super) struct Samples {
+    table: HashTable<Sample>,
+    mask: u64,
+    first_ns: Option<u64>,
+}
+
+impl Samples {
+    /// Of all packets of a capture.
+    pub(super) fn of(reader: &mut Reader) -> Self {
+        let mut samples = Self {
+            table: HashTable::new(),
+            mask: 0,
+            first_ns: None,
+        };
+        while let Some(time_ns) = reader.advance() {
+            samples.first_ns.get_or_insert(time_ns);
+            let record = reader.record();
+            if let Ok(packet) = decode::decode(record.link, record.bytes, record.wire_len) {
+                samples.add(&record, &packet);
+            }
+        }
+        samples
+    }
+
+    fn add(&mut self, record: &Record<'_>, packet: &Decoded<'_>) {
+        if !matches!(packet.protocol, decode::TCP | decode::UDP | decode::SCTP) {
+            return;
+        }
+        let hash = fingerprint(packet);
+        if hash & self.mask != 0 {
+            return;
+        }
+        if let Some(known) = self.table.find_mut(hash, |s| s.hash == hash) {
+            known.ambiguous = true;
+            return;
+        }
+        let sample = Sample {
+            hash,
+            time_ns: record.time_ns,
+            ends: packet.identity,
+            ilnp: packet.marks.ilnp,
+            direction: record.direction.or(packet.direction),
+            ambiguous: false,
+        };
+        self.table.insert_unique(hash, sample, |s| s.hash);
+        if self.table.len() > MAX_SAMPLES {
+            self.mask = self.mask << 1 | 1;
+            let mask = self.mask;
+            self.table.retain(|s| s.hash & mask == 0);
+        }
+    }
+}
+
+/// A hash of what no router changes. Checksums are left out: a sending host may not have worked them out yet.
+fn fingerprint(packet: &Decoded<'_>) -> u64 {
+    let bytes = packet
+        .payload
+        .get(..packet.payload.len().min(COMPARED))
+        .unwrap_or_default();
+    let checksum = match packet.protocol {
+        decode::TCP => 16..18,
+        decode::UDP => 6..8,
+        _ => 0..0,
+    };
+    let seed = u64::from(packet.payload_len) << 8 | u64::from(packet.protocol);
+    let mut hash = seed ^ 0x9e37_79b9_7f4a_7c15;
+    for (number, word) in bytes.chunks(8).enumerate() {
+        let mut value = [0; 8];
+        for (at, byte) in word.iter().enumerate() {
+            if !checksum.contains(&(number * 8 + at)) {
+                value[at] = *byte;
+            }
+        }
+        let wide = u128::from(u64::from_le_bytes(value) ^ hash) * u128::from(0xd1b5_4a32_d192_ed03_u64);
+        hash = wide as u64 ^ (wide >> 64) as u64 ^ number as u64;
+    }
+    // the low bits choose what is sampled
+    hash ^ hash >> 29
+}
+
+/// A packet in both captures.
+#[derive(Clone, Copy, Debug)]
+struct Match {
+    /// On the first clock.
+    time_ns: u64,
+    /// Second clock less first.
+    difference_ns: i64,
+    /// From the first capture's host, as far as the captures say.
+    forward: Option<bool>,
+    ends: (Address, Address),
+    ilnp: bool,
+}
+
+/// What two captures have in common.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Common {
+    pub offset: Option<ClockOffset>,
+    pub places: Places,
+    /// Second clock less first at `since_ns` of the second, and what is gained from then on by nanosecond.
+    offset_ns: f64,
+    drift: f64,
+    since_ns: u64,
+}
+
+impl Common {
+    /// Compares samples.
+    pub(super) fn of(first: &Samples, second: &Samples) -> Self {
+        let mut matches: Vec<Match> = Vec::new();
+        for a in &first.table {
+            let Some(b) = second.table.find(a.hash, |s| s.hash == a.hash) else {
+                continue;
+            };
+            if a.ambiguous || b.ambiguous {
+                continue;
+            }
+            let forward = match (a.direction, b.direction) {
+                (Some(Direction::Outbound), _) | (_, Some(Direction::Inbound)) => Some(true),
+                (Some(Direction::Inbound), _) | (_, Some(Direction::Outbound)) => Some(false),
+                _ => None,
+            };
+            matches.push(Match {
+                time_ns: a.time_ns,
+                difference_ns: b.time_ns.wrapping_sub(a.time_ns) as i64,
+                forward,
+                ends: a.ends,
+                ilnp: a.ilnp || b.ilnp,
+            });
+        }
+        matches.sort_by_key(|m| (m.time_ns, m.difference_ns));
+        tell_directions(&mut matches);
+        let mut common = Self {
+            since_ns: first.first_ns.unwrap_or_default(),
+            ..Self::default()
+        };
+        for m in &matches {
+            common.note_places(m);
+        }
+        common.estimate(&matches);
+        common
+    }
+
+    /// A time of the second clock on the first.
+    pub(super) fn to_first(&self, second_ns: u64) -> u64 {
+        let elapsed = second_ns as i128 - i128::from(self.since_ns) - self.offset_ns as i128;
+        let correction = self.offset_ns + self.drift * elapsed as f64;
+        second_ns.saturating_add_signed(-(correction.round() as i64))
+    }
+
+    fn note_places(&mut self, m: &Match) {
+        let Some(forward) = m.forward else { return };
+        let (here, there) = if forward { (0, 1) } else { (1, 0) };
+        for (end, place) in [(m.ends.0, here), (m.ends.1, there)] {
+            let local = &mut self.places.local[place];
+            if local.len() < 2 * MAX_PAIRS {
+                local.insert(end);
+                if m.ilnp {
+                    local.insert(Address(u128::from(end.nid())));
+                }
+            }
+        }
+    }
+
+    fn estimate(&mut self, matches: &[Match]) {
+        let (Some(first), Some(last)) = (matches.first(), matches.last()) else {
+            return;
+        };
+        let whole = Bounds::of(matches, |m| m.difference_ns as f64);
+        let mut bounds = whole;
+        let lasted = last.time_ns.wrapping_sub(first.time_ns) as i64;
+        let mut drift_ppm = None;
+        if lasted >= DRIFT_FROM_NS
+            && let Some(drift) = drift(matches)
+        {
+            drift_ppm = Some(drift * 1e6);
+            // where one offset serves the whole time, it is the better estimate
+            if whole.width().is_some_and(|w| w < 0.0) {
+                let since = self.since_ns;
+                let elapsed = |m: &Match| m.time_ns.saturating_sub(since) as f64;
+                bounds = Bounds::of(matches, |m| m.difference_ns as f64 - drift * elapsed(m));
+                self.drift = drift;
+            }
+        }
+        let Some(offset_ns) = bounds.middle() else {
+            return;
+        };
+        self.offset_ns = offset_ns;
+        self.offset = Some(ClockOffset {
+            offset_s: offset_ns / 1e9,
+            uncertainty_s: bounds.width().map(|w| w.abs() / 2e9),
+            drift_ppm,
+            matched_packets: matches.len() as u64,
+        });
+    }
+}
+
+/// Where captures do not say in which direction packets went: of two directions between the same hosts, the one with the
+/// greater difference leaves the first capture's host.
+fn tell_directions(matches: &mut [Match]) {
+    let mut pairs: BTreeMap<(Address, Address), [Vec<i64>; 2]> = BTreeMap::new();
+    let pair = |m: &Match| {
+        let (x, y) = m.ends;
+        ((x.min(y), x.max(y)), usize::from(x > y))
+    };
+    for m in matches.iter().filter(|m| m.forward.is_none()) {
+        let (key, way) = pair(m);
+        if pairs.len() < MAX_PAIRS || pairs.contains_key(&key) {
+            pairs.entry(key).or_default()[way].push(m.difference_ns);
+        }
+    }
+    let mut leaves: BTreeMap<(Address, Address), usize> = BTreeMap::new();
+    for (key, ways) in &mut pairs {
+        let [up, down] = ways;
+        up.sort_unstable();
+        down.sort_unstable();
+        if let (Some(up), Some(down)) = (up.get(up.len() / 2), down.get(down.len() / 2)) {
+            leaves.insert(*key, usize::from(down > up));
+        }
+    }
+    for m in matches.iter_mut().filter(|m| m.forward.is_none()) {
+        let (key, way) = pair(m);
+        m.forward = leaves.get(&key).map(|leaving| *leaving == way);
+    }
+}
+
+/// Smallest difference of what left the first host, greatest of what left the second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bounds {
+    upper: Option<f64>,
+    lower: Option<f64>,
+}
+
+impl Bounds {
+    fn of(matches: &[Match], difference: impl Fn(&Match) -> f64) -> Self {
+        let mut bounds = Self::default();
+        for m in matches {
+            let d = difference(m);
+            if m.forward != Some(false) {
+                bounds.upper = Some(bounds.upper.map_or(d, |u: f64| u.min(d)));
+            }
+            if m.forward == Some(false) {
+                bounds.lower = Some(bounds.lower.map_or(d, |l: f64| l.max(d)));
+            }
+        }
+        bounds
+    }
+
+    fn width(self) -> Option<f64> {
+        Some(self.upper? - self.lower?)
+    }
+
+    fn middle(self) -> Option<f64> {
+        match (self.upper, self.lower) {
+            (Some(upper), Some(lower)) => Some((upper + lower) / 2.0),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// Nanoseconds that the second clock gains by nanosecond: from the offsets of the first and the last third, if these cannot
+/// be the same.
+fn drift(matches: &[Match]) -> Option<f64> {
+    let third = matches.len() / 3;
+    let (early, late) = (matches.get(..third)?, matches.get(matches.len() - third..)?);
+    let middle = |part: &[Match]| part.get(part.len() / 2).map(|m| m.time_ns as f64);
+    let (from, to) = (middle(early)?, middle(late)?);
+    let of = |part| Bounds::of(part, |m| m.difference_ns as f64);
+    let (early, late) = (of(early), of(late));
+    let gained = late.middle()? - early.middle()?;
+    let unsure = (early.width()?.abs() + late.width()?.abs()) / 2.0;
+    let drift = gained / (to - from).max(1.0);
+    (gained.abs() > unsure && drift.abs() * 1e6 <= MOST_DRIFT_PPM).then_some(drift)
+}

@@ -1,0 +1,34 @@
+//! The machines against each other: two ends, hosts, hostile peers. One binary, so that it is linked once.
+
+mod common;
+mod host_config;
+mod host_handover;
+mod host_ilnp;
+mod host_mobile_ipv6;
+mod sctp_asconf;
+mod sctp_association;
+mod sctp_auth;
+mod sctp_auth_handshake;
+mod sctp_break_before_make;
+mod sctp_deactivation;
+mod sctp_delivery;
+mod sctp_hostile;
+mod sctp_icmp;
+mod sctp_limits;
+mod sctp_multihoming;
+mod sctp_multipath;
+mod sctp_multipath_remedies;
+mod sctp_partial_delivery;
+mod sctp_partial_reliability;
+mod sctp_pmtu;
+mod sctp_potentially_failed;
+mod sctp_re_config;
+mod sctp_restart;
+mod sctp_robustness;
+mod sctp_sack_immediately;
+mod sctp_udp_encapsulation;
+mod sctp_zero_window;
+mod sigma_invariants;
+mod tcp_recovery;
+mod tcp_states;
+mod tcp_transfer;

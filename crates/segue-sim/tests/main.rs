@@ -1,0 +1,15 @@
+//! Whole simulations against closed forms, other records and themselves. One binary, so that it is linked once.
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
+mod address_changes;
+mod analyze;
+mod common;
+mod delivery;
+mod determinism;
+mod handoffs;
+mod location;
+mod path_mtu;
+mod sctp_goodput;
+mod several_mobiles;
+mod tcp;
+mod two_ends;

@@ -1,0 +1,30 @@
+//! The rules of the RFCs one by one: a module a group of sections. One binary, so that it is linked once.
+
+mod fuzz_seeds;
+mod off_path_attacker;
+mod rfc3758_partial_reliability;
+mod rfc4895_auth;
+mod rfc5061_asconf;
+mod rfc6275_home_registration;
+mod rfc6275_limits;
+mod rfc6275_movement;
+mod rfc6275_off_path;
+mod rfc6275_route_optimization;
+mod rfc6275_tunnel_errors;
+mod rfc6525_stream_reset;
+mod rfc6741_engineering;
+mod rfc6741_off_path;
+mod rfc6743_locator_update;
+mod rfc6744_nonce;
+mod rfc6748_rewriting;
+mod rfc6951_udp_encapsulation;
+mod rfc7053_sack_immediately;
+mod rfc7829_failover;
+mod rfc9260_s3_chunks;
+mod rfc9260_s5_association;
+mod rfc9260_s5_restart;
+mod rfc9260_s6_data;
+mod rfc9260_s7_congestion;
+mod rfc9260_s8_faults;
+mod rfc9260_s9_termination;
+mod seeds;
