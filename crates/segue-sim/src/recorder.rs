@@ -52,6 +52,8 @@ pub enum DropCause {
     NoNeighbor,
     /// The sender's interface was not connected.
     NoLink,
+    /// The link was down, or went down while the packet was on it.
+    LinkDown,
     /// No router knows a way.
     NoRoute,
     /// The hop limit ran out.
@@ -75,6 +77,7 @@ impl DropCause {
             Self::OutOfReach => "out-of-reach",
             Self::NoNeighbor => "no-neighbor",
             Self::NoLink => "no-link",
+            Self::LinkDown => "link-down",
             Self::NoRoute => "no-route",
             Self::HopLimit => "hop-limit",
             Self::TooBig => "too-big",
@@ -91,6 +94,7 @@ impl DropCause {
             Self::OutOfReach
             | Self::NoNeighbor
             | Self::NoLink
+            | Self::LinkDown
             | Self::QueueFullOutOfReach
             | Self::HomeAgent => LossCause::Handover,
             Self::QueueFull => LossCause::Queue,
@@ -280,6 +284,9 @@ impl Recorder {
     pub fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
         if let HostEvent::Sctp(_, SctpEvent::PrimaryChanged(path)) = event {
             self.flows.primary_changed(node, *path);
+        }
+        if let HostEvent::Sctp(_, SctpEvent::FastRetransmitted { tsn, peer_tag }) = event {
+            self.connections.ledger.was_fast(node, *peer_tag, tsn.0);
         }
         match event {
             HostEvent::Shim(event) => self.connections.shim_event(now, node, event),

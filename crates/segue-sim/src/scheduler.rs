@@ -60,6 +60,8 @@ pub enum Event {
     Waypoint(u32),
     /// The position trace takes a sample.
     PositionSample,
+    /// A link goes down or comes up, as the scenario says.
+    LinkScript(u32),
     /// A forged message is sent.
     Forgery(u32),
     /// Something is due at the directory.

@@ -131,6 +131,8 @@ struct Interface {
     acquisition: Option<Acquisition>,
     /// Cell connected to or being attached to: kept where there is no SIGMA to do it.
     cell: Option<CellId>,
+    /// Addresses that it has whenever its link is up.
+    while_up: Vec<Ipv6Addr>,
 }
 
 struct Running {
@@ -214,6 +216,7 @@ impl Host {
         let mut radios: SmallVec<[InterfaceId; 2]> = SmallVec::new();
         for (number, interface) in config.interfaces.iter().enumerate() {
             let id = InterfaceId(number as u8);
+            let mut while_up = Vec::new();
             let acquisition = match &interface.addressing {
                 Addressing::Static(addresses) => {
                     for &address in addresses {
@@ -224,6 +227,11 @@ impl Host {
                         host.tell_shim(Instant::ZERO, &AddressEvent::Ready(local));
                         host.address_ready(local);
                     }
+                    None
+                }
+                Addressing::WhileUp(addresses) => {
+                    radios.push(id);
+                    while_up.clone_from(addresses);
                     None
                 }
                 Addressing::Acquire(method) => {
@@ -239,6 +247,7 @@ impl Host {
             host.interfaces.push(Interface {
                 acquisition,
                 cell: None,
+                while_up,
             });
         }
         host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
@@ -371,11 +380,13 @@ impl Host {
                 if let Some(acquisition) = self.acquisition_mut(interface) {
                     acquisition.handle_link_up(now);
                 }
+                self.tell_of_wire(now, interface, AddressEvent::Ready);
             }
             LinkEvent::Down { interface, .. } => {
                 if let Some(acquisition) = self.acquisition_mut(interface) {
                     acquisition.handle_link_down(now);
                 }
+                self.tell_of_wire(now, interface, AddressEvent::Lost);
             }
             _ => {}
         }

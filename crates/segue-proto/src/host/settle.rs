@@ -3,7 +3,7 @@
 use super::{Connecting, Host, HostEvent, Running};
 use crate::address::AddressEvent;
 use crate::app::{self, Application};
-use crate::contract::LocalAddress;
+use crate::contract::{InterfaceId, LocalAddress};
 use crate::sctp::{AddressChange, Association, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
@@ -299,6 +299,21 @@ impl Host {
             if let Some(sigma) = &mut self.sigma {
                 sigma.handle_closed(now);
             }
+        }
+    }
+
+    /// The addresses of a wire that comes and goes.
+    pub(super) fn tell_of_wire(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        event: impl Fn(LocalAddress) -> AddressEvent,
+    ) {
+        let Some(wire) = self.interfaces.get(usize::from(interface.0)) else {
+            return;
+        };
+        for address in wire.while_up.clone() {
+            self.on_address(now, event(LocalAddress { interface, address }));
         }
     }
 

@@ -11,6 +11,7 @@ use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
+use super::multipath::{Multipath, pf_max_retrans};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
@@ -112,6 +113,10 @@ pub struct Association {
     pub(super) forced_retransmissions: u32,
     pub(super) fast_recovery_exit: Option<Tsn>,
     pub(super) window_probe: WindowProbe,
+    /// Since when cwnd has room for data that waits, and the peer's window has none.
+    pub(super) rwnd_blocked_since: Option<Instant>,
+    /// Concurrent multipath transfer, where it is on.
+    pub(super) multipath: Option<Box<Multipath>>,
     pub(super) partial: PartialReliability,
     /// Bytes that a refused `send` waits for.
     pub(super) wanted_space: Option<usize>,
@@ -224,7 +229,7 @@ impl Association {
     /// Room in the send buffer, bytes.
     #[must_use]
     pub fn send_space(&self) -> usize {
-        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered)
+        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered - self.outbound.released)
     }
 
     /// User bytes that fit one DATA chunk.
@@ -413,7 +418,8 @@ pub(super) struct Setup<'a> {
 
 impl Association {
     pub(super) fn new(now: Instant, setup: &Setup<'_>, secrets: &mut dyn SecretRng) -> Self {
-        let config = setup.config.clone();
+        let mut config = setup.config.clone();
+        config.pf_max_retrans = pf_max_retrans(&config);
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
         let auth = Authentication::new(&config, setup.local_random);
@@ -453,6 +459,8 @@ impl Association {
             forced_retransmissions: 0,
             fast_recovery_exit: None,
             window_probe: WindowProbe::default(),
+            rwnd_blocked_since: None,
+            multipath: config.multipath.map(|c| Box::new(Multipath::new(c))),
             partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),

@@ -10,7 +10,7 @@ use super::auth::{self, Random};
 use super::cookie::CookieKey;
 use super::encapsulation::UDP_HEADER;
 use super::transmit::transmit;
-use super::{AssociationId, Config, EndpointCounters, Event};
+use super::{AssociationId, Config, Counters, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::Instant;
@@ -33,6 +33,8 @@ pub struct Endpoint {
     listening: bool,
     /// By ascending id.
     slots: Vec<Slot>,
+    /// Counters of associations that have ended.
+    ended: Counters,
     next_id: u32,
     /// Slot that the last packet was for: most packets are for the same one again.
     last_slot: usize,
@@ -103,6 +105,7 @@ impl Endpoint {
             local: Vec::new(),
             listening: false,
             slots: Vec::new(),
+            ended: Counters::default(),
             next_id: 0,
             last_slot: 0,
             answers: VecDeque::new(),
@@ -221,6 +224,16 @@ impl Endpoint {
             }
             _ => false,
         }
+    }
+
+    /// Counters of all associations together, those included that have ended and are forgotten.
+    #[must_use]
+    pub fn association_totals(&self) -> Counters {
+        let mut totals = self.ended;
+        for slot in &self.slots {
+            totals.add(&slot.association.counters());
+        }
+        totals
     }
 
     /// All associations.
@@ -429,7 +442,14 @@ impl Endpoint {
     /// Forgets associations that ended and have nothing left to tell.
     fn reap(&mut self) {
         if core::mem::take(&mut self.has_ended) {
-            self.slots.retain(|s| !s.association.is_done());
+            let ended = &mut self.ended;
+            self.slots.retain(|s| {
+                let done = s.association.is_done();
+                if done {
+                    ended.add(&s.association.counters());
+                }
+                !done
+            });
             self.deadline = None;
             self.last_slot = 0;
         }

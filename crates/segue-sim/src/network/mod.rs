@@ -7,6 +7,7 @@ pub(crate) mod errors;
 pub(crate) mod forgeries;
 mod home_agents;
 pub(crate) mod hosts;
+pub(crate) mod link_script;
 mod priority;
 pub(crate) mod routers;
 
@@ -70,6 +71,8 @@ pub(crate) struct Network {
     pub places: Vec<Place>,
     pub directory: directory::Directory,
     pub forgeries: Vec<forgeries::Forgery>,
+    /// When links go down and come up, in order.
+    pub link_script: Vec<link_script::Change>,
     /// Signalling goes before data in every queue.
     pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
@@ -126,6 +129,7 @@ impl Network {
             Event::Waypoint(place) => self.place_reached(place as usize),
             Event::PositionSample => self.sample_position(),
             Event::Directory => self.directory_due(),
+            Event::LinkScript(number) => self.link_script_due(number as usize),
             Event::Forgery(number) => self.forgery_due(number),
             Event::Start(node) => self.start_node(node),
         }
@@ -140,6 +144,10 @@ impl Network {
         {
             let node = self.link_ends[link as usize ^ 1].node;
             return self.drop_too_big(packet, node, mtu);
+        }
+        if self.links[link as usize].is_down() {
+            let node = self.link_ends[link as usize ^ 1].node;
+            return self.drop_packet(packet, node, DropCause::LinkDown);
         }
         let urgent = self.is_urgent(packet);
         let store = &mut self.store;
@@ -156,6 +164,7 @@ impl Network {
         let end = self.link_ends[link as usize];
         match fate {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
+            Fate::Cut => return self.drop_packet(packet, end.node, DropCause::LinkDown),
             Fate::Corrupted => self.corrupt(packet),
             Fate::Abandoned => {
                 let node = self.link_ends[link as usize ^ 1].node;

@@ -42,8 +42,8 @@ impl RouterNode {
         route.map(|(_, way)| *way)
     }
 
-    /// The way towards `destination` where nothing but that is to be asked: the router is no home agent, clamps no windows and is no border of a
-    /// site, and the packet not for itself or its link.
+    /// The way towards `destination` where nothing but that is to be asked: the router is no home agent and no border of a
+    /// site, no proxy is on it, and the packet not for itself or its link.
     #[inline]
     fn plain_way(&self, destination: Ipv6Addr) -> Option<Way> {
         let machines = self.rewriter.is_some() || self.home_agent.is_some() || self.clamp.is_some();

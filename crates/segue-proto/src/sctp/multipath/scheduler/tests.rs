@@ -37,7 +37,7 @@ fn no_scheduler_takes_a_path_without_room() {
     use SchedulerKind as K;
     let one_free = [path(0, 10, 10, false), path(3, 10, 100, true)];
     for kind in [
-        K::Blind,
+        K::FillFirst,
         K::RoundRobin,
         K::LowestRtt,
         K::LargestCwnd,
@@ -51,8 +51,8 @@ fn no_scheduler_takes_a_path_without_room() {
 }
 
 #[test]
-fn blind_fills_a_window_before_it_turns_to_the_next() {
-    let mut s = Blind::default();
+fn fill_first_fills_a_window_before_it_turns_to_the_next() {
+    let mut s = FillFirst::default();
     let plenty = backlog(100_000, PLENTY);
     let both = [path(0, 10, 10, true), path(1, 10, 100, true)];
     assert_eq!(s.choose(&both, &plenty), Some(0));
