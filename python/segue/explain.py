@@ -220,7 +220,9 @@ def network_parts(handover: TrafficHandover) -> str:
         ("getting an address", handover.network.configuration_s),
         ("telling the others", handover.network.registration_s),
     )
-    return ", ".join(f"{what} {seconds(value)}" for what, value in parts if value is not None)
+    known = [(what, value) for what, value in parts if value]
+    # One part alone is all of it, and is said as the latency already.
+    return ", ".join(f"{what} {seconds(value)}" for what, value in known) if len(known) > 1 else ""
 
 
 def loss(handover: TrafficHandover) -> str:

@@ -106,7 +106,7 @@ def _figures(analysis: Analysis) -> list[Section]:
             throughput_by_path(flow, direction, throughput, handovers),
             sequence_by_path(
                 flow, direction, segments, handovers, start_s=flow.begin_s, end_s=end,
-                title=f"Bytes of flow {flow.id} by time and path",
+                title=f"Progress of flow {flow.id} by path",
             ),
         ]  # fmt: skip
         for handover in handovers[:MOST_ZOOMED]:
