@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from segue.findings import Capture, Findings, Path, TrafficFlow, TrafficHandover
+from segue.findings import Capture, Findings, Interruption, Path, TrafficFlow, TrafficHandover
 
 _PROTOCOLS = {
     "tcp": "TCP",
@@ -194,6 +194,18 @@ def beginning(findings: Findings) -> str:
     return f"which came on {at:%Y-%m-%d} at {at:%H:%M:%S}.{findings.start_time_ns // 1_000_000 % 1000:03d} UTC"
 
 
+def pauses(findings: Findings) -> Iterator[tuple[Interruption, TrafficFlow | None, str]]:
+    """Pauses with their flow and what ended them. A subflow's are left out: its connection goes on over others."""
+    flows = {flow.id: flow for flow in findings.flows}
+    for pause in findings.interruptions:
+        flow = flows.get(pause.flow)
+        if flow is None or flow.parent is None:
+            after = (
+                "what was lost came again" if pause.ended_by_retransmission else "new data; perhaps none was to send"
+            )
+            yield pause, flow, after
+
+
 def signal(kind: str) -> str:
     """What a message of signalling is called."""
     return kind.replace("-", " ")
@@ -208,7 +220,9 @@ def network_parts(handover: TrafficHandover) -> str:
         ("getting an address", handover.network.configuration_s),
         ("telling the others", handover.network.registration_s),
     )
-    return ", ".join(f"{what} {seconds(value)}" for what, value in parts if value is not None)
+    known = [(what, value) for what, value in parts if value]
+    # One part alone is all of it, and is said as the latency already.
+    return ", ".join(f"{what} {seconds(value)}" for what, value in known) if len(known) > 1 else ""
 
 
 def loss(handover: TrafficHandover) -> str:
@@ -259,9 +273,11 @@ def clock_line(findings: Findings) -> str:
         return ""
     second = findings.captures[1].file
     ahead = "ahead of" if clock.offset_s >= 0 else "behind"
-    text = f"the clock of {second} is {abs(clock.offset_s) * 1e3:.3f} ms {ahead} the other's"
+    text = f"the clock of {second} is {seconds(abs(clock.offset_s))} {ahead} the other's"
+    if abs(clock.offset_s) < 0.5e-6:
+        text = f"the clock of {second} agrees with the other's"
     if clock.uncertainty_s is not None:
-        text += f", give or take {clock.uncertainty_s * 1e3:.3f} ms"
+        text += f", give or take {seconds(clock.uncertainty_s)}"
     if clock.drift_ppm is not None:
         text += f", and drifts {clock.drift_ppm:+.1f} ppm"
     return f"{text} (from {clock.matched_packets} packets that both have)"
