@@ -37,8 +37,8 @@ def figure_5(received: pl.DataFrame) -> Drawn:
     """
     figure, (axes,) = style.new_figure(
         f"Figure 5: all schemes at ratio {ex.RATIO}, dwelling time {ex.DWELL_S} s",
-        "Paper: worst far behind; failover near best, but it stalls when the faster link ends; CMT steepest in the "
-        "overlap (shaded).\nDifferent segments received at the mobile node; ideal receive buffer (2 MB), seed 1.",
+        "Paper: worst far behind; failover near best, but it stalls when the faster link ends; CMT steepest.\n"
+        "Different segments received at the mobile node; ideal receive buffer (2 MB), seed 1; overlap shaded.",
         height=4.8,
     )
     axes.axvspan(ex.T_1_S, ex.T_1_S + ex.DWELL_S, color=style.GRID, alpha=0.55, linewidth=0, zorder=0)
@@ -68,8 +68,8 @@ def figure_6(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     table = summarise(ex.select(runs, plan.figure_6()), ["scheme", "rbuf_kib", "t_dwell_s"], "transfer_time_s")
     figure, (axes,) = style.new_figure(
         f"Figure 6: transfer time against dwelling time, ratio {ex.RATIO}",
-        "Paper: CMT gains with the dwelling time, nearly what theory has if the buffer is ideal; with 256 kB or less "
-        f"it does not beat mSCTP best.\nDotted: equations (3) to (5), clamped, link rates less headers. {INTERVALS}",
+        "Paper: with an ideal buffer nearly what theory has; with 256 kB or less CMT does not beat mSCTP best.\n"
+        f"Dotted: equations (3) to (5), clamped, link rates less headers. {INTERVALS}",
         height=5.0,
     )
     theory = [d / 4 for d in range(4 * min(plan.dwells_s), 4 * max(plan.dwells_s) + 1)]
@@ -151,8 +151,8 @@ def ideal(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     )
     figure, (axes,) = style.new_figure(
         "CMT with an ideal buffer against the clamped equation (3)",
-        "Paper: nearly optimal. Transfer time beyond what the links allow, less headers; grey: 3 % of it or 1.5 s, "
-        f"whichever is more.\nOne curve per dwelling time. {INTERVALS}",
+        "Paper: nearly optimal. Grey: within 3 % of what the links allow, less headers, or 1.5 s.\n"
+        f"One curve per dwelling time. {INTERVALS}",
         height=4.8,
     )
     ratios = sorted(table["bw_ratio"].unique())

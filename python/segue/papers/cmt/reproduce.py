@@ -101,8 +101,8 @@ def smallest_buffers(runs: pl.DataFrame, plan: ex.Plan, queue: int) -> pl.DataFr
 def _method(plan: ex.Plan) -> Section:
     return text_section(
         "Method",
-        f"Seeds {plan.seeds[0]} to {plan.seeds[-1]}. A seed moves the beginning of the overlap by up to {ex.JITTER_MS} ms "
-        f"and decides which packets the access links lose ({ex.LOSS:.2%}); without both, all runs of a point would be "
+        f"Seeds {plan.seeds[0]} to {plan.seeds[-1]}. A seed moves the beginning of the overlap by up to {ex.JITTER_MS} "
+        f"ms and decides which packets the access links lose ({ex.LOSS:.2%}); without both, all runs of a point would be "
         "the same. The transfer time is from the first DATA chunk to the last byte at the mobile node. Theory is the "
         f"clamped equation with link rates less headers: {ex.PAYLOAD_BYTES} bytes of user data in packets of "
         f"{ex.PACKET_BYTES}. Where CMT is compared with mSCTP, both have the same seed. {INTERVALS}",
