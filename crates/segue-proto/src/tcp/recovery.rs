@@ -138,6 +138,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_disorder(&mut self, now: Instant, report: &Report) {
         if report.duplicate && !self.sack {
             self.add_duplicate();
@@ -160,6 +161,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_recovery(&mut self, now: Instant, report: &Report) {
         let over = if self.sack {
             self.snd_una >= self.recovery.high
@@ -200,6 +202,7 @@ impl Connection {
     }
 
     /// After a timeout: RFC 5682 section 3.1, and slow start.
+    #[inline(never)]
     fn in_loss(&mut self, now: Instant, report: &Report) {
         let recovered = self.snd_una >= self.recovery.high;
         if self.recovery.frto {
@@ -425,6 +428,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn enter_loss(&mut self, now: Instant) {
         let again = self.recovery.phase == Phase::Loss && self.retries > 0;
         let in_recovery = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss);

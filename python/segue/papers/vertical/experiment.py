@@ -143,9 +143,7 @@ def run(seeds: int, *, threads: int | None = None, progress: Progress | None = N
     labels = [(variant, seed) for variant in variants(seeds) for seed in range(1, variant.seeds + 1)]
     jobs = [job(scenario, dict(variant.overrides), seed=seed) for variant, seed in labels]
     runs = run_jobs(jobs, threads=threads, progress=progress)
-    entries = [
-        row for (variant, seed), one in zip(labels, runs, strict=True) for row in rows(variant, seed, one)
-    ]
+    entries = [row for (variant, seed), one in zip(labels, runs, strict=True) for row in rows(variant, seed, one)]
     table = pl.DataFrame(entries, infer_schema_length=None)
     return Results(table, *_traced(scenario, table, threads))
 
@@ -153,8 +151,8 @@ def run(seeds: int, *, threads: int | None = None, progress: Progress | None = N
 def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
     """What is kept of a run: a row for each handoff that counts.
 
-    `variant`, `seed`, `number` of the handoff; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in T_n
-    and t_a together; of the whole run `timeouts`, and of the flow `lost_packets`, `retransmissions`,
+    `variant`, `seed`, `number` of the handoff; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
+    T_n and t_a together; of the whole run `timeouts`, and of the flow `lost_packets`, `retransmissions`,
     `spurious_retransmissions`; `duplicates`.
     """
     metrics = result.metrics
@@ -226,8 +224,10 @@ def typical(table: pl.DataFrame, case: str) -> int:
 
 
 def recompute(result: Run, first_s: float) -> tuple[float | None, list[tuple[float, float]]]:
-    """t_a from the table of packets, apart from the record: of the data that the mobile node received over the interface of
-    the packet that came at `first_s`. And the bins."""
+    """t_a from the table of packets, apart from the record, and the bins.
+
+    Of the data that the mobile node received over the interface of the packet that came at `first_s`.
+    """
     from segue import _native
 
     data = result.packets.filter(
