@@ -1,6 +1,7 @@
 """Native part of Segue: the simulator behind `segue.run`. Use the package, not this module."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import final
 
 __version__: str
@@ -10,6 +11,9 @@ class ScenarioError(ValueError):
 
 class RunError(RuntimeError):
     """A run could not be carried to its end."""
+
+class CaptureError(ValueError):
+    """A capture cannot be analysed; one line naming the file and what was expected."""
 
 class ArrowTable:
     """A table over the Arrow PyCapsule interface; any Arrow library takes it without a copy."""
@@ -67,6 +71,14 @@ class Job:
 
 def check(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> ScenarioInfo:
     """Parse and validate a scenario without running it."""
+
+def analyze(
+    captures: Sequence[tuple[str | PathLike[str], bytes | None]],
+    series: bool = False,
+    max_flows: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Analyse one capture or two, files or bytes under a name; one JSON document."""
 
 def run(
     text: str,

@@ -60,6 +60,8 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
+    /// It was on the link when that went down.
+    Cut,
     /// It never left: whoever was to send it was gone before its turn came.
     Abandoned,
 }
@@ -103,6 +105,7 @@ pub struct Link {
     /// What it does over time, and how far it has come.
     trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
+    down: bool,
 }
 
 /// What arrived.
@@ -141,7 +144,40 @@ impl Link {
             held: None,
             trace: None,
             cached_time: (0, Duration::ZERO),
+            down: false,
         }
+    }
+
+    /// Whether it takes no packets.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// The link goes down: gives the packets that were queued or under way. The one that arrives next does not: its event
+    /// cannot be taken back, and it arrives as [`Fate::Cut`].
+    pub fn go_down(&mut self, now: Instant) -> Vec<PacketRef> {
+        self.down = true;
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.sending_until = now;
+        self.urgent = 0;
+        self.generation = self.generation.wrapping_add(1);
+        let mut lost: Vec<PacketRef> = self.line.drain(..).map(|(packet, _)| packet).collect();
+        let ghost = self.flight.front().map_or(now, |f| f.arrival.time());
+        lost.extend(self.flight.drain(1.min(self.flight.len())..).map(|f| f.packet));
+        if let Some(next) = self.flight.front_mut() {
+            next.fate = Fate::Cut;
+        }
+        self.last_arrival = ghost;
+        // whatever is sent when it is up again arrives after that one: at most the time of a packet later than it could
+        self.busy_until = (ghost - self.config.delay).max(now);
+        lost
+    }
+
+    /// The link is up again.
+    pub fn come_up(&mut self) {
+        self.down = false;
     }
 
     /// The link draws its jitter once for all packets that follow each other with less than `hold` between them, as a network
@@ -207,6 +243,7 @@ impl Link {
         true
     }
 
+    #[inline(never)]
     fn join_line(
         &mut self,
         now: Instant,
@@ -262,6 +299,7 @@ impl Link {
     ///
     /// # Panics
     /// If nothing is in flight: the scheduler and the link disagree.
+    #[inline]
     pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
         let flight = self.flight.pop_front().expect("an arrival was scheduled");
         scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
@@ -309,11 +347,22 @@ impl Link {
         scheduler: &mut Scheduler,
         duplicate: impl FnOnce() -> PacketRef,
     ) {
-        let mut arrival = departure + self.config.delay;
-        if !self.random {
-            self.fly(arrival, packet, Fate::Arrives, scheduler);
-            return;
+        if self.random {
+            return self.depart_at_random(departure, packet, scheduler, duplicate);
         }
+        let arrival = departure + self.config.delay;
+        self.fly(arrival, packet, Fate::Arrives, scheduler);
+    }
+
+    #[inline(never)]
+    fn depart_at_random(
+        &mut self,
+        departure: Instant,
+        packet: PacketRef,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce() -> PacketRef,
+    ) {
+        let mut arrival = departure + self.config.delay;
         let mut fate = Fate::Arrives;
         let mut lost = self.loss.next(departure, &mut self.stream);
         if let Some((trace, _)) = self.trace.as_deref() {

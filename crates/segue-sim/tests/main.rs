@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
 mod address_changes;
+mod analyze;
 mod common;
 mod delivery;
 mod determinism;

@@ -144,6 +144,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_disorder(&mut self, now: Instant, report: &Report) {
         if report.duplicate && !self.sack {
             self.add_duplicate();
@@ -166,6 +167,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_recovery(&mut self, now: Instant, report: &Report) {
         let over = if self.sack {
             self.snd_una >= self.recovery.high
@@ -206,6 +208,7 @@ impl Connection {
     }
 
     /// After a timeout: RFC 5682 section 3.1, and slow start.
+    #[inline(never)]
     fn in_loss(&mut self, now: Instant, report: &Report) {
         let recovered = self.snd_una >= self.recovery.high;
         if self.recovery.frto {
@@ -431,6 +434,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn enter_loss(&mut self, now: Instant) {
         let again = self.recovery.phase == Phase::Loss && self.retries > 0;
         let in_recovery = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss);

@@ -19,8 +19,9 @@ impl Network {
 
     /// Whether a router hands packets for `destination` to its home agent instead of forwarding them.
     pub fn is_for_home_agent(&mut self, node: u32, destination: Ipv6Addr) -> bool {
+        let now = self.now;
         self.home_agent(node)
-            .is_some_and(|agent| agent.address() == destination || agent.intercepts(destination))
+            .is_some_and(|agent| agent.address() == destination || agent.intercepts(now, destination))
     }
 
     /// A packet for a router's home agent. What it puts into a tunnel or takes out of one goes on as the same packet.
@@ -44,7 +45,7 @@ impl Network {
                     self.addressed_to_router(packet, node);
                 } else {
                     let too_big = other.as_ref().is_some_and(is_too_big);
-                    self.swallow(packet, node, too_big);
+                    self.swallow(packet, node, through, too_big);
                 }
                 if let Some(said) = other {
                     self.send_from_router(node, said);
@@ -85,9 +86,9 @@ impl Network {
         self.arm_router(node);
     }
 
-    /// A home agent has made use of a packet for itself, or has dropped it.
-    fn swallow(&mut self, packet: PacketRef, node: u32, too_big: bool) {
-        if is_for_itself(&self.store.get(packet).packet) {
+    /// A home agent has made use of a packet for itself, or has dropped one that was to go `through` it.
+    fn swallow(&mut self, packet: PacketRef, node: u32, through: bool, too_big: bool) {
+        if !through {
             self.store.remove(packet);
         } else if too_big {
             self.drop_packet(packet, node, DropCause::TooBig);
@@ -100,9 +101,4 @@ impl Network {
 /// Whether the home agent says that a packet does not fit its tunnel.
 fn is_too_big(packet: &Packet) -> bool {
     matches!(packet.payload, Payload::Icmpv6(Icmpv6::PacketTooBig { .. }))
-}
-
-/// Whether a packet ends at the home agent: signalling does.
-fn is_for_itself(packet: &Packet) -> bool {
-    matches!(packet.payload, Payload::Mobility(_) | Payload::Icmpv6(_))
 }

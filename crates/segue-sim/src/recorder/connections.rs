@@ -95,6 +95,14 @@ pub struct FlowReport {
 }
 
 impl Connections {
+    /// DATA chunks of SCTP sent again because of missing reports, and those of them of which an earlier copy arrived.
+    #[must_use]
+    pub fn fast_retransmissions(&self) -> (u64, u64) {
+        let counts = self.ledger.counts();
+        let all = counts.iter().map(|c| c.fast_retransmissions).sum();
+        (all, counts.iter().map(|c| c.spurious_fast_retransmissions).sum())
+    }
+
     /// A host sends a segment with data; gives the number of its entry.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
         let id = self.ledger.sent(segment);
