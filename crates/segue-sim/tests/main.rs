@@ -8,6 +8,7 @@ mod delivery;
 mod determinism;
 mod handoffs;
 mod location;
+mod networks;
 mod path_mtu;
 mod sctp_goodput;
 mod several_mobiles;

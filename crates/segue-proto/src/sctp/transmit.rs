@@ -157,6 +157,7 @@ impl Association {
         }
     }
 
+    #[inline(never)]
     fn bundle_retransmissions(
         &mut self,
         now: Instant,
@@ -191,11 +192,13 @@ impl Association {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
+            let next_tsn = self.outbound.next_tsn();
             let Some(sent) = self.outbound.get_mut(tsn) else {
                 break;
             };
             sent.path = path;
             sent.retransmitted = true;
+            sent.resent_before = next_tsn;
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             sent.missing_reports = 0;
             let fast = core::mem::take(&mut sent.fast_marked);
@@ -336,7 +339,7 @@ impl Association {
         ) / 4) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(
         &self,
         source: LocalAddress,
@@ -357,7 +360,7 @@ impl Association {
 }
 
 /// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
-#[inline]
+#[inline(always)]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,
