@@ -97,8 +97,8 @@ MECHANISMS = (
     Mechanism(
         "CMT-PF",
         ("cmt.pf", "false"),
-        "64 kB, the fast link ends after 10 s and nobody tells the sender",
-        Point(Scheme.CMT, t_dwell_s=10, rbuf_kib=64),
+        "256 kB, a link behind the fast one is down from 10 to 20 s, and nobody tells the hosts",
+        Point(Scheme.CMT, rbuf_kib=256, overrides=(("link.wired1.outages", "[{ from = '10 s', to = '20 s' }]"),)),
         "rbuf_blocked_s",
         "time blocked by the receive buffer (s): data sent to a dead path",
         1.1,

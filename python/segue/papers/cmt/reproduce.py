@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from segue.papers.cmt import ablation, buffers, claims, figures
+from segue.papers.cmt import ablation, buffers, claims, figures, remedies
 from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
 from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
@@ -45,18 +45,23 @@ def reproduce(
     without, effects = ablation.run(
         plan.seeds, threads=threads, progress=lambda done, total: tell("switching off", done, total)
     )
-    judged = [*claims.evaluate(runs, tables[ex.QUEUE], plan), ablation.c6(effects)]
-    count = len(ex.SCHEMES) + runs.height + without.height
+    beyond = remedies.run(plan, threads=threads, progress=lambda done, total: tell("beyond the paper", done, total))
+    judged = [*claims.evaluate(runs, tables[ex.QUEUE], plan), ablation.c6(effects), remedies.c7(beyond)]
+    count = len(ex.SCHEMES) + runs.height + without.height + beyond.runs.height
     report = write_all(
         out,
         title="mSCTP with concurrent multipath transfer, reproduced",
         lead="Budzisz, Ferrús, Casadevall, Amer: On Concurrent Multipath Transfer in SCTP-based handover scenarios "
         f"(2009). {count} simulations, {len(plan.seeds)} seeds per point{', quick' if quick else ''}.",
         claims=judged,
-        drawn=list(figures.paper_figures(received, runs, tables, plan)),
-        tables={"transfers": runs, "ablation": without},
+        drawn=[
+            *figures.paper_figures(received, runs, tables, plan),
+            figures.beyond(beyond.tables, {heading: list(group) for heading, group in remedies.GROUPS.items()}),
+        ],
+        tables={"transfers": runs, "ablation": without, "remedies": beyond.runs},
         closing=[
             table_section("What each mechanism is good for (claim C6)", ablation.COLUMNS, ablation.rows(effects)),
+            table_section("Beyond the paper: how far 256 kB carry", remedies.COLUMNS, remedies.rows(beyond.reaches)),
             _method(plan),
             text_section("Scenario", load(ex.SCENARIO).text),
         ],
@@ -101,10 +106,11 @@ def smallest_buffers(runs: pl.DataFrame, plan: ex.Plan, queue: int) -> pl.DataFr
 def _method(plan: ex.Plan) -> Section:
     return text_section(
         "Method",
-        f"Seeds {plan.seeds[0]} to {plan.seeds[-1]}. A seed moves the beginning of the overlap by up to {ex.JITTER_MS} "
-        f"ms and decides which packets the access links lose ({ex.LOSS:.2%}); without both, all runs of a point would be "
-        "the same. The transfer time is from the first DATA chunk to the last byte at the mobile node. Theory is the "
-        f"clamped equation with link rates less headers: {ex.PAYLOAD_BYTES} bytes of user data in packets of "
-        f"{ex.PACKET_BYTES}. Where CMT is compared with mSCTP, both have the same seed. {INTERVALS}",
+        f"Seeds {plan.seeds[0]} to {plan.seeds[-1]}. A seed moves the beginning of the overlap by up to "
+        f"{ex.JITTER_MS} ms and decides which packets the access links lose ({ex.LOSS:.2%}); without both, all runs of "
+        "a point would be the same. The transfer time is from the first DATA chunk to the last byte at the mobile "
+        "node. Theory is the clamped equation with link rates less headers: "
+        f"{ex.PAYLOAD_BYTES} bytes of user data in packets of {ex.PACKET_BYTES}. Where CMT is compared with mSCTP, "
+        f"both have the same seed. {INTERVALS}",
         preformatted=False,
     )
