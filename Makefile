@@ -39,10 +39,11 @@ demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA
 
 test: system-packages $(STAMP)/dev check-format check-rust check-python test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
 
-bench:  ## Measure the simulator beside ns-2 and ns-3 and SCTP beside usrsctp, where they are installed
+bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp and the analysis of captures beside tshark and tcptrace, where they are installed
 	cargo build --release --locked --package segue-bench --package segue-live
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
 	$(PYTHON) benches/sctp_throughput.py $(TARGET)/release/segue-sctp
+	$(PYTHON) benches/analyze.py $(BIN)/segue
 
 gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue beside usrsctp (root)
 	cargo build --release --locked --package segue-live
@@ -94,9 +95,10 @@ check-python:
 test-rust:
 	cargo test --workspace --exclude segue-python --profile checked --locked
 
-# Files of tests in parallel: those with real links wait most of their time.
+# Files of tests in parallel: those with real links wait most of their time. Then those that count milliseconds, alone.
 test-python:
-	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile tests/python tests/interop tests/parity
+	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile -m "not alone" tests/python tests/interop tests/parity
+	$(BIN)/pytest -ra -m alone tests/interop
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.

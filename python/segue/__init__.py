@@ -11,17 +11,21 @@ How data flows::
                             |----> .captures()       pcapng bytes
                             v
     segue.plot (figures) --> segue.report (one HTML file)
+    segue.analyze ----> segue._native (Rust analysis of captures) --> Analysis, as frames or dataclasses
     segue.papers.* (grids of runs -> figures, tables, claims)  <-- segue.cli
 
 Importing `segue` imports neither polars nor matplotlib.
 """
 
-from segue._native import RunError, ScenarioError, __version__
+from segue._native import CaptureError, RunError, ScenarioError, __version__
+from segue.analyze import Analysis, analyze
 from segue.metrics import Handover, Metrics, Spread
 from segue.run import Run, run
 from segue.scenarios import Scenario, scenarios
 
 __all__ = [
+    "Analysis",
+    "CaptureError",
     "Handover",
     "Metrics",
     "Run",
@@ -30,6 +34,7 @@ __all__ = [
     "ScenarioError",
     "Spread",
     "__version__",
+    "analyze",
     "run",
     "scenarios",
 ]

@@ -1,6 +1,7 @@
 """Native part of Segue: the simulator behind `segue.run`. Use the package, not this module."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import final
 
 __version__: str
@@ -11,11 +12,19 @@ class ScenarioError(ValueError):
 class RunError(RuntimeError):
     """A run could not be carried to its end."""
 
+class CaptureError(ValueError):
+    """A capture cannot be analysed; one line naming the file and what was expected."""
+
 class ArrowTable:
     """A table over the Arrow PyCapsule interface; any Arrow library takes it without a copy."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def adaptation_time(
+    times_ns: Sequence[int], lengths: Sequence[int]
+) -> tuple[float | None, float | None, list[tuple[float, float]]]:
+    """t_a (s), threshold (bit/s) and bins (end in s, bit/s) of packets on a new path: 002 section 5."""
 
 @final
 class Run:
@@ -62,6 +71,14 @@ class Job:
 
 def check(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> ScenarioInfo:
     """Parse and validate a scenario without running it."""
+
+def analyze(
+    captures: Sequence[tuple[str | PathLike[str], bytes | None]],
+    series: bool = False,
+    max_flows: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Analyse one capture or two, files or bytes under a name; one JSON document."""
 
 def run(
     text: str,

@@ -39,6 +39,35 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class HandoffParts:
+    """What a handoff consists of: 002 section 4. Seconds.
+
+    Attributes:
+        soft: Whether the old network was still in reach when others were told of the new address.
+        since_s: When T_n begins, of simulated time: the old network goes out of reach, or, in a soft handoff, the new one
+            comes into it.
+        t_d_s: Detection, until the router advertisement from which the new address was formed, or the decision to use one
+            that was there.
+        t_c_s: Configuration, until the first message that tells of the new address.
+        t_r_s: Registration, until the last correspondent has it; `None` if it did not end.
+        t_n_s: Their sum (equation 1).
+        first_data_s: From `since_s` to the first data packet over the new interface.
+        t_a_s: Adaptation time (section 5), from there.
+        threshold_bps: Mean throughput of the new interface, by the same method: its threshold.
+    """
+
+    soft: bool
+    since_s: float
+    t_d_s: float
+    t_c_s: float
+    t_r_s: float | None
+    t_n_s: float | None
+    first_data_s: float | None
+    t_a_s: float | None
+    threshold_bps: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Handoff:
     """One handoff of a mobility shim (Mobile IPv6, ILNPv6), by its signalling.
 
@@ -51,6 +80,7 @@ class Handoff:
         to_address: Address used after (`to` in JSON).
         failed: Those who could not be told.
         interruption_s: Longest time without new data around it, seconds, if there was a flow.
+        parts: What it consists of.
     """
 
     host: str
@@ -61,6 +91,7 @@ class Handoff:
     to_address: str
     failed: tuple[str, ...]
     interruption_s: float | None
+    parts: HandoffParts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +258,14 @@ def _handover(entry: dict[str, Any]) -> Handover:
 
 def _handoff(entry: dict[str, Any]) -> Handoff:
     rest = {name: entry[name] for name in ("host", "begin_s", "end_s", "handoff_delay_s", "interruption_s")}
-    return Handoff(from_address=entry["from"], to_address=entry["to"], failed=tuple(entry["failed"]), **rest)
+    parts = entry.get("parts")
+    return Handoff(
+        from_address=entry["from"],
+        to_address=entry["to"],
+        failed=tuple(entry["failed"]),
+        parts=None if parts is None else HandoffParts(**parts),
+        **rest,
+    )
 
 
 def _flow(entry: dict[str, Any]) -> Flow:

@@ -9,7 +9,10 @@ import gaps
 import network
 import pytest
 
-pytestmark = pytest.mark.skipif(network.missing() is not None, reason=network.missing() or "")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(network.missing() is not None, reason=network.missing() or ""),
+]
 
 # ms; the third is what RTO and error counts make of 300 ms without any link.
 LIMITS = {"planned": 10, "link down": 295, "link down, quick": 150, "break before make": 1000, "..., one address": 1000}

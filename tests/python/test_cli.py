@@ -32,7 +32,7 @@ def one_line(result: subprocess.CompletedProcess[str]) -> str:
 def test_help_and_version(segue: Segue) -> None:
     result = segue("--help")
     assert result.returncode == 0
-    for command in ("run", "reproduce", "scenarios"):
+    for command in ("analyze", "run", "reproduce", "scenarios"):
         assert command in result.stdout
     assert segue("--version").stdout == f"segue {package.__version__}\n"
 

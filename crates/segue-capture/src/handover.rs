@@ -306,7 +306,7 @@ impl<P: Copy + Eq> HandoverMeter<P> {
             self.settle();
         }
         HandoverReport {
-            handovers: self.settled.iter().copied().map(Settled::to_handover).collect(),
+            handovers: self.settled.iter().copied().map(Settled::into_handover).collect(),
             totals: self.totals,
         }
     }
@@ -405,7 +405,7 @@ impl<P: Copy + Eq> HandoverMeter<P> {
 }
 
 impl<P> Settled<P> {
-    fn to_handover(self) -> Handover<P> {
+    fn into_handover(self) -> Handover<P> {
         Handover {
             time_s: self.first_new_ns as f64 / 1e9,
             from: self.from,

@@ -289,6 +289,11 @@ impl Node {
                     port.acquisition.add_address(now, local.address);
                 }
             }
+            ShimEvent::WithdrawAddress(local) => {
+                if let Some(port) = self.ports.get_mut(usize::from(local.interface.0)) {
+                    port.acquisition.remove_address(now, local.address);
+                }
+            }
             _ => {}
         }
         self.events.push_back(NodeEvent::Shim(event));

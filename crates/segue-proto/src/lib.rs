@@ -3,6 +3,9 @@
 //! Nothing here does I/O, reads a clock or draws from a global random generator. A machine is handed packets, link
 //! events and the time, and is asked for packets, timers and events: see [`contract`].
 
+#[macro_use]
+mod counting;
+
 pub mod address;
 pub mod app;
 pub mod congestion;

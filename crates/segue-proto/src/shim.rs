@@ -73,7 +73,10 @@ pub enum ShimEvent {
     /// The shim asks for this address on this interface, beside those that there are: duplicate address detection as usual,
     /// and [`AddressEvent::Ready`] when it can be used (ILNP: an ephemeral identifier).
     FormAddress(LocalAddress),
-    /// The shim needs to know where `peer` is, and asks the directory: both ends moved at once (RFC 6740 section 4.3).
+    /// An address that was asked for by [`FormAddress`](Self::FormAddress) is no longer needed.
+    WithdrawAddress(LocalAddress),
+    /// The shim needs to know where `peer` is, and asks the directory: for a first packet, or because both ends moved at
+    /// once (RFC 6740 section 6.2).
     LookUp {
         /// The identity of the peer.
         peer: Ipv6Addr,

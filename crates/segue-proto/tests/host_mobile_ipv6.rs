@@ -201,7 +201,7 @@ impl World {
     /// A packet in the core of the network goes on.
     fn forward(&mut self, packet: Packet) {
         let destination = packet.ip.destination;
-        let packet = if destination == HOME_AGENT || self.home_agent.intercepts(destination) {
+        let packet = if destination == HOME_AGENT || self.home_agent.intercepts(self.now, destination) {
             match self.home_agent.handle_packet(self.now, packet) {
                 Some(packet) => packet,
                 None => return,
@@ -455,7 +455,7 @@ fn move_and_take_the_direct_way(transport: app::Transport) {
     let before = world.received();
     world.run(ms(2000));
     assert!(world.received() > before, "data flows at home");
-    assert!(!world.home_agent.intercepts(home()));
+    assert!(!world.home_agent.intercepts(world.now, home()));
     assert!(
         world
             .ways

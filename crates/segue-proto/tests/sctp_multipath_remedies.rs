@@ -272,7 +272,7 @@ fn a_receiver_cannot_take_back_what_it_promised_to_keep() {
                 cumulative_tsn_ack: first.previous(),
                 a_rwnd: LARGE,
                 gap_ack_blocks: Default::default(),
-                duplicate_tsns: Vec::new(),
+                duplicate_tsns: Box::default(),
                 data_packets: 0,
             },
             nr_gap_ack_blocks: nr.into_iter().collect(),

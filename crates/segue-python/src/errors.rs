@@ -17,6 +17,13 @@ create_exception!(
     "A run could not be carried to its end."
 );
 
+create_exception!(
+    segue,
+    CaptureError,
+    PyValueError,
+    "A capture cannot be analysed; the message names the file and what was expected in one line."
+);
+
 /// What can go wrong in a job.
 #[derive(Debug)]
 pub(crate) enum JobError {

@@ -6,8 +6,11 @@
 //! ```text
 //! text, overrides, seed -> engine (segue-sim) -> RunOutput -> result::Run -> metrics JSON | tables (Arrow) | captures
 //!                                  \ pool: threads, progress, Ctrl-C
+//! captures -> analysis (segue-capture) -> JSON
 //! ```
 
+mod adaptation;
+mod analysis;
 mod engine;
 mod errors;
 mod pool;
@@ -22,7 +25,11 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::errors::{RunError, ScenarioError};
+    use super::adaptation::adaptation_time;
+    #[pymodule_export]
+    use super::analysis::analyze;
+    #[pymodule_export]
+    use super::errors::{CaptureError, RunError, ScenarioError};
     #[pymodule_export]
     use super::pool::{Job, run, run_many};
     #[pymodule_export]

@@ -294,7 +294,14 @@ fn wires(
                 _ => entry.jitter_hold,
             };
             let link = Link::new(links.len() as u32, config, stream(&name));
-            links.push(link.with_jitter_held(hold));
+            let trace = match &entry.up {
+                Some(up) if direction == 1 => up.trace.as_ref(),
+                _ => entry.trace.as_ref(),
+            };
+            links.push(
+                link.with_jitter_held(hold)
+                    .with_trace(trace.and_then(|t| t.trace.clone())),
+            );
             let interface = wired_ends(s, to)
                 .position(|(l, e)| (l, e) == (number, 1 - direction))
                 .unwrap_or_default();

@@ -7,6 +7,7 @@
 mod build;
 pub mod captures;
 pub mod link;
+pub mod link_trace;
 pub mod loss;
 pub mod mobility;
 mod network;

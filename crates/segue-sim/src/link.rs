@@ -4,6 +4,7 @@
 //! are worked out when the packet is queued, which is exact. [`Service::HeadOfLine`] serves the same link packet by
 //! packet, for links whose rate changes while packets wait; a test shows that the two agree on a constant link.
 
+use crate::link_trace::{Cursor, LinkTrace};
 use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
@@ -12,6 +13,7 @@ use segue_proto::units::{BitRate, QueueLimit};
 use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How waiting packets are served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -100,6 +102,8 @@ pub struct Link {
     /// Jitter that stays: how long the link may be idle in between, when it was last busy, and the jitter.
     hold: Option<Duration>,
     held: Option<(Instant, Duration)>,
+    /// What it does over time, and how far it has come.
+    trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
     down: bool,
 }
@@ -138,6 +142,7 @@ impl Link {
             last_arrival: Instant::ZERO,
             hold: None,
             held: None,
+            trace: None,
             cached_time: (0, Duration::ZERO),
             down: false,
         }
@@ -183,6 +188,14 @@ impl Link {
         self
     }
 
+    /// The link does what a trace says.
+    #[must_use]
+    pub fn with_trace(mut self, trace: Option<Arc<LinkTrace>>) -> Self {
+        self.random |= trace.is_some();
+        self.trace = trace.map(|trace| Box::new((trace, Cursor::default())));
+        self
+    }
+
     /// Offers a packet of `length` bytes; `false` if the queue is full. `duplicate` is called if the link wants to
     /// deliver it twice and gives the copy.
     pub fn enqueue(
@@ -215,7 +228,7 @@ impl Link {
                 if busy && !self.has_room(self.waiting.len(), length) {
                     return false;
                 }
-                let departure = self.busy_until.max(now) + self.transmission_time(length);
+                let departure = self.sent_by(self.busy_until.max(now), length);
                 if busy {
                     self.waiting.push_back((departure, length));
                     self.waiting_bytes += u64::from(length);
@@ -230,6 +243,7 @@ impl Link {
         true
     }
 
+    #[inline(never)]
     fn join_line(
         &mut self,
         now: Instant,
@@ -285,6 +299,7 @@ impl Link {
     ///
     /// # Panics
     /// If nothing is in flight: the scheduler and the link disagree.
+    #[inline]
     pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
         let flight = self.flight.pop_front().expect("an arrival was scheduled");
         scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
@@ -298,13 +313,13 @@ impl Link {
     /// FIFO come to their ends as [`Fate::Abandoned`].
     pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
         self.forget_departed(now);
-        let waiting = usize::from(now < self.sending_until) + self.waiting.len();
-        for flight in self.flight.iter_mut().rev().take(waiting) {
+        let staying = usize::from(now < self.busy_until) + self.waiting.len();
+        for flight in self.flight.iter_mut().rev().take(staying) {
             flight.fate = Fate::Abandoned;
         }
         self.waiting.clear();
-        self.sending_until = now;
-        self.busy_until = now;
+        self.busy_until = self.busy_until.min(now);
+        self.sending_until = self.sending_until.min(now);
         self.waiting_bytes = 0;
         self.urgent = 0;
         self.generation = self.generation.wrapping_add(1);
@@ -332,13 +347,30 @@ impl Link {
         scheduler: &mut Scheduler,
         duplicate: impl FnOnce() -> PacketRef,
     ) {
-        let mut arrival = departure + self.config.delay;
-        if !self.random {
-            self.fly(arrival, packet, Fate::Arrives, scheduler);
-            return;
+        if self.random {
+            return self.depart_at_random(departure, packet, scheduler, duplicate);
         }
+        let arrival = departure + self.config.delay;
+        self.fly(arrival, packet, Fate::Arrives, scheduler);
+    }
+
+    #[inline(never)]
+    fn depart_at_random(
+        &mut self,
+        departure: Instant,
+        packet: PacketRef,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce() -> PacketRef,
+    ) {
+        let mut arrival = departure + self.config.delay;
         let mut fate = Fate::Arrives;
-        if self.loss.next(departure, &mut self.stream) {
+        let mut lost = self.loss.next(departure, &mut self.stream);
+        if let Some((trace, _)) = self.trace.as_deref() {
+            let (delay, loss) = trace.at(departure);
+            arrival = departure + delay.unwrap_or(self.config.delay);
+            lost |= loss.is_some_and(|p| self.stream.chance(p));
+        }
+        if lost {
             fate = Fate::Lost;
         } else if self.config.corrupt > 0.0 && self.stream.chance(self.config.corrupt) {
             fate = Fate::Corrupted;
@@ -393,7 +425,7 @@ impl Link {
     }
 
     fn serve(&mut self, now: Instant, length: u32, scheduler: &mut Scheduler) {
-        let done = now + self.transmission_time(length);
+        let done = self.sent_by(now, length);
         scheduler.at(
             done,
             Event::LinkDeparture {
@@ -423,6 +455,15 @@ impl Link {
         match self.config.queue {
             QueueLimit::Packets(n) => (waiting as u64) < n.count(),
             QueueLimit::Bytes(n) => self.waiting_bytes + u64::from(length) <= n.bytes(),
+        }
+    }
+
+    /// When `length` bytes have been sent that begin at `start`.
+    #[inline]
+    fn sent_by(&mut self, start: Instant, length: u32) -> Instant {
+        match &mut self.trace {
+            None => start + self.transmission_time(length),
+            Some(trace) => trace.0.sent_by(&mut trace.1, start, length),
         }
     }
 

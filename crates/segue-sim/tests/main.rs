@@ -2,11 +2,13 @@
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
 mod address_changes;
+mod analyze;
 mod common;
 mod delivery;
 mod determinism;
 mod handoffs;
 mod location;
+mod networks;
 mod path_mtu;
 mod sctp_goodput;
 mod several_mobiles;

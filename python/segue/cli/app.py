@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from segue import RunError, ScenarioError, __version__
+from segue import CaptureError, RunError, ScenarioError, __version__
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2
 EXIT_INTERRUPTED = 130
 
-PAPERS = ("sigma", "ilnp", "cmt")
+PAPERS = ("sigma", "vertical", "cmt", "ilnp")
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def run_command(arguments: list[str]) -> int:
         return EXIT_INPUT
     except click.ClickException as error:
         return _fail(error.format_message(), EXIT_INPUT)
-    except ScenarioError as error:
+    except (CaptureError, ScenarioError) as error:
         return _fail(str(error), EXIT_INPUT)
     except RunError as error:
         return _fail(str(error), EXIT_FAILED)
@@ -76,6 +76,27 @@ def run_one(
     from segue.cli.commands import run_scenario
 
     run_scenario(scenario, _overrides(settings), seed, as_json=as_json, pcap=pcap, report=report, trace=trace)
+
+
+@app.command(name="analyze")
+@click.argument("captures", metavar="MN [CN]", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
+@click.option("--out", metavar="FILE.parquet|DIR", type=click.Path(path_type=Path),
+              help="Write the handovers as one Parquet file, or all tables into a directory.")  # fmt: skip
+@click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file.")
+@click.option("--max-flows", type=click.IntRange(1, 10_000_000), metavar="N",
+              help="Report so many flows: those with handovers, then the largest.  [default: 10000]")  # fmt: skip
+def analyze(
+    captures: tuple[Path, ...], as_json: bool, out: Path | None, report: Path | None, max_flows: int | None
+) -> None:
+    """Find handovers in a capture: what moved, how long was silence, how long until full speed, and why.
+
+    MN is a pcap or pcapng file of any traffic: TCP, MPTCP, SCTP, QUIC, WireGuard, UDP, Mobile IPv6, ILNPv6. With CN, a
+    capture of the same traffic at the other end, losses are counted too; the two clocks need not agree.
+    """
+    from segue.cli.analysis import analyze_captures
+
+    analyze_captures(captures, as_json=as_json, out=out, report=report, max_flows=max_flows)
 
 
 @app.command()

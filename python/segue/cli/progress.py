@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+LONG_READ_BYTES = 50_000_000
+"""Captures from this size on get a bar."""
+
 
 class Bars:
     """A bar per stage of long work.
@@ -50,6 +53,11 @@ class Bars:
     def show(self, what: str, done: int, total: int) -> None:
         """`done` of `total`."""
         self._update(what, done, total)
+
+    def reading(self, done: int, total: int) -> None:
+        """`done` of `total` bytes of captures, shown in MB; the bar comes once there is something to wait for."""
+        if total >= LONG_READ_BYTES:
+            self._update("reading (MB)", done // 1_000_000, total // 1_000_000)
 
     def _update(self, what: str, done: int | None, total: int | None) -> None:
         if self._progress is None:

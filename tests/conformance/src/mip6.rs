@@ -489,7 +489,7 @@ impl Net {
         let agent = self
             .agents
             .iter_mut()
-            .find(|a| a.address() == destination || a.intercepts(destination));
+            .find(|a| a.address() == destination || a.intercepts(now, destination));
         let packet = match agent {
             Some(agent) => match agent.handle_packet(now, packet) {
                 None => return,

@@ -68,6 +68,9 @@ pub struct ShimHost {
     pub plain: bool,
 }
 
+/// The port of both ends: what one says in [`Shims::send`] answers what the other has said.
+pub const PORT: u16 = 4000;
+
 /// `2001:db8:0:n::`.
 pub fn locator(n: u16) -> Locator {
     Locator(0x2001_0db8_0000_0000 | u64::from(n))
@@ -339,6 +342,11 @@ impl Shims {
                         .shim
                         .handle_address(now, &AddressEvent::Ready(local));
                 }
+                ShimEvent::WithdrawAddress(local) => {
+                    self.hosts[host]
+                        .shim
+                        .handle_address(now, &AddressEvent::Lost(local));
+                }
                 _ => {}
             }
         }
@@ -403,8 +411,8 @@ pub fn datagram(source: Ipv6Addr, destination: Ipv6Addr, data: &'static [u8]) ->
         ip: header(source, destination),
         extensions: Vec::new(),
         payload: Payload::Udp(UdpDatagram {
-            source_port: 4000,
-            destination_port: 4001,
+            source_port: PORT,
+            destination_port: PORT,
             data: Data::Bytes(Bytes::from_static(data)),
         }),
     }

@@ -10,6 +10,7 @@ mod rfc6275_limits;
 mod rfc6275_movement;
 mod rfc6275_off_path;
 mod rfc6275_route_optimization;
+mod rfc6275_tunnel_errors;
 mod rfc6525_stream_reset;
 mod rfc6741_engineering;
 mod rfc6741_off_path;

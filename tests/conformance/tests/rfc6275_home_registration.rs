@@ -69,7 +69,7 @@ fn s11_7_1_a_home_registration_and_the_tunnel_both_ways() {
         acknowledgement.extensions,
         [ExtensionHeader::type_2_routing(HOME)]
     );
-    assert!(net.agents[0].intercepts(HOME));
+    assert!(net.agents[0].intercepts(net.now, HOME));
     let bound = HomeAgentEvent::Bound {
         home_address: HOME,
         care_of_address: CARE_OF,
@@ -207,7 +207,7 @@ fn s11_5_5_back_home_the_binding_is_deleted() {
     assert!(
         matches!(header.message, MobilityMessage::BindingUpdate(u) if u.lifetime == 0 && u.home_registration)
     );
-    assert!(!net.agents[0].intercepts(HOME));
+    assert!(!net.agents[0].intercepts(net.now, HOME));
     assert_eq!(net.mobile(MN).registered(), None);
     assert!(net.mobile(MN).is_at_home());
     let events = net.take_events(MN);
@@ -239,7 +239,7 @@ fn s11_7_1_a_binding_is_refreshed_before_it_ends() {
     net.run(secs(1000));
     let updates = net.counts(MN).binding_updates_sent;
     assert!((13..=15).contains(&updates), "one in 75 s: {updates}");
-    assert!(net.agents[0].intercepts(HOME));
+    assert!(net.agents[0].intercepts(net.now, HOME));
     // a refresh is no handoff
     assert_eq!(net.counts(MN).handoffs_begun, 1);
 
@@ -258,9 +258,9 @@ fn s9_1_a_binding_ends_with_its_lifetime() {
     let mut net = away(|config| config.home_lifetime = secs(40));
     net.fate = Box::new(|_, packet| packet.ip.source != CARE_OF);
     net.run(secs(39));
-    assert!(net.agents[0].intercepts(HOME));
+    assert!(net.agents[0].intercepts(net.now, HOME));
     net.run(secs(2));
-    assert!(!net.agents[0].intercepts(HOME));
+    assert!(!net.agents[0].intercepts(net.now, HOME));
     assert_eq!(net.agents[0].counts().bindings_expired, 1);
     assert_eq!(
         net.agent_events.last().map(|e| e.1),
@@ -402,4 +402,72 @@ fn signalling_is_counted_in_packets_and_bytes() {
     assert_eq!(counts.signalling_bytes_sent as usize, from_mobile.iter().sum());
     // 40 IPv6, 24 home address option, 32 mobility header: 12, aligned to 4n+1 13, 2 + 5 + 12 of the option
     assert_eq!(from_mobile, [40 + 24 + 32]);
+}
+
+/// Section 10.3.2: a binding that is not there cannot be deleted, but one that was deleted just now can be deleted again, for
+/// the sake of Binding Updates that are sent twice.
+#[test]
+fn s10_3_2_a_binding_that_does_not_exist_is_not_deleted() {
+    let mut net = away(|_| {});
+    let mut losses = 1;
+    net.fate = Box::new(move |_, p| {
+        let lost = losses > 0 && p.ip.source == HOME_AGENT && p.ip.destination == HOME;
+        losses -= i32::from(lost);
+        !lost
+    });
+    net.hand_over(MN, 1, 0, HOME);
+    net.run(secs(5));
+    let statuses = |net: &Net| -> Vec<u8> {
+        let all = net
+            .signalling()
+            .into_iter()
+            .filter_map(|(_, _, _, h)| match h.message {
+                MobilityMessage::BindingAcknowledgement(ack) => Some(ack.status),
+                _ => None,
+            });
+        all.collect()
+    };
+    let accepted = binding_status::ACCEPTED;
+    assert_eq!(
+        statuses(&net),
+        [accepted; 3],
+        "the registration, and both deletions"
+    );
+    assert_eq!(net.counts(MN).retransmissions, 1);
+    assert!(net.take_events(MN).contains(&ShimEvent::HandoffDone {
+        to: HOME,
+        delay: ms(1000) + DELAY * 2
+    }));
+
+    // the home agent has started anew while the node was away
+    let mut net = away(|_| {});
+    net.take_events(MN);
+    net.sent.clear();
+    net.agents[0] = segue_proto::mip6::HomeAgent::new(agent_config(HOME_AGENT, HOME));
+    net.hand_over(MN, 1, 0, HOME);
+    net.run(secs(5));
+    assert_eq!(statuses(&net), [binding_status::NOT_HOME_AGENT]);
+    assert_eq!(net.agents[0].counts().not_registered, 1);
+    // for the node it comes to the same
+    assert_eq!(net.mobile(MN).registered(), None);
+    assert!(
+        net.take_events(MN)
+            .iter()
+            .any(|e| matches!(e, ShimEvent::HandoffDone { to: HOME, .. }))
+    );
+    assert_eq!(net.counts(MN).binding_updates_sent, 2);
+}
+
+/// Sections 10.4.1 and 10.4.2: a binding is over when its lifetime is, whether the home agent's timer has been worked off or
+/// not.
+#[test]
+fn s10_4_1_nothing_is_intercepted_for_a_binding_that_is_over() {
+    let mut net = away(|config| config.home_lifetime = secs(40));
+    let agent = &mut net.agents[0];
+    let later = net.now + secs(41);
+    assert!(agent.intercepts(net.now, HOME));
+    assert!(!agent.intercepts(later, HOME));
+    let packet = datagram(CORRESPONDENT, HOME, b"in");
+    assert_eq!(agent.handle_packet(later, packet.clone()), Some(packet));
+    assert_eq!(agent.poll_transmit(), None);
 }

@@ -2,8 +2,11 @@
 
 use segue_conformance::mip6::*;
 use segue_proto::InterfaceId;
+use segue_proto::mip6::mn_ha_code;
 use segue_proto::shim::{Inbound, Shim, ShimEvent};
-use segue_wire::mobility::{BindingAcknowledgement, MobilityHeader, MobilityMessage, Test, binding_status};
+use segue_wire::mobility::{
+    BindingAcknowledgement, MobilityHeader, MobilityMessage, MobilityOption, Test, binding_status,
+};
 use segue_wire::{ExtensionHeader, Packet, Payload};
 use std::collections::BTreeSet;
 
@@ -99,4 +102,91 @@ fn s11_7_3_expired_nonces_without_end_are_given_up() {
     assert!(seen.len() <= 8, "{} Binding Updates in 20 s", seen.len());
     let peer = CORRESPONDENT;
     assert!(net.take_events(MN).contains(&ShimEvent::HandoffFailed { peer }));
+}
+
+/// What is at home with a key, and refuses every Binding Update with `status` as soon as it has it.
+fn refused_without_end(status: u8) -> usize {
+    let mut net = Net::ordinary();
+    net.fate = Box::new(|_, p| p.ip.destination != HOME_AGENT);
+    net.hand_over(MN, 0, 1, CARE_OF);
+    let mut seen = 0;
+    let mut last = 0;
+    for _ in 0..1000 {
+        net.run(ms(20));
+        let sent = net.signalling().into_iter();
+        let updates = sent.filter_map(|(_, _, _, h)| match h.message {
+            MobilityMessage::BindingUpdate(u) if u.home_registration => Some(u.sequence),
+            _ => None,
+        });
+        let new: Vec<u16> = updates.collect();
+        net.sent.clear();
+        seen += new.len();
+        for sequence in new {
+            // the last one that it claims to have had is ahead of ours, each time
+            last = sequence.wrapping_add(100);
+            let out_of_window = status == binding_status::SEQUENCE_OUT_OF_WINDOW;
+            let acknowledgement = BindingAcknowledgement {
+                status,
+                sequence: if out_of_window { last } else { sequence },
+                ..BindingAcknowledgement::default()
+            };
+            let mut header = MobilityHeader::new(
+                MobilityMessage::BindingAcknowledgement(acknowledgement),
+                vec![
+                    MobilityOption::ReplayProtection(1),
+                    MobilityOption::blank_authentication(256),
+                ],
+            );
+            let data = header.authenticated_bytes().expect("bytes");
+            header.authenticate(mn_ha_code(security().key.as_bytes(), CARE_OF, HOME, &data));
+            let mut answer = Packet {
+                payload: Payload::Mobility(Box::new(header)),
+                ..datagram(HOME_AGENT, CARE_OF, b"")
+            };
+            answer.extensions.push(ExtensionHeader::type_2_routing(HOME));
+            net.inject(answer);
+        }
+    }
+    assert!(last > 0, "the proof that there was something to refuse");
+    assert_eq!(net.counts(MN).unauthenticated, 0);
+    seen
+}
+
+/// Section 11.8: what a home agent refuses is sent again at once only the first time, then at the pace of retransmissions.
+#[test]
+fn s11_8_a_home_agent_that_goes_on_refusing_is_not_asked_every_round_trip() {
+    for status in [
+        binding_status::SEQUENCE_OUT_OF_WINDOW,
+        binding_status::ID_MISMATCH,
+    ] {
+        let updates = refused_without_end(status);
+        assert!(
+            (3..=8).contains(&updates),
+            "{status}: {updates} Binding Updates in 20 s"
+        );
+    }
+}
+
+/// Section 11.3.6: packets that come the direct way are a sign that the correspondent has the binding, but anybody can send them.
+/// When it has lost the binding all the same, it has it again soon.
+#[test]
+fn s11_3_6_forged_packets_do_not_hide_that_a_binding_is_lost() {
+    let mut net = optimized();
+    net.run(secs(15));
+    let fresh = correspondent_end(correspondent_config(), 9);
+    net.hosts[CN].end = fresh;
+    net.attach(CN, 0, CORRESPONDENT);
+    for _ in 0..20 {
+        let mut forged = datagram(CORRESPONDENT, CARE_OF, b"forged");
+        forged.extensions.push(ExtensionHeader::type_2_routing(HOME));
+        net.inject(forged);
+        net.run(ms(50));
+        net.send(MN, CORRESPONDENT, b"heard?");
+        net.run(ms(50));
+    }
+    net.hosts[CN].received.clear();
+    net.send(MN, CORRESPONDENT, b"heard?");
+    net.run(secs(1));
+    assert_eq!(net.hosts[CN].received.len(), 1);
+    assert!(net.correspondent(CN).binding_cache().get(HOME).is_some());
 }

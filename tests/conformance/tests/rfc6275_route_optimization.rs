@@ -1,8 +1,12 @@
 //! RFC 6275: return routability, correspondent registration, the direct way; both ends mobile.
 
+mod lifetimes;
+mod two_mobile_nodes;
+
 use segue_conformance::mip6::*;
 use segue_proto::mip6::MobileNodeConfig;
 use segue_proto::shim::ShimEvent;
+use segue_wire::ipv6::Ipv6Option;
 use segue_wire::mobility::{MobilityHeader, MobilityMessage, MobilityOption, binding_error, binding_status};
 use segue_wire::{ExtensionHeader, Packet, Payload};
 
@@ -284,83 +288,6 @@ fn s11_8_an_unacknowledged_binding_update_is_repeated() {
     assert_eq!(net.counts(CN).bad_sequence, 0);
 }
 
-/// Sections 11.5.5 and 5.2.5: back home the correspondent is told too; the home keygen token alone makes the key.
-#[test]
-fn s11_5_5_back_home_correspondents_delete_their_bindings() {
-    let mut net = optimized(|_| {});
-    net.take_events(CN);
-    net.hand_over(MN, 1, 0, HOME);
-    net.run(secs(1));
-    assert!(net.correspondent(CN).binding_cache().get(HOME).is_none());
-    assert_eq!(net.take_events(CN), [routed(HOME, HOME)]);
-    let (_, from, to, update) = net
-        .signalling()
-        .into_iter()
-        .rev()
-        .find(|s| is_update_to(&s.3, false))
-        .expect("Binding Update");
-    assert_eq!((from, to), (HOME, CORRESPONDENT));
-    assert!(matches!(update.message, MobilityMessage::BindingUpdate(u) if u.lifetime == 0));
-    assert!(!net.mobile(MN).is_optimized(CORRESPONDENT));
-    net.sent.clear();
-    net.send(CN, HOME, b"in");
-    net.send(MN, CORRESPONDENT, b"out");
-    net.run(secs(1));
-    assert!(net.sent.iter().all(|(_, p)| p.extensions.is_empty()));
-    assert_eq!(net.take_received(MN).len(), 1);
-    assert_eq!(net.take_received(CN), [(HOME, CORRESPONDENT, b"out".to_vec())]);
-}
-
-/// Section 9.5.3, 9.1: a binding ends with its lifetime, and packets to the mobile node go to its home address again.
-#[test]
-fn s9_1_a_binding_that_is_not_refreshed_ends() {
-    let mut net = optimized(|_| {});
-    // not talked to: nothing is refreshed
-    net.run(secs(425));
-    assert!(net.correspondent(CN).binding_cache().get(HOME).is_none());
-    assert_eq!(net.counts(CN).bindings_expired, 1);
-    assert!(!net.mobile(MN).is_optimized(CORRESPONDENT));
-    let events = net.take_events(MN);
-    assert_eq!(events.last(), Some(&routed(CORRESPONDENT, HOME_AGENT)));
-    net.send(CN, HOME, b"in");
-    net.run(secs(1));
-    assert_eq!(net.take_received(MN).len(), 1, "by the home agent");
-    assert_eq!(net.counts(MN).tunnelled_in, 1);
-}
-
-/// A binding in use is refreshed by the mobile node before it ends, without a gap.
-#[test]
-fn s11_7_2_a_binding_in_use_is_refreshed() {
-    let mut net = optimized(|_| {});
-    net.take_events(MN);
-    for _ in 0..100 {
-        net.send(MN, CORRESPONDENT, b"tick");
-        net.send(CN, HOME, b"tock");
-        net.run(secs(10));
-    }
-    assert_eq!(net.take_received(MN).len(), 100);
-    assert_eq!(net.take_received(CN).len(), 100);
-    assert_eq!(net.take_events(MN), [], "no gap, no handoff");
-    assert_eq!(net.counts(MN).optimized_out, 100);
-    assert!(net.counts(CN).bindings_accepted > 2);
-}
-
-/// Section 9.5.5: the correspondent asks for a refresh of what it uses, and section 11.7.4: it gets one.
-#[test]
-fn s9_5_5_a_correspondent_asks_for_a_refresh() {
-    let mut net = optimized(|_| {});
-    // only the correspondent talks; the mobile node thinks nothing of it
-    for _ in 0..80 {
-        net.run(secs(5));
-        net.send(CN, HOME, b"tock");
-    }
-    assert_eq!(net.counts(CN).refresh_requests_sent, 1);
-    assert_eq!(net.counts(CN).bindings_accepted, 2);
-    net.run(secs(30));
-    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
-    assert_eq!(net.counts(CN).bindings_expired, 0);
-}
-
 /// Section 9.3.3 and 11.3.6: a correspondent that lost its bindings says so, and is told again.
 #[test]
 fn s9_3_3_a_home_address_without_a_binding_is_a_binding_error() {
@@ -392,34 +319,6 @@ fn s9_3_3_a_home_address_without_a_binding_is_a_binding_error() {
     assert_eq!(net.take_received(CN), [(HOME, CORRESPONDENT, b"found".to_vec())]);
 }
 
-/// Sections 9.5.1 and 9.5.4: a Binding Update with a nonce that is no longer valid is refused by status 136 to 138, and the
-/// mobile node starts over.
-#[test]
-fn s9_5_1_an_expired_nonce_is_refused_and_new_tests_follow() {
-    let mut config = correspondent_config();
-    config.nonce_lifetime = secs(40);
-    let mut net = Net::of(
-        mobile_config(HOME, HOME_AGENT),
-        config,
-        agent_config(HOME_AGENT, HOME),
-    );
-    net.attach(MN, 0, HOME);
-    net.send(MN, CORRESPONDENT, b"hello");
-    net.hand_over(MN, 0, 1, CARE_OF);
-    net.run(secs(50));
-    net.sent.clear();
-    net.hand_over(MN, 1, 2, CARE_OF_2);
-    net.run(secs(1));
-    assert_eq!(net.counts(CN).expired_nonce, 1);
-    let refused = net.signalling().into_iter().any(|(_, _, _, h)| {
-        matches!(h.message, MobilityMessage::BindingAcknowledgement(a)
-            if a.status == binding_status::EXPIRED_HOME_NONCE)
-            && h.authenticator().is_none()
-    });
-    assert!(refused);
-    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
-}
-
 /// Section 11.3.5: a correspondent that does not know mobility headers is left in peace, and reached by the home agent.
 #[test]
 fn s11_3_5_a_correspondent_without_mobile_ipv6_is_reached_by_the_home_agent() {
@@ -443,141 +342,6 @@ fn s11_3_5_a_correspondent_without_mobile_ipv6_is_reached_by_the_home_agent() {
     assert_eq!(net.counts(MN).test_inits_sent, before);
     assert_eq!(net.take_received(CN).len(), 2);
     assert!(!net.mobile(MN).is_optimized(CORRESPONDENT));
-}
-
-/// Section 6.1: mobility headers take no notice of bindings, so a peer that is mobile itself is tested by its home agent.
-#[test]
-fn s6_1_two_mobile_nodes_optimize_both_directions() {
-    let mut net = Net::of_two_mobile_nodes(|_| {});
-    net.send(MN, HOME_B, b"hello");
-    net.send(CN, HOME, b"hello");
-    net.hand_over(MN, 0, 1, CARE_OF);
-    net.hand_over(CN, 0, 1, CARE_OF_B);
-    net.run(secs(5));
-    assert!(net.mobile(MN).is_optimized(HOME_B) && net.mobile(CN).is_optimized(HOME));
-    for (_, packet) in &net.sent {
-        if let Payload::Mobility(header) = &packet.payload {
-            let routed = packet
-                .extensions
-                .iter()
-                .any(|e| e.type_2_home_address().is_some());
-            let acknowledgement = matches!(header.message, MobilityMessage::BindingAcknowledgement(_));
-            assert!(!routed || acknowledgement, "{packet:?}");
-        }
-    }
-    net.take_received(MN);
-    net.take_received(CN);
-    net.sent.clear();
-    net.send(MN, HOME_B, b"direct");
-    net.run(secs(1));
-    // care-of address to care-of address, with both headers
-    let [(_, packet)] = &net.sent[..] else {
-        panic!("{:?}", net.sent)
-    };
-    assert_eq!((packet.ip.source, packet.ip.destination), (CARE_OF, CARE_OF_B));
-    let both = [
-        ExtensionHeader::type_2_routing(HOME_B),
-        ExtensionHeader::home_address(HOME),
-    ];
-    assert_eq!(packet.extensions, both);
-    assert_eq!(net.take_received(CN), [(HOME, HOME_B, b"direct".to_vec())]);
-}
-
-/// Both move at the same moment (claim I8). While the direct way is broken, data for the peer's old care-of address is
-/// lost; tests go by the home agents and bring the direct way back.
-#[test]
-fn s6_1_a_double_jump_is_repaired_through_the_home_agents() {
-    let mut net = Net::of_two_mobile_nodes(|_| {});
-    net.send(MN, HOME_B, b"hello");
-    net.send(CN, HOME, b"hello");
-    net.hand_over(MN, 0, 1, CARE_OF);
-    net.hand_over(CN, 0, 1, CARE_OF_B);
-    net.run(secs(5));
-    net.take_received(MN);
-    net.take_received(CN);
-    net.detach(MN, 1);
-    net.detach(CN, 1);
-    net.attach(MN, 2, CARE_OF_2);
-    net.attach(CN, 2, CARE_OF_B_2);
-    net.send(MN, HOME_B, b"into the void");
-    net.run(secs(5));
-    assert_eq!(net.take_received(CN), []);
-    assert!(net.mobile(MN).is_optimized(HOME_B) && net.mobile(CN).is_optimized(HOME));
-    net.send(MN, HOME_B, b"found again");
-    net.run(secs(1));
-    assert_eq!(net.take_received(CN), [(HOME, HOME_B, b"found again".to_vec())]);
-}
-
-/// The same when the tests do not come through: the peers are given up, the bindings that they left are deleted, and data
-/// goes by the home agents, both ways (claim I8). Later the direct way is tried again.
-#[test]
-fn a_double_jump_without_return_routability_fails_over_to_the_home_agents() {
-    let mut net = Net::of_two_mobile_nodes(|_| {});
-    net.send(MN, HOME_B, b"hello");
-    net.send(CN, HOME, b"hello");
-    net.hand_over(MN, 0, 1, CARE_OF);
-    net.hand_over(CN, 0, 1, CARE_OF_B);
-    net.run(secs(5));
-    net.fate = Box::new(
-        |_, p| !matches!(&p.payload, Payload::Mobility(h) if matches!(h.message, MobilityMessage::CareOfTestInit { .. })),
-    );
-    net.detach(MN, 1);
-    net.detach(CN, 1);
-    net.attach(MN, 2, CARE_OF_2);
-    net.attach(CN, 2, CARE_OF_B_2);
-    net.run(secs(20));
-    net.take_received(MN);
-    net.take_received(CN);
-    assert!(!net.mobile(MN).is_optimized(HOME_B) && !net.mobile(CN).is_optimized(HOME));
-    net.sent.clear();
-    net.send(MN, HOME_B, b"by the home agents");
-    net.send(CN, HOME, b"and back");
-    net.run(secs(1));
-    assert_eq!(
-        net.take_received(CN),
-        [(HOME, HOME_B, b"by the home agents".to_vec())]
-    );
-    assert_eq!(net.take_received(MN), [(HOME_B, HOME, b"and back".to_vec())]);
-    let hops: Vec<_> = net
-        .sent
-        .iter()
-        .map(|(_, p)| (p.ip.source, p.ip.destination))
-        .collect();
-    for hop in [
-        (CARE_OF_2, HOME_AGENT),
-        (HOME, HOME_B),
-        (HOME_AGENT_B, CARE_OF_B_2),
-    ] {
-        assert!(hops.contains(&hop), "{hop:?} {hops:?}");
-    }
-    net.fate = Box::new(|_, _| true);
-    net.run(secs(60));
-    net.send(MN, HOME_B, b"again");
-    net.run(secs(1));
-    assert!(net.mobile(MN).is_optimized(HOME_B));
-}
-
-/// One home agent for both: what comes out of one tunnel goes into the other.
-#[test]
-fn s10_4_2_two_mobile_nodes_of_one_home_agent() {
-    let other = address(1, 10);
-    let mut agent = agent_config(HOME_AGENT, HOME);
-    let mut second = agent.mobile_nodes[0].clone();
-    second.home_address = other;
-    agent.mobile_nodes.push(second);
-    let mut configs = [mobile_config(HOME, HOME_AGENT), mobile_config(other, HOME_AGENT)];
-    configs.iter_mut().for_each(|c| c.route_optimization = false);
-    let [a, b] = configs;
-    let mut net = Net::new(
-        vec![mobile_end(a, 1), mobile_end(b, 2)],
-        vec![segue_proto::mip6::HomeAgent::new(agent)],
-    );
-    net.attach(MN, 0, CARE_OF);
-    net.attach(CN, 0, CARE_OF_B);
-    net.run(secs(5));
-    net.send(MN, other, b"over there");
-    net.run(secs(1));
-    assert_eq!(net.take_received(CN), [(HOME, other, b"over there".to_vec())]);
 }
 
 /// Without an acknowledgement asked for, the direct way begins with the Binding Update (section 11.7.2).
@@ -618,4 +382,31 @@ fn s6_3_the_home_address_option_has_its_place() {
             ExtensionHeader::Fragment { .. }
         ]
     ));
+}
+
+/// Section 9.3.1: the Home Address option has served when the source is replaced; other options of the same header have not.
+#[test]
+fn s9_3_1_other_destination_options_go_up() {
+    let mut net = optimized(|_| {});
+    let other = Ipv6Option::Unknown {
+        option_type: 0x1e,
+        data: vec![1, 2, 3, 4].into(),
+    };
+    for (options, rest) in [
+        (
+            vec![Ipv6Option::HomeAddress(HOME), other.clone()],
+            vec![ExtensionHeader::DestinationOptions(vec![other])],
+        ),
+        (vec![Ipv6Option::HomeAddress(HOME)], vec![]),
+    ] {
+        let mut packet = datagram(CARE_OF, CORRESPONDENT, b"direct");
+        packet
+            .extensions
+            .push(ExtensionHeader::DestinationOptions(options));
+        net.hosts[CN].received.clear();
+        net.inject(packet);
+        net.run(secs(1));
+        let up = net.hosts[CN].received.pop_front().expect("a packet");
+        assert_eq!((up.ip.source, up.extensions), (HOME, rest));
+    }
 }

@@ -1,5 +1,7 @@
-//! RFC 6740 section 9 and RFC 6744 section 7: what gets round the nonce, which is nothing; and every packet that is
-//! dropped is counted by its reason.
+//! RFC 6740 section 9 and RFC 6744 section 7: what gets round the nonce, which is nothing; what whoever forges an identifier
+//! gets, which is answers to what he says himself; and every packet that is dropped is counted by its reason.
+
+mod forged_identifier;
 
 use segue_conformance::shims::{Shims, datagram, locator, ms, nid, parameter_problem, with_nonce};
 use segue_proto::Duration;

@@ -1,5 +1,6 @@
 //! Where captures come from, and why one cannot be analysed.
 
+use super::watch::{Watch, Watched};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +12,8 @@ pub enum Input {
     File(PathBuf),
     /// Bytes under a name.
     Bytes(String, Arc<[u8]>),
+    /// One of these, whose reading is watched.
+    Watched(Box<Self>, Arc<Watch>),
 }
 
 impl Input {
@@ -20,7 +23,14 @@ impl Input {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Bytes(name, _) => name.clone(),
+            Self::Watched(input, _) => input.name(),
         }
+    }
+
+    /// The same, and its reading can be watched and ended.
+    #[must_use]
+    pub fn watched(self, watch: &Arc<Watch>) -> Self {
+        Self::Watched(Box::new(self), Arc::clone(watch))
     }
 
     /// Opens it at its beginning.
@@ -28,6 +38,10 @@ impl Input {
         match self {
             Self::File(path) => open_file(path),
             Self::Bytes(_, bytes) => Ok(Box::new(Cursor::new(Arc::clone(bytes)))),
+            Self::Watched(input, watch) => Ok(Box::new(Watched {
+                source: input.open()?,
+                watch: Arc::clone(watch),
+            })),
         }
     }
 }

@@ -21,6 +21,7 @@ mod model;
 mod offset;
 mod reader;
 mod report;
+mod watch;
 
 pub use adaptation::{AdaptationTime, BIN_NS, Bin, MAX_BINS, ThroughputBins, adaptation_time};
 pub use flows::rates::RTT_KEPT;
@@ -30,6 +31,7 @@ pub use model::{
     Flow, Handover, HandoverKind, Interruption, Mobility, NetworkLatency, Options, Partial, Path, Protocol,
     SegmentMark, Series, Signal, SignalKind, Spread, Vantage,
 };
+pub use watch::Watch;
 
 use engine::Engine;
 use offset::{Common, Samples};
@@ -207,3 +209,6 @@ fn assemble(
             .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,15 +57,11 @@ impl Results {
         let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;
         let mut reports = Vec::with_capacity(2);
         let mut places = [0; 2];
-        for number in 0..2 {
+        for (number, chosen) in places.iter_mut().enumerate() {
             let half = core::mem::take(&mut conn.halves[number]);
-            let has_data = |place: usize| {
-                half.at[place]
-                    .as_ref()
-                    .is_some_and(|v: &Box<View>| v.data_packets > 0)
-            };
-            places[number] = usize::from(has_data(1) || (half.packets[0] == 0 && half.packets[1] > 0));
-            reports.push(self.direction(&conn, number, places[number], half, settings));
+            let has_data = |view: &Option<Box<View>>| view.as_ref().is_some_and(|v| v.data_packets > 0);
+            *chosen = usize::from(has_data(&half.at[1]) || (half.packets[0] == 0 && half.packets[1] > 0));
+            reports.push(self.direction(&conn, number, *chosen, half, settings));
         }
         let paths = conn.paths.iter().enumerate();
         let paths = paths.filter(|(_, p)| p.data_packets[places[p.direction]] > 0);
@@ -299,7 +295,7 @@ impl Found {
             .iter()
             .filter(advertises)
             .find(|s| s.time_ns >= self.last_old_ns);
-        let advertisement = later.or_else(|| heard.iter().filter(advertises).next_back());
+        let advertisement = later.or_else(|| heard.iter().rfind(advertises));
         let span = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
         self.handover.network = Some(NetworkLatency {
             detection_s: advertisement.map(|a| span(self.last_old_ns, a.time_ns)),

@@ -350,7 +350,13 @@ fn totals_count_every_packet_once() {
         }
     );
     assert_eq!(totals.handover_loss_rate(), 0.25);
-    assert_eq!(HandoverMeter::new().finish().totals.handover_loss_rate(), 0.0);
+    assert_eq!(
+        HandoverMeter::<Ipv6Addr>::new()
+            .finish()
+            .totals
+            .handover_loss_rate(),
+        0.0
+    );
 }
 
 #[test]

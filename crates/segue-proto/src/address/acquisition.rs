@@ -138,6 +138,12 @@ impl Acquisition {
         self.advance(now);
     }
 
+    /// Takes away an address that [`add_address`](Self::add_address) added.
+    pub fn remove_address(&mut self, now: Instant, address: Ipv6Addr) {
+        self.nd.remove_address(address);
+        self.advance(now);
+    }
+
     /// Layer 2 is connected.
     pub fn handle_link_up(&mut self, now: Instant) {
         self.nd.handle_link_up(now);

@@ -154,6 +154,17 @@ impl Host {
                     }
                 }
             }
+            ShimEvent::WithdrawAddress(local) => {
+                self.dirty = true;
+                match self.acquisition_mut(local.interface) {
+                    Some(acquisition) => acquisition.remove_address(now, local.address),
+                    None => {
+                        self.addresses.retain(|l| *l != local);
+                        self.tell_shim(now, &AddressEvent::Lost(local));
+                        self.events.push_back(HostEvent::AddressLost(local));
+                    }
+                }
+            }
             ShimEvent::UpdateDirectory => {
                 if let Some((nid, locators)) = self.shim.as_ref().and_then(|s| s.directory_entry())
                     && let Some(client) = &mut self.location.client

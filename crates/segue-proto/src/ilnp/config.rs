@@ -20,7 +20,7 @@ pub struct Config {
     pub handoff: Handoff,
     /// What makes a new locator the one in use.
     pub trigger: Trigger,
-    /// How packets are shared among locators of the same preference, at either end (RFC 6740 section 4.1).
+    /// How packets are shared among locators of the same preference, at either end (RFC 6740 section 5.2).
     pub sharing: Sharing,
     /// Preferences of this host's locators by interface, when `handoff = "multihomed"`: lower is better, those of the
     /// same value share. 10 where there is none.
@@ -31,7 +31,7 @@ pub struct Config {
     pub nonce_in: NonceIn,
     /// The checksum of TCP and UDP on the wire, unless the peer's packets show that it uses the other rule.
     pub checksum: ChecksumRule,
-    /// Identifiers that this host uses on the wire (RFC 6740 section 10).
+    /// Identifiers that this host uses on the wire (RFC 6740 section 10.2).
     pub identifiers: Identifiers,
     /// Ephemeral identifiers for which addresses are kept ready for sessions to come.
     pub ephemeral_pool: u32,
@@ -50,10 +50,12 @@ pub struct Config {
     pub lu_max_timeout: Duration,
     /// Times that an update is sent before it is given up.
     pub lu_attempts: u32,
-    /// An update that repeats one which another has superseded less than this ago is a replay, or late, and refused. The
-    /// message has no sequence number (RFC 6743 section 2); a host that is back so soon is believed when it tells again.
+    /// An update that repeats, byte for byte, one which another has superseded is a replay, or late, and refused if the peer
+    /// was heard where it is less than this ago, or has been there for less. The message has no sequence number (RFC 6743
+    /// section 2); those of this implementation never repeat, and a host of another that is really back is believed when
+    /// it tells again.
     pub replay_guard: Duration,
-    /// Unanswered transmissions of an update after which the directory is asked where the peer is (RFC 6740 section 4.3).
+    /// Unanswered transmissions of an update after which the directory is asked where the peer is (RFC 6740 section 6.2).
     pub look_up_after: u32,
     /// Packets sent without hearing from the peer after which the directory is asked, if `silent_time` has passed too.
     pub silent_packets: u32,
@@ -117,7 +119,7 @@ pub enum Handoff {
     /// Soft: they are good for receiving until they are lost, with a worse preference.
     #[default]
     Soft,
-    /// It joins them: several are in use at a time (RFC 6740 section 4.1).
+    /// It joins them: several are in use at a time (RFC 6740 section 5.1).
     Multihomed,
 }
 

@@ -2,7 +2,7 @@
 //! does not know the nonce.
 
 use super::config::NonceIn;
-use super::ilcc::Mode;
+use super::ilcc::{Correspondent, Mode};
 use super::machine::Ilnp;
 use crate::shim::Inbound;
 use crate::time::Instant;
@@ -34,34 +34,38 @@ impl Ilnp {
             self.out.counters.icmp_not_ours += 1;
             return Inbound::Taken;
         }
-        let known = self.ilcc.identity_of(Nid::of(destination), Nid::of(source));
-        let Some(peer) = known.and_then(|identity| self.ilcc.by_identity_mut(identity)) else {
-            return Inbound::Up(packet);
+        let (nid, local_nid) = (Nid::of(destination), Nid::of(source));
+        let here = self.local.of(source).is_some();
+        let active_time = self.config.active_time;
+        let at_locators = |c: &Correspondent| here && c.knows(Locator::of(destination), now, active_time);
+        let plain = Mode::Plain {
+            local: source,
+            remote: destination,
         };
-        let counters = &mut self.out.counters;
-        let at_locators = self.local.of(source).is_some()
-            && peer.knows(Locator::of(destination), now, self.config.active_time);
+        let is_plain = |c: &Correspondent| matches!(c.mode, Mode::Plain { .. });
         let nonce = quoted.nonce;
-        let ours = match peer.mode {
-            Mode::Plain { local, remote } if nonce.is_none() => (source, destination) == (local, remote),
-            // of before the fallback
-            Mode::Plain { .. } => {
-                counters.icmp_not_ours += 1;
-                return Inbound::Taken;
-            }
-            _ => match nonce {
-                Some((nonce, _)) if at_locators && nonce == peer.local_nonce => true,
-                Some(_) => {
-                    counters.icmp_not_ours += 1;
-                    return Inbound::Taken;
-                }
-                None => at_locators && self.config.nonce_in == NonceIn::SessionStartAndSignalling,
-            },
-        };
-        if !ours {
-            // about a flow that is plain IPv6
+        let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
+        let mut sessions = self.ilcc.between(nid, local_nid).peekable();
+        if sessions.peek().is_none() {
             return Inbound::Up(packet);
         }
+        let found = match nonce {
+            Some((nonce, _)) => sessions.find(|c| !is_plain(c) && at_locators(c) && nonce == c.local_nonce),
+            None => sessions.find(|c| c.mode == plain || (bare && !is_plain(c) && at_locators(c))),
+        };
+        let found = found.map(|c| c.key);
+        drop(sessions);
+        let Some(key) = found else {
+            if nonce.is_some() {
+                self.out.counters.icmp_not_ours += 1;
+                return Inbound::Taken;
+            }
+            // about a flow that is plain IPv6
+            return Inbound::Up(packet);
+        };
+        let Some(peer) = self.ilcc.by_key_mut(key) else {
+            return Inbound::Up(packet);
+        };
         let identity = peer.identity;
         match (&message, nonce) {
             (
@@ -73,9 +77,9 @@ impl Ilnp {
                 Some((_, at)),
             ) if *pointer as usize == at => {
                 if peer.mode == Mode::Ilnp {
-                    counters.fallback_refused += 1;
+                    self.out.counters.fallback_refused += 1;
                 } else {
-                    self.fall_back(identity, source, destination);
+                    self.fall_back(key, source, destination);
                 }
                 return Inbound::Taken;
             }

@@ -2,14 +2,15 @@
 
 use super::config::Config;
 use super::local::{Advertised, LocatorState};
-use super::locator_update::Update;
+use super::locator_update::{Accepted, Update};
+use super::sessions::SessionKey;
 use crate::contract::InterfaceId;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, LocatorEntry, Nid, Nonce};
 use segue_wire::{Packet, PseudoRule};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// How far things are with a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,9 +72,10 @@ impl RemoteLocator {
         let over = self.until.is_some_and(|until| until <= now);
         match (self.withdrawn, over, active) {
             (true, _, true) => LocatorState::Aged,
-            (true, _, false) => LocatorState::Expired,
+            (true, _, false) => LocatorState::Withdrawn,
             // RFC 6741 section 5.2: what a session uses is not thrown away because a lifetime is over
-            (false, true, _) => LocatorState::Aged,
+            (false, true, true) => LocatorState::Expired,
+            (false, true, false) => LocatorState::Aged,
             (false, false, true) => LocatorState::Active,
             (false, false, false) => LocatorState::Valid,
         }
@@ -94,9 +96,15 @@ pub(super) struct Way {
     pub index: usize,
 }
 
-/// A node that this one talks to.
+/// A session with a node that this one talks to.
 #[derive(Debug)]
 pub struct Correspondent {
+    /// Which session.
+    pub(super) key: SessionKey,
+    /// This host called: the locators are what the directory, the configuration or the address that was called
+    /// said, until the peer, whose nonce came from one of them, told others. If not, the peer called, and nothing but its word says
+    /// that its locators are those of its identifier: they serve for answers in flows that it began.
+    pub called: bool,
     /// What transports know it by.
     pub identity: Ipv6Addr,
     /// Its node identifier.
@@ -123,13 +131,21 @@ pub struct Correspondent {
     pub(super) update: Option<Update>,
     /// An update was given up: it is taken up again when the peer is heard.
     pub(super) gave_up: bool,
-    /// Locators of its updates that others superseded, and when.
-    pub(super) superseded: Vec<(SmallVec<[Locator; 2]>, Instant)>,
+    /// Its updates.
+    pub(super) accepted: Accepted,
+    /// When it was last heard at a locator that it has.
+    pub(super) heard_at_home: Option<Instant>,
+    /// Updates begun.
+    pub(super) updates: u16,
+    /// Where it called this host: until it must have our nonce, it takes packets from nowhere else (RFC 6744 section 4).
+    pub(super) called_at: Option<Locator>,
     /// Packets that wait for a look-up.
     pub(super) held: VecDeque<Packet>,
     /// No look-up before this, and what is added next time.
     pub(super) next_look_up: Instant,
     pub(super) look_up_interval: Duration,
+    /// A look-up has not been answered.
+    pub(super) asked: bool,
     /// Last packet to it or from it.
     pub(super) used: Instant,
     /// Packets sent since it was last heard, and since when.
@@ -156,6 +172,8 @@ impl Correspondent {
         now: Instant,
     ) -> Self {
         Self {
+            key: SessionKey::default(),
+            called: false,
             identity,
             nid,
             local_nid,
@@ -169,10 +187,14 @@ impl Correspondent {
             acknowledged: None,
             update: None,
             gave_up: false,
-            superseded: Vec::new(),
+            accepted: Accepted::default(),
+            heard_at_home: None,
+            updates: 0,
+            called_at: None,
             held: VecDeque::new(),
             next_look_up: now,
             look_up_interval: FIRST_LOOK_UP_INTERVAL,
+            asked: false,
             used: now,
             unheard: 0,
             unheard_since: now,
@@ -198,7 +220,7 @@ impl Correspondent {
     pub(super) fn knows(&self, locator: Locator, now: Instant, active_time: Duration) -> bool {
         self.locators
             .iter()
-            .any(|l| l.locator == locator && l.state(now, active_time) != LocatorState::Expired)
+            .any(|l| l.locator == locator && l.state(now, active_time) != LocatorState::Withdrawn)
     }
 
     /// Takes the locators of an update; those it does not name are withdrawn.
@@ -222,14 +244,21 @@ impl Correspondent {
                 again.used = old.used;
             } else {
                 old.withdrawn = true;
-                if old.state(now, config.active_time) != LocatorState::Expired {
+                if old.state(now, config.active_time) != LocatorState::Withdrawn {
                     new.push(old);
                 }
             }
         }
         self.way = None;
+        // what an update withdrew is the last to be kept, and the best are the first
+        new.sort_by_key(|l| (l.withdrawn, l.preference));
         new.truncate(MAX_LOCATORS);
         self.locators = new;
+    }
+
+    /// Whether it has said, or was said, to be at `locator`, and has not left.
+    pub(super) fn is_at(&self, locator: Locator) -> bool {
+        self.locators.iter().any(|l| l.locator == locator && !l.withdrawn)
     }
 
     /// Marks a locator as used.
@@ -243,9 +272,24 @@ impl Correspondent {
     pub(super) fn was_heard(&mut self, now: Instant) {
         self.used = now;
         self.unheard = 0;
-        self.heard = self.heard.saturating_add(1);
+        self.heard = self.heard.saturating_add(u32::from(self.contacted));
         self.look_up_interval = FIRST_LOOK_UP_INTERVAL;
         self.next_look_up = now;
+    }
+
+    /// The peer was heard, with the nonce, from `locator`.
+    pub(super) fn was_heard_at(&mut self, now: Instant, locator: Locator) {
+        self.was_heard(now);
+        self.mark(now, locator);
+        if self.is_at(locator) {
+            self.heard_at_home = Some(now);
+        }
+    }
+
+    /// The peer has our nonce by now: packets to it may come from any of our locators. Whether that is new.
+    pub(super) fn knows_our_nonce(&mut self) -> bool {
+        self.way = self.way.filter(|_| self.called_at.is_none());
+        self.called_at.take().is_some()
     }
 
     /// A packet goes to it.
@@ -259,96 +303,9 @@ impl Correspondent {
     }
 }
 
-/// The cache.
-#[derive(Debug, Default)]
-pub(super) struct Ilcc {
-    entries: BTreeMap<Ipv6Addr, Correspondent>,
-    /// Identities by the identifiers of peer and of this node: what packets are looked up by (RFC 6741 section 5.4).
-    by_nids: BTreeMap<(Nid, Nid), Ipv6Addr>,
-}
-
-impl Ilcc {
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub fn by_identity(&self, identity: Ipv6Addr) -> Option<&Correspondent> {
-        self.entries.get(&identity)
-    }
-
-    pub fn by_identity_mut(&mut self, identity: Ipv6Addr) -> Option<&mut Correspondent> {
-        self.entries.get_mut(&identity)
-    }
-
-    pub fn identity_of(&self, nid: Nid, local_nid: Nid) -> Option<Ipv6Addr> {
-        self.by_nids.get(&(nid, local_nid)).copied()
-    }
-
-    /// Adds a correspondent. One whose identifiers are another's already is refused.
-    pub fn insert(&mut self, correspondent: Correspondent) -> Option<&mut Correspondent> {
-        let key = (correspondent.nid, correspondent.local_nid);
-        let identity = correspondent.identity;
-        if self.by_nids.contains_key(&key) || self.entries.contains_key(&identity) {
-            return None;
-        }
-        self.by_nids.insert(key, identity);
-        Some(self.entries.entry(identity).or_insert(correspondent))
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Correspondent> {
-        self.entries.values()
-    }
-
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Correspondent> {
-        self.entries.values_mut()
-    }
-
-    /// Forgets those that were last used before `since`.
-    pub fn forget_idle(&mut self, since: Instant) -> Vec<Forgotten> {
-        let mut gone = Vec::new();
-        let by_nids = &mut self.by_nids;
-        self.entries.retain(|_, c| {
-            let keep = c.used > since;
-            if !keep {
-                by_nids.remove(&(c.nid, c.local_nid));
-                gone.push(Forgotten::of(c));
-            }
-            keep
-        });
-        gone
-    }
-
-    /// Forgets the one that was used least lately; one to which nothing has been sent before any other, because whoever
-    /// guesses identifiers makes as many of those as he likes.
-    pub fn forget_oldest(&mut self) -> Option<Forgotten> {
-        let oldest = self.entries.values().min_by_key(|c| (c.contacted, c.used))?;
-        let oldest = oldest.identity;
-        let gone = self.entries.remove(&oldest)?;
-        self.by_nids.remove(&(gone.nid, gone.local_nid));
-        Some(Forgotten::of(&gone))
-    }
-}
-
-/// What is left of a correspondent that is no longer in the cache.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Forgotten {
-    /// The identifier of ours that it knew.
-    pub local_nid: Nid,
-    /// Packets that waited for a look-up.
-    pub held: usize,
-}
-
-impl Forgotten {
-    fn of(correspondent: &Correspondent) -> Self {
-        Self {
-            local_nid: correspondent.local_nid,
-            held: correspondent.held.len(),
-        }
-    }
-}
-
-/// Locators kept of one peer: a message names at most 255, and what an update withdrew is kept for a while.
-const MAX_LOCATORS: usize = 512;
+/// Locators kept of one peer, the best ones. RFC 6743 section 4 has implementations support many, RFC 6741 section 5.3 that many do
+/// no harm: nobody sends from so many places.
+pub(super) const MAX_LOCATORS: usize = 64;
 
 /// Time between the first two look-ups of a peer; doubled by each.
 pub(super) const FIRST_LOOK_UP_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,22 +1,26 @@
 //! The way up: locators and identifiers become identities, if the nonce is right.
 
 use super::config::NonceIn;
+use super::flow::Flow;
 use super::ilcc::{Mode, RemoteLocator};
 use super::local::LocatorState;
+use super::locator_update::look_up;
 use super::machine::Ilnp;
 use super::nonce::{self, Taken};
+use super::outbound::HEARD_ENOUGH;
+use super::sessions::SessionKey;
 use crate::shim::Inbound;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::checksum::PseudoHeader;
 use segue_wire::icmpv6::Icmpv6;
-use segue_wire::ilnp::{Locator, Nid, Nonce};
+use segue_wire::ilnp::{Locator, LocatorUpdate, Nid, Nonce};
 use segue_wire::{Packet, Payload, PseudoRule};
 
 impl Ilnp {
     /// Takes a packet that arrived.
     pub(super) fn take_in(&mut self, now: Instant, mut packet: Packet) -> Inbound {
-        let (source, destination) = (packet.ip.source, packet.ip.destination);
+        let destination = packet.ip.destination;
         if packet.ilnp_nonce().is_some() {
             let Some(state) = self.local.of(destination).map(|l| l.state) else {
                 if destination == self.identity {
@@ -42,14 +46,7 @@ impl Ilnp {
             Payload::Icmpv6(message) if message.is_error() => return self.take_error(now, packet),
             _ => {}
         }
-        let identity = self
-            .ilcc
-            .identity_of(Nid::of(source), Nid::of(destination))
-            .or_else(|| self.ilcc.by_identity(source).map(|c| c.identity));
-        match identity {
-            Some(identity) => self.take_without_nonce(now, packet, identity),
-            None => Inbound::Up(packet),
-        }
+        self.take_without_nonce(now, packet)
     }
 
     /// A packet whose nonce has been taken out; its checksum is over `old`.
@@ -64,76 +61,43 @@ impl Ilnp {
     ) -> Inbound {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
-        let update = matches!(&packet.payload, Payload::Icmpv6(Icmpv6::LocatorUpdate(_)));
-        let known = self.ilcc.identity_of(nid, local_nid);
-        if state == LocatorState::Expired {
+        let known = self.ilcc.by_nonce(nid, local_nid, nonce);
+        if state == LocatorState::Withdrawn {
             self.out.counters.stale_locator += 1;
-            let session = known.and_then(|identity| self.ilcc.by_identity(identity));
-            if let Some(peer) = session
-                .filter(|c| c.remote_nonce == Some(nonce))
-                .map(|c| c.identity)
-            {
-                self.tell_again(now, peer);
+            if let Some(key) = known {
+                self.tell_again(now, key);
                 self.find_timeout();
             }
             return Inbound::Taken;
         }
-        let identity = match known {
-            Some(identity) => identity,
-            None if update => {
-                self.out.counters.lu_unknown_correspondent += 1;
-                return Inbound::Taken;
-            }
-            None => match self.answer(now, source, local_nid) {
-                Some(identity) => identity,
-                None => return Inbound::Taken,
-            },
-        };
-        let Some(peer) = self.ilcc.by_identity_mut(identity) else {
-            return Inbound::Taken;
-        };
-        let counters = &mut self.out.counters;
-        match (peer.mode, peer.remote_nonce) {
-            (Mode::Plain { .. }, _) => {
-                counters.unexpected_nonce += 1;
-                return Inbound::Taken;
-            }
-            (_, Some(known)) if known != nonce => {
-                if update {
-                    counters.lu_wrong_nonce += 1;
-                } else {
-                    counters.wrong_nonce += 1;
-                }
-                return Inbound::Taken;
-            }
-            // A session begins with data: nobody has to be told who has said nothing yet.
-            (_, None) if update => {
-                counters.lu_unknown_correspondent += 1;
-                return Inbound::Taken;
-            }
-            _ => {}
-        }
-        peer.remote_nonce = Some(nonce);
         if let Payload::Icmpv6(Icmpv6::LocatorUpdate(message)) = packet.payload {
-            self.on_locator_update(now, identity, source, message);
-            self.find_timeout();
+            self.take_locator_update(now, known, source, local_nid, message);
             return Inbound::Taken;
         }
+        let flow = Flow::up(&packet);
+        let Some(key) = self.session_of(now, source, destination, nonce, flow) else {
+            return Inbound::Taken;
+        };
+        let Some(peer) = self.ilcc.by_key_mut(key) else {
+            return Inbound::Taken;
+        };
+        peer.remote_nonce = Some(nonce);
         let new = peer.mode != Mode::Ilnp;
-        let tell = new || peer.gave_up;
+        let mut tell = new || peer.gave_up;
         if new && peer.locators.iter().all(|l| l.withdrawn) {
             peer.locators.push(RemoteLocator::found(Locator::of(source)));
         }
         peer.mode = Mode::Ilnp;
-        peer.was_heard(now);
-        peer.mark(now, Locator::of(source));
+        peer.was_heard_at(now, Locator::of(source));
+        tell |= peer.heard >= HEARD_ENOUGH && peer.knows_our_nonce();
         if packet.has_pseudo_rule() {
             peer.rule = Some(rule);
         }
+        let identity = peer.identity;
         let held = core::mem::take(&mut peer.held);
         self.out.counters.ilnp_received += 1;
         if tell {
-            self.tell_peer(now, identity);
+            self.tell_peer(now, key);
             self.find_timeout();
         }
         for packet in held {
@@ -145,70 +109,177 @@ impl Ilnp {
         Inbound::Up(packet)
     }
 
-    /// A packet without a nonce, of a node that is known as `identity`.
-    fn take_without_nonce(&mut self, now: Instant, mut packet: Packet, identity: Ipv6Addr) -> Inbound {
+    /// An update or an acknowledgement, of the session `known` by its nonce.
+    fn take_locator_update(
+        &mut self,
+        now: Instant,
+        known: Option<SessionKey>,
+        source: Ipv6Addr,
+        local_nid: Nid,
+        message: LocatorUpdate,
+    ) {
+        let Some(key) = known else {
+            let counters = &mut self.out.counters;
+            let mut sessions = self.ilcc.between(Nid::of(source), local_nid);
+            if sessions.any(|c| matches!(c.mode, Mode::Plain { .. })) {
+                counters.unexpected_nonce += 1;
+            } else if self
+                .ilcc
+                .between(Nid::of(source), local_nid)
+                .any(|c| c.remote_nonce.is_some())
+            {
+                counters.lu_wrong_nonce += 1;
+            } else {
+                // A session begins with data: nobody has to be told who has said nothing yet.
+                counters.lu_unknown_correspondent += 1;
+            }
+            return;
+        };
+        self.on_locator_update(now, key, source, message);
+        self.find_timeout();
+    }
+
+    /// The session of a packet with data: that of its nonce (RFC 6741 section 5.4), if its flow is not another's; a call of
+    /// this host's that has not been answered, if the flow is that call's and the packet comes from where the call went; or
+    /// a new one, of a peer that calls.
+    fn session_of(
+        &mut self,
+        now: Instant,
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        nonce: Nonce,
+        flow: Flow,
+    ) -> Option<SessionKey> {
+        let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
+        let known = self.ilcc.by_nonce(nid, local_nid, nonce);
+        let owner = match known {
+            Some(key) => match self.ilcc.use_flow(now, key, flow) {
+                Ok(()) => return Some(key),
+                Err(owner) => Some(owner),
+            },
+            None => self.ilcc.owner(nid, flow),
+        };
+        let Some(owner) = owner.and_then(|key| self.ilcc.by_key_mut(key)) else {
+            let key = self.answer(now, source, destination)?;
+            self.ilcc.claim(key, flow, now);
+            return Some(key);
+        };
+        let counters = &mut self.out.counters;
+        match (owner.mode, owner.remote_nonce) {
+            _ if owner.local_nid != local_nid => counters.second_session += 1,
+            (Mode::Plain { .. }, _) => counters.unexpected_nonce += 1,
+            (_, None) if owner.is_at(Locator::of(source)) => {
+                let key = owner.key;
+                if let Some(known) = known {
+                    self.ilcc.join(key, known);
+                }
+                return Some(key);
+            }
+            // RFC 6744 section 4: from a locator that is not the correspondent's, without its nonce
+            (_, None) => {
+                counters.wrong_locator += 1;
+                look_up(now, owner, &mut self.out);
+            }
+            (_, Some(_)) => counters.wrong_nonce += 1,
+        }
+        None
+    }
+
+    /// A packet without a nonce: of a session with a peer that speaks only IPv6; of one where nonces are only in the first
+    /// packets and in signalling, by the locator (RFC 6741 section 5.4); or of none.
+    fn take_without_nonce(&mut self, now: Instant, mut packet: Packet) -> Inbound {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
-        let own = self.identity;
-        let Some(peer) = self.ilcc.by_identity_mut(identity) else {
-            return Inbound::Up(packet);
+        let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
+        let plain = Mode::Plain {
+            local: destination,
+            remote: source,
+        };
+        let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
+        let known = self.ilcc.between(nid, local_nid).find(|c| c.mode == plain);
+        let key = match known.map(|c| c.key) {
+            Some(key) => Some(key),
+            None if bare => self.session_at(now, &packet),
+            None => None,
+        };
+        let Some(peer) = key.and_then(|key| self.ilcc.by_key_mut(key)) else {
+            return self.up_unless_confused(packet);
         };
         let old = sum_of_raw(&packet);
-        match peer.mode {
-            Mode::Plain { local, remote } if (remote, local) == (source, destination) => {
-                peer.was_heard(now);
-                self.out.counters.plain_received += 1;
-                self.give_identities(&mut packet, identity, old);
-                Inbound::Up(packet)
-            }
-            Mode::Ilnp if self.config.nonce_in == NonceIn::SessionStartAndSignalling => {
-                let known = peer.knows(Locator::of(source), now, self.config.active_time);
-                let state = self.local.of(destination).map(|l| l.state);
-                match state {
-                    Some(LocatorState::Expired) if known => {
-                        self.out.counters.stale_locator += 1;
-                        Inbound::Taken
-                    }
-                    Some(_) if known => {
-                        peer.was_heard(now);
-                        peer.mark(now, Locator::of(source));
-                        self.out.counters.ilnp_received += 1;
-                        self.give_identities(&mut packet, identity, old);
-                        Inbound::Up(packet)
-                    }
-                    _ => self.up_unless_confused(packet, identity, own),
+        let identity = peer.identity;
+        if peer.mode == plain {
+            peer.was_heard(now);
+            self.out.counters.plain_received += 1;
+        } else {
+            match self.local.of(destination).map(|l| l.state) {
+                Some(LocatorState::Withdrawn) => {
+                    self.out.counters.stale_locator += 1;
+                    return Inbound::Taken;
                 }
+                Some(_) => {
+                    peer.was_heard_at(now, Locator::of(source));
+                    let (key, flow) = (peer.key, Flow::up(&packet));
+                    let tell = peer.heard >= HEARD_ENOUGH && peer.knows_our_nonce();
+                    self.ilcc.claim(key, flow, now);
+                    if tell {
+                        self.tell_peer(now, key);
+                        self.find_timeout();
+                    }
+                    self.out.counters.ilnp_received += 1;
+                }
+                None => return self.up_unless_confused(packet),
             }
-            _ => self.up_unless_confused(packet, identity, own),
+        }
+        self.give_identities(&mut packet, identity, old);
+        Inbound::Up(packet)
+    }
+
+    /// The session of a packet without a nonce, by its locator and its flow. A flow that is new belongs to a session of a
+    /// call rather than to that of somebody who has said that this is his locator.
+    fn session_at(&self, now: Instant, packet: &Packet) -> Option<SessionKey> {
+        let (nid, local_nid) = (Nid::of(packet.ip.source), Nid::of(packet.ip.destination));
+        let locator = Locator::of(packet.ip.source);
+        let owner = self.ilcc.owner(nid, Flow::up(packet));
+        let sessions = self.ilcc.between(nid, local_nid);
+        let at = sessions.filter(|c| c.mode == Mode::Ilnp && c.knows(locator, now, self.config.active_time));
+        match owner {
+            Some(owner) => at.map(|c| c.key).find(|key| *key == owner),
+            None => at.max_by_key(|c| (c.called, c.contacted, c.heard)).map(|c| c.key),
         }
     }
 
-    /// Plain IPv6 passes, unless a transport would take it for the session's.
-    fn up_unless_confused(&mut self, packet: Packet, identity: Ipv6Addr, own: Ipv6Addr) -> Inbound {
-        if packet.ip.source == identity && packet.ip.destination == own {
+    /// Plain IPv6 passes, unless a transport would take it for a session's.
+    fn up_unless_confused(&mut self, packet: Packet) -> Inbound {
+        let source = packet.ip.source;
+        if packet.ip.destination == self.identity && self.ilcc.of_identity(source).next().is_some() {
             self.out.counters.missing_nonce += 1;
             return Inbound::Taken;
         }
         Inbound::Up(packet)
     }
 
-    /// A correspondent for a first packet from a node at `source`.
-    fn answer(&mut self, now: Instant, source: Ipv6Addr, local_nid: Nid) -> Option<Ipv6Addr> {
-        let nid = Nid::of(source);
+    /// A session for a first packet from a node at `source` to this one at `destination`.
+    fn answer(&mut self, now: Instant, source: Ipv6Addr, destination: Ipv6Addr) -> Option<SessionKey> {
+        let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
         let locator = Locator::of(source);
         if !locator.is_routable() || nid == Nid(0) || self.nids().contains(&nid) {
             self.out.counters.bad_source += 1;
             return None;
         }
         let identity = self.config.identity_prefix.address(nid);
-        if self.ilcc.by_identity(identity).is_some() {
+        if self.ilcc.of_identity(identity).any(|c| c.local_nid != local_nid) {
             self.out.counters.second_session += 1;
             return None;
         }
-        let peer = self.add(now, identity, nid, local_nid)?;
+        if let Some(gone) = self.ilcc.forget_one_of(nid) {
+            self.out.counters.forgotten += 1;
+            self.retire(&gone);
+        }
+        let peer = self.add(now, identity, nid, local_nid, false)?;
         peer.locators.push(RemoteLocator::found(locator));
         peer.mode = Mode::Probing;
         peer.route = Some(locator);
-        Some(identity)
+        peer.called_at = Some(Locator::of(destination));
+        Some(peer.key)
     }
 
     /// Has a packet come from the peer's identity to this host's. Its checksum is over `old`.

@@ -7,18 +7,22 @@ use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, Nid};
 use smallvec::SmallVec;
 
-/// What may be done with a locator (RFC 6741 section 5). Remote ones become `Aged` when their lifetime is over; local
-/// ones when their router is silent.
+/// What may be done with a locator: the states that RFC 6741 section 5.1 names, and one of our own for what both ends know
+/// to be over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LocatorState {
     /// In use: packets are sent from it, or have been exchanged with it lately.
     Active,
     /// May be used: packets from it and to it are taken.
     Valid,
-    /// Not to be used if there is another. Packets are taken.
-    Aged,
-    /// Not to be used. Packets for it are dropped.
+    /// A peer's: used lately, beyond its lifetime, and kept for want of another.
     Expired,
+    /// A peer's: beyond its lifetime and not in use, or withdrawn by an update and used until lately. This host's: its
+    /// router is silent. Not to be used if there is another. Packets are taken.
+    Aged,
+    /// A peer's: withdrawn by an update, and not used lately. This host's: given up by a hard handoff. Not to be used, and packets
+    /// for it are dropped.
+    Withdrawn,
 }
 
 /// A locator of this host.
@@ -115,11 +119,18 @@ impl LocalLocators {
     }
 
     /// An identifier is no longer used.
-    pub fn retire(&mut self, nid: Nid) {
+    /// Its addresses, which are no longer needed.
+    pub fn retire(&mut self, nid: Nid) -> Vec<LocalAddress> {
         self.generation += 1;
-        for known in &mut self.locators {
+        let mut addresses = Vec::new();
+        for known in self.locators.iter_mut().filter(|l| l.nids.contains(&nid)) {
             known.nids.retain(|n| *n != nid);
+            addresses.push(LocalAddress {
+                interface: known.interface,
+                address: known.locator.address(nid),
+            });
         }
+        addresses
     }
 
     /// A router was heard over `interface`: its locators are fresh. One that was stale is as good as new. Whether there
@@ -188,7 +199,7 @@ impl LocalLocators {
 
     /// The locators from which packets of `nid` are sent, the newest first: those of the best preference.
     pub fn in_use(&self, nid: Nid) -> SmallVec<[(Locator, InterfaceId); 4]> {
-        let usable = |l: &&LocalLocator| l.nids.contains(&nid) && l.state != LocatorState::Expired;
+        let usable = |l: &&LocalLocator| l.nids.contains(&nid) && l.state != LocatorState::Withdrawn;
         let key = |l: &LocalLocator| (l.state == LocatorState::Aged, l.preference);
         let Some(best) = self.locators.iter().filter(usable).map(key).min() else {
             return SmallVec::new();
@@ -239,7 +250,7 @@ impl LocalLocators {
                     (LocatorState::Active, *preference.unwrap_or(&IN_USE))
                 }
                 _ if chosen => (LocatorState::Active, IN_USE),
-                Handoff::Hard => (LocatorState::Expired, IN_RESERVE),
+                Handoff::Hard => (LocatorState::Withdrawn, IN_RESERVE),
                 _ if known.stale => (LocatorState::Aged, IN_RESERVE),
                 _ => (LocatorState::Valid, IN_RESERVE),
             };

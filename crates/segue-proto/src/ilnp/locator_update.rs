@@ -1,10 +1,11 @@
 //! Locator updates: telling peers where this host is, and being told (RFC 6743).
 
 use super::config::Config;
-use super::ilcc::{Correspondent, MAX_LOOK_UP_INTERVAL, Mode};
+use super::ilcc::{Correspondent, MAX_LOCATORS, MAX_LOOK_UP_INTERVAL, Mode};
 use super::local::{Advertised, LocalLocators};
 use super::machine::{Ilnp, Outbox};
 use super::nonce;
+use super::sessions::SessionKey;
 use crate::contract::Transmit;
 use crate::shim::ShimEvent;
 use crate::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{Locator, LocatorEntry, LocatorOperation, LocatorUpdate};
 use segue_wire::{Ipv6Header, Packet, Payload, PseudoRule};
 use smallvec::SmallVec;
+use std::collections::VecDeque;
 
 /// An update that has not been acknowledged.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,6 +40,58 @@ impl Update {
 pub(super) struct Handover {
     to: Ipv6Addr,
     begun: Instant,
+    /// The last acknowledgement.
+    acknowledged: Option<Instant>,
+}
+
+/// The updates of a peer that were accepted. RFC 6743 gives them no number; but those of this implementation differ from
+/// each other (see [`begin`]), so that what was superseded and comes again, byte for byte, is a replay or comes from a host
+/// of another implementation that is back where it was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Accepted {
+    /// The last.
+    current: Option<u64>,
+    /// Those that it superseded, and when each was.
+    superseded: VecDeque<(u64, Instant)>,
+}
+
+impl Accepted {
+    /// Whether an update is one from before, and the peer where the last one said: heard from there, at `heard`, less than
+    /// `guard` ago, or there for less than that. A host that is back is silent elsewhere and tells again.
+    fn is_replay(&self, now: Instant, body: u64, heard: Option<Instant>, guard: Duration) -> bool {
+        let lately = |at: Instant| now.since(at) < guard;
+        let before = self.superseded.iter().rev().find(|(old, _)| *old == body);
+        self.current != Some(body) && before.is_some_and(|(_, at)| lately(*at) || heard.is_some_and(lately))
+    }
+
+    fn accept(&mut self, now: Instant, body: u64) {
+        if self.current == Some(body) {
+            return;
+        }
+        self.superseded.retain(|(old, _)| *old != body);
+        if let Some(old) = self.current.replace(body) {
+            if self.superseded.len() == MAX_SUPERSEDED {
+                self.superseded.pop_front();
+            }
+            self.superseded.push_back((old, now));
+        }
+    }
+}
+
+/// A number for what an update says (FNV-1a).
+fn hash(entries: &[LocatorEntry]) -> u64 {
+    entries.iter().fold(0xcbf2_9ce4_8422_2325, |hash, entry| {
+        let rest = u64::from(entry.preference) << 16 | u64::from(entry.lifetime_s);
+        let bytes = entry
+            .locator
+            .0
+            .to_be_bytes()
+            .into_iter()
+            .chain(rest.to_be_bytes());
+        bytes.fold(hash, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    })
 }
 
 impl Ilnp {
@@ -62,8 +116,8 @@ impl Ilnp {
     }
 
     /// Tells one peer, if there is anything new for it.
-    pub(super) fn tell_peer(&mut self, now: Instant, identity: Ipv6Addr) {
-        if let Some(peer) = self.ilcc.by_identity_mut(identity) {
+    pub(super) fn tell_peer(&mut self, now: Instant, key: SessionKey) {
+        if let Some(peer) = self.ilcc.by_key_mut(key) {
             tell(
                 now,
                 peer,
@@ -76,8 +130,8 @@ impl Ilnp {
     }
 
     /// Tells one peer again what it has been told and acknowledged: it does not seem to know.
-    pub(super) fn tell_again(&mut self, now: Instant, identity: Ipv6Addr) {
-        let Some(peer) = self.ilcc.by_identity_mut(identity) else {
+    pub(super) fn tell_again(&mut self, now: Instant, key: SessionKey) {
+        let Some(peer) = self.ilcc.by_key_mut(key) else {
             return;
         };
         let long_ago = peer
@@ -133,72 +187,70 @@ impl Ilnp {
     pub(super) fn on_locator_update(
         &mut self,
         now: Instant,
-        identity: Ipv6Addr,
+        key: SessionKey,
         source: Ipv6Addr,
         message: LocatorUpdate,
     ) {
         match message.operation {
-            LocatorOperation::Advertisement => self.on_advertisement(now, identity, source, message),
-            LocatorOperation::Acknowledgement => self.on_acknowledgement(now, identity, &message),
+            LocatorOperation::Advertisement => self.on_advertisement(now, key, source, message),
+            LocatorOperation::Acknowledgement => self.on_acknowledgement(now, key, &message),
         }
     }
 
     fn on_advertisement(
         &mut self,
         now: Instant,
-        identity: Ipv6Addr,
+        key: SessionKey,
         source: Ipv6Addr,
         mut message: LocatorUpdate,
     ) {
-        let Some(peer) = self.ilcc.by_identity_mut(identity) else {
+        let Some(peer) = self.ilcc.by_key_mut(key) else {
             return;
         };
         let counters = &mut self.out.counters;
         let entries = &message.locators;
-        let bad =
-            entries.iter().any(|e| !e.locator.is_routable()) || entries.iter().all(|e| e.lifetime_s == 0);
-        if bad {
+        // RFC 6743 section 2: the lifetime is the most that it may be considered valid, and all that are named are valid
+        let valid = || entries.iter().filter(|e| e.lifetime_s > 0);
+        if entries.iter().any(|e| !e.locator.is_routable()) || valid().next().is_none() {
             counters.lu_bad_locator += 1;
             return;
         }
-        let guard = self.config.replay_guard;
-        peer.superseded.retain(|(_, at)| now.since(*at) < guard);
-        let told: SmallVec<[Locator; 2]> = entries.iter().map(|e| e.locator).collect();
-        let current: SmallVec<[Locator; 2]> = peer
-            .locators
-            .iter()
-            .filter(|l| !l.withdrawn)
-            .map(|l| l.locator)
-            .collect();
-        if told == current {
-            counters.lu_repeated += 1;
-        } else if peer.superseded.iter().any(|(old, _)| *old == told) {
+        let told: SmallVec<[LocatorEntry; 4]> = valid().copied().collect();
+        let is_told = |locator: Locator| told.iter().any(|e| e.locator == locator);
+        let current = || peer.locators.iter().filter(|l| !l.withdrawn);
+        let same = current().all(|l| is_told(l.locator)) && told.iter().all(|e| peer.is_at(e.locator));
+        let body = hash(entries);
+        if peer
+            .accepted
+            .is_replay(now, body, peer.heard_at_home, self.config.replay_guard)
+        {
             counters.lu_replayed += 1;
             return;
+        }
+        if same {
+            counters.lu_repeated += 1;
         } else {
             counters.lu_received += 1;
-            if peer.superseded.len() == MAX_SUPERSEDED {
-                peer.superseded.remove(0);
-            }
-            peer.superseded.push((current, now));
         }
+        counters.locators_left_out += told.len().saturating_sub(MAX_LOCATORS) as u64;
+        peer.accepted.accept(now, body);
         peer.was_heard(now);
         peer.mode = Mode::Ilnp;
-        peer.replace(now, &self.config, entries);
+        peer.replace(now, &self.config, &told);
         route_changed(now, peer, &mut self.out);
         message.operation = LocatorOperation::Acknowledgement;
         if signal(peer, &self.local, source, message, &mut self.out) {
             self.out.counters.lu_ack_sent += 1;
         }
         // what it was told went to where it no longer is: both have moved (004 section 7.6)
-        let astray = |u: &Update| u.to.is_some_and(|to| !told.contains(&to));
+        let astray = |u: &Update| u.to.is_some_and(|to| !is_told(to));
         if peer.update.as_ref().is_some_and(astray) {
             send(now, peer, &self.local, &mut self.out);
         }
     }
 
-    fn on_acknowledgement(&mut self, now: Instant, identity: Ipv6Addr, message: &LocatorUpdate) {
-        let Some(peer) = self.ilcc.by_identity_mut(identity) else {
+    fn on_acknowledgement(&mut self, now: Instant, key: SessionKey, message: &LocatorUpdate) {
+        let Some(peer) = self.ilcc.by_key_mut(key) else {
             return;
         };
         peer.was_heard(now);
@@ -208,19 +260,31 @@ impl Ilnp {
         };
         self.out.counters.lu_ack_received += 1;
         peer.acknowledged = Some(now);
+        peer.knows_our_nonce();
         let lifetime = self.config.locator_lifetime;
         peer.refresh = Some(now + Duration::from_nanos(lifetime.as_nanos() / 4 * 3));
-        let all = !self
+        if update.handoff {
+            if let Some(handover) = &mut self.handover {
+                handover.acknowledged = Some(now);
+            }
+            self.settle_handover();
+        }
+    }
+
+    /// A handoff is done if nobody is left who has to acknowledge it: everybody has, or is forgotten, or speaks only
+    /// IPv6. If nobody ever did, it just ends.
+    pub(super) fn settle_handover(&mut self) {
+        let waiting = self
             .ilcc
             .iter()
             .any(|c| c.update.as_ref().is_some_and(|u| u.handoff));
-        if update.handoff
-            && all
+        if !waiting
             && let Some(handover) = self.handover.take()
+            && let Some(acknowledged) = handover.acknowledged
         {
             self.out.events.push_back(ShimEvent::HandoffDone {
                 to: handover.to,
-                delay: now.since(handover.begun),
+                delay: acknowledged.since(handover.begun),
             });
         }
     }
@@ -253,7 +317,11 @@ fn tell(
     let to = best.address(peer.local_nid);
     if handoff && handover.is_none_or(|h| Locator::of(h.to) != best) {
         let from = peer.told.first().map(|told| told.0.address(peer.local_nid));
-        *handover = Some(Handover { to, begun: now });
+        *handover = Some(Handover {
+            to,
+            begun: now,
+            acknowledged: None,
+        });
         out.counters.handoffs += 1;
         out.events.push_back(ShimEvent::HandoffBegun { from, to });
     }
@@ -261,7 +329,8 @@ fn tell(
     begin(now, peer, handoff, local, config, out);
 }
 
-/// Begins to tell `peer` what it is to know.
+/// Begins to tell `peer` what it is to know. No update says the same as an earlier one: the lifetime, of which an eighth at
+/// most is not told, counts them, so that the peer need not take one that is replayed.
 fn begin(
     now: Instant,
     peer: &mut Correspondent,
@@ -271,6 +340,8 @@ fn begin(
     out: &mut Outbox,
 ) {
     let lifetime_s = (config.locator_lifetime.as_nanos() / 1_000_000_000) as u16;
+    let lifetime_s = lifetime_s - peer.updates % (lifetime_s / 8).clamp(1, 1024);
+    peer.updates = peer.updates.wrapping_add(1);
     peer.gave_up = false;
     peer.refresh = None;
     peer.update = Some(Update {
@@ -369,6 +440,7 @@ pub(super) fn look_up(now: Instant, peer: &mut Correspondent, out: &mut Outbox) 
     if peer.next_look_up > now {
         return;
     }
+    peer.asked = true;
     peer.next_look_up = now + peer.look_up_interval;
     peer.look_up_interval = (peer.look_up_interval * 2).clamp(Duration::ZERO, MAX_LOOK_UP_INTERVAL);
     out.counters.look_ups += 1;
@@ -389,4 +461,4 @@ pub(super) fn route_changed(now: Instant, peer: &mut Correspondent, out: &mut Ou
 }
 
 /// Updates of a peer that are remembered to know their replay.
-const MAX_SUPERSEDED: usize = 8;
+const MAX_SUPERSEDED: usize = 32;

@@ -2,9 +2,10 @@
 
 use super::config::{Config, Identifiers};
 use super::counters::Counters;
-use super::ilcc::{Correspondent, Forgotten, Ilcc, Mode};
+use super::ilcc::{Correspondent, Mode};
 use super::local::{Advertised, LocalLocator, LocalLocators};
 use super::locator_update::{Handover, route_changed, send_anew};
+use super::sessions::{Forgotten, Ilcc, SessionKey};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -95,7 +96,7 @@ impl Ilnp {
         self.local.all()
     }
 
-    /// The peers in the cache.
+    /// The sessions in the cache.
     pub fn correspondents(&self) -> impl Iterator<Item = &Correspondent> {
         self.ilcc.iter()
     }
@@ -139,13 +140,16 @@ impl Ilnp {
     }
 
     /// A session is forgotten: its identifier is no longer used, and what waited for it will not be sent.
-    pub(super) fn retire(&mut self, gone: Forgotten) {
+    pub(super) fn retire(&mut self, gone: &Forgotten) {
         self.out.counters.not_found += gone.held as u64;
         let nid = gone.local_nid;
-        if nid != self.config.nid {
+        if nid != self.config.nid && !self.ilcc.iter().any(|c| c.local_nid == nid) {
             self.ephemeral.retain(|(n, _)| *n != nid);
-            self.local.retire(nid);
+            for l in self.local.retire(nid) {
+                self.out.events.push_back(ShimEvent::WithdrawAddress(l));
+            }
         }
+        self.settle_handover();
     }
 
     /// The set of locators may have changed.
@@ -165,6 +169,38 @@ impl Ilnp {
             .min();
     }
 
+    /// What the directory says of where the peer of a session is.
+    fn found(&mut self, now: Instant, key: SessionKey, usable: &[Advertised]) {
+        let Some(entry) = self.ilcc.by_key_mut(key) else {
+            return;
+        };
+        entry.asked = false;
+        if usable.is_empty() {
+            self.out.counters.not_found += entry.held.len() as u64;
+            entry.held.clear();
+            return;
+        }
+        if matches!(entry.mode, Mode::Plain { .. }) {
+            return;
+        }
+        entry.replace_by_found(now, &self.config, usable);
+        if entry.mode == Mode::Unresolved {
+            entry.mode = Mode::Probing;
+        }
+        route_changed(now, entry, &mut self.out);
+        send_anew(now, entry, &self.local, &self.config, &mut self.out);
+        let gave_up = entry.gave_up;
+        let held = core::mem::take(&mut entry.held);
+        if gave_up {
+            self.tell_peer(now, key);
+        }
+        for packet in held {
+            if let Some(transmit) = self.outbound(now, packet) {
+                self.out.transmits.push_back(transmit);
+            }
+        }
+    }
+
     fn forget_idle(&mut self, now: Instant) {
         if self.sweep.is_none_or(|at| at > now) {
             return;
@@ -172,7 +208,7 @@ impl Ilnp {
         let idle = self.config.idle_timeout;
         let since = Instant::from_nanos(now.as_nanos().saturating_sub(idle.as_nanos()));
         for gone in self.ilcc.forget_idle(since) {
-            self.retire(gone);
+            self.retire(&gone);
         }
         self.sweep = self.ilcc.iter().map(|c| c.used + idle).min();
     }
@@ -218,10 +254,10 @@ impl Shim for Ilnp {
     fn handle_link(&mut self, _now: Instant, _event: &LinkEvent) {}
 
     fn handle_found(&mut self, now: Instant, peer: Ipv6Addr, addresses: &[Ipv6Addr]) {
-        let nid = self.ilcc.by_identity(peer).map(|c| c.nid);
+        let nid = Nid::of(peer);
         let found: Vec<Advertised> = addresses
             .iter()
-            .filter(|a| Some(Nid::of(**a)) == nid)
+            .filter(|a| Nid::of(**a) == nid)
             .map(|a| (Locator::of(*a), 10))
             .collect();
         self.out.counters.bad_look_up += (addresses.len() - found.len()) as u64;
@@ -229,9 +265,11 @@ impl Shim for Ilnp {
     }
 
     fn handle_locators(&mut self, now: Instant, peer: Ipv6Addr, found: &[Advertised]) {
-        let Some(entry) = self.ilcc.by_identity_mut(peer) else {
+        let asked = self.ilcc.of_identity(peer).filter(|c| c.called || c.asked);
+        let asked: SmallVec<[SessionKey; 2]> = asked.map(|c| c.key).collect();
+        if asked.is_empty() {
             return;
-        };
+        }
         let mut usable: Vec<Advertised> = Vec::new();
         for &(locator, preference) in found {
             if locator.is_routable() && locator != self.config.identity_prefix {
@@ -240,29 +278,8 @@ impl Shim for Ilnp {
                 self.out.counters.bad_look_up += 1;
             }
         }
-        if usable.is_empty() {
-            self.out.counters.not_found += entry.held.len() as u64;
-            entry.held.clear();
-            return;
-        }
-        if matches!(entry.mode, Mode::Plain { .. }) {
-            return;
-        }
-        entry.replace_by_found(now, &self.config, &usable);
-        if entry.mode == Mode::Unresolved {
-            entry.mode = Mode::Probing;
-        }
-        route_changed(now, entry, &mut self.out);
-        send_anew(now, entry, &self.local, &self.config, &mut self.out);
-        let gave_up = entry.gave_up;
-        let held = core::mem::take(&mut entry.held);
-        if gave_up {
-            self.tell_peer(now, peer);
-        }
-        for packet in held {
-            if let Some(transmit) = self.outbound(now, packet) {
-                self.out.transmits.push_back(transmit);
-            }
+        for key in asked {
+            self.found(now, key, &usable);
         }
         self.find_timeout();
     }
@@ -303,7 +320,7 @@ impl Shim for Ilnp {
     }
 
     fn overhead(&self, peer: Ipv6Addr) -> u32 {
-        match self.ilcc.by_identity(peer).map(|c| c.mode) {
+        match self.ilcc.called(peer).map(|c| c.mode) {
             Some(Mode::Plain { .. }) => 0,
             _ => self.config.nonce_overhead(),
         }

@@ -16,7 +16,7 @@
 //!   ([`ShimEvent::LookUp`](crate::shim::ShimEvent::LookUp)), for which packets wait. A destination that is not of the
 //!   identity prefix is a real address: its prefix is the first locator, and it stays the peer's identity. A peer that calls is known as
 //!   identity prefix and identifier.
-//! - *nonce* (RFC 6744). It shows that packets, and above all locator updates, come from the node that the session
+//! - *nonce* (RFC 6744 section 2). It shows that packets, and above all locator updates, come from the node that the session
 //!   began with. Packets without one are plain IPv6 and pass with their own addresses: they cannot reach what is
 //!   bound to an identity.
 //! - *handoff* (RFC 6743). When the set of locators changes, every peer with a session is told by a Locator Update, which
@@ -25,7 +25,7 @@
 //! - *fallback* (RFC 6741 section 10). A peer whose kernel answers the nonce option with an ICMPv6 parameter problem,
 //!   or that does not answer at all, gets plain IPv6. The parameter problem must quote our addresses and our nonce.
 //! - *checksums*. By either rule, see [`ChecksumRule`]; those of raw payloads are adjusted by difference.
-//! - *ephemeral identifiers* (RFC 6740 section 10), see [`Identifiers::Ephemeral`]. The host is asked by
+//! - *ephemeral identifiers* (RFC 6740 section 10.2), see [`Identifiers::Ephemeral`]. The host is asked by
 //!   [`ShimEvent::FormAddress`](crate::shim::ShimEvent::FormAddress) for addresses with them.
 //!
 //! [`Rewriter`] is the machine of a site border router that maps locators (RFC 6748: localised numbering, location
@@ -39,18 +39,36 @@
 //!
 //! Left out, because nothing here would show it: locators of multicast groups, IPsec with identifiers (RFC 6741 section
 //! 9), and subnetworks of locators that move as a whole (RFC 6748 section 4), which are the same updates sent by each of
-//! their hosts. RFC 6743 gives its message no sequence number: an update that is replayed by somebody *on* the path
-//! later than [`Config::replay_guard`] cannot be told from a host that is back. What the peer then sends to a locator
-//! that was given up makes the host tell it again.
+//! their hosts.
 //!
-//! A limit of the architecture, not hidden here: an identifier proves nothing by itself, and whoever speaks first for it is
-//! believed for as long as the session lasts. A first packet forged from off the path, before the true node has spoken,
-//! leads later packets for that identifier to the forger; a look-up before the first packet, or RFC 6740's security
-//! considerations (IPsec, cryptographic identifiers), would be needed against it.
+//! # Who is believed
+//!
+//! An identifier proves nothing by itself (RFC 6740 section 9.2), and a nonce only that somebody is who he was before. So
+//! there are two kinds of sessions, which are told apart by the nonce (RFC 6741 section 5.4, RFC 6744 section 5.2):
+//! - *Called*: this host called. The locators come from the configuration, the directory, or the address that was called. The peer's nonce
+//!   is learned from the first packet that is of a flow of the call and comes from one of these locators (RFC 6744 section
+//!   4: without the nonce, no other source is taken); from elsewhere it is dropped, and the directory asked again.
+//! - *Uninvited*: the peer called, and nobody but itself says that its locators are those of its identifier. It gets answers in
+//!   the flows that it began (protocol and ports), and nothing else. Whatever else goes to that identity is a call of
+//!   this host's, with a nonce and locators of its own; and so is what shows by itself that it begins something (a TCP
+//!   SYN, an SCTP INIT, an echo request), even between the ports of such a flow. The true node is another session, by its own
+//!   nonce, and shut out from nothing but the flows that were taken before it came.
+//!
+//! A flow belongs to one session of an identifier; packets of it with the nonce of another are dropped. So nobody off the path,
+//! who has not seen a nonce, leads a call of this host's elsewhere, or puts a packet into a flow that he did not
+//! begin. What is left to him: flows of protocols without a handshake between two ports that he knows beforehand, if he is
+//! the first to use them; and a call that has not been answered, if he forges its ports and the locator of the peer within the
+//! first round trip. Both are as with plain IPv6; against them RFC 6740 section 9 has IPsec.
+//!
+//! RFC 6743 gives its message no sequence number. [`Config::replay_guard`] says how a replay is known by somebody
+//! who has been *on* the path. He is believed if the peer has been silent for that long; what this host then sends to a
+//! locator that was given up makes the peer tell again, which is believed at once. Against who is on the path now,
+//! and knows both nonces, there is nothing but IPsec (RFC 6743 section 6).
 
 mod config;
 mod counters;
 mod errors;
+mod flow;
 mod ilcc;
 mod inbound;
 mod local;
@@ -59,6 +77,7 @@ mod machine;
 mod nonce;
 mod outbound;
 mod rewriter;
+mod sessions;
 
 pub use config::{
     ChecksumRule, Config, Handoff, Identifiers, NonceIn, NonceLength, PeerConfig, Sharing, Trigger,

@@ -1,10 +1,13 @@
 //! The way down: identities become locators and identifiers.
 
 use super::config::{Identifiers, NonceIn, Sharing};
+use super::flow::{Flow, is_call};
 use super::ilcc::{Correspondent, Mode, RemoteLocator, Way};
+use super::local::LocatorState;
 use super::locator_update::look_up;
 use super::machine::Ilnp;
 use super::nonce;
+use super::sessions::SessionKey;
 use crate::contract::{InterfaceId, Transmit};
 use crate::shim::ShimEvent;
 use crate::time::Instant;
@@ -27,11 +30,9 @@ impl Ilnp {
         if destination.is_multicast() || destination.is_unicast_link_local() || destination.is_loopback() {
             return self.send_without_session(packet);
         }
-        if self.ilcc.by_identity(destination).is_none() {
-            self.call(now, destination)?;
-        }
+        let key = self.session_for(now, &packet)?;
         let config = &self.config;
-        let peer = self.ilcc.by_identity_mut(destination)?;
+        let peer = self.ilcc.by_key_mut(key)?;
         match peer.mode {
             Mode::Unresolved => {
                 look_up(now, peer, &mut self.out);
@@ -42,14 +43,14 @@ impl Ilnp {
                 }
                 return None;
             }
-            Mode::Plain { .. } => return self.send_plain(now, packet),
+            Mode::Plain { .. } => return self.send_plain(now, key, packet),
             Mode::Probing if may_not_speak_it(now, peer, config.fallback_after, config.fallback_time) => {
                 let remote = peer.best(now).first().copied();
                 let local = self.local.in_use(peer.local_nid).first().copied();
                 if let (Some(remote), Some((local, _))) = (remote, local) {
                     let (local, remote) = (local.address(peer.local_nid), remote.address(peer.nid));
-                    self.fall_back(destination, local, remote);
-                    return self.send_plain(now, packet);
+                    self.fall_back(key, local, remote);
+                    return self.send_plain(now, key, packet);
                 }
             }
             Mode::Probing | Mode::Ilnp => {}
@@ -60,7 +61,13 @@ impl Ilnp {
         if silent {
             look_up(now, peer, &mut self.out);
         }
-        let locals = self.local.in_use(peer.local_nid);
+        let mut locals = self.local.in_use(peer.local_nid);
+        let called_at = peer.called_at.map(|at| at.address(peer.local_nid));
+        if let Some(at) = called_at.and_then(|address| self.local.of(address))
+            && at.state != LocatorState::Withdrawn
+        {
+            locals = [(at.locator, at.interface)].into_iter().collect();
+        }
         let remotes = peer.best(now);
         if locals.is_empty() {
             self.out.counters.no_local_locator += 1;
@@ -112,7 +119,10 @@ impl Ilnp {
     /// The way that the last packet took, if nothing has changed and there is nothing to think about.
     fn send_as_before(&mut self, now: Instant, packet: &mut Packet) -> Option<Transmit> {
         let config = &self.config;
-        let peer = self.ilcc.by_identity_mut(packet.ip.destination)?;
+        let flow = Flow::down(packet);
+        let peer = self
+            .ilcc
+            .on_the_way_to(now, packet.ip.destination, flow, || is_call(packet))?;
         let way = peer.way?;
         let silent = peer.unheard >= config.silent_packets;
         let same = way.generation == self.local.generation() && way.until.is_none_or(|until| until > now);
@@ -136,23 +146,42 @@ impl Ilnp {
         })
     }
 
+    /// The session of a packet that is sent: that of its flow, or this host's call to where it goes. A session that the
+    /// peer began gets answers only: where that peer is, nobody but itself has said.
+    fn session_for(&mut self, now: Instant, packet: &Packet) -> Option<SessionKey> {
+        let destination = packet.ip.destination;
+        let flow = Flow::down(packet);
+        let known = self
+            .ilcc
+            .on_the_way_to(now, destination, flow, || is_call(packet));
+        if let Some(peer) = known {
+            return Some(peer.key);
+        }
+        let called = self.ilcc.called(destination).map(|c| c.key);
+        let key = called.or_else(|| self.call(now, destination))?;
+        self.ilcc.claim(key, flow, now);
+        Some(key)
+    }
+
     /// The peer speaks only IPv6.
-    pub(super) fn fall_back(&mut self, identity: Ipv6Addr, local: Ipv6Addr, remote: Ipv6Addr) {
-        if let Some(peer) = self.ilcc.by_identity_mut(identity) {
+    pub(super) fn fall_back(&mut self, key: SessionKey, local: Ipv6Addr, remote: Ipv6Addr) {
+        if let Some(peer) = self.ilcc.by_key_mut(key) {
             peer.mode = Mode::Plain { local, remote };
             peer.update = None;
             peer.refresh = None;
+            let peer = peer.identity;
             self.out.counters.fallbacks += 1;
-            self.out.events.push_back(ShimEvent::FellBack { peer: identity });
+            self.out.events.push_back(ShimEvent::FellBack { peer });
+            self.settle_handover();
             self.find_timeout();
         }
     }
 
-    /// A correspondent for a first packet to `identity`.
-    fn call(&mut self, now: Instant, identity: Ipv6Addr) -> Option<()> {
+    /// A session for a first packet to `identity`.
+    fn call(&mut self, now: Instant, identity: Ipv6Addr) -> Option<SessionKey> {
         let nid = Nid::of(identity);
         let local_nid = self.identifier_for_a_call()?;
-        if self.ilcc.identity_of(nid, local_nid).is_some() {
+        if self.ilcc.between(nid, local_nid).any(|c| c.called) {
             self.out.counters.second_identity += 1;
             return None;
         }
@@ -168,26 +197,27 @@ impl Ilnp {
             }
             self.fill_pool();
         }
-        let peer = self.add(now, identity, nid, local_nid)?;
+        let peer = self.add(now, identity, nid, local_nid, true)?;
         if !known.is_empty() {
             peer.locators = known.into_iter().map(RemoteLocator::found).collect();
             peer.mode = Mode::Probing;
         }
-        Some(())
+        Some(peer.key)
     }
 
-    /// Adds a correspondent, in place of another if there are too many.
+    /// Adds a session, in place of another if there are too many.
     pub(super) fn add(
         &mut self,
         now: Instant,
         identity: Ipv6Addr,
         nid: Nid,
         local_nid: Nid,
+        called: bool,
     ) -> Option<&mut Correspondent> {
         if self.ilcc.len() >= self.config.max_correspondents as usize {
             self.out.counters.forgotten += 1;
             if let Some(gone) = self.ilcc.forget_oldest() {
-                self.retire(gone);
+                self.retire(&gone);
             }
         }
         if self.sweep.is_none() {
@@ -195,8 +225,10 @@ impl Ilnp {
             self.find_timeout();
         }
         let nonce = nonce::choose(self.config.nonce, &mut *self.secrets);
-        self.ilcc
-            .insert(Correspondent::new(identity, nid, local_nid, nonce, now))
+        self.ilcc.insert(Correspondent {
+            called,
+            ..Correspondent::new(identity, nid, local_nid, nonce, now)
+        })
     }
 
     /// This host's identifier, or an ephemeral one that has an address where packets would be sent from.
@@ -220,8 +252,8 @@ impl Ilnp {
     }
 
     /// Plain IPv6 between the addresses that the peer's transport knows.
-    fn send_plain(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
-        let peer = self.ilcc.by_identity_mut(packet.ip.destination)?;
+    fn send_plain(&mut self, now: Instant, key: SessionKey, mut packet: Packet) -> Option<Transmit> {
+        let peer = self.ilcc.by_key_mut(key)?;
         let Mode::Plain { mut local, remote } = peer.mode else {
             return None;
         };
@@ -295,7 +327,7 @@ fn nothing() -> Packet {
 }
 
 /// Packets heard from a peer after which it must have seen our nonce: one that was on its way may not have.
-const HEARD_ENOUGH: u32 = 2;
+pub(super) const HEARD_ENOUGH: u32 = 2;
 
 fn may_not_speak_it(
     now: Instant,
@@ -322,27 +354,7 @@ fn share(
             peer.turn = peer.turn.wrapping_add(1);
             peer.turn as usize % pairs
         }
-        Sharing::PerFlow => (flow(packet) % pairs as u64) as usize,
+        Sharing::PerFlow => (Flow::down(packet).hash() % pairs as u64) as usize,
     };
     (locals[n % locals.len()], remotes[n / locals.len()])
-}
-
-/// A number for protocol and ports.
-fn flow(packet: &Packet) -> u64 {
-    let ports = match &packet.payload {
-        Payload::Sctp(sctp) => (sctp.source_port, sctp.destination_port),
-        Payload::SctpOverUdp { packet: sctp, .. } => (sctp.source_port, sctp.destination_port),
-        Payload::Tcp(tcp) => (tcp.source_port, tcp.destination_port),
-        Payload::Udp(udp) => (udp.source_port, udp.destination_port),
-        Payload::Raw(raw) => match raw.bytes.first_chunk() {
-            Some(&[a, b, c, d]) => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),
-            None => (0, 0),
-        },
-        _ => (0, 0),
-    };
-    let protocol = u64::from(packet.payload.next_header());
-    let mut z = protocol << 32 | u64::from(ports.0) << 16 | u64::from(ports.1);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -10,6 +10,7 @@
 //! - TCP and UDP checksums, but only those that follow IPv6's rule: identifiers are the same on both sides (RFC 6741
 //!   section 4.2). Emission works out those of typed packets, and raw ones are adjusted by difference (RFC 1624).
 
+use super::outbound::readdress;
 use bytes::{Bytes, BytesMut};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
@@ -117,7 +118,7 @@ impl Rewriter {
         self.counters.errors += u64::from(errors);
         let source = new.address(Nid::of(packet.ip.source));
         let destination = packet.ip.destination;
-        readdress(&mut packet, source, destination);
+        readdress(&mut packet, (source, destination), None);
         packet
     }
 
@@ -134,7 +135,7 @@ impl Rewriter {
         self.counters.errors += u64::from(errors);
         let destination = new.address(Nid::of(packet.ip.destination));
         let source = packet.ip.source;
-        readdress(&mut packet, source, destination);
+        readdress(&mut packet, (source, destination), None);
         packet
     }
 
@@ -212,13 +213,3 @@ fn requote(quoted: &Bytes, at: usize, map: impl Fn(Locator) -> Option<Locator>) 
 /// Where the addresses are in an IPv6 header (RFC 8200 section 3).
 const SOURCE_AT: usize = 8;
 const DESTINATION_AT: usize = 24;
-
-fn readdress(packet: &mut Packet, source: Ipv6Addr, destination: Ipv6Addr) {
-    let old = packet.pseudo_header();
-    packet.ip.source = source;
-    packet.ip.destination = destination;
-    let new = packet.pseudo_header();
-    if let Payload::Raw(raw) = &mut packet.payload {
-        raw.adjust(&old, &new);
-    }
-}

@@ -24,6 +24,8 @@ pub(super) struct HomeEntry {
     pub(super) registered: Option<Registered>,
     /// A Binding Update that has not been acknowledged.
     pub(super) pending: Option<PendingUpdate>,
+    /// Binding Updates in a row that were refused for what another could do better.
+    pub(super) refusals: u32,
 }
 
 /// A binding that was acknowledged.
@@ -122,7 +124,8 @@ pub(super) struct Peer {
     pub(super) testing: Option<Retransmission>,
     /// A Binding Update under way.
     pub(super) pending: Option<PendingUpdate>,
-    /// Binding Updates in a row of which it said that their nonces have expired.
+    /// Binding Updates in a row that it refused for what another could do better: their nonces have expired, or their
+    /// sequence number is out of window.
     pub(super) refusals: u32,
     /// The binding that it has of us.
     pub(super) registered: Option<Registered>,

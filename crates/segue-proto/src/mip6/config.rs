@@ -12,6 +12,8 @@ pub const INITIAL_BINDACK_TIMEOUT: Duration = Duration::from_secs(1);
 pub const INITIAL_BINDACK_TIMEOUT_FIRST_REG: Duration = Duration::from_millis(1500);
 /// MAX_BINDACK_TIMEOUT (RFC 6275 section 12).
 pub const MAX_BINDACK_TIMEOUT: Duration = Duration::from_secs(32);
+/// MAX_DELETE_BCE_TIMEOUT (RFC 6275 section 12).
+pub const MAX_DELETE_BCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// MAX_NONCE_LIFETIME (RFC 6275 section 12).
 pub const MAX_NONCE_LIFETIME: Duration = Duration::from_secs(240);
 /// MAX_TOKEN_LIFETIME (RFC 6275 section 12).

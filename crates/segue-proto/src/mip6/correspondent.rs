@@ -3,6 +3,7 @@
 
 use super::binding_cache::{Binding, BindingCache};
 use super::config::{CorrespondentConfig, LIFETIME_UNIT, is_routable_unicast};
+use super::reply::Reply;
 use super::return_routability::{BindingManagementKey, Nonces, TokenKind};
 use super::{
     Counters, EXTENSION_OVERHEAD, count_sent, is_newer, lifetime_units, mobility_packet, packet, place_of,
@@ -16,8 +17,7 @@ use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ipv6::{HEADER_LEN, Ipv6Option};
 use segue_wire::mobility::{
-    BindingAcknowledgement, BindingUpdate, MobilityHeader, MobilityMessage, MobilityOption, Test,
-    binding_error, binding_status,
+    BindingUpdate, MobilityHeader, MobilityMessage, MobilityOption, Test, binding_error, binding_status,
 };
 use segue_wire::{ExtensionHeader, Packet, Payload};
 use std::collections::VecDeque;
@@ -231,9 +231,14 @@ impl Correspondent {
             return false;
         }
         packet.ip.source = home_address;
-        packet.extensions.retain(|e| {
-            !matches!(e, ExtensionHeader::DestinationOptions(options)
-                if options.iter().any(|o| matches!(o, Ipv6Option::HomeAddress(_))))
+        // other options in the same header are for whoever comes next
+        packet.extensions.retain_mut(|extension| {
+            let ExtensionHeader::DestinationOptions(options) = extension else {
+                return true;
+            };
+            let before = options.len();
+            options.retain(|option| !matches!(option, Ipv6Option::HomeAddress(_)));
+            options.len() == before || !options.is_empty()
         });
         counters.optimized_in += 1;
         true
@@ -370,7 +375,7 @@ impl Correspondent {
         let home_address = packet.home_address().unwrap_or(source);
         let care_of_address = alternate(header).unwrap_or(source);
         let deletes = update.lifetime == 0 || care_of_address == home_address;
-        let answer = Answer {
+        let reply = Reply {
             own: self.own,
             source,
             home_address,
@@ -385,7 +390,7 @@ impl Correspondent {
         if update.home_registration {
             counters.not_home_agent += 1;
             let status = binding_status::HOME_REGISTRATION_NOT_SUPPORTED;
-            self.transmits.push_back(answer.acknowledgement(status, 0, None));
+            self.transmits.push_back(acknowledgement(&reply, status, 0, None));
             return;
         }
         let Some((home_index, care_of_index)) = nonce_indices(header) else {
@@ -410,24 +415,24 @@ impl Correspondent {
                     (false, true) => binding_status::EXPIRED_HOME_NONCE,
                     (true, _) => binding_status::EXPIRED_CARE_OF_NONCE,
                 };
-                self.transmits.push_back(answer.acknowledgement(status, 0, None));
+                self.transmits.push_back(acknowledgement(&reply, status, 0, None));
                 return;
             }
         };
-        if !key.verify(answer.covered, self.own, &mh_data, authenticator) {
+        if !key.verify(reply.covered, self.own, &mh_data, authenticator) {
             counters.unauthenticated += 1;
             return;
         }
         let last = self.cache.last_sequence(now, home_address);
         if let Some(last) = last.filter(|last| !is_newer(update.sequence, *last)) {
             counters.bad_sequence += 1;
-            let refused = Answer {
+            let refused = Reply {
                 sequence: last,
-                ..answer
+                ..reply
             };
             let status = binding_status::SEQUENCE_OUT_OF_WINDOW;
             self.transmits
-                .push_back(refused.acknowledgement(status, 0, Some(key)));
+                .push_back(acknowledgement(&refused, status, 0, Some(key)));
             return;
         }
         // a binding that would lead back to the home address (section 6.1.7)
@@ -443,7 +448,7 @@ impl Correspondent {
             counters.cache_full += 1;
             let status = binding_status::INSUFFICIENT_RESOURCES;
             self.transmits
-                .push_back(answer.acknowledgement(status, 0, Some(key)));
+                .push_back(acknowledgement(&reply, status, 0, Some(key)));
             return;
         }
         counters.bindings_accepted += 1;
@@ -471,7 +476,7 @@ impl Correspondent {
         }));
         if update.acknowledge {
             let granted = if deletes { 0 } else { granted };
-            let acknowledgement = answer.acknowledgement(binding_status::ACCEPTED, granted, Some(key));
+            let acknowledgement = acknowledgement(&reply, binding_status::ACCEPTED, granted, Some(key));
             self.transmits.push_back(acknowledgement);
         }
     }
@@ -538,40 +543,16 @@ fn refresh_at(binding: &Binding, before: Duration) -> Option<Instant> {
     Some(binding.expires - before * u64::from(left) / u64::from(MAX_REFRESH_REQUESTS))
 }
 
-/// How a Binding Update is to be acknowledged.
-struct Answer {
-    own: Ipv6Addr,
-    source: Ipv6Addr,
-    home_address: Ipv6Addr,
-    covered: Ipv6Addr,
-    sequence: u16,
-}
-
-impl Answer {
-    /// A Binding Acknowledgement, with an authenticator where there is a key (section 9.5.4): to the source of the
-    /// Binding Update, by a type 2 routing header if that is not the home address.
-    fn acknowledgement(&self, status: u8, lifetime: u16, key: Option<BindingManagementKey>) -> Packet {
-        let message = MobilityMessage::BindingAcknowledgement(BindingAcknowledgement {
-            status,
-            key_management: false,
-            sequence: self.sequence,
-            lifetime,
-        });
-        let mut header = MobilityHeader::new(message, Vec::new());
-        if let Some(key) = key {
-            header.options.push(MobilityOption::blank_authorization());
-            if let Some(mh_data) = header.authorized_bytes() {
-                header.authenticate(key.authenticator(self.covered, self.own, &mh_data));
-            }
+/// A Binding Acknowledgement, with an authenticator where there is a key (section 9.5.4).
+fn acknowledgement(reply: &Reply, status: u8, lifetime: u16, key: Option<BindingManagementKey>) -> Packet {
+    let mut header = reply.header(status, lifetime);
+    if let Some(key) = key {
+        header.options.push(MobilityOption::blank_authorization());
+        if let Some(mh_data) = header.authorized_bytes() {
+            header.authenticate(key.authenticator(reply.covered, reply.own, &mh_data));
         }
-        let mut packet = mobility_packet(self.own, self.source, header);
-        if self.source != self.home_address {
-            packet
-                .extensions
-                .push(ExtensionHeader::type_2_routing(self.home_address));
-        }
-        packet
     }
+    reply.packet(header)
 }
 
 /// The Alternate Care-of Address option.

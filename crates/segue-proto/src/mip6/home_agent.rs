@@ -1,22 +1,22 @@
 //! Home agent operation (RFC 6275 section 10): home registrations, interception, the tunnel.
 
 use super::binding_cache::{Binding, BindingCache};
-use super::config::{HomeAgentConfig, LIFETIME_UNIT, ReplayProtection, ServedNode, is_routable_unicast};
-use super::correspondent::alternate;
-use super::return_routability::{mn_ha_code, verify_mn_ha_code};
-use super::{
-    Counters, TUNNEL_OVERHEAD, count_sent, encapsulate, is_newer, is_signalling, lifetime_units,
-    mobility_packet, packet,
+use super::config::{
+    HomeAgentConfig, LIFETIME_UNIT, MAX_DELETE_BCE_TIMEOUT, ReplayProtection, ServedNode, is_routable_unicast,
 };
+use super::correspondent::alternate;
+use super::reply::Reply;
+use super::return_routability::{mn_ha_code, verify_mn_ha_code};
+use super::tunnel::{TunnelError, encapsulate};
+use super::{Counters, TUNNEL_OVERHEAD, count_sent, is_newer, is_signalling, lifetime_units, packet};
 use crate::shim::Count;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::mobility::{
-    AuthenticationSubtype, BindingAcknowledgement, BindingUpdate, MobilityHeader, MobilityMessage,
-    MobilityOption, binding_status,
+    AuthenticationSubtype, BindingUpdate, MobilityHeader, MobilityMessage, MobilityOption, binding_status,
 };
-use segue_wire::{ExtensionHeader, Packet, Payload};
+use segue_wire::{Packet, Payload};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a home agent tells its router.
@@ -72,16 +72,6 @@ struct Registration {
     acknowledge: bool,
 }
 
-/// Where an acknowledgement goes, and what its code covers.
-#[derive(Clone, Copy, Debug)]
-struct Reply {
-    home_address: Ipv6Addr,
-    /// Source of the Binding Update.
-    source: Ipv6Addr,
-    covered: Ipv6Addr,
-    sequence: u16,
-}
-
 impl HomeAgent {
     /// A home agent without bindings.
     #[must_use]
@@ -106,8 +96,8 @@ impl HomeAgent {
     /// Whether packets to `address` are to be handed over instead of being forwarded: it is the home address of a mobile
     /// node that is away (section 10.4.1).
     #[must_use]
-    pub fn intercepts(&self, address: Ipv6Addr) -> bool {
-        self.cache.get(address).is_some()
+    pub fn intercepts(&self, now: Instant, address: Ipv6Addr) -> bool {
+        self.cache.get(address).is_some_and(|b| b.expires > now)
     }
 
     /// The bindings of mobile nodes that are away.
@@ -132,6 +122,13 @@ impl HomeAgent {
                 self.handle_mobility(now, &packet);
                 None
             }
+            Payload::Icmpv6(ref message) => match TunnelError::parse(message) {
+                Some(error) => {
+                    self.relay_error(now, error);
+                    None
+                }
+                None => Some(packet),
+            },
             _ => Some(packet),
         }
     }
@@ -180,7 +177,8 @@ impl HomeAgent {
 
     /// A packet to a mobile node that is away (section 10.4.2).
     fn tunnel(&mut self, now: Instant, mut packet: Packet) -> Option<Packet> {
-        let Some(binding) = self.cache.get_mut(packet.ip.destination) else {
+        let binding = self.cache.get_mut(packet.ip.destination);
+        let Some(binding) = binding.filter(|b| b.expires > now) else {
             return Some(packet);
         };
         binding.last_used = Some(now);
@@ -221,6 +219,24 @@ impl HomeAgent {
                 Payload::Icmpv6(message),
             ));
         }
+    }
+
+    /// An error about a packet that this home agent has sent through a tunnel (RFC 2473 section 8).
+    fn relay_error(&mut self, now: Instant, error: TunnelError) {
+        let binding = self.cache.get(error.destination);
+        let ours = error.entry == self.config.address
+            && binding.is_some_and(|b| b.care_of_address == error.exit && b.expires > now);
+        let Some(message) = error.relayed.filter(|_| ours) else {
+            self.counters.tunnel_errors_dropped += 1;
+            return;
+        };
+        self.counters.tunnel_errors_relayed += 1;
+        self.transmits.push_back(packet(
+            self.config.address,
+            error.source,
+            Vec::new(),
+            Payload::Icmpv6(message),
+        ));
     }
 
     /// A packet that came through the tunnel from `source`: it goes on if that is where its mobile node is (section
@@ -265,8 +281,9 @@ impl HomeAgent {
         let care_of_address = alternate(header).unwrap_or(source);
         let deletes = update.lifetime == 0 || care_of_address == home_address;
         let reply = Reply {
-            home_address,
+            own: self.config.address,
             source,
+            home_address,
             covered: care_of_address,
             sequence: update.sequence,
         };
@@ -346,12 +363,18 @@ impl HomeAgent {
             ..
         } = registration;
         let home_address = reply.home_address;
-        self.counters.bindings_accepted += 1;
         let granted = registration
             .lifetime
             .min(lifetime_units(self.config.max_lifetime));
+        // section 10.3.2: what was deleted just now may be deleted again, for the sake of what is sent twice
+        if registration.lifetime == 0 && self.cache.last_sequence(now, home_address).is_none() {
+            self.counters.not_registered += 1;
+            return self.acknowledge(now, reply, binding_status::NOT_HOME_AGENT, 0);
+        }
+        self.counters.bindings_accepted += 1;
         if granted == 0 {
-            if self.cache.remove(home_address, None, now) {
+            let keep = now + MAX_DELETE_BCE_TIMEOUT;
+            if self.cache.remove(home_address, Some(reply.sequence), keep) {
                 self.events.push_back(HomeAgentEvent::Unbound { home_address });
             }
         } else {
@@ -385,19 +408,13 @@ impl HomeAgent {
         (!close || !newer).then_some(binding_status::ID_MISMATCH)
     }
 
-    /// Sections 10.3.1 and 9.5.4: to the source of the Binding Update, by a type 2 routing header if that is not the
-    /// home address.
+    /// Sections 10.3.1 and 10.3.2.
     fn acknowledge(&mut self, now: Instant, reply: Reply, status: u8, lifetime: u16) {
         let Some(node) = self.served(reply.home_address) else {
             return;
         };
-        let message = MobilityMessage::BindingAcknowledgement(BindingAcknowledgement {
-            status,
-            key_management: false,
-            sequence: reply.sequence,
-            lifetime,
-        });
-        let mut options = Vec::new();
+        let mut header = reply.header(status, lifetime);
+        let options = &mut header.options;
         let accepted = status < binding_status::UNSPECIFIED && lifetime > 0;
         if let Some(advice) = self.config.refresh_advice.filter(|_| accepted) {
             let interval = lifetime_units(advice).min(lifetime);
@@ -408,17 +425,11 @@ impl HomeAgent {
             options.push(MobilityOption::ReplayProtection(ntp(now)));
         }
         options.push(MobilityOption::blank_authentication(node.security.spi));
-        let mut header = MobilityHeader::new(message, options);
         if let Some(mh_data) = header.authenticated_bytes() {
             let key = node.security.key.as_bytes();
             header.authenticate(mn_ha_code(key, reply.covered, reply.home_address, &mh_data));
         }
-        let mut packet = mobility_packet(self.config.address, reply.source, header);
-        if reply.source != reply.home_address {
-            packet
-                .extensions
-                .push(ExtensionHeader::type_2_routing(reply.home_address));
-        }
+        let packet = reply.packet(header);
         count_sent(&mut self.counters, &packet);
         self.transmits.push_back(packet);
     }

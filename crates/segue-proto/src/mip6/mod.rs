@@ -33,9 +33,11 @@
 //! for the peer's old care-of address is lost until then. When tests are not answered at all, the peer is given up for a
 //! while, the binding that it left here is deleted, and packets both ways go by the home agents.
 //!
+//! **Errors about packets in the tunnel** go on to the source of what is in it (RFC 2473 section 8.2): from the home agent to
+//! the correspondent, and from the mobile node's shim to its transports. Packets are not cut up to fit the tunnel.
+//!
 //! Left out: IPsec, dynamic home agent address discovery (sections 10.5, 11.4.1), mobile prefix discovery (sections 10.6,
-//! 11.4.2), multicast (section 10.4.3), simultaneous bindings (RFC 5648), and errors about tunnel packets handed on to the
-//! inner source (RFC 2473 section 8). A home agent keeps accepted sequence numbers in memory: after a restart, replay
+//! 11.4.2), multicast (section 10.4.3) and simultaneous bindings (RFC 5648). A home agent keeps accepted sequence numbers in memory: after a restart, replay
 //! protection needs the timestamps of RFC 4285 ([`ReplayProtection`]). Errors about packets that were sent the direct
 //! way quote the care-of address and are not translated for transports.
 
@@ -47,14 +49,16 @@ mod counters;
 mod home_agent;
 mod mobile_node;
 mod movement;
+mod reply;
 mod return_routability;
+mod tunnel;
 
 pub use binding_cache::{Binding, BindingCache};
 pub use config::{
     CorrespondentConfig, HandoffPolicy, HomeAgentConfig, INITIAL_BINDACK_TIMEOUT,
-    INITIAL_BINDACK_TIMEOUT_FIRST_REG, LIFETIME_UNIT, MAX_BINDACK_TIMEOUT, MAX_NONCE_LIFETIME,
-    MAX_RR_BINDING_LIFETIME, MAX_TOKEN_LIFETIME, MobileNodeConfig, Registration, ReplayProtection,
-    SecurityAssociation, ServedNode,
+    INITIAL_BINDACK_TIMEOUT_FIRST_REG, LIFETIME_UNIT, MAX_BINDACK_TIMEOUT, MAX_DELETE_BCE_TIMEOUT,
+    MAX_NONCE_LIFETIME, MAX_RR_BINDING_LIFETIME, MAX_TOKEN_LIFETIME, MobileNodeConfig, Registration,
+    ReplayProtection, SecurityAssociation, ServedNode,
 };
 pub use correspondent::CorrespondentNode;
 pub use counters::Counters;
@@ -67,7 +71,7 @@ pub use return_routability::{
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::mobility::{MobilityHeader, MobilityMessage};
-use segue_wire::{ExtensionHeader, Ipv6Header, MAX_TUNNEL_DEPTH, Packet, Payload};
+use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
 
 /// Bytes that a tunnel adds to a packet: an IPv6 header.
 pub const TUNNEL_OVERHEAD: u32 = 40;
@@ -120,25 +124,6 @@ fn mobility_packet(source: Ipv6Addr, destination: Ipv6Addr, header: MobilityHead
         Vec::new(),
         Payload::Mobility(Box::new(header)),
     )
-}
-
-/// A packet in a tunnel (RFC 2473 section 3.1), with the traffic class of what is in it. `None` if that is in too many
-/// already.
-fn encapsulate(source: Ipv6Addr, destination: Ipv6Addr, inner: Packet) -> Option<Packet> {
-    if tunnel_depth(&inner) >= MAX_TUNNEL_DEPTH {
-        return None;
-    }
-    let traffic_class = inner.ip.traffic_class;
-    let mut outer = packet(source, destination, Vec::new(), Payload::Ipv6(Box::new(inner)));
-    outer.ip.traffic_class = traffic_class;
-    Some(outer)
-}
-
-fn tunnel_depth(packet: &Packet) -> usize {
-    match &packet.payload {
-        Payload::Ipv6(inner) => 1 + tunnel_depth(inner),
-        _ => 0,
-    }
 }
 
 /// Where a routing header belongs: behind hop-by-hop options (RFC 8200 section 4.1); and a Home Address option behind a

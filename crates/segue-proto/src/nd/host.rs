@@ -152,7 +152,7 @@ impl HostNd {
     }
 
     /// Forms the addresses of advertised prefixes with this interface identifier from now on, instead of the one of the
-    /// link-layer address: a node identifier is the same on all interfaces (RFC 6741 section 3.3). The link-local
+    /// link-layer address: a node identifier is the same on all interfaces (RFC 6740 section 3.1). The link-local
     /// address keeps the link layer's.
     pub fn set_interface_identifier(&mut self, identifier: [u8; 8]) {
         self.identifier = identifier;
@@ -243,6 +243,17 @@ impl HostNd {
         }
         self.entries.push(entry);
         self.update_timeout();
+    }
+
+    /// Removes an address, of which nothing more is heard then but that it is lost.
+    pub fn remove_address(&mut self, address: Ipv6Addr) {
+        if let Some(at) = self.entries.iter().position(|e| e.address == address) {
+            let entry = self.entries.remove(at);
+            if entry.state != AddressState::Tentative {
+                self.events.push_back(NdEvent::AddressLost(address));
+            }
+            self.update_timeout();
+        }
     }
 
     /// New lifetimes of an address that there is; `None` for ever.

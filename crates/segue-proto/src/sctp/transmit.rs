@@ -157,6 +157,7 @@ impl Association {
         }
     }
 
+    #[inline(never)]
     fn bundle_retransmissions(
         &mut self,
         now: Instant,
@@ -338,7 +339,7 @@ impl Association {
         ) / 4) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(
         &self,
         source: LocalAddress,
@@ -359,7 +360,7 @@ impl Association {
 }
 
 /// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
-#[inline]
+#[inline(always)]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,

@@ -88,6 +88,12 @@ impl Recovery {
         }
     }
 
+    /// The reduction at hand cannot be taken back: where the window stood says nothing of the way that is taken now.
+    pub fn forget_prior(&mut self) {
+        self.undo_marker = None;
+        self.undo_retransmissions = None;
+    }
+
     /// What arrived twice was perhaps retransmitted in this recovery.
     pub fn note_dsack(&mut self, right: u64, una: u64) {
         if let (Some(marker), Some(count @ 1..)) = (self.undo_marker, self.undo_retransmissions)
@@ -138,6 +144,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_disorder(&mut self, now: Instant, report: &Report) {
         if report.duplicate && !self.sack {
             self.add_duplicate();
@@ -160,6 +167,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_recovery(&mut self, now: Instant, report: &Report) {
         let over = if self.sack {
             self.snd_una >= self.recovery.high
@@ -200,6 +208,7 @@ impl Connection {
     }
 
     /// After a timeout: RFC 5682 section 3.1, and slow start.
+    #[inline(never)]
     fn in_loss(&mut self, now: Instant, report: &Report) {
         let recovered = self.snd_una >= self.recovery.high;
         if self.recovery.frto {
@@ -425,6 +434,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn enter_loss(&mut self, now: Instant) {
         let again = self.recovery.phase == Phase::Loss && self.retries > 0;
         let in_recovery = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss);

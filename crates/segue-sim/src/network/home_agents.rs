@@ -19,8 +19,9 @@ impl Network {
 
     /// Whether a router hands packets for `destination` to its home agent instead of forwarding them.
     pub fn is_for_home_agent(&mut self, node: u32, destination: Ipv6Addr) -> bool {
+        let now = self.now;
         self.home_agent(node)
-            .is_some_and(|agent| agent.address() == destination || agent.intercepts(destination))
+            .is_some_and(|agent| agent.address() == destination || agent.intercepts(now, destination))
     }
 
     /// A packet for a router's home agent. What it puts into a tunnel or takes out of one goes on as the same packet.
@@ -31,8 +32,7 @@ impl Network {
         let Some(agent) = self.home_agent(node) else {
             return;
         };
-        let through =
-            original.ip.destination != agent.address() || matches!(original.payload, Payload::Ipv6(_));
+        let through = goes_through(&original, agent.address());
         let back = agent.handle_packet(now, original);
         match agent.poll_transmit() {
             Some(first) if through && innermost(&first).ip.source == source => {
@@ -44,7 +44,7 @@ impl Network {
                     self.addressed_to_router(packet, node);
                 } else {
                     let too_big = other.as_ref().is_some_and(is_too_big);
-                    self.swallow(packet, node, too_big);
+                    self.swallow(packet, node, through, too_big);
                 }
                 if let Some(said) = other {
                     self.send_from_router(node, said);
@@ -85,9 +85,9 @@ impl Network {
         self.arm_router(node);
     }
 
-    /// A home agent has made use of a packet for itself, or has dropped it.
-    fn swallow(&mut self, packet: PacketRef, node: u32, too_big: bool) {
-        if is_for_itself(&self.store.get(packet).packet) {
+    /// A home agent has made use of a packet for itself, or has dropped one that was to go `through` it.
+    fn swallow(&mut self, packet: PacketRef, node: u32, through: bool, too_big: bool) {
+        if !through {
             self.store.remove(packet);
         } else if too_big {
             self.drop_packet(packet, node, DropCause::TooBig);
@@ -102,7 +102,55 @@ fn is_too_big(packet: &Packet) -> bool {
     matches!(packet.payload, Payload::Icmpv6(Icmpv6::PacketTooBig { .. }))
 }
 
-/// Whether a packet ends at the home agent: signalling does.
-fn is_for_itself(packet: &Packet) -> bool {
-    matches!(packet.payload, Payload::Mobility(_) | Payload::Icmpv6(_))
+/// Whether a packet is to go on by the home agent at `agent`: it is for a mobile node, or came through a tunnel from one.
+/// What else there is, signalling for the home agent itself, ends there.
+fn goes_through(packet: &Packet, agent: Ipv6Addr) -> bool {
+    packet.ip.destination != agent || matches!(packet.payload, Payload::Ipv6(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segue_wire::Ipv6Header;
+    use segue_wire::icmpv6::Echo;
+    use segue_wire::mobility::{MobilityHeader, MobilityMessage};
+
+    const AGENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+    const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 9);
+
+    fn packet(destination: Ipv6Addr, payload: Payload) -> Packet {
+        Packet {
+            ip: Ipv6Header {
+                source: Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 7),
+                destination,
+                traffic_class: 0,
+                hop_limit: 1,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload,
+        }
+    }
+
+    /// A ping or a test for a mobile node that its home agent drops is lost, and not used up by the home agent.
+    #[test]
+    fn signalling_for_a_mobile_node_goes_through() {
+        let ping = || {
+            Payload::Icmpv6(Icmpv6::EchoRequest(Echo {
+                identifier: 1,
+                sequence: 1,
+                data: b"ping".as_slice().into(),
+            }))
+        };
+        let message = MobilityMessage::HomeTestInit { cookie: 1 };
+        let test = || Payload::Mobility(Box::new(MobilityHeader::new(message.clone(), Vec::new())));
+        for payload in [ping(), test()] {
+            assert!(goes_through(&packet(HOME, payload), AGENT));
+        }
+        for payload in [ping(), test()] {
+            assert!(!goes_through(&packet(AGENT, payload), AGENT));
+        }
+        let tunnelled = Payload::Ipv6(Box::new(packet(HOME, test())));
+        assert!(goes_through(&packet(AGENT, tunnelled), AGENT));
+    }
 }

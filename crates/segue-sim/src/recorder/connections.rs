@@ -132,7 +132,7 @@ impl Connections {
             let length = u64::from(self.ledger.length_of(&entry));
             let receiver = &mut self.receivers[entry.flow as usize];
             receiver.node = Some(node);
-            self.vertical.data(now, node, interface, entry.bytes.into());
+            self.vertical.data(now, node, interface, u32::from(entry.bytes));
             let new = receiver.take(entry.offset, entry.offset + length);
             if new == 0 {
                 continue;

@@ -284,6 +284,7 @@ impl Tables {
             ShimEvent::FellBack { peer } => ("fell-back", peer.to_string()),
             ShimEvent::UpdateDirectory => ("update-directory", String::new()),
             ShimEvent::FormAddress(local) => ("form-address", local.address.to_string()),
+            ShimEvent::WithdrawAddress(local) => ("withdraw-address", local.address.to_string()),
             ShimEvent::LookUp { peer } => ("look-up", peer.to_string()),
         };
         self.signal(now, node, 0, name, detail);

@@ -2,11 +2,11 @@
 //! that it knows every address and every format, and no nonce; but it may be given packets that were on the wire.
 //!
 //! Whatever happens: nothing panics, timers move on, one operation brings out a bounded number of packets, no identity is
-//! on the wire; of what the attacker makes up nothing comes up as the session's where every packet has a nonce, and no
-//! locator that it names is ever believed (claim I10).
+//! on the wire; of what the attacker makes up nothing comes up in the session's flow where every packet has a nonce, and no
+//! locator that it names is ever believed to be that of a node that was called (claim I10).
 
 use super::association::Input;
-use crate::shims::{Decide, Fate, Shims, datagram, header, locator, nid, with_nonce};
+use crate::shims::{Decide, Fate, PORT, Shims, datagram, header, locator, nid, with_nonce};
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
 use segue_proto::ilnp::{ChecksumRule, Config, Handoff, NonceIn, NonceLength, Sharing, Trigger};
@@ -133,6 +133,11 @@ fn forged(shims: &Shims, host: usize, input: &mut Input<'_>) -> Packet {
     let to = locator(u16::from(input.u8() % 10)).address(nid(host));
     let kind = input.u8();
     let mut packet = datagram(from, to, FORGED);
+    if kind & 0x20 != 0
+        && let Payload::Udp(udp) = &mut packet.payload
+    {
+        udp.source_port = PORT + 1;
+    }
     let quoted = with_nonce(datagram(to, from, FORGED), Nonce::Bits32([input.u8(); 4]));
     packet.payload = match kind % 5 {
         0 => packet.payload,
@@ -172,7 +177,12 @@ fn forged(shims: &Shims, host: usize, input: &mut Input<'_>) -> Packet {
 fn look(shims: &mut Shims, every: [bool; 2]) {
     let identities = [shims.identity(0), shims.identity(1)];
     for (n, host) in shims.hosts.iter_mut().enumerate() {
-        for peer in host.shim.correspondents().filter(|c| c.nid == nid(1 - n)) {
+        // what he says in the name of the other, in flows of his own, is his own matter
+        for peer in host
+            .shim
+            .correspondents()
+            .filter(|c| c.nid == nid(1 - n) && c.called)
+        {
             let made_up = |l: &Locator| l.0 >= locator(MADE_UP).0;
             assert!(
                 !peer.locators.iter().map(|l| l.locator).any(|l| made_up(&l)),
@@ -181,7 +191,8 @@ fn look(shims: &mut Shims, every: [bool; 2]) {
         }
         for (_, packet) in host.up.drain(..) {
             let session = packet.ip.destination == identities[n] && packet.ip.source == identities[1 - n];
-            let data = matches!(&packet.payload, Payload::Udp(udp) if udp.data == Data::Bytes(Bytes::from_static(FORGED)));
+            let data = matches!(&packet.payload, Payload::Udp(udp)
+                if udp.data == Data::Bytes(Bytes::from_static(FORGED)) && udp.source_port == PORT);
             assert!(!(session && data && every[n]), "forged data came up: {packet:?}");
         }
     }

@@ -177,6 +177,11 @@ impl<'a> Tcp<'a> {
     pub(super) fn parse(packet: &Decoded<'a>) -> Result<Self, Skip> {
         tcp::parse(packet.payload, packet.payload_len)
     }
+
+    /// Whether there is more among the options than timestamps, as there mostly is not.
+    pub(super) fn may_have_mptcp(&self) -> bool {
+        !matches!(self.options, [] | [1, 1, 8, 10, _, _, _, _, _, _, _, _])
+    }
 }
 
 /// Ports of a UDP datagram, what it carries, and how much of that there was on the wire.

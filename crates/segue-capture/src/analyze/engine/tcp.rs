@@ -54,7 +54,7 @@ impl Engine {
         if tcp.flags & flag::RST != 0 {
             conn.closed = [true; 2];
         }
-        if !tcp.options.is_empty() {
+        if conn.subflow.is_some() || tcp.may_have_mptcp() {
             self.mptcp(&found, slot, direction, &tcp, item);
         }
         Ok(())

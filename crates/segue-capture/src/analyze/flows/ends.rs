@@ -9,8 +9,8 @@
 //!   before the end than any packet took.
 //! - A packet is **reordered** if one that was sent later arrived before it.
 //!
-//! Copies of the same bytes are told apart by their timestamps (RFC 7323), and arrive in the order in which they were sent
-//! where these are the same. A packet that arrives in another cut than it was sent in (segmentation offload at either end)
+//! Copies of the same bytes are told apart by their timestamps (RFC 7323). Where these are the same, or there are none, the
+//! copy that arrives is the oldest that nothing sent later by its way has overtaken, since ways seldom reorder. A packet that arrives in another cut than it was sent in (segmentation offload at either end)
 //! is matched by the bytes that it covers; what was sent counts as arrived when any of it did.
 
 use super::sequence::BASE;
@@ -236,22 +236,26 @@ impl Ends {
         let stamp = packet.stamp.unwrap_or_default();
         let overlaps =
             |c: &Copy| c.stamp == stamp && c.offset < end && offset < c.offset + u64::from(c.length);
-        // the oldest copy of exactly this cut that has not arrived
+        // the oldest copy of exactly this cut that has not arrived and was not overtaken on its way, or was
         let segment = self.segment_of(offset).map(|at| self.segments[at]);
         let mut number = segment.map_or(0, |s| s.first);
-        let mut covering = None;
+        let (mut overtaken, mut covering) = (None, None);
         for _ in 0..CHAIN {
             let Some(copy) = self.copy(number) else { break };
             if !copy.received && copy.stamp == stamp {
                 if copy.offset == offset && copy.length == packet.span {
-                    return Some(number);
-                }
-                if covering.is_none() && overlaps(copy) {
+                    let last = self.last_received.get(usize::from(copy.way));
+                    if last.is_none_or(|last| number > *last) {
+                        return Some(number);
+                    }
+                    overtaken = overtaken.or(Some(number));
+                } else if covering.is_none() && overlaps(copy) {
                     covering = Some(number);
                 }
             }
             number = copy.next;
         }
+        let covering = overtaken.or(covering);
         // else one in another cut, and last of all one of which a part has arrived
         covering.or_else(|| {
             let newest = self.copies.len().saturating_sub(SEARCHED);

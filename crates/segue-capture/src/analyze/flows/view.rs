@@ -131,9 +131,8 @@ impl View {
             self.last_new_ns = time_ns;
         }
         let mut settled = false;
-        if self.detail.is_none() && self.data_packets >= DETAILS_AFTER
-            || (self.detail.is_none() && path != self.path)
-        {
+        let worth_it = settings.series || self.data_packets >= DETAILS_AFTER || path != self.path;
+        if self.detail.is_none() && worth_it {
             self.detail = Some(Box::default());
         }
         if let Some(detail) = &mut self.detail {

@@ -111,15 +111,19 @@ impl MobileNode {
         match acknowledgement.status {
             binding_status::SEQUENCE_OUT_OF_WINDOW => {
                 self.list.home.sequence = acknowledgement.sequence;
-                self.begin_home_registration(now);
+                self.register_again(now, pending.retransmission);
             }
             binding_status::ID_MISMATCH | binding_status::MESSAGE_ID_REQUIRED => {
                 if let Some(theirs) = timestamp(header) {
                     self.clock_offset = theirs.wrapping_sub(ntp(now));
                 }
                 self.config.security.replay_protection = ReplayProtection::Timestamp;
+                self.register_again(now, pending.retransmission);
+            }
+            // what is to be deleted is not there (section 10.3.2)
+            binding_status::NOT_HOME_AGENT if pending.lifetime == 0 => {
                 self.list.home.pending = None;
-                self.begin_home_registration(now);
+                self.home_registration_done(now, header, pending, 0);
             }
             status if status >= binding_status::UNSPECIFIED => {
                 self.list.home.pending = None;
@@ -142,6 +146,7 @@ impl MobileNode {
         granted: u16,
     ) {
         let granted = granted.min(pending.lifetime);
+        self.list.home.refusals = 0;
         self.list.home.registered = (granted > 0).then(|| {
             let lifetime = LIFETIME_UNIT * u64::from(granted);
             let advice = header.options.iter().find_map(|option| match option {
@@ -163,6 +168,23 @@ impl MobileNode {
             self.tell_correspondents(now);
         }
         self.check_handoff(now);
+    }
+
+    /// A Binding Update was refused, with what the next one needs: that goes out at once the first time, and then at the
+    /// pace of retransmissions (section 11.8), or a home agent that goes on refusing would be asked every round trip.
+    fn register_again(&mut self, now: Instant, refused: Retransmission) {
+        self.list.home.refusals += 1;
+        if self.list.home.refusals == 1 {
+            self.begin_home_registration(now);
+            return;
+        }
+        let sequence = self.list.home.sequence.wrapping_add(1);
+        if let Some(pending) = &mut self.list.home.pending {
+            // the transmission to come has the number behind this one
+            self.list.home.sequence = sequence;
+            pending.first_sequence = sequence;
+            pending.first_sent = refused.next;
+        }
     }
 
     /// RFC 4285 section 5.1.

@@ -4,6 +4,7 @@ use super::MobileNode;
 use crate::contract::InterfaceId;
 use crate::mip6::config::is_routable_unicast;
 use crate::mip6::is_signalling;
+use crate::mip6::tunnel::TunnelError;
 use crate::shim::Inbound;
 use crate::time::Instant;
 use segue_wire::icmpv6::Icmpv6;
@@ -75,12 +76,40 @@ impl MobileNode {
                 }
                 Inbound::Taken
             }
-            Payload::Icmpv6(ref error @ Icmpv6::ParameterProblem { .. }) => {
-                self.handle_parameter_problem(now, packet.ip.source, error);
+            Payload::Icmpv6(ref error) if error.is_error() => {
+                if let Some(error) = TunnelError::parse(error) {
+                    return self.take_tunnel_error(packet, error);
+                }
+                if matches!(error, Icmpv6::ParameterProblem { .. }) {
+                    self.handle_parameter_problem(now, packet.ip.source, error);
+                }
                 Inbound::Up(packet)
             }
             _ => Inbound::Up(packet),
         }
+    }
+
+    /// An error about a packet that this node has sent through the tunnel to its home agent: for the transport that it is
+    /// of (RFC 2473 section 8). A path MTU stays what it is, since transports subtract
+    /// [`overhead`](crate::shim::Shim::overhead) themselves.
+    fn take_tunnel_error(&mut self, mut packet: Packet, error: TunnelError) -> Inbound {
+        let ours = error.entry == packet.ip.destination
+            && error.exit == self.config.home_agent
+            && error.source == self.config.home_address;
+        let Some(mut message) = error.relayed.filter(|_| ours) else {
+            self.counters.tunnel_errors_dropped += 1;
+            return Inbound::Taken;
+        };
+        if let (Icmpv6::PacketTooBig { mtu, .. }, Payload::Icmpv6(Icmpv6::PacketTooBig { mtu: path, .. })) =
+            (&mut message, &packet.payload)
+        {
+            *mtu = *path;
+        }
+        self.counters.tunnel_errors_relayed += 1;
+        packet.ip.source = packet.ip.destination;
+        packet.ip.destination = self.config.home_address;
+        packet.payload = Payload::Icmpv6(message);
+        Inbound::Up(packet)
     }
 
     /// A packet to the home address, wherever that brought it.

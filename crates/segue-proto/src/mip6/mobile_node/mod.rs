@@ -9,9 +9,8 @@ use super::binding_update_list::BindingUpdateList;
 use super::config::{MobileNodeConfig, Registration, is_routable_unicast};
 use super::correspondent::Correspondent;
 use super::movement::{Attachment, Movement};
-use super::{
-    Counters, EXTENSION_OVERHEAD, TUNNEL_OVERHEAD, count_sent, encapsulate, is_signalling, place_of,
-};
+use super::tunnel::encapsulate;
+use super::{Counters, EXTENSION_OVERHEAD, TUNNEL_OVERHEAD, count_sent, is_signalling, place_of};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::{SecretRng, Stream};
@@ -154,6 +153,7 @@ impl MobileNode {
         });
         self.handoff = Some(Handoff { begun: now, to });
         self.leave_direct_ways();
+        self.list.home.refusals = 0;
         self.begin_home_registration(now);
         if self.config.registration == Registration::Simultaneous {
             self.tell_correspondents(now);

@@ -162,7 +162,8 @@ impl MobileNode {
             return;
         };
         let status = acknowledgement.status;
-        let answers = if status == binding_status::SEQUENCE_OUT_OF_WINDOW {
+        let out_of_window = status == binding_status::SEQUENCE_OUT_OF_WINDOW;
+        let answers = if out_of_window {
             !is_newer(entry.sequence, acknowledgement.sequence)
         } else {
             pending.answers(acknowledgement.sequence, entry.sequence)
@@ -191,14 +192,17 @@ impl MobileNode {
         match status {
             // a deletion after giving up: whatever the answer, it is over
             _ if pending.reported => entry.stop(),
-            binding_status::SEQUENCE_OUT_OF_WINDOW => {
+            // they are counted, or whoever goes on saying so could keep us at it
+            _ if (nonces_expired || out_of_window)
+                && entry.refusals + 1 >= self.config.correspondent_attempts =>
+            {
+                self.give_up(now, peer);
+            }
+            _ if out_of_window => {
+                entry.refusals += 1;
                 entry.sequence = acknowledgement.sequence;
                 entry.pending = None;
                 self.update_when_tested(now, peer);
-            }
-            // they are counted, or whoever goes on saying so could keep us at it
-            _ if nonces_expired && entry.refusals + 1 >= self.config.correspondent_attempts => {
-                self.give_up(now, peer);
             }
             _ if nonces_expired => {
                 entry.refusals += 1;
@@ -236,8 +240,10 @@ impl MobileNode {
         }
     }
 
-    /// A Binding Error (section 11.3.6). Anybody can send one, or bring a correspondent to send one: it is passed over
-    /// while packets come the direct way, which shows that the correspondent has the binding. That it does not recognise
+    /// A Binding Error (section 11.3.6). Anybody can send one, or bring a correspondent to send one. While packets come the
+    /// direct way, which is a sign that the correspondent has the binding but one that can be forged, it
+    /// brings a refresh forward, as a Binding Refresh Request does: a correspondent without the binding has it again
+    /// then, and one that does not answer is given up. That it does not recognise
     /// a message counts for nothing: whoever does not know ours does not answer them either.
     pub(super) fn handle_binding_error(
         &mut self,
@@ -259,6 +265,9 @@ impl MobileNode {
             {
                 self.lose_direct_way(peer);
                 self.begin_tests(now, peer);
+            }
+            binding_error::UNKNOWN_BINDING if home_address == self.config.home_address => {
+                self.handle_refresh_request(now, peer);
             }
             _ => self.counters.ignored += 1,
         }

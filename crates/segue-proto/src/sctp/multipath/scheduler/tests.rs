@@ -102,8 +102,10 @@ fn lowest_rtt_and_largest_cwnd_differ_where_the_slow_path_is_wide() {
 fn blest_leaves_the_slow_path_alone_where_it_would_block_the_fast_one() {
     // ten round trips of the fast path fit one of the slow: 10 x (10 + 4.5) segments go meanwhile
     let paths = [path(0, 10, 20, false), path(1, 10, 200, true)];
-    let mut s = Blest::default();
-    s.adjusted = Some(Instant::ZERO);
+    let mut s = Blest {
+        adjusted: Some(Instant::ZERO),
+        ..Blest::default()
+    };
     assert_eq!(s.choose(&paths, &backlog(1 << 20, 147 * SEGMENT)), Some(1));
     assert_eq!(s.choose(&paths, &backlog(1 << 20, 145 * SEGMENT)), None);
     // what is outstanding is part of the window

@@ -1,0 +1,23 @@
+//! Captures made byte by byte, and what the analysis makes of them.
+
+mod frames;
+mod links;
+mod readers;
+mod robustness;
+mod transports;
+
+use super::*;
+use frames::*;
+
+fn analysed(captures: &[Vec<u8>]) -> Analysis {
+    analysed_with(captures, &Options::default())
+}
+
+fn analysed_with(captures: &[Vec<u8>], options: &Options) -> Analysis {
+    analyze_inputs(&inputs(captures), options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn inputs(captures: &[Vec<u8>]) -> Vec<Input> {
+    let input = |(n, bytes): (usize, &Vec<u8>)| Input::Bytes(format!("capture {n}"), bytes.as_slice().into());
+    captures.iter().enumerate().map(input).collect()
+}

@@ -1,0 +1,131 @@
+//! Flows: what a network layer can see of who talks to whom above it.
+
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::icmpv6::invoking::Invoking;
+use segue_wire::sctp::{Chunk, SctpPacket};
+use segue_wire::tcp::TcpFlags;
+use segue_wire::{Packet, Payload};
+
+/// Protocol and ports, of one peer: the ports as this host has them, its own first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Flow {
+    protocol: u8,
+    local_port: u16,
+    remote_port: u16,
+}
+
+impl Flow {
+    /// That of a packet on its way down; of an error, that of the packet from the peer that it is about.
+    pub fn down(packet: &Packet) -> Self {
+        let (protocol, source, destination) = match quoted(&packet.payload) {
+            Some((protocol, source, destination)) => (protocol, destination, source),
+            None => ports(&packet.payload),
+        };
+        Self {
+            protocol,
+            local_port: source,
+            remote_port: destination,
+        }
+    }
+
+    /// That of a packet on its way up; of an error, that of the packet to the peer that it is about.
+    pub fn up(packet: &Packet) -> Self {
+        let (protocol, source, destination) = match quoted(&packet.payload) {
+            Some((protocol, source, destination)) => (protocol, destination, source),
+            None => ports(&packet.payload),
+        };
+        Self {
+            protocol,
+            local_port: destination,
+            remote_port: source,
+        }
+    }
+
+    /// A number for it.
+    pub fn hash(self) -> u64 {
+        let Self {
+            protocol,
+            local_port,
+            remote_port,
+        } = self;
+        let mut z = u64::from(protocol) << 32 | u64::from(local_port) << 16 | u64::from(remote_port);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Whether a packet begins something: a TCP SYN without ACK, an SCTP INIT, an echo request. Of other protocols the
+/// network layer cannot tell.
+pub(super) fn is_call(packet: &Packet) -> bool {
+    const TCP: u8 = 6;
+    const SCTP: u8 = 132;
+    const INIT: u8 = 1;
+    const FLAGS_OF_TCP: usize = 13;
+    const FIRST_CHUNK_OF_SCTP: usize = 12;
+    let has_init = |sctp: &SctpPacket| matches!(sctp.chunks.first(), Some(Chunk::Init(_)));
+    let is_syn = |flags: TcpFlags| flags.0 & (TcpFlags::SYN.0 | TcpFlags::ACK.0) == TcpFlags::SYN.0;
+    match &packet.payload {
+        Payload::Tcp(tcp) => is_syn(tcp.flags),
+        Payload::Sctp(sctp) => has_init(sctp),
+        Payload::SctpOverUdp { packet: sctp, .. } => has_init(sctp),
+        Payload::Icmpv6(Icmpv6::EchoRequest(_)) => true,
+        Payload::Raw(raw) if raw.next_header == TCP => raw
+            .bytes
+            .get(FLAGS_OF_TCP)
+            .is_some_and(|flags| is_syn(TcpFlags(*flags))),
+        Payload::Raw(raw) if raw.next_header == SCTP => raw.bytes.get(FIRST_CHUNK_OF_SCTP) == Some(&INIT),
+        _ => false,
+    }
+}
+
+/// Protocol, source and destination port; an echo's identifier is both.
+fn ports(payload: &Payload) -> (u8, u16, u16) {
+    let protocol = payload.next_header();
+    match payload {
+        Payload::Sctp(sctp) => (protocol, sctp.source_port, sctp.destination_port),
+        Payload::SctpOverUdp { packet: sctp, .. } => (protocol, sctp.source_port, sctp.destination_port),
+        Payload::Tcp(tcp) => (protocol, tcp.source_port, tcp.destination_port),
+        Payload::Udp(udp) => (protocol, udp.source_port, udp.destination_port),
+        Payload::Icmpv6(Icmpv6::EchoRequest(echo) | Icmpv6::EchoReply(echo)) => {
+            (protocol, echo.identifier, echo.identifier)
+        }
+        Payload::Raw(raw) => ports_in(protocol, &raw.bytes),
+        _ => (protocol, 0, 0),
+    }
+}
+
+/// The same of the beginning of a transport's packet.
+fn ports_in(protocol: u8, bytes: &[u8]) -> (u8, u16, u16) {
+    match (protocol, bytes) {
+        // RFC 4443 section 4
+        (ICMPV6, [128 | 129, _, _, _, a, b, ..]) => {
+            let identifier = u16::from_be_bytes([*a, *b]);
+            (protocol, identifier, identifier)
+        }
+        (ICMPV6, _) => (protocol, 0, 0),
+        (_, [a, b, c, d, ..]) => (
+            protocol,
+            u16::from_be_bytes([*a, *b]),
+            u16::from_be_bytes([*c, *d]),
+        ),
+        _ => (protocol, 0, 0),
+    }
+}
+
+/// The same of the packet that an ICMPv6 error quotes.
+fn quoted(payload: &Payload) -> Option<(u8, u16, u16)> {
+    /// Type, code, checksum, and the word behind them (RFC 4443 section 3).
+    const HEADER_OF_AN_ERROR: usize = 8;
+    let invoking = match payload {
+        Payload::Icmpv6(message) => message.invoking().cloned(),
+        Payload::Raw(raw) if raw.next_header == ICMPV6 && raw.bytes.first().is_some_and(|t| *t < 128) => {
+            (raw.bytes.len() > HEADER_OF_AN_ERROR).then(|| raw.bytes.slice(HEADER_OF_AN_ERROR..))
+        }
+        _ => None,
+    };
+    let packet = Invoking::parse(&invoking?).ok()?;
+    Some(ports_in(packet.next_header, &packet.payload))
+}
+
+const ICMPV6: u8 = 58;

@@ -1,0 +1,285 @@
+//! The sessions of the cache, and which of them a packet belongs to (RFC 6741 section 5.4).
+//!
+//! Packets that arrive are looked up by the peer's identifier and the nonce, as the RFC has it: whoever uses an
+//! identifier with another nonce is another peer, since nodes may share an identifier and strangers may forge it.
+//! What is sent has no nonce yet, and transports see no more of a peer than its identity. There the flow decides: it belongs
+//! to the session that it began in.
+
+use super::flow::Flow;
+use super::ilcc::Correspondent;
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::ilnp::{Nid, Nonce};
+use std::collections::BTreeMap;
+
+/// Names a session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct SessionKey {
+    nid: Nid,
+    number: u64,
+}
+
+impl Default for SessionKey {
+    fn default() -> Self {
+        Self {
+            nid: Nid(0),
+            number: 0,
+        }
+    }
+}
+
+/// The sessions with one identifier, and their flows.
+#[derive(Debug, Default)]
+struct Node {
+    sessions: Vec<Correspondent>,
+    /// Each flow with what transports call the peer, its session, and when it was last used.
+    flows: BTreeMap<(Flow, Ipv6Addr), (u64, Instant)>,
+}
+
+impl Node {
+    fn forget_flows_of(&mut self, key: SessionKey) {
+        self.flows.retain(|_, (owner, _)| *owner != key.number);
+    }
+
+    /// Gives `flow` to a session, and takes the one that was used least lately from it if it has too many.
+    fn claim(&mut self, number: u64, flow: Flow, now: Instant) {
+        let Some(session) = self.sessions.iter().find(|c| c.key.number == number) else {
+            return;
+        };
+        let flow = (flow, session.identity);
+        let mine = |(_, (owner, _)): &(&(Flow, Ipv6Addr), &(u64, Instant))| *owner == number;
+        if !self.flows.contains_key(&flow)
+            && self.flows.len() >= MAX_FLOWS
+            && self.flows.iter().filter(mine).count() >= MAX_FLOWS
+        {
+            let oldest = self.flows.iter().filter(mine).min_by_key(|(_, (_, used))| *used);
+            if let Some(oldest) = oldest.map(|(flow, _)| *flow) {
+                self.flows.remove(&oldest);
+            }
+        }
+        self.flows.insert(flow, (number, now));
+    }
+}
+
+/// The cache.
+#[derive(Debug, Default)]
+pub(super) struct Ilcc {
+    nodes: BTreeMap<Nid, Node>,
+    len: usize,
+    numbers: u64,
+}
+
+impl Ilcc {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn by_key_mut(&mut self, key: SessionKey) -> Option<&mut Correspondent> {
+        let node = self.nodes.get_mut(&key.nid)?;
+        node.sessions.iter_mut().find(|c| c.key == key)
+    }
+
+    /// Every session with an identifier.
+    pub fn of_nid(&self, nid: Nid) -> &[Correspondent] {
+        self.nodes.get(&nid).map_or(&[], |node| &node.sessions)
+    }
+
+    /// The sessions between two identifiers.
+    pub fn between(&self, nid: Nid, local_nid: Nid) -> impl Iterator<Item = &Correspondent> {
+        self.of_nid(nid).iter().filter(move |c| c.local_nid == local_nid)
+    }
+
+    /// The sessions with an identity.
+    pub fn of_identity(&self, identity: Ipv6Addr) -> impl Iterator<Item = &Correspondent> {
+        let all = self.of_nid(Nid::of(identity)).iter();
+        all.filter(move |c| c.identity == identity)
+    }
+
+    /// The session of this host's calls to `identity`.
+    pub fn called(&self, identity: Ipv6Addr) -> Option<&Correspondent> {
+        self.of_identity(identity).find(|c| c.called)
+    }
+
+    /// The session of the peer's that uses `nonce`.
+    pub fn by_nonce(&self, nid: Nid, local_nid: Nid, nonce: Nonce) -> Option<SessionKey> {
+        let mut sessions = self.between(nid, local_nid);
+        sessions.find(|c| c.remote_nonce == Some(nonce)).map(|c| c.key)
+    }
+
+    /// Whether `flow` is a session's own, which it becomes if it is nobody's. If not, whose it is.
+    pub fn use_flow(&mut self, now: Instant, key: SessionKey, flow: Flow) -> Result<(), SessionKey> {
+        let Some(node) = self.nodes.get_mut(&key.nid) else {
+            return Ok(());
+        };
+        let identity = node.sessions.iter().find(|c| c.key == key).map(|c| c.identity);
+        let owner = identity.and_then(|identity| node.flows.get_mut(&(flow, identity)));
+        match owner {
+            Some((number, used)) if *number == key.number => {
+                *used = now;
+                Ok(())
+            }
+            Some((number, _)) => Err(SessionKey {
+                number: *number,
+                ..key
+            }),
+            None => {
+                node.claim(key.number, flow, now);
+                Ok(())
+            }
+        }
+    }
+
+    /// A session with this identifier to which `flow` belongs, by whatever identity: one that waits for an answer first.
+    pub fn owner(&self, nid: Nid, flow: Flow) -> Option<SessionKey> {
+        let node = self.nodes.get(&nid)?;
+        let owns = |c: &&Correspondent| {
+            let owner = node.flows.get(&(flow, c.identity));
+            owner.is_some_and(|(number, _)| *number == c.key.number)
+        };
+        let owners = node.sessions.iter().filter(owns);
+        owners.min_by_key(|c| c.remote_nonce.is_some()).map(|c| c.key)
+    }
+
+    /// The session that a packet to `identity` goes to without another thought: that of its flow, unless it is a
+    /// call, which no session takes that the peer began.
+    pub fn on_the_way_to(
+        &mut self,
+        now: Instant,
+        identity: Ipv6Addr,
+        flow: Flow,
+        is_call: impl FnOnce() -> bool,
+    ) -> Option<&mut Correspondent> {
+        let node = self.nodes.get_mut(&Nid::of(identity))?;
+        let (number, used) = node.flows.get_mut(&(flow, identity))?;
+        *used = now;
+        let session = node.sessions.iter_mut().find(|c| c.key.number == *number)?;
+        (session.called || !is_call()).then_some(session)
+    }
+
+    /// Has `flow` belong to a session.
+    pub fn claim(&mut self, key: SessionKey, flow: Flow, now: Instant) {
+        if let Some(node) = self.nodes.get_mut(&key.nid) {
+            node.claim(key.number, flow, now);
+        }
+    }
+
+    /// Adds a session.
+    pub fn insert(&mut self, mut correspondent: Correspondent) -> Option<&mut Correspondent> {
+        self.numbers += 1;
+        self.len += 1;
+        correspondent.key = SessionKey {
+            nid: correspondent.nid,
+            number: self.numbers,
+        };
+        let node = self.nodes.entry(correspondent.nid).or_default();
+        node.sessions.push(correspondent);
+        node.sessions.last_mut()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Correspondent> {
+        self.nodes.values().flat_map(|node| &node.sessions)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Correspondent> {
+        self.nodes.values_mut().flat_map(|node| &mut node.sessions)
+    }
+
+    /// Two sessions turn out to be one: the peer called while it was called. That of this host's call, `called`, goes on with
+    /// the nonces of the peer's, `other`.
+    pub fn join(&mut self, called: SessionKey, other: SessionKey) {
+        let Some(node) = self.nodes.get_mut(&called.nid) else {
+            return;
+        };
+        let Some(at) = node.sessions.iter().position(|c| c.key == other) else {
+            return;
+        };
+        let gone = node.sessions.remove(at);
+        self.len -= 1;
+        for (owner, _) in node
+            .flows
+            .values_mut()
+            .filter(|(owner, _)| *owner == other.number)
+        {
+            *owner = called.number;
+        }
+        if let Some(session) = node.sessions.iter_mut().find(|c| c.key == called) {
+            session.local_nonce = gone.local_nonce;
+            session.remote_nonce = gone.remote_nonce;
+            session.told = gone.told;
+            session.contacted = gone.contacted;
+            session.way = None;
+        }
+    }
+
+    /// Forgets those that were last used before `since`.
+    pub fn forget_idle(&mut self, since: Instant) -> Vec<Forgotten> {
+        let mut gone = Vec::new();
+        self.nodes.retain(|_, node| {
+            let before = gone.len();
+            let idle = node.sessions.extract_if(.., |c| c.used <= since);
+            gone.extend(idle.map(|c| Forgotten::of(&c)));
+            for Forgotten { key, .. } in &gone[before..] {
+                node.forget_flows_of(*key);
+            }
+            !node.sessions.is_empty()
+        });
+        self.len -= gone.len();
+        gone
+    }
+
+    /// Forgets the one that was used least lately; one to which nothing has been sent before any other, because whoever
+    /// guesses identifiers makes as many of those as he likes.
+    pub fn forget_oldest(&mut self) -> Option<Forgotten> {
+        let oldest = self.iter().min_by_key(|c| (c.contacted, c.used))?;
+        let key = oldest.key;
+        self.forget(key)
+    }
+
+    /// Forgets one of the sessions that peers began with this identifier, if there are too many of them: whoever forges
+    /// it gets no more room than that.
+    pub fn forget_one_of(&mut self, nid: Nid) -> Option<Forgotten> {
+        let uninvited = || self.of_nid(nid).iter().filter(|c| !c.called);
+        if uninvited().count() < MAX_UNINVITED {
+            return None;
+        }
+        let key = uninvited().min_by_key(|c| (c.contacted, c.used))?.key;
+        self.forget(key)
+    }
+
+    fn forget(&mut self, key: SessionKey) -> Option<Forgotten> {
+        let node = self.nodes.get_mut(&key.nid)?;
+        let at = node.sessions.iter().position(|c| c.key == key)?;
+        let gone = node.sessions.remove(at);
+        node.forget_flows_of(key);
+        if node.sessions.is_empty() {
+            self.nodes.remove(&key.nid);
+        }
+        self.len -= 1;
+        Some(Forgotten::of(&gone))
+    }
+}
+
+/// What is left of a session that is no longer in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forgotten {
+    key: SessionKey,
+    /// The identifier of ours that it knew.
+    pub local_nid: Nid,
+    /// Packets that waited for a look-up.
+    pub held: usize,
+}
+
+impl Forgotten {
+    fn of(correspondent: &Correspondent) -> Self {
+        Self {
+            key: correspondent.key,
+            local_nid: correspondent.local_nid,
+            held: correspondent.held.len(),
+        }
+    }
+}
+
+/// Flows of one session: of more, the one that was used least lately is nobody's.
+const MAX_FLOWS: usize = 256;
+/// Sessions that peers began with one identifier.
+const MAX_UNINVITED: usize = 8;

@@ -1,0 +1,194 @@
+//! Simulate, capture, analyse: what `segue analyze` makes of the captures of the two ends is what the simulator's ledger
+//! says. The analysis reads pcapng bytes and nothing else.
+
+use crate::common::scenario_text;
+use segue_capture::analyze::{
+    Analysis, Direction, DirectionReport, Flow, Input, Options, Protocol, Vantage, analyze_inputs,
+};
+use segue_sim::recorder::FlowMetrics;
+use segue_sim::{Metrics, RunOptions, RunOutput, Scenario, run};
+
+/// Nanoseconds that a packet takes on the slowest link of the scenarios: times agree within it.
+const PACKET_TIME_S: f64 = 1e-3;
+
+const SHIMS: [&str; 5] = ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft", "ilnp-multihomed"];
+
+fn captured(text: &str, overrides: &[(&str, &str)], seed: u64) -> RunOutput {
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    let scenario = Scenario::from_toml(text, "test", &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let options = RunOptions {
+        seed: Some(seed),
+        trace: true,
+        pcap: true,
+    };
+    run(&scenario, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn input(output: &RunOutput, host: &str) -> Input {
+    let name = format!("{host}.pcapng");
+    let found = output.captures.iter().find(|(n, _)| *n == name);
+    let (name, bytes) = found.expect("a capture of the host");
+    Input::Bytes(name.clone(), bytes.as_slice().into())
+}
+
+fn analysed(output: &RunOutput, hosts: [&str; 2]) -> Analysis {
+    let inputs = hosts.map(|h| input(output, h));
+    let analysis = analyze_inputs(&inputs, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(analysis.captures.iter().all(|c| c.partial.is_none()));
+    assert!(analysis.limits.is_empty(), "{:?}", analysis.limits);
+    analysis
+}
+
+/// The direction of the analysed flow with these ports.
+fn direction(analysis: &Analysis, source: u16, destination: u16) -> (&Flow, &DirectionReport, Direction) {
+    let is = |f: &&Flow| {
+        f.parent.is_none()
+            && ((f.a.port, f.b.port) == (source, destination)
+                || (f.b.port, f.a.port) == (source, destination))
+    };
+    let mut flows = analysis.flows.iter().filter(is);
+    let flow = flows.next().expect("the flow is found");
+    assert!(
+        flows.next().is_none(),
+        "one flow stays one flow: {:#?}",
+        analysis.flows
+    );
+    if flow.a.port == source {
+        (flow, &flow.forward, Direction::Forward)
+    } else {
+        (flow, &flow.reverse, Direction::Reverse)
+    }
+}
+
+/// Counts of a flow over a shim, told by the ledger and by the analysis.
+fn agree(output: &RunOutput, analysis: &Analysis, flow: &FlowMetrics, case: &str) {
+    let (_, found, _) = direction(analysis, flow.source_port, flow.destination_port);
+    assert_eq!(found.vantage, Vantage::Both, "{case}");
+    let ends = found.ends.expect("both ends were captured");
+    let ledger = &flow.counts;
+    let told = [
+        ("packets sent", ledger.packets_sent, ends.packets_sent),
+        ("retransmissions", ledger.retransmissions, ends.retransmissions),
+        ("lost packets", ledger.lost_packets, ends.lost_packets),
+        (
+            "spurious retransmissions",
+            ledger.spurious_retransmissions,
+            ends.spurious_retransmissions,
+        ),
+        ("in flight", ledger.in_flight_packets, ends.in_flight_packets),
+        ("transferred bytes", flow.transferred_bytes, found.useful_bytes),
+    ];
+    for (what, ledger, ends) in told {
+        assert_eq!(ledger, ends, "{case}: {what}: {:?} {found:?}", flow.counts);
+    }
+    assert_eq!(ends.unmatched_packets, 0, "{case}");
+    near(
+        flow.longest_gap_s,
+        found.longest_gap_s,
+        &format!("{case}: longest gap"),
+    );
+    let _ = output;
+}
+
+fn near(simulated: f64, analysed: f64, what: &str) {
+    assert!(
+        (simulated - analysed).abs() <= PACKET_TIME_S,
+        "{what}: {simulated} s simulated, {analysed} s analysed"
+    );
+}
+
+fn flow_of<'a>(metrics: &'a Metrics, from: &str) -> &'a FlowMetrics {
+    metrics.flows.iter().find(|f| f.from == from).expect("a flow")
+}
+
+#[test]
+fn the_ledger_and_the_analysis_agree_for_every_shim_and_both_transports() {
+    let text = scenario_text("ilnp.toml");
+    let shared = [("duration", "40 s"), ("application.0.start", "27 s")];
+    let mut lossy = 0;
+    let mut moved = 0;
+    let cases = ["lan-lan", "lan-wan", "wan-lan", "wan-wan"];
+    for (number, scheme) in SHIMS.into_iter().enumerate() {
+        for (case, transport) in [(cases[number % 4], "tcp"), (cases[(number + 2) % 4], "sctp")] {
+            let name = format!("{scheme} {case} {transport}");
+            let overrides = [
+                shared[0],
+                shared[1],
+                ("case", case),
+                ("scheme", scheme),
+                ("application.0.transport", transport),
+            ];
+            let output = captured(&text, &overrides, number as u64 + 1);
+            let analysis = analysed(&output, ["mn", "cn"]);
+            let flow = flow_of(&output.metrics, "cn");
+            assert!(flow.counts.packets_sent > 1000, "{name}");
+            agree(&output, &analysis, flow, &name);
+            lossy += u32::from(flow.counts.lost_packets > 0);
+            moved += u32::from(!analysis.handovers.is_empty());
+        }
+    }
+    assert!(lossy >= 4, "hardly anything was lost");
+    assert!(moved >= 8, "hardly any handover was found: {moved}");
+}
+
+#[test]
+fn they_agree_when_both_hosts_move_and_when_nothing_keeps_the_connection() {
+    let text = scenario_text("both-move.toml");
+    for scheme in ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft"] {
+        let output = captured(&text, &[("duration", "20 s"), ("scheme", scheme)], 1);
+        let analysis = analysed(&output, ["b", "a"]);
+        agree(
+            &output,
+            &analysis,
+            flow_of(&output.metrics, "a"),
+            &format!("both move, {scheme}"),
+        );
+    }
+}
+
+#[test]
+fn the_handovers_of_sigma_are_those_of_the_simulator() {
+    let text = scenario_text("sigma.toml");
+    for (seed, settings) in [
+        (1, [("duration", "60 s"), ("l2.latency", "200 ms")]),
+        (2, [("duration", "60 s"), ("l2.latency", "500 ms")]),
+    ] {
+        let output = captured(&text, &settings, seed);
+        let analysis = analysed(&output, ["mh", "cn"]);
+        let metrics = &output.metrics;
+        let largest = |f: &&Flow| f.forward.data_bytes + f.reverse.data_bytes;
+        let flow = analysis.flows.iter().max_by_key(largest).expect("a flow");
+        assert_eq!(flow.protocol, Protocol::Sctp);
+        let data = if flow.forward.data_bytes > flow.reverse.data_bytes {
+            &flow.forward
+        } else {
+            &flow.reverse
+        };
+        let ends = data.ends.expect("both ends");
+        assert_eq!(metrics.packets_sent, ends.packets_sent);
+        assert_eq!(metrics.packets_retransmitted, ends.retransmissions);
+        let lost =
+            metrics.packets_lost_to_handover + metrics.packets_lost_to_queue + metrics.packets_lost_otherwise;
+        assert_eq!(lost, ends.lost_packets);
+        assert_eq!(metrics.delivered_bytes, data.useful_bytes);
+        assert_eq!(metrics.duplicate_packets, data.duplicate_packets);
+        near(metrics.longest_gap_s, data.longest_gap_s, "longest gap");
+        assert!(metrics.handovers.len() >= 2, "{:?}", metrics.handovers);
+        assert_eq!(
+            metrics.handovers.len(),
+            analysis.handovers.len(),
+            "{:#?}",
+            analysis.handovers
+        );
+        let start_s = analysis.start_time_ns as f64 / 1e9;
+        for (simulated, found) in metrics.handovers.iter().zip(&analysis.handovers) {
+            near(simulated.time_s, start_s + found.time_s, "time");
+            near(simulated.latency_s, found.latency_s, "latency");
+            near(simulated.interruption_s, found.interruption_s, "interruption");
+            assert!(found.to_text.ends_with(&simulated.to.to_string()), "{found:?}");
+        }
+    }
+}

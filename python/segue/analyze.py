@@ -1,0 +1,374 @@
+"""Handover numbers from captures of anything: `segue.analyze`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from segue import _native
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from segue.findings import Findings, Series
+
+CaptureSource = str | Path | tuple[str, bytes]
+"""A file, or bytes under a name, as `Run.captures` gives them."""
+
+Progress = Callable[[int, int], object]
+"""Called with (bytes read, bytes in all), from the calling thread."""
+
+
+class Analysis:
+    """What one or two captures say. Dataclasses in `findings`; frames are polars frames, made when first asked for.
+
+    Times in frames are seconds from the first packet (`findings.start_time_ns`).
+    """
+
+    def __init__(self, document: str) -> None:
+        self._document = document
+
+    def __repr__(self) -> str:
+        files = ", ".join(capture.file for capture in self.findings.captures)
+        return f"<Analysis of {files}: {len(self.findings.handovers)} handovers>"
+
+    @property
+    def json(self) -> str:
+        """Everything as one JSON document."""
+        return self._document
+
+    def without_series(self) -> str:
+        """The document without the points for figures."""
+        if not any(True for _ in self._series()):
+            return self._document
+        document = json.loads(self._document)
+        for flow in document["flows"]:
+            for name in ("forward", "reverse"):
+                flow[name]["series"] = None
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+    @cached_property
+    def findings(self) -> Findings:
+        """Everything, typed."""
+        from segue.findings import Findings
+
+        return Findings.from_json(self._document)
+
+    @cached_property
+    def handovers(self) -> pl.DataFrame:
+        """A row per handover.
+
+        `time_s`, `flow`, `protocol`, `a`, `b` (the flow's ends), `direction`, `kind`, `from`, `to` (what the paths
+        differ in), `latency_s`,
+        `interruption_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `t_a_s`, `throughput_before_bps`, `throughput_after_bps`,
+        `rtt_before_s`, `rtt_after_s`, `out_of_order_packets`, `packets_sent`, `retransmissions`, `lost_packets`,
+        `spurious_retransmissions`. What cannot be known is null.
+        """
+        from segue import explain
+
+        flows = {flow.id: flow for flow in self.findings.flows}
+        rows = []
+        for handover in self.findings.handovers:
+            flow = flows.get(handover.flow)
+            network, ends = handover.network, handover.ends
+            old, new = explain.moved(handover, flow)
+            rows.append(
+                {
+                    "time_s": handover.time_s,
+                    "flow": handover.flow,
+                    "protocol": flow.protocol if flow else None,
+                    "a": str(flow.a) if flow else None,
+                    "b": str(flow.b) if flow else None,
+                    "direction": handover.direction,
+                    "kind": handover.kind,
+                    "from": old,
+                    "to": new,
+                    "latency_s": handover.latency_s,
+                    "interruption_s": handover.interruption_s,
+                    "t_d_s": network.detection_s if network else None,
+                    "t_c_s": network.configuration_s if network else None,
+                    "t_r_s": network.registration_s if network else None,
+                    "t_n_s": network.total_s if network else None,
+                    "t_a_s": handover.adaptation.adaptation_time_s if handover.adaptation else None,
+                    "throughput_before_bps": handover.throughput_before_bps,
+                    "throughput_after_bps": handover.throughput_after_bps,
+                    "rtt_before_s": handover.rtt_before_s,
+                    "rtt_after_s": handover.rtt_after_s,
+                    "out_of_order_packets": handover.out_of_order_packets,
+                    "packets_sent": ends.packets_sent if ends else None,
+                    "retransmissions": ends.retransmissions if ends else None,
+                    "lost_packets": ends.lost_packets if ends else None,
+                    "spurious_retransmissions": ends.spurious_retransmissions if ends else None,
+                }
+            )
+        return _frame(rows, _HANDOVERS)
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """Two rows per flow, one for each direction.
+
+        `flow`, `protocol`, `mobility`, `a`, `b`, `parent`, `begin_s`, `end_s`, `direction`, and what `DirectionReport`
+        has; round trip times as `rtt_median_s`, `rtt_min_s`, `rtt_max_s`.
+        """
+        rows = []
+        for flow in self.findings.flows:
+            for name in ("forward", "reverse"):
+                way = flow.direction(name)
+                rtt, ends = way.rtt_s, way.ends
+                rows.append(
+                    {
+                        "flow": flow.id,
+                        "protocol": flow.protocol,
+                        "mobility": flow.mobility,
+                        "a": str(flow.a),
+                        "b": str(flow.b),
+                        "parent": flow.parent,
+                        "begin_s": flow.begin_s,
+                        "end_s": flow.end_s,
+                        "direction": name,
+                        "rtt_median_s": rtt.median if rtt else None,
+                        "rtt_min_s": rtt.min if rtt else None,
+                        "rtt_max_s": rtt.max if rtt else None,
+                        "lost_packets": ends.lost_packets if ends else None,
+                        "spurious_retransmissions": ends.spurious_retransmissions if ends else None,
+                        **{column: getattr(way, column) for column in _DIRECTION},
+                    }
+                )
+        return _frame(rows, _FLOWS)
+
+    @cached_property
+    def paths(self) -> pl.DataFrame:
+        """A row per path of a flow: `flow` and what `Path` has."""
+        rows = [
+            {"flow": flow.id} | {column: getattr(path, column) for column in _PATHS if column != "flow"}
+            for flow in self.findings.flows
+            for path in flow.paths
+        ]
+        return _frame(rows, _PATHS)
+
+    @cached_property
+    def interruptions(self) -> pl.DataFrame:
+        """A row per pause that no change of path explains, as `Interruption` has it."""
+        rows = [{column: getattr(pause, column) for column in _INTERRUPTIONS} for pause in self.findings.interruptions]
+        return _frame(rows, _INTERRUPTIONS)
+
+    @cached_property
+    def signals(self) -> pl.DataFrame:
+        """A row per message of mobility signalling, as `Signal` has it."""
+        rows = [{column: getattr(signal, column) for column in _SIGNALS} for signal in self.findings.signals]
+        return _frame(rows, _SIGNALS)
+
+    @cached_property
+    def throughput(self) -> pl.DataFrame:
+        """Useful bytes by time, flow, direction and path: `flow`, `direction`, `path`, `time_s`, `bin_s`, `bytes`.
+
+        Needs `series=True`.
+        """
+        rows = []
+        for number, name, way in self._with_series():
+            rows += [
+                {"flow": number, "direction": name, "path": path, "time_s": place * way.bin_s, "bin_s": way.bin_s,
+                 "bytes": size}
+                for place, path, size in way.throughput
+            ]  # fmt: skip
+        return _frame(rows, _THROUGHPUT)
+
+    @cached_property
+    def segments(self) -> pl.DataFrame:
+        """Segments, thinned out where there are too many: `flow`, `direction`, `path`, `time_s`, `offset`, `mark`.
+
+        Needs `series=True`.
+        """
+        rows = []
+        for number, name, way in self._with_series():
+            rows += [
+                {"flow": number, "direction": name, "path": path, "time_s": at, "offset": offset, "mark": mark}
+                for at, offset, path, mark in way.segments
+            ]
+        return _frame(rows, _SEGMENTS)
+
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """Every frame that there is, by name."""
+        names = ["handovers", "flows", "paths", "interruptions", "signals"]
+        if any(True for _ in self._series()):
+            names += ["throughput", "segments"]
+        return {name: getattr(self, name) for name in names}
+
+    def _series(self) -> Iterator[tuple[int, str, Series]]:
+        for flow in self.findings.flows:
+            for name in ("forward", "reverse"):
+                series = flow.direction(name).series
+                if series is not None:
+                    yield flow.id, name, series
+
+    def _with_series(self) -> list[tuple[int, str, Series]]:
+        found = list(self._series())
+        if not found and self.findings.flows:
+            raise ValueError("no points: the analysis was made with series=False")
+        return found
+
+
+def analyze(
+    *captures: CaptureSource,
+    series: bool = False,
+    max_flows: int | None = None,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Find flows and handovers in one capture, or in two of the same traffic taken at both ends.
+
+    Whatever was captured: TCP, MPTCP, SCTP, QUIC, WireGuard, any UDP, over IPv4 or IPv6, Mobile IPv6 or ILNPv6; pcap or
+    pcapng; Ethernet, Linux cooked, raw IP or loopback. Files are read as a stream: their size does not matter.
+
+    Args:
+        captures: One, or two: the mobile host's and its correspondent's. Files, or (name, bytes).
+        series: Keep points for figures: `Analysis.throughput`, `Analysis.segments`.
+        max_flows: Report at most so many flows, those with handovers first, then the largest; the engine's if left out.
+        progress: Told how far it has come.
+
+    Raises:
+        CaptureError: A file is no capture, or cannot be read; one line. What breaks off in the middle is analysed as
+            far as it goes, and marked (`Findings.is_partial`).
+        KeyboardInterrupt: Ctrl-C.
+
+    >>> import segue
+    >>> run = segue.run("sigma", {"duration": "40 s"}, trace=False, pcap=True)
+    >>> segue.analyze(*run.captures()).handovers["kind"].unique().to_list()
+    ['sctp-path']
+    """
+    sources = [_source(capture) for capture in captures]
+    told = None if progress is None else _progress_of(progress, sources)
+    return Analysis(_native.analyze(sources, series, max_flows, told))
+
+
+def _source(capture: CaptureSource) -> tuple[str, bytes | None]:
+    if isinstance(capture, tuple):
+        return capture
+    return os.fspath(capture), None
+
+
+def _progress_of(progress: Progress, sources: Sequence[tuple[str, bytes | None]]) -> Callable[[int], object]:
+    """What is told of bytes read, beside how many there are: two captures are read twice, first for their clocks."""
+    total = 0
+    for name, content in sources:
+        # What cannot be read is for the engine to say.
+        with contextlib.suppress(OSError):
+            total += Path(name).stat().st_size if content is None else len(content)
+    total *= len(sources)
+    return lambda done: progress(min(done, total), total)
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(rows, schema={name: getattr(pl, kind) for name, kind in columns.items()}, orient="row")
+
+
+# Columns by name, and their polars type.
+_DIRECTION = {
+    "vantage": "String",
+    "packets": "UInt64",
+    "data_packets": "UInt64",
+    "data_bytes": "UInt64",
+    "useful_bytes": "UInt64",
+    "throughput_bps": "Float64",
+    "duplicate_packets": "UInt64",
+    "out_of_order_packets": "UInt64",
+    "retransmissions": "UInt64",
+    "longest_gap_s": "Float64",
+}
+_ENDS = {"lost_packets": "UInt64", "spurious_retransmissions": "UInt64"}
+_HANDOVERS = {
+    "time_s": "Float64",
+    "flow": "UInt64",
+    "protocol": "String",
+    "a": "String",
+    "b": "String",
+    "direction": "String",
+    "kind": "String",
+    "from": "String",
+    "to": "String",
+    "latency_s": "Float64",
+    "interruption_s": "Float64",
+    "t_d_s": "Float64",
+    "t_c_s": "Float64",
+    "t_r_s": "Float64",
+    "t_n_s": "Float64",
+    "t_a_s": "Float64",
+    "throughput_before_bps": "Float64",
+    "throughput_after_bps": "Float64",
+    "rtt_before_s": "Float64",
+    "rtt_after_s": "Float64",
+    "out_of_order_packets": "UInt64",
+    "packets_sent": "UInt64",
+    "retransmissions": "UInt64",
+    **_ENDS,
+}
+_FLOWS = {
+    "flow": "UInt64",
+    "protocol": "String",
+    "mobility": "String",
+    "a": "String",
+    "b": "String",
+    "parent": "UInt64",
+    "begin_s": "Float64",
+    "end_s": "Float64",
+    "direction": "String",
+    **_DIRECTION,
+    "rtt_median_s": "Float64",
+    "rtt_min_s": "Float64",
+    "rtt_max_s": "Float64",
+    **_ENDS,
+}
+_PATHS = {
+    "flow": "UInt64",
+    "id": "UInt64",
+    "direction": "String",
+    "source": "String",
+    "destination": "String",
+    "source_port": "UInt64",
+    "destination_port": "UInt64",
+    "tunnelled": "Boolean",
+    "interface": "String",
+    "first_s": "Float64",
+    "last_s": "Float64",
+    "data_packets": "UInt64",
+    "data_bytes": "UInt64",
+}
+_INTERRUPTIONS = {
+    "flow": "UInt64",
+    "direction": "String",
+    "begin_s": "Float64",
+    "duration_s": "Float64",
+    "ended_by_retransmission": "Boolean",
+}
+_SIGNALS = {
+    "time_s": "Float64",
+    "capture": "UInt64",
+    "interface": "UInt64",
+    "kind": "String",
+    "source": "String",
+    "destination": "String",
+    "about": "String",
+    "flow": "UInt64",
+}
+_THROUGHPUT = {
+    "flow": "UInt64",
+    "direction": "String",
+    "path": "UInt64",
+    "time_s": "Float64",
+    "bin_s": "Float64",
+    "bytes": "UInt64",
+}
+_SEGMENTS = {
+    "flow": "UInt64",
+    "direction": "String",
+    "path": "UInt64",
+    "time_s": "Float64",
+    "offset": "UInt64",
+    "mark": "String",
+}

@@ -1,0 +1,68 @@
+"""`segue analyze`: what it does. Neither rich nor polars is imported unless it is needed: start-up counts here too."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from segue.analyze import Analysis, analyze
+from segue.cli.progress import Bars
+from segue.output import check_directory, write_file
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PARQUET = ".parquet"
+
+
+def analyze_captures(
+    captures: tuple[Path, ...], *, as_json: bool, out: Path | None, report: Path | None, max_flows: int | None
+) -> None:
+    """`segue analyze`."""
+    _check_outputs(out, report)
+    with Bars() as bars:
+        analysis = analyze(*captures, series=report is not None, max_flows=max_flows, progress=bars.reading)
+        if out is not None:
+            bars.spin("writing")
+            _write_frames(analysis, out)
+        if report is not None:
+            bars.spin("drawing")
+            from segue.report.analysis import write_analysis_report
+
+            write_analysis_report(analysis, report)
+    if as_json:
+        click.echo(analysis.without_series())
+    else:
+        from segue.cli.findings import print_findings
+
+        print_findings(analysis.findings)
+
+
+def _check_outputs(out: Path | None, report: Path | None) -> None:
+    """Refuse what cannot be written before long work begins."""
+    if out is not None:
+        check_directory(out.parent if out.suffix == PARQUET else out)
+    for path, what in ((out if out and out.suffix == PARQUET else None, "a Parquet"), (report, "an HTML")):
+        if path is not None and path.is_dir():
+            raise IsADirectoryError(21, f"is a directory, expected the name of {what} file", str(path))
+    if report is not None:
+        check_directory(report.parent)
+
+
+def _write_frames(analysis: Analysis, out: Path) -> None:
+    """The handovers into one file, or every frame and the document into a directory."""
+    if out.suffix == PARQUET:
+        write_file(out, _parquet(analysis.handovers))
+        return
+    for name, frame in analysis.frames().items():
+        write_file(out / f"{name}{PARQUET}", _parquet(frame))
+    write_file(out / "analysis.json", analysis.without_series() + "\n")
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,488 @@
+"""What an analysis of captures finds (`segue_capture::analyze`), as dataclasses.
+
+Times that end in `_s` are seconds from the first packet of all captures, if they are not lengths of time.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Where and why a capture could not be read on; what came before was analysed.
+
+    Attributes:
+        offset: Byte of the file at which the record begins that could not be read.
+        reason: Why.
+    """
+
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInterface:
+    """An interface of a capture.
+
+    Attributes:
+        name: Its name, if the file says so.
+        link_type: Link type as a number (LINKTYPE_*).
+        link: And by name, where it is one that is understood.
+        snap_length: Snap length, bytes; zero for none.
+        packets: Packets.
+    """
+
+    name: str | None
+    link_type: int
+    link: str | None
+    snap_length: int
+    packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """One capture file.
+
+    Attributes:
+        file: File name as given.
+        format: "pcap" or "pcapng".
+        interfaces: Its interfaces.
+        packets: Packets read.
+        wire_bytes: Their bytes on the wire.
+        truncated_packets: Packets that the snap length cut short.
+        first_time_ns: First packet, ns since 1970 on its own clock.
+        last_time_ns: Last packet.
+        time_went_back: Packets whose time is before that of the packet before them.
+        counts: Packets of every kind, and what was not followed, by name.
+        partial: Set if the file ended where it should not have.
+    """
+
+    file: str
+    format: str
+    interfaces: tuple[CaptureInterface, ...]
+    packets: int
+    wire_bytes: int
+    truncated_packets: int
+    first_time_ns: int | None
+    last_time_ns: int | None
+    time_went_back: int
+    counts: dict[str, int]
+    partial: Partial | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """How the clocks of two captures differ, by packets that both have.
+
+    Attributes:
+        offset_s: What the second clock shows more than the first, seconds.
+        uncertainty_s: The offset is certain up to this; `None` if only one direction is in both captures.
+        drift_ppm: How much the second clock gains on the first, parts per million, if the captures are long enough.
+        matched_packets: Packets in both captures that it was worked out from.
+    """
+
+    offset_s: float
+    uncertainty_s: float | None
+    drift_ppm: float | None
+    matched_packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One end of a flow, by the address that stays.
+
+    Attributes:
+        address: A home address, a node identifier behind a locator, else the first address seen.
+        port: Port.
+    """
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Median, extremes and count of samples, in their unit."""
+
+    median: float
+    min: float
+    max: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndCounts:
+    """What became of packets with data, by what left the sender and what reached the receiver (004, 6.1.2 and 6.1.3).
+
+    Attributes:
+        packets_sent: Packets sent, retransmissions included.
+        retransmissions: Packets sent whose first byte had been sent before.
+        lost_packets: Packets sent that did not arrive, or came to a locator that the receiver no longer had.
+        spurious_retransmissions: Retransmissions of which an earlier copy arrived, even later.
+        in_flight_packets: Packets that may have been under way when the captures ended.
+        reordered_packets: Packets that arrived after one that was sent later (RFC 4737).
+        unmatched_packets: Packets that arrived, and of which the sender's capture knows nothing.
+    """
+
+    packets_sent: int
+    retransmissions: int
+    lost_packets: int
+    spurious_retransmissions: int
+    in_flight_packets: int
+    reordered_packets: int
+    unmatched_packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points for figures of one direction, thinned out where there are too many.
+
+    Attributes:
+        bin_s: Width of the bins of `throughput`, seconds.
+        throughput: (bin from the first packet of all, path, useful bytes).
+        segments: (seconds, offset of the first byte, path, what it was: "new", "ahead", "fills", "repeats").
+    """
+
+    bin_s: float
+    throughput: tuple[tuple[int, int, int], ...]
+    segments: tuple[tuple[float, int, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionReport:
+    """What one direction of a flow carried.
+
+    Attributes:
+        vantage: Where it was seen: "sender", "receiver", "both" (then the receiver's view, unless said), "unknown".
+        packets: Packets, those without data included.
+        data_packets: Packets with data (of SCTP: DATA chunks).
+        data_bytes: Bytes of data, repeated ones included.
+        useful_bytes: Bytes of data, each counted once.
+        throughput_bps: Those, in bits, by the time from the first data to the last, bit/s.
+        duplicate_packets: Packets whose data had all been seen before.
+        out_of_order_packets: Packets with data not seen before that came after later data.
+        retransmissions: Packets with data that had been sent before; elsewhere than at the sender, that repeat or
+            repair.
+        longest_gap_s: Longest pause between two arrivals of data not seen before, seconds.
+        rtt_s: Round trip times, seconds.
+        ends: By matching both ends, with two captures.
+        series: Points for figures, if asked for.
+    """
+
+    vantage: str
+    packets: int
+    data_packets: int
+    data_bytes: int
+    useful_bytes: int
+    throughput_bps: float
+    duplicate_packets: int
+    out_of_order_packets: int
+    retransmissions: int
+    longest_gap_s: float
+    rtt_s: Samples | None
+    ends: EndCounts | None
+    series: Series | None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way that packets of one direction of a flow took.
+
+    Attributes:
+        id: Number within the flow.
+        direction: "forward" or "reverse".
+        source: Source of the outermost header.
+        destination: Destination of the outermost header.
+        source_port: Source port.
+        destination_port: Destination port.
+        tunnelled: Through a tunnel.
+        interface: Interface of the capture at the data's receiver, or of the only capture.
+        first_s: First packet, seconds.
+        last_s: Last packet, seconds.
+        data_packets: Packets with data.
+        data_bytes: Bytes of data.
+    """
+
+    id: int
+    direction: str
+    source: str
+    destination: str
+    source_port: int
+    destination_port: int
+    tunnelled: bool
+    interface: str | None
+    first_s: float
+    last_s: float
+    data_packets: int
+    data_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficFlow:
+    """A flow.
+
+    Attributes:
+        id: Number, to which handovers and interruptions refer.
+        protocol: "tcp", "mptcp" (all subflows), "sctp", "udp", "quic", "wireguard".
+        mobility: What keeps it alive: "none", "mip6", "mip6-ro", "ilnp", "transport".
+        a: The end that sent the first packet seen.
+        b: The other.
+        parent: The MPTCP connection that it is a subflow of.
+        begin_s: First packet, seconds.
+        end_s: Last packet, seconds.
+        forward: From `a` to `b`.
+        reverse: From `b` to `a`.
+        paths: The ways that its packets took, in the order in which they were first seen.
+    """
+
+    id: int
+    protocol: str
+    mobility: str
+    a: Endpoint
+    b: Endpoint
+    parent: int | None
+    begin_s: float
+    end_s: float
+    forward: DirectionReport
+    reverse: DirectionReport
+    paths: tuple[Path, ...]
+
+    def direction(self, name: str) -> DirectionReport:
+        """The report of "forward" or "reverse"."""
+        return self.forward if name == "forward" else self.reverse
+
+    def path(self, number: int) -> Path | None:
+        """The path of that number."""
+        return next((path for path in self.paths if path.id == number), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkLatency:
+    """Parts of T_n = t_d + t_c + t_r (002, equation 1), as far as signalling is in the captures.
+
+    Attributes:
+        detection_s: t_d: last data over the old path to the router advertisement that showed the new network.
+        configuration_s: t_c: from there to the first message that registers the new address.
+        registration_s: t_r: from there to the first data over the new path.
+        total_s: T_n.
+    """
+
+    detection_s: float | None
+    configuration_s: float | None
+    registration_s: float | None
+    total_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptationTime:
+    """t_a (002, section 5): how long until the new path carries what it carries from then on.
+
+    Attributes:
+        adaptation_time_s: t_a, seconds.
+        threshold_bps: The mean over the bins, which has to be reached, bit/s.
+        bins: Bins that it was worked out from.
+    """
+
+    adaptation_time_s: float
+    threshold_bps: float
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficHandover:
+    """A handover of one direction of a flow.
+
+    Attributes:
+        flow: `TrafficFlow.id`.
+        direction: Which direction's data moved.
+        kind: How it shows: "address", "interface", "care-of-address", "locator", "sctp-path", "mptcp-subflow",
+            "quic-path", "wireguard-endpoint".
+        time_s: First data over the new path, seconds.
+        from_path: The old path, `Path.id` (`from` in JSON).
+        to_path: The new path (`to` in JSON).
+        from_text: In words: what of the path changed.
+        to_text: The same of the new path.
+        latency_s: Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while
+            the old path still drains.
+        interruption_s: Longest time without new data around it, seconds.
+        network: T_n's parts, as far as signalling is in the captures.
+        adaptation: t_a; `None` where the new path carried too little to tell.
+        throughput_before_bps: In the window before the last data over the old path, bit/s.
+        throughput_after_bps: In the window from the first data over the new path on, bit/s.
+        rtt_before_s: Round trip times before, median, seconds.
+        rtt_after_s: Round trip times after, median, seconds.
+        out_of_order_packets: Packets out of order soon after the first data over the new path.
+        ends: Packets sent, lost and so on, by both ends, from half of the way to the handover before to half of the way
+            to the next.
+        signals: Positions in `Findings.signals` of those that belong to it.
+    """
+
+    flow: int
+    direction: str
+    kind: str
+    time_s: float
+    from_path: int
+    to_path: int
+    from_text: str
+    to_text: str
+    latency_s: float
+    interruption_s: float
+    network: NetworkLatency | None
+    adaptation: AdaptationTime | None
+    throughput_before_bps: float
+    throughput_after_bps: float
+    rtt_before_s: float | None
+    rtt_after_s: float | None
+    out_of_order_packets: int
+    ends: EndCounts | None
+    signals: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """A pause in received data that no change of path explains.
+
+    Attributes:
+        flow: `TrafficFlow.id`.
+        direction: Which direction's data paused.
+        begin_s: Last data before, seconds.
+        duration_s: How long, seconds.
+        ended_by_retransmission: The data that ended it repaired or repeated earlier data: the sender had something to
+            send.
+    """
+
+    flow: int
+    direction: str
+    begin_s: float
+    duration_s: float
+    ended_by_retransmission: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A message of mobility signalling. One that both captures have is there twice.
+
+    Attributes:
+        time_s: When, seconds.
+        capture: Index of the capture.
+        interface: Interface of the capture.
+        kind: What: "binding-update", "locator-update", "mptcp-join" and so on.
+        source: From (outermost header).
+        destination: To.
+        about: The address it is about, if any.
+        flow: The flow, where it belongs to one.
+    """
+
+    time_s: float
+    capture: int
+    interface: int
+    kind: str
+    source: str
+    destination: str
+    about: str | None
+    flow: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that one or two captures say.
+
+    Attributes:
+        format: Of the document: 1.
+        start_time_ns: First packet of all captures on the clock of the first one, ns since 1970 (of a simulated
+            capture: since the beginning of the run).
+        duration_s: From there to the last packet, seconds.
+        captures: What was read.
+        clock_offset: How the clock of the second capture differs from the first one's; `None` with one capture.
+        flows: Flows in the order of their first packet. Subflows of MPTCP come beside their connection.
+        flows_total: Flows that were seen, reported or not.
+        flows_evicted: Flows that ended because too many were live, and were counted as two if they went on.
+        handovers: Handovers of all flows in order of time.
+        interruptions: Pauses of received data without a change of path, longest first.
+        signals: Signalling of mobility in order of time.
+        limits: Limits that were hit, by name: anything here means that something was not followed to its end.
+    """
+
+    format: int
+    start_time_ns: int
+    duration_s: float
+    captures: tuple[Capture, ...]
+    clock_offset: ClockOffset | None
+    flows: tuple[TrafficFlow, ...]
+    flows_total: int
+    flows_evicted: int
+    handovers: tuple[TrafficHandover, ...]
+    interruptions: tuple[Interruption, ...]
+    signals: tuple[Signal, ...]
+    limits: dict[str, int]
+
+    @classmethod
+    def from_json(cls, document: str) -> Findings:
+        """From the document that the native module writes.
+
+        Raises:
+            KeyError: If something is missing.
+        """
+        return _build(cls, json.loads(document))
+
+    def flow(self, number: int) -> TrafficFlow:
+        """The flow of that number, as handovers and interruptions name it.
+
+        Raises:
+            KeyError: If it is not among those that are reported.
+        """
+        for flow in self.flows:
+            if flow.id == number:
+                return flow
+        raise KeyError(number)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a file ended where it should not have, or something was not followed to its end."""
+        return bool(self.limits) or any(capture.partial is not None for capture in self.captures)
+
+
+# What Python has a word of its own for.
+_JSON_NAMES = {"from_path": "from", "to_path": "to"}
+
+
+def _build(kind: type[T], entry: dict[str, Any]) -> T:
+    """A dataclass from the object that has its fields; what a newer engine says beside them is left out."""
+    plan = _PLANS.get(kind)
+    if plan is None:
+        hints = typing.get_type_hints(kind)
+        names = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+        plan = _PLANS[kind] = tuple((name, _JSON_NAMES.get(name, name), _converter(hints[name])) for name in names)
+    return kind(**{name: convert(entry[key]) for name, key, convert in plan})
+
+
+# Of each field: its name, its name in JSON, and what makes its value.
+_PLANS: dict[type[Any], tuple[tuple[str, str, Callable[[Any], Any]], ...]] = {}
+
+
+def _converter(hint: object) -> Callable[[Any], Any]:
+    """What turns a value of JSON into one of type `hint`."""
+    if is_dataclass(hint) and isinstance(hint, type):
+        return lambda value: _build(hint, value)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType:
+        [inner] = [argument for argument in arguments if argument is not types.NoneType]
+        convert = _converter(inner)
+        return lambda value: None if value is None else convert(value)
+    if origin is tuple:
+        if arguments[-1] is Ellipsis:
+            each = _converter(arguments[0])
+            return lambda values: tuple(each(value) for value in values)
+        return tuple
+    return lambda value: value
