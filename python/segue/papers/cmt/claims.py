@@ -70,8 +70,8 @@ def c1(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
         all(met.values()),
         f"Criterion, medians at each of {count} ratios and dwelling times, equations clamped, link rates less headers: "
         f"CMT within {CLOSE_SHARE:.0%} or {CLOSE_S:g} s ({_met(met[Scheme.CMT])}); mSCTP within {NEAR_SHARE:.0%} or "
-        f"{NEAR_S:g} s (best {_met(met[Scheme.MSCTP_BEST])}, worst {_met(met[Scheme.MSCTP_WORST])}). The equations know of "
-        "no queues: "
+        f"{NEAR_S:g} s (best {_met(met[Scheme.MSCTP_BEST])}, worst {_met(met[Scheme.MSCTP_WORST])}). The equations "
+        "know of no queues: "
         f"where the fast link ends before the file does, up to {ex.QUEUE} packets are lost with it, which take "
         f"{ex.QUEUE * ex.PACKET_BYTES * 8 / ex.SLOW_BPS:.1f} s on the slow one.",
     )
