@@ -61,11 +61,11 @@ MECHANISMS = (
     Mechanism(
         "CUC",
         ("cmt.cuc", "off"),
-        "ideal buffer",
-        Point(Scheme.CMT),
+        "ideal buffer, 1 % loss on the fast link",
+        Point(Scheme.CMT, overrides=(("link.ran1.loss", "{ model = 'bernoulli', probability = 0.01 }"),)),
         "transfer_time_s",
         "transfer time (s): cwnd stands still while the cumulative TSN ack waits for the slow path",
-        1.02,
+        1.1,
     ),
     Mechanism(
         "SFR",
