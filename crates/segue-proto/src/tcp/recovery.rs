@@ -88,6 +88,12 @@ impl Recovery {
         }
     }
 
+    /// The reduction at hand cannot be taken back: where the window stood says nothing of the way that is taken now.
+    pub fn forget_prior(&mut self) {
+        self.undo_marker = None;
+        self.undo_retransmissions = None;
+    }
+
     /// What arrived twice was perhaps retransmitted in this recovery.
     pub fn note_dsack(&mut self, right: u64, una: u64) {
         if let (Some(marker), Some(count @ 1..)) = (self.undo_marker, self.undo_retransmissions)

@@ -272,9 +272,10 @@ def v9(runs: pl.DataFrame) -> Claim:
         "that "
         "knows the link, shorten t_a",
         "proposed, not measured (7)",
-        "t_a, medians: "
+        "t_a, mean throughput of bins, and data in the 20 s after the loss of the WLAN, medians: "
         + "; ".join(
-            f"{ex.REMEDIES[name][0]} {_seconds(values)} at {median(rates[name]) / 1e3:.0f} kbit/s"
+            f"{ex.REMEDIES[name][0]} {_seconds(values)} at {median(rates[name]) / 1e3:.0f} kbit/s, "
+            f"{median(ex.values(runs, f'{case}/{name}', 'received_20_s_bytes')) / 1e3:.0f} kB"
             for name, values in samples.items()
             if values
         ),
