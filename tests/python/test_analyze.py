@@ -254,10 +254,18 @@ def test_unknown_link_type_is_said(segue: Segue, tmp_path: Path) -> None:
     assert "147" in result.stdout
 
 
-def test_ethernet_that_is_no_ethernet(segue: Segue, tmp_path: Path) -> None:
+def test_raw_packets_that_are_said_to_be_ethernet(segue: Segue, tmp_path: Path) -> None:
     path = tmp_path / "raw.pcap"
     path.write_bytes(pcap(((at, data) for at, _, data in download(Way())), link=ETHERNET))
-    assert segue("analyze", path).returncode == 0
+    result = segue("analyze", path)
+    assert result.returncode == 0
+    assert "No flow" in result.stdout
+
+
+def test_headers_that_are_cut_off_are_said(segue: Segue, tmp_path: Path) -> None:
+    path = tmp_path / "headers.pcap"
+    path.write_bytes(pcap(((at, data) for at, _, data in download(Way())), snap=50))
+    assert "803 cut off within their headers" in segue("analyze", path).stdout
 
 
 def test_every_beginning_of_a_capture_is_an_error_or_a_result(moving: bytes) -> None:
