@@ -243,6 +243,7 @@ impl Link {
         true
     }
 
+    #[inline(never)]
     fn join_line(
         &mut self,
         now: Instant,
@@ -298,6 +299,7 @@ impl Link {
     ///
     /// # Panics
     /// If nothing is in flight: the scheduler and the link disagree.
+    #[inline]
     pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
         let flight = self.flight.pop_front().expect("an arrival was scheduled");
         scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
@@ -345,11 +347,22 @@ impl Link {
         scheduler: &mut Scheduler,
         duplicate: impl FnOnce() -> PacketRef,
     ) {
-        let mut arrival = departure + self.config.delay;
-        if !self.random {
-            self.fly(arrival, packet, Fate::Arrives, scheduler);
-            return;
+        if self.random {
+            return self.depart_at_random(departure, packet, scheduler, duplicate);
         }
+        let arrival = departure + self.config.delay;
+        self.fly(arrival, packet, Fate::Arrives, scheduler);
+    }
+
+    #[inline(never)]
+    fn depart_at_random(
+        &mut self,
+        departure: Instant,
+        packet: PacketRef,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce() -> PacketRef,
+    ) {
+        let mut arrival = departure + self.config.delay;
         let mut fate = Fate::Arrives;
         let mut lost = self.loss.next(departure, &mut self.stream);
         if let Some((trace, _)) = self.trace.as_deref() {

@@ -164,9 +164,24 @@ impl Recorder {
         segments::each(node, &stored.packet, self.follow_sctp, |segment| {
             entries.add(self.connections.sent(now, segment));
         });
-        let retransmission =
-            self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entries);
+        let retransmission = self.flows.sent(now, node, &stored.packet);
         self.signalling.sent(&stored.packet, stored.length);
+        if self.tables.is_some() || self.captures.is_some() {
+            let retransmission = retransmission || self.connections.ledger.is_retransmission(entries);
+            self.trace_sent(now, node, interface, stored, retransmission);
+        }
+        entries
+    }
+
+    #[inline(never)]
+    fn trace_sent(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        stored: &Stored,
+        retransmission: bool,
+    ) {
         if let Some(tables) = &mut self.tables {
             tables.packet(
                 now,
@@ -183,7 +198,6 @@ impl Recorder {
         if let Some(captures) = &mut self.captures {
             captures.packet(now, node, interface, &stored.packet, true);
         }
-        entries
     }
 
     /// A packet arrived at the end of a link or was handed over by a radio channel.
@@ -207,6 +221,21 @@ impl Recorder {
         if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
             self.connections.vertical.advertisement(now, node, interface);
         }
+        if self.tables.is_some() || self.captures.is_some() {
+            self.trace_received(now, node, interface, id, length, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn trace_received(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        id: u64,
+        length: u32,
+        packet: &Packet,
+    ) {
         if let Some(tables) = &mut self.tables {
             tables.packet(now, node, interface, id, length, packet, "received", "", false);
         }

@@ -9,6 +9,7 @@ mod determinism;
 mod handoffs;
 mod location;
 mod multipath;
+mod networks;
 mod path_mtu;
 mod sctp_goodput;
 mod several_mobiles;

@@ -324,6 +324,16 @@ impl Host {
                 }
                 self.endpoint.handle_packet_in_place(now, interface, packet);
             }
+            Payload::Tcp(_) => self.handle_tcp(now, interface, packet),
+            _ => self.handle_message(now, interface, packet),
+        }
+        self.settle(now);
+    }
+
+    /// Takes a packet that is no transport's.
+    #[inline(never)]
+    fn handle_message(&mut self, now: Instant, interface: InterfaceId, packet: &Packet) {
+        match &packet.payload {
             Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(now, interface, packet),
             Payload::Udp(datagram)
                 if self.has_address(packet.ip.destination)
@@ -353,16 +363,8 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Tcp(_) => self.handle_tcp(now, interface, packet),
-            Payload::Ipv6(_)
-            | Payload::Mobility(_)
-            | Payload::Raw(_)
-            | Payload::NoNextHeader
-            | Payload::Unknown { .. } => {
-                self.counters.not_understood += 1;
-            }
+            _ => self.counters.not_understood += 1,
         }
-        self.settle(now);
     }
 
     /// Takes a link event.
@@ -557,6 +559,7 @@ impl Host {
 
     /// A packet of chunks that were cut before its path turned out to carry less is fragmented (RFC 9260 section 6.9);
     /// one that is padded to find out what a path carries is not (RFC 4820 section 3).
+    #[inline(never)]
     fn fragmented(&mut self, transmit: Transmit, mtu: usize) -> Option<Transmit> {
         self.identification = self.identification.wrapping_add(1);
         self.counters.fragmented += 1;
@@ -577,6 +580,7 @@ impl Host {
         (!probe && packet.buffer_len() > mtu).then_some(mtu)
     }
 
+    #[inline(never)]
     fn handle_fragment(&mut self, now: Instant, interface: InterfaceId, fragment: Fragment) {
         if !self.has_address(fragment.ip.destination) {
             self.counters.not_for_us += 1;

@@ -151,6 +151,7 @@ impl Association {
     }
 
     /// Brings the chunks' states in line with the blocks, touching only what changed since the last SACK.
+    #[inline(never)]
     fn apply_gap_ack_blocks(
         &mut self,
         now: Instant,
@@ -222,6 +223,7 @@ impl Association {
 
     /// Section 7.2.4. RFC 2960: every TSN before the highest gap ack block is missing. Since RFC 4460 (HTNA): only
     /// those before the highest TSN newly acknowledged, unless cumulative TSN ack advanced in fast recovery.
+    #[inline(never)]
     fn count_missing_reports(
         &mut self,
         now: Instant,
@@ -353,6 +355,7 @@ impl Association {
     /// `CwndCredit::AckPath`: the SACK advanced the cumulative TSN ack and came over a path that none of the data it
     /// acknowledges was sent on: that path's cwnd opens by one segment if it is in slow start, full or not. The path is
     /// the one, from the present source, to the address that the SACK came from. Not in fast recovery.
+    #[inline(never)]
     fn credit_ack_path(&mut self, from: Ipv6Addr) {
         let Some(index) = self.destination_index(from) else {
             return;

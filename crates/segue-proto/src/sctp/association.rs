@@ -534,6 +534,10 @@ impl Association {
         while self.reassembly.pop().is_some() {}
     }
 
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -545,31 +549,38 @@ impl Association {
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.send_pmtu_probes(now);
-        if self.is_stranded() {
-            // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
-            // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
-            // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
-            let answers = |c: &ControlPacket| matches!(c.chunks.first(), Some(Chunk::HeartbeatAck(_)));
-            let last = self.control.iter().rposition(answers);
-            let mut index = 0..;
-            self.control
-                .retain(|c| index.next() == last || c.source.is_some());
-            let asconf = self.control.iter().position(|c| c.source.is_some())?;
-            let control = self.control.remove(asconf)?;
-            return Some(self.control_transmit(control));
-        }
-        if let Some(control) = self.control.pop_front() {
-            return Some(self.control_transmit(control));
-        }
-        if self.state == State::Closed {
-            return None;
-        }
-        let transmit = self.poll_sack_or_data(now);
-        if transmit.is_some() {
-            return transmit;
-        }
+        // one value, which is made where the caller wants it: moving a packet costs more than most of what is done here
+        let stranded = self.is_stranded();
+        let mut transmit = if stranded {
+            self.poll_stranded()
+        } else if let Some(control) = self.control.pop_front() {
+            Some(self.control_transmit(control))
+        } else if self.state == State::Closed {
+            None
+        } else {
+            self.poll_sack_or_data(now)
+        };
         // looking for data may have brought a request of its own about: that streams are to be reset, for one
-        self.control.pop_front().map(|c| self.control_transmit(c))
+        if transmit.is_none() && !stranded {
+            transmit = self.control.pop_front().map(|c| self.control_transmit(c));
+        }
+        transmit
+    }
+
+    /// The next packet of a host without an address that the peer knows.
+    #[inline(never)]
+    fn poll_stranded(&mut self) -> Option<Transmit> {
+        // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
+        // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
+        // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
+        let answers = |c: &ControlPacket| matches!(c.chunks.first(), Some(Chunk::HeartbeatAck(_)));
+        let last = self.control.iter().rposition(answers);
+        let mut index = 0..;
+        self.control
+            .retain(|c| index.next() == last || c.source.is_some());
+        let asconf = self.control.iter().position(|c| c.source.is_some())?;
+        let control = self.control.remove(asconf)?;
+        Some(self.control_transmit(control))
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {

@@ -46,10 +46,10 @@ pub(super) struct Sent {
     /// Sent more than once: no round trip may be measured from it (rule C5).
     pub retransmitted: bool,
     pub retransmissions: u32,
-    /// The next new TSN when it was last sent again.
-    pub resent_before: Tsn,
     /// The receiver keeps it (NR-SACK): its data is gone here, and its room in the send buffer free.
     pub released: bool,
+    /// The next new TSN when it was last sent again.
+    pub resent_before: Tsn,
     /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
@@ -267,8 +267,8 @@ impl Outbound {
             missing_reports: 0,
             retransmitted: false,
             retransmissions: 0,
-            resent_before: tsn,
             released: false,
+            resent_before: tsn,
             fast_retransmitted: false,
             fast_marked: false,
         });

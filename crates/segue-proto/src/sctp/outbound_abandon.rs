@@ -57,8 +57,8 @@ impl Outbound {
             missing_reports: 0,
             retransmitted: false,
             retransmissions: 0,
-            resent_before: Tsn(0),
             released: false,
+            resent_before: Tsn(0),
             fast_retransmitted: false,
             fast_marked: false,
         });

@@ -147,6 +147,7 @@ impl Association {
     }
 
     /// The same for anything but DATA, and SACK of an association that is up.
+    #[inline(never)]
     fn handle_control_chunk(
         &mut self,
         now: Instant,

@@ -165,6 +165,7 @@ impl Association {
         share.burst = share.burst.saturating_sub(1);
     }
 
+    #[inline(never)]
     fn bundle_retransmissions(
         &mut self,
         now: Instant,
@@ -346,7 +347,7 @@ impl Association {
         ) / 4) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(
         &self,
         source: LocalAddress,
@@ -367,7 +368,7 @@ impl Association {
 }
 
 /// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
-#[inline]
+#[inline(always)]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,

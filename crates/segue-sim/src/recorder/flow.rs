@@ -207,7 +207,12 @@ impl Flows {
 /// Verification tag and DATA chunks of a packet that carries data.
 fn data_of(packet: &Packet) -> Option<(u32, impl Iterator<Item = &segue_wire::sctp::DataChunk>)> {
     let sctp = packet.payload.sctp()?;
-    if !sctp.chunks.iter().any(|c| matches!(c, Chunk::Data(_))) {
+    let any = match sctp.chunks.as_slice() {
+        [Chunk::Data(_), ..] => true,
+        [Chunk::Sack(_)] => false,
+        all => all.iter().any(|c| matches!(c, Chunk::Data(_))),
+    };
+    if !any {
         return None;
     }
     let data = sctp.chunks.iter().filter_map(|c| match c {

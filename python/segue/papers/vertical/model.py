@@ -16,8 +16,9 @@ def network_latency(t_d: float, t_c: float, t_r: float) -> float:
 
 
 def interval_density(t: float, ra_min: float, ra_max: float) -> float:
-    """p_tRA, below equation (2): density of the time between two router advertisements, uniform from `ra_min` to
-    `ra_max`.
+    """p_tRA, below equation (2): density of the time between two router advertisements.
+
+    It is uniform from `ra_min` to `ra_max`.
 
     >>> interval_density(2.0, 1.0, 3.0), interval_density(3.5, 1.0, 3.0)
     (0.5, 0.0)
@@ -26,8 +27,9 @@ def interval_density(t: float, ra_min: float, ra_max: float) -> float:
 
 
 def detection_density(t: float, ra_min: float, ra_max: float) -> float:
-    """p(t_d), equation (2): density of the wait for the next advertisement from a moment that has nothing to do with
-    them.
+    """p(t_d), equation (2): density of the wait for the next advertisement.
+
+    It begins at a moment that has nothing to do with them.
 
     That is what is left of an interval that the moment falls into: one minus the distribution of intervals, over their
     mean.
@@ -68,8 +70,10 @@ def detection_mean(ra_min: float, ra_max: float) -> float:
 
 
 def configuration_time(dad_link_local: float, default_router: float, care_of: float, dad_care_of: float) -> float:
-    """t_c, equation (3): duplicate address detection of the link-local address, the default route, the care-of address,
-    and its duplicate address detection.
+    """t_c, equation (3).
+
+    Duplicate address detection of the link-local address, the default route, the care-of address, and its duplicate
+    address detection.
 
     >>> configuration_time(0.0, 0.0, 0.0, 1.0)
     1.0

@@ -2,6 +2,7 @@
 
 use super::{Engine, Found, ends_key};
 use crate::analyze::decode::{self, Skip};
+use crate::analyze::flows::conn::Role;
 use crate::analyze::flows::table::{Key, KeyKind, Slot};
 use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
@@ -44,7 +45,7 @@ impl Engine {
         let key = ends_key(KeyKind::Udp, &found);
         let content = content(data, data_len);
         let known = self.table.find(&key);
-        let slot = match known {
+        let slot = match known.filter(|&slot| !self.is_of_another(slot, &content)) {
             Some(slot) => {
                 self.table.touch(slot);
                 slot
@@ -59,8 +60,24 @@ impl Engine {
                 None => self.new_flow(key, Protocol::Udp, &found),
             },
         };
-        self.datagram(&found, slot, &content, data_len);
+        self.datagram(&found, slot, &content, data, data_len);
         Ok(())
+    }
+
+    /// Whether the index of a datagram is another flow's than that of its ends. So it is where a peer had sent nothing
+    /// before it moved: its first packet from the new endpoint began a flow, and the answer tells whose it is.
+    fn is_of_another(&self, slot: Slot, content: &Content<'_>) -> bool {
+        match content {
+            Content::Wireguard {
+                receiver: Some(index),
+                counter: Some(_),
+                ..
+            } => self
+                .table
+                .find(&wireguard_key(*index))
+                .is_some_and(|owner| owner != slot),
+            _ => false,
+        }
     }
 
     /// The flow that a datagram between unknown ends continues, by what identifies it at the receiver.
@@ -113,7 +130,7 @@ impl Engine {
         Some((slot, kind))
     }
 
-    fn datagram(&mut self, found: &Found<'_>, slot: Slot, content: &Content<'_>, data_len: u32) {
+    fn datagram(&mut self, found: &Found<'_>, slot: Slot, content: &Content<'_>, data: &[u8], data_len: u32) {
         let limits = self.limits();
         let ports = found.sight.ports;
         let Some(conn) = self.table.get(slot) else {
@@ -160,16 +177,23 @@ impl Engine {
             }
         };
         if let Some((seq, bytes)) = counted {
-            let item = Item {
-                seq,
-                span: 1,
-                bytes,
-                stamp: None,
-            };
-            let mut sight = found.sight;
-            // nothing in a datagram says which one it is, but for WireGuard's counter
-            sight.both &= conn.protocol == Protocol::Wireguard;
-            conn.data(direction, &sight, item, found.packet.identification, &limits);
+            let mut item = Item::new(seq, 1, bytes, None);
+            if found.sight.both && conn.protocol != Protocol::Wireguard {
+                // nothing in a datagram says which one it is: it goes by what it carries
+                let what = fingerprint(data, data_len);
+                let datagrams = conn.halves[direction].datagrams.get_or_insert_default();
+                item.number = match found.sight.role {
+                    Role::Receiver => datagrams.received(what),
+                    _ => Some(datagrams.sent(what)),
+                };
+            }
+            conn.data(
+                direction,
+                &found.sight,
+                item,
+                found.packet.identification,
+                &limits,
+            );
         }
         for key in learnt.into_iter().flatten() {
             self.table.know(slot, key);
@@ -181,6 +205,21 @@ impl Engine {
             }
         }
     }
+}
+
+/// Bytes of a datagram by which it is known again.
+const COMPARED: usize = 64;
+
+/// A hash of a datagram.
+fn fingerprint(data: &[u8], data_len: u32) -> u64 {
+    let mut hash = u64::from(data_len) ^ 0x9e37_79b9_7f4a_7c15;
+    for word in data.get(..data.len().min(COMPARED)).unwrap_or_default().chunks(8) {
+        let mut value = [0; 8];
+        value.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
+        let wide = u128::from(u64::from_le_bytes(value) ^ hash) * 0xd1b5_4a32_d192_ed03_u128;
+        hash = (wide as u64 ^ (wide >> 64) as u64).wrapping_add(1);
+    }
+    hash
 }
 
 /// Lengths of connection IDs that were seen in long headers; zero for none.
