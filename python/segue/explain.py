@@ -17,6 +17,14 @@ _PROTOCOLS = {
 }
 _MOBILITY = {"mip6": "Mobile IPv6", "mip6-ro": "Mobile IPv6, route optimised", "ilnp": "ILNPv6"}
 
+# Packets that say nothing of flows, by the engine's name, and what to call them.
+_CLOSED = {
+    "encrypted": "encrypted",
+    "malformed": "malformed",
+    "headers-cut-off": "cut off within their headers",
+    "later-fragments": "later fragments",
+    "nested-too-deep": "nested too deep",
+}
 _A_DAY_NS = 86_400 * 10**9
 
 # What a handover's kind means, and how its signalling is called where it was seen.
@@ -256,12 +264,15 @@ def notes(findings: Findings) -> Iterator[str]:
             yield f"{capture.file} has no packets"
         if capture.truncated_packets:
             yield f"{capture.file}: {capture.truncated_packets} packets are cut short by the snap length"
+        closed = [f"{capture.counts[name]} {what}" for name, what in _CLOSED.items() if capture.counts.get(name)]
+        if closed:
+            yield f"{capture.file}: packets that could not be looked into: {', '.join(closed)}"
         unknown = [f"{i.name or n} (link type {i.link_type})" for n, i in enumerate(capture.interfaces)
                    if i.link is None and i.packets]  # fmt: skip
         if unknown:
             yield f"{capture.file}: packets of these interfaces are not understood: {', '.join(unknown)}"
     for name, count in findings.limits.items():
-        yield f"PARTIAL: a limit was hit ({name.replace('_', ' ')}, {count} times): not everything was followed"
+        yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
     if findings.flows_total > len(findings.flows):
         yield f"{findings.flows_total} flows were seen, {len(findings.flows)} are reported"
 

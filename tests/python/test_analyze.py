@@ -48,6 +48,9 @@ def test_a_move_to_another_interface_is_found(moving: bytes) -> None:
     assert handover.kind == "interface"
     assert handover.interruption_s == pytest.approx(MOVED_S, abs=1e-6)
     assert handover.latency_s == pytest.approx(MOVED_S, abs=1e-6)
+    # Before it, the flow had lasted for less than the window.
+    for throughput_bps in (handover.throughput_before_bps, handover.throughput_after_bps):
+        assert throughput_bps == pytest.approx(1000 * 8 / GAP_S, rel=0.02)
     flow = analysis.findings.flow(handover.flow)
     assert (flow.protocol, str(flow.a), str(flow.b)) == ("tcp", "[2001:db8:1::2]:40000", "[2001:db8:c::2]:443")
     assert flow.direction(handover.direction).useful_bytes == 400_000
@@ -254,10 +257,18 @@ def test_unknown_link_type_is_said(segue: Segue, tmp_path: Path) -> None:
     assert "147" in result.stdout
 
 
-def test_ethernet_that_is_no_ethernet(segue: Segue, tmp_path: Path) -> None:
+def test_raw_packets_that_are_said_to_be_ethernet(segue: Segue, tmp_path: Path) -> None:
     path = tmp_path / "raw.pcap"
     path.write_bytes(pcap(((at, data) for at, _, data in download(Way())), link=ETHERNET))
-    assert segue("analyze", path).returncode == 0
+    result = segue("analyze", path)
+    assert result.returncode == 0
+    assert "No flow" in result.stdout
+
+
+def test_headers_that_are_cut_off_are_said(segue: Segue, tmp_path: Path) -> None:
+    path = tmp_path / "headers.pcap"
+    path.write_bytes(pcap(((at, data) for at, _, data in download(Way())), snap=50))
+    assert "803 cut off within their headers" in segue("analyze", path).stdout
 
 
 def test_every_beginning_of_a_capture_is_an_error_or_a_result(moving: bytes) -> None:

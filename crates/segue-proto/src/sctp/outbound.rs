@@ -48,6 +48,8 @@ pub(super) struct Sent {
     pub retransmissions: u32,
     /// The receiver keeps it (NR-SACK): its data is gone here, and its room in the send buffer free.
     pub released: bool,
+    /// The next new TSN when it was last sent again.
+    pub resent_before: Tsn,
     /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
@@ -266,6 +268,7 @@ impl Outbound {
             retransmitted: false,
             retransmissions: 0,
             released: false,
+            resent_before: tsn,
             fast_retransmitted: false,
             fast_marked: false,
         });

@@ -58,6 +58,7 @@ impl Outbound {
             retransmitted: false,
             retransmissions: 0,
             released: false,
+            resent_before: Tsn(0),
             fast_retransmitted: false,
             fast_marked: false,
         });

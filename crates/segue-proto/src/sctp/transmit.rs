@@ -192,11 +192,13 @@ impl Association {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
+            let next_tsn = self.outbound.next_tsn();
             let Some(sent) = self.outbound.get_mut(tsn) else {
                 break;
             };
             sent.path = path;
             sent.retransmitted = true;
+            sent.resent_before = next_tsn;
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             sent.missing_reports = 0;
             let fast = core::mem::take(&mut sent.fast_marked);

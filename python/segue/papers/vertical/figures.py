@@ -115,18 +115,25 @@ def sequence(packets: pl.DataFrame) -> Drawn:
     sent = relative.filter((pl.col("node") == ex.SENDER) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA"))
     # the interfaces of the mobile node are LAN, WLAN, GPRS
     over = {1: ("received over WLAN", style.BLUE, "o"), 2: ("received over GPRS", style.ORANGE, "^")}
-    gprs = arrivals.filter(pl.col("interface") == 2)["time_s"]
-    begin, end = float(gprs.min() or 20.0), float(gprs.max() or 55.0)  # type: ignore[arg-type]
+    begin = _least(arrivals.filter(pl.col("interface") == 2)["time_s"], 25.0)
+    back = _least(
+        arrivals.filter((pl.col("interface") == 1) & (pl.col("time_s") > begin + 10.0))["time_s"], begin + 25.0
+    )
     for axes, (low, high), name in zip(
-        panels, ((begin - 6.0, begin + 6.0), (end - 5.0, end + 1.0)), ("WLAN to GPRS", "GPRS to WLAN"), strict=True
+        panels, ((begin - 4.5, begin + 4.0), (back - 2.0, back + 10.5)), ("WLAN to GPRS", "GPRS to WLAN"), strict=True
     ):
         span = pl.col("time_s").is_between(low, high)
+        slow = arrivals.filter(span & (pl.col("interface") == 2))["kilobytes"]
+        again = sent.filter(span & pl.col("retransmission"))
+        lowest = min(_least(slow, 0.0), _least(again["kilobytes"], 1e9)) - 15
+        highest = -_least(-slow, 0.0) + 40
+        shown = span & pl.col("kilobytes").is_between(lowest, highest)
         for interface, (label, colour, marker) in over.items():
-            part = arrivals.filter(span & (pl.col("interface") == interface))
+            part = arrivals.filter(shown & (pl.col("interface") == interface))
             axes.plot(
                 part["time_s"], part["kilobytes"], marker, color=colour, markersize=3.2, linestyle="none", label=label
             )
-        again = sent.filter(span & pl.col("retransmission"))
+        again = again.filter(shown)
         axes.plot(
             again["time_s"],
             again["kilobytes"],
@@ -136,16 +143,15 @@ def sequence(packets: pl.DataFrame) -> Drawn:
             linestyle="none",
             label="sent again",
         )
-        heights = pl.concat([arrivals.filter(span)["kilobytes"], again["kilobytes"]])
-        around = arrivals.filter(span & (pl.col("interface") == 2))["kilobytes"]
-        if around.len() and heights.len():
-            middle = float(around.min() or 0.0)  # type: ignore[arg-type]
-            top = float(around.max() or 0.0)  # type: ignore[arg-type]
-            axes.set_ylim(middle - 90, top + 90)
-        axes.set(xlabel="time (s)", ylabel="sequence number (kB)", xlim=(low, high))
+        axes.set(xlabel="time (s)", ylabel="sequence number (kB)", xlim=(low, high), ylim=(lowest, highest))
         axes.set_title(name, fontsize=9.5, loc="left", color=style.MUTED)
     style.legend_below(figure, panels[0])
     return Drawn("figure-09", "Fig. 9. Impact of t_a during heterogeneous soft handovers", figure, None)
+
+
+def _least(values: pl.Series, otherwise: float) -> float:
+    least = values.min()
+    return float(least) if isinstance(least, (int, float)) else otherwise
 
 
 def detection(runs: pl.DataFrame) -> Drawn:

@@ -5,7 +5,8 @@
 //! acknowledgement, cumulative or by a gap ack block, opens cwnd as an advance of the cumulative TSN ack does otherwise.
 //!
 //! Version 1 has one such TSN for a path. When it is lost and sent again on another path, this path waits for an
-//! acknowledgement that is no longer its own. Version 2 follows what was sent once and what was sent again apart.
+//! acknowledgement that is no longer its own. Version 2 follows what was sent once and what was sent again apart, and looks for
+//! the next one as soon as something is found lost, which may go elsewhere.
 
 use super::Cuc;
 use crate::sctp::association::Association;
@@ -41,6 +42,13 @@ impl PseudoCumulativeAck {
     pub(in crate::sctp) fn forget(&mut self) {
         self.find_pseudo_cumack = true;
         self.find_rtx_pseudo_cumack = true;
+    }
+
+    /// A chunk of the path was found lost by missing reports.
+    pub(in crate::sctp) fn on_lost(&mut self, version: Cuc) {
+        if version == Cuc::V2 {
+            self.forget();
+        }
     }
 
     /// A chunk of the path is acknowledged cumulatively, and was not before.
@@ -121,9 +129,14 @@ impl Association {
     }
 }
 
-/// Which chunks are followed: version 1 makes no difference between those sent once and those sent again.
+/// Which chunks are followed: version 1 makes no difference between those sent once and those sent again, and waits for those
+/// that are lost as well.
 fn kind(version: Cuc, retransmitted: bool) -> impl Fn(&Sent) -> bool {
-    move |sent| version == Cuc::V1 || sent.retransmitted == retransmitted
+    move |sent| match (version, sent.state) {
+        (Cuc::V1, ChunkState::Outstanding | ChunkState::Marked) => true,
+        (_, ChunkState::Outstanding) => sent.retransmitted == retransmitted,
+        _ => false,
+    }
 }
 
 /// The earliest chunk of `path` from `from` on that is not acknowledged.
@@ -134,11 +147,10 @@ fn earliest(outbound: &Outbound, path: PathId, from: Tsn, which: impl Fn(&Sent) 
         from
     };
     let offset = start.distance_from(outbound.base) as usize;
-    let waits = |s: &Sent| matches!(s.state, ChunkState::Outstanding | ChunkState::Marked);
     let found = outbound
         .sent
         .iter()
         .skip(offset)
-        .position(|s| s.path == path && waits(s) && which(s))?;
+        .position(|s| s.path == path && which(s))?;
     Some(start.add(found as u32))
 }

@@ -1,7 +1,8 @@
 //! SFR, split fast retransmit (Iyengar et al. 2006, section III), and the sender's part of DAC (section V).
 //!
 //! A chunk is missing only if something that was sent *later on the same path* is newly acknowledged: what overtook it on
-//! another path says nothing. So the highest TSN newly acknowledged (HTNA) is kept by path.
+//! another path says nothing. So the highest TSN newly acknowledged (HTNA) is kept by path. A chunk that was sent again on a
+//! path where later TSNs were in flight already is missing only by TSNs that were new after that.
 //!
 //! With DAC a SACK stands for several packets, and says for how many. If all that it newly acknowledges was sent on one path
 //! and lies beyond the missing chunk, so many packets have overtaken that; otherwise one is certain and no more.
@@ -71,7 +72,13 @@ impl Association {
                 }
                 let own = self.paths.get(usize::from(sent.path.0));
                 let own = own.and_then(|p| p.share.highest_newly_acked);
-                if config.sfr && own.is_none_or(|h| h.before(tsn)) {
+                // of what was sent again, only what was sent after that was sent later
+                let later_from = if sent.retransmitted {
+                    sent.resent_before
+                } else {
+                    tsn
+                };
+                if config.sfr && own.is_none_or(|h| h.before(later_from)) {
                     self.counters.multipath.missing_reports_withheld += 1;
                     continue;
                 }
@@ -90,6 +97,7 @@ impl Association {
                     self.mark_lost(tsn, len);
                     if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
                         path.share.on_lost(1);
+                        path.share.pseudo.on_lost(config.cuc);
                     }
                 }
             }
