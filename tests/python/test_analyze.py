@@ -48,6 +48,9 @@ def test_a_move_to_another_interface_is_found(moving: bytes) -> None:
     assert handover.kind == "interface"
     assert handover.interruption_s == pytest.approx(MOVED_S, abs=1e-6)
     assert handover.latency_s == pytest.approx(MOVED_S, abs=1e-6)
+    # Before it, the flow had lasted for less than the window.
+    for throughput_bps in (handover.throughput_before_bps, handover.throughput_after_bps):
+        assert throughput_bps == pytest.approx(1000 * 8 / GAP_S, rel=0.02)
     flow = analysis.findings.flow(handover.flow)
     assert (flow.protocol, str(flow.a), str(flow.b)) == ("tcp", "[2001:db8:1::2]:40000", "[2001:db8:c::2]:443")
     assert flow.direction(handover.direction).useful_bytes == 400_000

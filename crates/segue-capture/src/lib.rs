@@ -1,6 +1,5 @@
-//! pcapng in and out, flows, handover metrics, and what the two ends of TCP saw.
+//! pcapng in and out, and handover metrics: of what a simulation is told, and of captures of any kind.
 
 pub mod analyze;
 pub mod handover;
 pub mod pcapng;
-pub mod tcp_ends;

@@ -3,7 +3,8 @@
 
 use crate::common::scenario_text;
 use segue_capture::analyze::{
-    Analysis, Direction, DirectionReport, Flow, Input, Options, Protocol, Vantage, analyze_inputs,
+    Analysis, Direction, DirectionReport, Flow, HandoverKind, Input, Options, Protocol, Vantage,
+    analyze_inputs,
 };
 use segue_sim::recorder::FlowMetrics;
 use segue_sim::{Metrics, RunOptions, RunOutput, Scenario, run};
@@ -64,7 +65,7 @@ fn direction(analysis: &Analysis, source: u16, destination: u16) -> (&Flow, &Dir
 }
 
 /// Counts of a flow over a shim, told by the ledger and by the analysis.
-fn agree(output: &RunOutput, analysis: &Analysis, flow: &FlowMetrics, case: &str) {
+fn agree(analysis: &Analysis, flow: &FlowMetrics, case: &str) {
     let (_, found, _) = direction(analysis, flow.source_port, flow.destination_port);
     assert_eq!(found.vantage, Vantage::Both, "{case}");
     let ends = found.ends.expect("both ends were captured");
@@ -90,7 +91,6 @@ fn agree(output: &RunOutput, analysis: &Analysis, flow: &FlowMetrics, case: &str
         found.longest_gap_s,
         &format!("{case}: longest gap"),
     );
-    let _ = output;
 }
 
 fn near(simulated: f64, analysed: f64, what: &str) {
@@ -105,43 +105,88 @@ fn flow_of<'a>(metrics: &'a Metrics, from: &str) -> &'a FlowMetrics {
 }
 
 #[test]
-fn the_ledger_and_the_analysis_agree_for_every_shim_and_both_transports() {
+fn the_ledger_and_the_analysis_agree_on_sctp_over_every_shim_and_on_tcp_over_several_locators() {
     let text = scenario_text("ilnp.toml");
     let shared = [("duration", "40 s"), ("application.0.start", "27 s")];
     let mut lossy = 0;
-    let mut moved = 0;
     let cases = ["lan-lan", "lan-wan", "wan-lan", "wan-wan"];
-    for (number, scheme) in SHIMS.into_iter().enumerate() {
-        for (case, transport) in [(cases[number % 4], "tcp"), (cases[(number + 2) % 4], "sctp")] {
-            let name = format!("{scheme} {case} {transport}");
-            let overrides = [
-                shared[0],
-                shared[1],
-                ("case", case),
-                ("scheme", scheme),
-                ("application.0.transport", transport),
-            ];
-            let output = captured(&text, &overrides, number as u64 + 1);
-            let analysis = analysed(&output, ["mn", "cn"]);
-            let flow = flow_of(&output.metrics, "cn");
-            assert!(flow.counts.packets_sent > 1000, "{name}");
-            agree(&output, &analysis, flow, &name);
-            lossy += u32::from(flow.counts.lost_packets > 0);
-            moved += u32::from(!analysis.handovers.is_empty());
+    let sctp = SHIMS.into_iter().map(|scheme| (scheme, "sctp"));
+    for (number, (scheme, transport)) in sctp.chain([("ilnp-multihomed", "tcp")]).enumerate() {
+        let case = cases[(number + 2) % 4];
+        let name = format!("{scheme} {case} {transport}");
+        let overrides = [
+            shared[0],
+            shared[1],
+            ("case", case),
+            ("scheme", scheme),
+            ("application.0.transport", transport),
+        ];
+        let output = captured(&text, &overrides, number as u64 + 1);
+        let analysis = analysed(&output, ["mn", "cn"]);
+        let flow = flow_of(&output.metrics, "cn");
+        assert!(flow.counts.packets_sent > 1000, "{name}");
+        agree(&analysis, flow, &name);
+        lossy += u32::from(flow.counts.lost_packets > 0);
+        assert!(!analysis.handovers.is_empty(), "{name}: no handover was found");
+        let kind = if scheme.starts_with("mip6") {
+            HandoverKind::CareOfAddress
+        } else {
+            HandoverKind::Locator
+        };
+        assert!(
+            analysis.handovers.iter().any(|h| h.kind == kind),
+            "{name}: {:#?}",
+            analysis.handovers
+        );
+        // the ledger's pause around a handoff
+        if let Some(simulated) = flow.interruption_s {
+            let found = analysis
+                .handovers
+                .iter()
+                .map(|h| h.settling_gap_s.max(h.interruption_s));
+            near(
+                simulated,
+                found.fold(0.0, f64::max),
+                &format!("{name}: interruption"),
+            );
         }
     }
-    assert!(lossy >= 4, "hardly anything was lost");
-    assert!(moved >= 8, "hardly any handover was found: {moved}");
+    assert!(lossy >= 2, "hardly anything was lost");
 }
 
 #[test]
 fn they_agree_when_both_hosts_move_and_when_nothing_keeps_the_connection() {
+    // the mobile node is the client, and its connection ends where its first network does
+    let text = scenario_text("ilnp.toml");
+    let settings = [
+        ("duration", "40 s"),
+        ("application.0.start", "27 s"),
+        ("scheme", "none"),
+        ("application.0.from", "mn"),
+        ("application.0.to", "cn"),
+    ];
+    let output = captured(&text, &settings, 1);
+    let analysis = analysed(&output, ["mn", "cn"]);
+    let flow = flow_of(&output.metrics, "mn");
+    let (_, found, _) = direction(&analysis, flow.source_port, flow.destination_port);
+    let ends = found.ends.expect("both ends were captured");
+    assert!(flow.counts.lost_packets > 0, "{flow:?}");
+    assert_eq!(flow.counts.packets_sent, ends.packets_sent);
+    assert_eq!(flow.counts.retransmissions, ends.retransmissions);
+    assert_eq!(
+        flow.counts.spurious_retransmissions,
+        ends.spurious_retransmissions
+    );
+    assert_eq!(flow.transferred_bytes, found.useful_bytes);
+    // the last that the host sent went nowhere, but no capture can tell it from what is under way
+    let missing = flow.counts.lost_packets + flow.counts.in_flight_packets;
+    assert_eq!(missing, ends.lost_packets + ends.in_flight_packets);
+    assert!(ends.in_flight_packets <= 1, "{ends:?}");
     let text = scenario_text("both-move.toml");
     for scheme in ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft"] {
         let output = captured(&text, &[("duration", "20 s"), ("scheme", scheme)], 1);
         let analysis = analysed(&output, ["b", "a"]);
         agree(
-            &output,
             &analysis,
             flow_of(&output.metrics, "a"),
             &format!("both move, {scheme}"),
@@ -190,5 +235,37 @@ fn the_handovers_of_sigma_are_those_of_the_simulator() {
             near(simulated.interruption_s, found.interruption_s, "interruption");
             assert!(found.to_text.ends_with(&simulated.to.to_string()), "{found:?}");
         }
+    }
+}
+
+#[test]
+fn several_paths_at_once_are_counted_packet_by_packet() {
+    let text = scenario_text("cmt.toml");
+    for scheme in ["cmt", "failover"] {
+        let settings = [
+            ("scheme", scheme),
+            ("file_size", "2 MB"),
+            ("t_dwell", "5 s"),
+            ("duration", "60 s"),
+        ];
+        let output = captured(&text, &settings, 1);
+        let analysis = analysed(&output, ["mn", "cn"]);
+        let metrics = &output.metrics;
+        let largest = |f: &&Flow| f.forward.data_bytes + f.reverse.data_bytes;
+        let flow = analysis.flows.iter().max_by_key(largest).expect("a flow");
+        let data = if flow.forward.data_bytes > flow.reverse.data_bytes {
+            &flow.forward
+        } else {
+            &flow.reverse
+        };
+        let ends = data.ends.expect("both ends");
+        assert_eq!(metrics.packets_sent, ends.packets_sent, "{scheme}");
+        assert_eq!(metrics.packets_retransmitted, ends.retransmissions, "{scheme}");
+        let lost =
+            metrics.packets_lost_to_handover + metrics.packets_lost_to_queue + metrics.packets_lost_otherwise;
+        assert_eq!(lost, ends.lost_packets, "{scheme}");
+        assert_eq!(metrics.delivered_bytes, data.useful_bytes, "{scheme}");
+        assert_eq!(metrics.duplicate_packets, data.duplicate_packets, "{scheme}");
+        near(metrics.longest_gap_s, data.longest_gap_s, scheme);
     }
 }

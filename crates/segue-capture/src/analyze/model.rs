@@ -27,7 +27,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             series: false,
-            max_live_flows: 50_000,
+            max_live_flows: 40_000,
             max_reported_flows: 10_000,
             min_gap_s: 0.2,
             throughput_window_s: 2.0,
@@ -303,7 +303,7 @@ pub struct Spread {
 }
 
 /// What became of the packets with data of one direction, by what left the sender and what reached the receiver
-/// (Phoomikiattisak and Bhatti 2019, sections 6.1.2 and 6.1.3; definitions as in [`crate::tcp_ends`]).
+/// (Phoomikiattisak and Bhatti 2019, sections 6.1.2 and 6.1.3). Of SCTP, each DATA chunk counts as a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct EndCounts {
     /// Packets sent, retransmissions included.
@@ -314,7 +314,8 @@ pub struct EndCounts {
     pub lost_packets: u64,
     /// Retransmissions of which an earlier copy arrived, even later.
     pub spurious_retransmissions: u64,
-    /// Packets that may have been under way when the captures ended.
+    /// Packets that may have been under way when the captures ended: they did not arrive, were sent after the last one
+    /// that arrived by their way, and no longer before the end than any packet took.
     pub in_flight_packets: u64,
     /// Packets that arrived after one that was sent later (RFC 4737).
     pub reordered_packets: u64,
@@ -366,13 +367,17 @@ pub struct Handover {
     /// Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while the old path
     /// still drains.
     pub latency_s: f64,
-    /// Longest time without new data around it, seconds.
+    /// Longest time without new data around it, until data had settled on the new path, seconds.
     pub interruption_s: f64,
+    /// Longest time without new data that began no later than a second after the first data over the new path, seconds:
+    /// what was lost may be repaired only by a timeout.
+    pub settling_gap_s: f64,
     /// Parts of the network-layer latency T_n (002, equation 1), as far as signalling is in the captures.
     pub network: Option<NetworkLatency>,
     /// t_a (002, section 5); nothing where the new path carried too little to tell.
     pub adaptation: Option<AdaptationTime>,
-    /// Useful bits by time in the window before the last data over the old path, bit/s.
+    /// Useful bits by time in the window before the last data over the old path, or from the first data on if that was
+    /// later, bit/s.
     pub throughput_before_bps: f64,
     /// Useful bits by time in the window from the first data over the new path on, bit/s.
     pub throughput_after_bps: f64,

@@ -3,7 +3,7 @@
 use super::decode::Address;
 use super::engine::Heard;
 use super::flows::conn::{Conn, Half, PathState};
-use super::flows::mover::Moved;
+use super::flows::mover::{Moved, SETTLING_NS};
 use super::flows::view::{Settings, View};
 use super::model::{
     Direction, DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility,
@@ -52,8 +52,8 @@ impl Results {
         }
     }
 
-    /// A flow has ended.
-    pub(super) fn add(&mut self, mut conn: Conn, settings: &Settings) {
+    /// A flow has ended; `end_ns` is the time up to which the captures have been read.
+    pub(super) fn add(&mut self, mut conn: Conn, settings: &Settings, end_ns: u64) {
         let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;
         let mut reports = Vec::with_capacity(2);
         let mut places = [0; 2];
@@ -61,7 +61,7 @@ impl Results {
             let half = core::mem::take(&mut conn.halves[number]);
             let has_data = |view: &Option<Box<View>>| view.as_ref().is_some_and(|v| v.data_packets > 0);
             *chosen = usize::from(has_data(&half.at[1]) || (half.packets[0] == 0 && half.packets[1] > 0));
-            reports.push(self.direction(&conn, number, *chosen, half, settings));
+            reports.push(self.direction(&conn, number, *chosen, half, settings, end_ns));
         }
         let paths = conn.paths.iter().enumerate();
         let paths = paths.filter(|(_, p)| p.data_packets[places[p.direction]] > 0);
@@ -134,8 +134,9 @@ impl Results {
         place: usize,
         mut half: Half,
         settings: &Settings,
+        end_ns: u64,
     ) -> DirectionReport {
-        let counts = half.ends.take().filter(|e| e.matched).map(|e| e.finish());
+        let counts = half.ends.take().filter(|e| e.matched).map(|e| e.finish(end_ns));
         let (counts, around) = counts.map_or((None, Vec::new()), |(c, a)| (Some(c), a));
         let certain = half.certain[place];
         let sender_rtt = half.at[0]
@@ -153,7 +154,7 @@ impl Results {
         self.interruptions(conn.id, number, &view, &moved, settings);
         let any = !moved.is_empty();
         for m in moved {
-            self.handover(conn, number, &m, &around, settings);
+            self.handover(conn, number, &m, &around, view.first_data_ns, settings);
         }
         let lasted_ns = view.last_data_ns.saturating_sub(view.first_data_ns);
         let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
@@ -180,7 +181,7 @@ impl Results {
         for gap in gaps {
             let end_ns = gap.begin_ns + gap.duration_ns;
             let explained = moved.iter().any(|m| {
-                let settled_ns = m.first_new_ns.max(m.last_old_ns) + settings.min_gap_ns;
+                let settled_ns = m.first_new_ns.max(m.last_old_ns) + SETTLING_NS;
                 gap.begin_ns <= settled_ns && end_ns >= m.last_old_ns.min(m.first_new_ns)
             });
             if explained {
@@ -208,7 +209,15 @@ impl Results {
         self.interruptions.truncate(MAX_INTERRUPTIONS);
     }
 
-    fn handover(&mut self, conn: &Conn, number: usize, m: &Moved, around: &[EndCounts], settings: &Settings) {
+    fn handover(
+        &mut self,
+        conn: &Conn,
+        number: usize,
+        m: &Moved,
+        around: &[EndCounts],
+        first_data_ns: u64,
+        settings: &Settings,
+    ) {
         let (Some(from), Some(to)) = (
             conn.paths.get(usize::from(m.from)),
             conn.paths.get(usize::from(m.to)),
@@ -220,6 +229,11 @@ impl Results {
             return;
         }
         let latency_ns = m.first_new_ns as i128 - i128::from(m.last_old_ns);
+        // a flow that is younger than the window had less time for its bytes
+        let before_ns = m
+            .last_old_ns
+            .saturating_sub(first_data_ns)
+            .min(settings.window_ns);
         let handover = Handover {
             flow: conn.id,
             direction: direction_of(number),
@@ -231,9 +245,10 @@ impl Results {
             to_text: describe(to),
             latency_s: latency_ns as f64 / 1e9,
             interruption_s: m.interruption_ns as f64 / 1e9,
+            settling_gap_s: m.settling_gap_ns as f64 / 1e9,
             network: None,
             adaptation: m.adaptation,
-            throughput_before_bps: rate(m.bytes_before, settings.window_ns),
+            throughput_before_bps: rate(m.bytes_before, before_ns),
             throughput_after_bps: rate(m.bytes_after, m.after_ns),
             rtt_before_s: m.rtt_before_s,
             rtt_after_s: m.rtt_after_s,
@@ -266,7 +281,7 @@ impl Found {
         let concerning = between().filter(|(_, s)| self.concerns(s)).map(|(n, _)| n as u32);
         self.handover.signals = concerning.take(MAX_LISTED).collect();
         let registers = |s: &Heard| {
-            s.outbound
+            !s.inbound
                 && s.time_ns <= self.first_new_ns
                 && matches!(
                     s.kind,
@@ -357,7 +372,9 @@ fn mobility(conn: &Conn) -> Mobility {
         _ if marks.ilnp => Mobility::Ilnp,
         _ if marks.route_optimised => Mobility::Mip6Ro,
         _ if marks.tunnelled && !conn.a.0.is_v4() => Mobility::Mip6,
-        Protocol::Mptcp | Protocol::Sctp | Protocol::Quic | Protocol::Wireguard if conn.paths.len() > 2 => {
+        Protocol::Mptcp | Protocol::Sctp | Protocol::Quic | Protocol::Wireguard
+            if (0..2).any(|d| conn.paths.iter().filter(|p| p.direction == d).count() > 1) =>
+        {
             Mobility::Transport
         }
         _ => Mobility::None,
@@ -367,22 +384,26 @@ fn mobility(conn: &Conn) -> Mobility {
 fn kind(conn: &Conn, from: &PathState, to: &PathState) -> HandoverKind {
     let moved = |x: Address, y: Address| x != y && x.nid() == y.nid();
     match conn.protocol {
-        Protocol::Sctp => HandoverKind::SctpPath,
+        Protocol::Sctp if conn.path_is_the_senders() => HandoverKind::SctpPath,
         Protocol::Mptcp => HandoverKind::MptcpSubflow,
         Protocol::Quic => HandoverKind::QuicPath,
         Protocol::Wireguard => HandoverKind::WireguardEndpoint,
-        Protocol::Tcp | Protocol::Udp if from.outer == to.outer && from.tunnelled == to.tunnelled => {
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
+            if from.outer == to.outer && from.tunnelled == to.tunnelled =>
+        {
             HandoverKind::Interface
         }
-        Protocol::Tcp | Protocol::Udp
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
             if conn.marks.ilnp && (moved(from.outer.0, to.outer.0) || moved(from.outer.1, to.outer.1)) =>
         {
             HandoverKind::Locator
         }
-        Protocol::Tcp | Protocol::Udp if conn.marks.tunnelled || conn.marks.route_optimised => {
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
+            if conn.marks.tunnelled || conn.marks.route_optimised =>
+        {
             HandoverKind::CareOfAddress
         }
-        Protocol::Tcp | Protocol::Udp => HandoverKind::Address,
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp => HandoverKind::Address,
     }
 }
 

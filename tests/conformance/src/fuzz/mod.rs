@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets: each takes any bytes, and panics if something is wrong. The targets themselves, in
 //! `fuzz/`, need a nightly compiler; `tests/fuzz_seeds.rs` replays what they found with the bodies alone.
 
+mod analyze;
 mod association;
 mod forge;
 mod ilnp;
@@ -8,6 +9,7 @@ mod location;
 mod mobile_ipv6;
 mod wire;
 
+pub use analyze::analyze;
 pub use association::association;
 pub use ilnp::ilnp;
 pub use location::location;
@@ -24,6 +26,10 @@ pub struct Target {
 
 /// Every fuzz target there is.
 pub const TARGETS: &[Target] = &[
+    Target {
+        name: "analyze",
+        body: analyze,
+    },
     Target {
         name: "association",
         body: association,

@@ -39,8 +39,8 @@ pub(super) struct Heard {
     pub outer: (Address, Address),
     pub about: Option<Address>,
     pub flow: Option<u64>,
-    /// Of the host that was captured.
-    pub outbound: bool,
+    /// It came to the host that was captured.
+    pub inbound: bool,
 }
 
 /// What a host said of its locators (RFC 6743).
@@ -98,6 +98,8 @@ pub(super) struct Engine {
     pub(super) evicted: u64,
     options: Options,
     settings: Settings,
+    /// Time of the last packet so far.
+    read_to_ns: u64,
     two: bool,
     places: Places,
     nids: BTreeSet<u64>,
@@ -137,6 +139,7 @@ impl Engine {
                 series: options.series,
                 start_ns,
             },
+            read_to_ns: 0,
             two,
             places,
             nids: BTreeSet::new(),
@@ -147,7 +150,9 @@ impl Engine {
 
     /// A packet of a capture, at a time on the common clock.
     pub(super) fn packet(&mut self, capture: u8, time_ns: u64, record: &Record<'_>) {
-        let counts = &mut self.counts[usize::from(capture & 1)];
+        let number = usize::from(capture & 1);
+        self.read_to_ns = self.read_to_ns.max(time_ns);
+        let counts = &mut self.counts[number];
         let packet = match decode::decode(record.link, record.bytes, record.wire_len) {
             Ok(packet) => packet,
             Err(skip) => {
@@ -175,7 +180,7 @@ impl Engine {
             _ => Ok(()),
         };
         if let Err(skip) = result {
-            self.counts[usize::from(capture & 1)].skipped[skip as usize] += 1;
+            self.counts[number].skipped[skip as usize] += 1;
         }
     }
 
@@ -298,7 +303,7 @@ impl Engine {
         };
         let parent = conn.parent();
         self.note_limits(&conn);
-        self.results.add(*conn, &self.settings);
+        self.results.add(*conn, &self.settings, self.read_to_ns);
         if let Some(parent) = parent
             && let Some(connection) = self.table.get(parent)
         {
@@ -350,7 +355,7 @@ impl Engine {
             outer: found.sight.outer,
             about,
             flow: flow.map(|s| s.id),
-            outbound: found.sight.role == Role::Sender,
+            inbound: found.sight.role == Role::Receiver,
         });
     }
 }

@@ -9,7 +9,7 @@ use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
 
 impl Engine {
-    /// The options of a segment, and the data that they map.
+    /// The options of a segment, the data that they map, and when the data was sent that the segment acknowledges.
     pub(super) fn mptcp(
         &mut self,
         found: &Found<'_>,
@@ -17,6 +17,7 @@ impl Engine {
         direction: usize,
         tcp: &Tcp<'_>,
         item: Option<Item>,
+        timed: Option<u64>,
     ) {
         let (syn, ack) = (tcp.flags & flag::SYN != 0, tcp.flags & flag::ACK != 0);
         for option in mptcp_options(tcp.options, syn, ack) {
@@ -38,8 +39,12 @@ impl Engine {
         self.table.touch(parent);
         if let Some(connection) = self.table.get(parent) {
             connection.packet(whole, &found.sight);
+            if let Some(sent_ns) = timed {
+                let ns = found.sight.time_ns.saturating_sub(sent_ns);
+                connection.round_trip(1 - whole, sent_ns, ns);
+            }
             if let Some((dsn, data)) = mapped {
-                let data = Item { seq: dsn, ..data };
+                let data = Item::new(dsn, data.span, data.bytes, data.stamp);
                 connection.data(whole, &found.sight, data, 0, &limits);
             }
         }
@@ -77,25 +82,27 @@ impl Engine {
             }
             MptcpOption::JoinSyn { token, .. } => {
                 self.join(found, slot, token);
-                self.signal(found, SignalKind::MptcpJoin, None, Some(slot));
+                self.mptcp_signal(found, SignalKind::MptcpJoin, slot);
             }
             MptcpOption::Mapping {
                 dsn, ssn, len, fin, ..
             } => subflow.map(direction, tcp.seq, dsn, ssn, len, fin),
             MptcpOption::AddAddress { echo: false } => {
-                self.signal(found, SignalKind::MptcpAddAddress, None, Some(slot));
+                self.mptcp_signal(found, SignalKind::MptcpAddAddress, slot)
             }
-            MptcpOption::RemoveAddress => {
-                self.signal(found, SignalKind::MptcpRemoveAddress, None, Some(slot));
-            }
-            MptcpOption::Priority { .. } => {
-                self.signal(found, SignalKind::MptcpPriority, None, Some(slot));
-            }
+            MptcpOption::RemoveAddress => self.mptcp_signal(found, SignalKind::MptcpRemoveAddress, slot),
+            MptcpOption::Priority { .. } => self.mptcp_signal(found, SignalKind::MptcpPriority, slot),
             MptcpOption::JoinOther
             | MptcpOption::DataAck
             | MptcpOption::AddAddress { echo: true }
             | MptcpOption::Other => {}
         }
+    }
+
+    /// Signalling of a subflow is its connection's.
+    fn mptcp_signal(&mut self, found: &Found<'_>, kind: SignalKind, slot: Slot) {
+        let parent = self.table.get(slot).and_then(|c| c.parent());
+        self.signal(found, kind, None, Some(parent.unwrap_or(slot)));
     }
 
     /// The first subflow of a connection.

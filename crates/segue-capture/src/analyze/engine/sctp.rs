@@ -124,12 +124,7 @@ impl Engine {
                     let (Some(tsn), Some(bytes)) = (word(4), len.checked_sub(header)) else {
                         return Err(Skip::CutOff);
                     };
-                    let item = Item {
-                        seq: tsn,
-                        span: 1,
-                        bytes: bytes as u32,
-                        stamp: None,
-                    };
+                    let item = Item::new(tsn, 1, bytes as u32, None);
                     if let Some(conn) = self.table.get(slot) {
                         conn.data(direction, &found.sight, item, 0, &limits);
                     }

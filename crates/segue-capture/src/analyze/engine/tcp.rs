@@ -32,12 +32,8 @@ impl Engine {
         }
         let mut item = None;
         if tcp.data_len > 0 {
-            let data = Item {
-                seq: if syn { tcp.seq.wrapping_add(1) } else { tcp.seq },
-                span: tcp.data_len,
-                bytes: tcp.data_len,
-                stamp: tcp.timestamps.map(|t| t.0),
-            };
+            let seq = if syn { tcp.seq.wrapping_add(1) } else { tcp.seq };
+            let data = Item::new(seq, tcp.data_len, tcp.data_len, tcp.timestamps.map(|t| t.0));
             if conn.data(direction, sight, data, found.packet.identification, &limits) {
                 item = Some(data);
             }
@@ -45,8 +41,9 @@ impl Engine {
         if let Some((value, echo)) = tcp.timestamps {
             conn.timestamps(direction, sight, value, echo);
         }
+        let mut timed = None;
         if tcp.flags & flag::ACK != 0 {
-            conn.acknowledged(direction, sight, tcp.ack);
+            timed = conn.acknowledged(direction, sight, tcp.ack);
         }
         if tcp.flags & flag::FIN != 0 {
             conn.closed[direction] = true;
@@ -55,7 +52,7 @@ impl Engine {
             conn.closed = [true; 2];
         }
         if conn.subflow.is_some() || tcp.may_have_mptcp() {
-            self.mptcp(&found, slot, direction, &tcp, item);
+            self.mptcp(&found, slot, direction, &tcp, item, timed);
         }
         Ok(())
     }

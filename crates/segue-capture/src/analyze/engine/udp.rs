@@ -2,6 +2,7 @@
 
 use super::{Engine, Found, ends_key};
 use crate::analyze::decode::{self, Skip};
+use crate::analyze::flows::conn::Role;
 use crate::analyze::flows::table::{Key, KeyKind, Slot};
 use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
@@ -59,7 +60,7 @@ impl Engine {
                 None => self.new_flow(key, Protocol::Udp, &found),
             },
         };
-        self.datagram(&found, slot, &content, data_len);
+        self.datagram(&found, slot, &content, data, data_len);
         Ok(())
     }
 
@@ -129,7 +130,7 @@ impl Engine {
         Some((slot, kind))
     }
 
-    fn datagram(&mut self, found: &Found<'_>, slot: Slot, content: &Content<'_>, data_len: u32) {
+    fn datagram(&mut self, found: &Found<'_>, slot: Slot, content: &Content<'_>, data: &[u8], data_len: u32) {
         let limits = self.limits();
         let ports = found.sight.ports;
         let Some(conn) = self.table.get(slot) else {
@@ -176,16 +177,23 @@ impl Engine {
             }
         };
         if let Some((seq, bytes)) = counted {
-            let item = Item {
-                seq,
-                span: 1,
-                bytes,
-                stamp: None,
-            };
-            let mut sight = found.sight;
-            // nothing in a datagram says which one it is, but for WireGuard's counter
-            sight.both &= conn.protocol == Protocol::Wireguard;
-            conn.data(direction, &sight, item, found.packet.identification, &limits);
+            let mut item = Item::new(seq, 1, bytes, None);
+            if found.sight.both && conn.protocol != Protocol::Wireguard {
+                // nothing in a datagram says which one it is: it goes by what it carries
+                let what = fingerprint(data, data_len);
+                let datagrams = conn.halves[direction].datagrams.get_or_insert_default();
+                item.number = match found.sight.role {
+                    Role::Receiver => datagrams.received(what),
+                    _ => Some(datagrams.sent(what)),
+                };
+            }
+            conn.data(
+                direction,
+                &found.sight,
+                item,
+                found.packet.identification,
+                &limits,
+            );
         }
         for key in learnt.into_iter().flatten() {
             self.table.know(slot, key);
@@ -197,6 +205,21 @@ impl Engine {
             }
         }
     }
+}
+
+/// Bytes of a datagram by which it is known again.
+const COMPARED: usize = 64;
+
+/// A hash of a datagram.
+fn fingerprint(data: &[u8], data_len: u32) -> u64 {
+    let mut hash = u64::from(data_len) ^ 0x9e37_79b9_7f4a_7c15;
+    for word in data.get(..data.len().min(COMPARED)).unwrap_or_default().chunks(8) {
+        let mut value = [0; 8];
+        value.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
+        let wide = u128::from(u64::from_le_bytes(value) ^ hash) * 0xd1b5_4a32_d192_ed03_u128;
+        hash = (wide as u64 ^ (wide >> 64) as u64).wrapping_add(1);
+    }
+    hash
 }
 
 /// Lengths of connection IDs that were seen in long headers; zero for none.

@@ -6,6 +6,7 @@ use super::table::{Key, Slot};
 use super::view::{Item, Settings, View};
 use crate::analyze::decode::{Address, Marks};
 use crate::analyze::model::Protocol;
+use std::collections::VecDeque;
 
 /// Paths of a flow that are told apart; packets of further ones count as of the last.
 const MAX_PATHS: usize = 64;
@@ -84,12 +85,53 @@ pub(in super::super) struct Half {
     pub begin: Option<u32>,
     /// A timestamp whose echo is waited for, and when it was sent.
     pub echo: Option<(u32, u64)>,
+    /// Datagrams that left the sender, where the receiver is captured too.
+    pub datagrams: Option<Box<Datagrams>>,
     /// Role that is certain: of packets captured so.
     pub certain: [bool; 2],
     /// Number of the path of the last packet, by place.
     last_path: [u16; 2],
-    recent: [(u64, u64, u16); RECENT],
-    recent_at: usize,
+    /// The last packet, and those before it where there are several paths: what, when, path.
+    last_packet: (u64, u64, u16),
+    recent: VecDeque<(u64, u64, u16)>,
+}
+
+/// Datagrams that left a host and have not been seen to arrive, by what they carry.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Datagrams {
+    under_way: VecDeque<(u64, u32)>,
+    next: u32,
+}
+
+/// Datagrams of one direction that are remembered.
+const MAX_DATAGRAMS: usize = 4096;
+
+/// Of these, so many are looked at.
+const DATAGRAMS_SEARCHED: usize = 1024;
+
+impl Datagrams {
+    /// A datagram leaves; gives its number.
+    pub(in super::super) fn sent(&mut self, what: u64) -> u32 {
+        if self.under_way.len() >= MAX_DATAGRAMS {
+            self.under_way.pop_front();
+        }
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.under_way.push_back((what, number));
+        number
+    }
+
+    /// A datagram arrives; gives the number that it left with.
+    pub(in super::super) fn received(&mut self, what: u64) -> Option<u32> {
+        let searched = self.under_way.iter().take(DATAGRAMS_SEARCHED);
+        let at = searched.enumerate().find(|(_, (known, _))| *known == what)?.0;
+        let (_, number) = self.under_way.remove(at)?;
+        // what was sent long before is lost, and need not be looked at again
+        if at > DATAGRAMS_SEARCHED / 2 {
+            self.under_way.drain(..at / 2);
+        }
+        Some(number)
+    }
 }
 
 /// A flow.
@@ -180,9 +222,14 @@ impl Conn {
     /// A packet of this direction: 0 from `a`, 1 from `b`.
     pub(in super::super) fn packet(&mut self, direction: usize, sight: &Sight) {
         self.last_ns = self.last_ns.max(sight.time_ns);
+        let senders = self.path_is_the_senders();
         self.marks.tunnelled |= sight.marks.tunnelled;
         self.marks.route_optimised |= sight.marks.route_optimised;
         self.marks.ilnp |= sight.marks.ilnp;
+        if senders && !self.path_is_the_senders() {
+            let views = self.halves.iter_mut().filter_map(|h| h.at[1].as_mut());
+            views.for_each(|view| view.forget_sent());
+        }
         let half = &mut self.halves[direction];
         half.packets[sight.role.place()] += 1;
         match sight.role {
@@ -192,9 +239,15 @@ impl Conn {
         }
     }
 
-    /// Whether the transport's sender chooses the path, so that it looks the same at both ends.
-    const fn path_is_the_senders(&self) -> bool {
-        matches!(self.protocol, Protocol::Sctp | Protocol::Mptcp)
+    /// Whether the transport's sender chooses the path, so that it looks the same at both ends: not where the network layer
+    /// sees to mobility.
+    pub(in super::super) const fn path_is_the_senders(&self) -> bool {
+        let Marks {
+            tunnelled,
+            route_optimised,
+            ilnp,
+        } = self.marks;
+        matches!(self.protocol, Protocol::Sctp | Protocol::Mptcp) && !tunnelled && !route_optimised && !ilnp
     }
 
     /// Number of the path that a packet takes.
@@ -220,6 +273,10 @@ impl Conn {
         } else if let Some(known) = self.paths.iter().position(is) {
             known as u16
         } else if self.paths.len() < MAX_PATHS {
+            // most flows have one path in each direction
+            if self.paths.len() < 2 {
+                self.paths.reserve_exact(1);
+            }
             self.paths.push(PathState {
                 direction,
                 outer: sight.outer,
@@ -287,11 +344,17 @@ impl Conn {
         let same = |r: &(u64, u64, u16)| {
             r.0 == what && r.2 != path && sight.time_ns.saturating_sub(r.1) < CAPTURED_TWICE_NS
         };
-        if self.paths.len() > 1 && half.recent.iter().any(same) {
-            return true;
+        if self.paths.len() > 1 {
+            let recent = &mut half.recent;
+            if same(&half.last_packet) || recent.iter().any(same) {
+                return true;
+            }
+            if recent.len() >= RECENT {
+                recent.pop_front();
+            }
+            recent.push_back(half.last_packet);
         }
-        half.recent[half.recent_at] = (what, sight.time_ns, path);
-        half.recent_at = (half.recent_at + 1) % RECENT;
+        half.last_packet = (what, sight.time_ns, path);
         false
     }
 
@@ -315,22 +378,30 @@ impl Conn {
             state.data_packets[place] += 1;
             state.data_bytes[place] += u64::from(item.bytes);
         }
+        // what leaves by one pair of addresses goes one way, whatever else tells paths apart
+        let goes =
+            |p: &PathState| p.direction == direction && p.outer == sight.outer && p.ports == sight.ports;
+        let way = if sight.both && sight.role != Role::Receiver {
+            self.paths.iter().position(goes).map_or(path, |n| n as u16)
+        } else {
+            path
+        };
         let half = &mut self.halves[direction];
         if sight.both {
             let ends = half.ends.get_or_insert_default();
             if let Some(begin) = half.begin {
                 ends.begin(begin);
             }
-            let at = AtEnd {
+            let at = |number: u32| AtEnd {
                 time_ns: sight.time_ns,
-                seq: item.seq,
+                seq: number,
                 span: item.span,
                 stamp: item.stamp,
             };
-            if sight.role == Role::Receiver {
-                ends.received(at, sight.taken);
-            } else {
-                ends.sent(at, path, limits.copies);
+            match (item.number, sight.role) {
+                (Some(number), Role::Receiver) => ends.received(at(number), sight.taken),
+                (Some(number), _) => ends.sent(at(number), way, limits.copies),
+                (None, _) => ends.unmatched(),
             }
         }
         if !sight.taken && sight.role == Role::Receiver {
@@ -358,17 +429,29 @@ impl Conn {
         true
     }
 
-    /// Data of the other direction than `direction` is acknowledged up to `ack` by a packet of this one.
-    pub(in super::super) fn acknowledged(&mut self, direction: usize, sight: &Sight, ack: u32) {
+    /// Data of the other direction than `direction` is acknowledged up to `ack` by a packet of this one. Gives when what
+    /// was timed was sent, if something was.
+    pub(in super::super) fn acknowledged(
+        &mut self,
+        direction: usize,
+        sight: &Sight,
+        ack: u32,
+    ) -> Option<u64> {
         if sight.role == Role::Sender {
-            return;
+            return None;
         }
         let [sent, received] = &mut self.halves[1 - direction].at;
-        if let Some(view) = sent
-            && let Some(sent_ns) = view.acknowledged(sight.time_ns, ack)
-            && let Some(received) = received
-        {
+        let sent_ns = sent.as_mut()?.acknowledged(sight.time_ns, ack)?;
+        if let Some(received) = received {
             received.round_trip(sent_ns, sight.time_ns.saturating_sub(sent_ns));
+        }
+        Some(sent_ns)
+    }
+
+    /// A round trip of data of a direction, measured on one of the subflows.
+    pub(in super::super) fn round_trip(&mut self, direction: usize, sent_ns: u64, ns: u64) {
+        for view in self.halves[direction].at.iter_mut().flatten() {
+            view.round_trip(sent_ns, ns);
         }
     }
 

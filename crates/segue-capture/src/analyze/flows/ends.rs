@@ -1,12 +1,11 @@
 //! What became of each packet of data, from what left the sender and what reached the receiver (Phoomikiattisak and Bhatti
-//! 2019, sections 6.1.2 and 6.1.3). The definitions are those of [`crate::tcp_ends`], which reads whole captures; this reads
-//! two streams in the order of time, with bounded memory.
+//! 2019, sections 6.1.2 and 6.1.3): two streams in the order of time, with bounded memory.
 //!
 //! - A **retransmission** is a packet sent whose first byte had been sent before.
 //! - A packet is **lost** if it did not arrive, or arrived at a locator that its receiver no longer had.
 //! - A retransmission is **spurious** if an earlier copy arrived and was taken, even afterwards.
 //! - A packet is **in flight** if it did not arrive, was sent after the last one that arrived by its way, and no longer
-//!   before the end than any packet took.
+//!   before the end of the captures than any packet took.
 //! - A packet is **reordered** if one that was sent later arrived before it.
 //!
 //! Copies of the same bytes are told apart by their timestamps (RFC 7323). Where these are the same, or there are none, the
@@ -86,11 +85,10 @@ pub(in super::super) struct Ends {
     /// Highest number that arrived.
     highest_received: u64,
     longest_ns: u64,
-    last_ns: u64,
     counts: EndCounts,
     /// Something arrived that was known to be sent.
     pub matched: bool,
-    /// Copies that made room for newer ones before the end.
+    /// Copies that had not arrived and made room for newer ones.
     pub evicted: u64,
     /// Around each handover.
     around: Vec<Around>,
@@ -124,12 +122,11 @@ impl Ends {
     /// A packet leaves the sender by a way; `limit` is how many copies may be followed.
     pub(in super::super) fn sent(&mut self, packet: AtEnd, way: u16, limit: usize) {
         self.begin(packet.seq);
-        self.last_ns = self.last_ns.max(packet.time_ns);
         while let Some(oldest) = self.copies.front()
             && (self.copies.len() >= limit
                 || (self.copies.len() > ALWAYS_KEPT && oldest.sent_ns + SETTLED_AFTER_NS < packet.time_ns))
         {
-            self.evicted += u64::from(self.copies.len() >= limit);
+            self.evicted += u64::from(self.copies.len() >= limit && !oldest.taken);
             self.settle_first(u64::MAX);
         }
         let number = self.first + self.copies.len() as u64 + 1;
@@ -168,7 +165,6 @@ impl Ends {
 
     /// A packet reaches the receiver, which takes it or not.
     pub(in super::super) fn received(&mut self, packet: AtEnd, taken: bool) {
-        self.last_ns = self.last_ns.max(packet.time_ns);
         let Some(number) = self.find(&packet) else {
             self.counts.unmatched_packets += 1;
             return;
@@ -193,6 +189,11 @@ impl Ends {
         }
     }
 
+    /// A packet reaches the receiver that the sender's capture does not know.
+    pub(in super::super) fn unmatched(&mut self) {
+        self.counts.unmatched_packets += 1;
+    }
+
     /// Packets sent from `begin_ns` to `end_ns` are counted apart from now on; gives the number of the count.
     pub(in super::super) fn count_around(&mut self, begin_ns: u64, end_ns: u64) -> usize {
         self.around.push(Around {
@@ -203,9 +204,10 @@ impl Ends {
         self.around.len() - 1
     }
 
-    /// The counts, and those of each stretch that was counted apart, were this the end.
-    pub(in super::super) fn finish(mut self) -> (EndCounts, Vec<EndCounts>) {
-        let recent_ns = self.last_ns.saturating_sub(self.longest_ns);
+    /// The counts, and those of each stretch that was counted apart, were this the end. `end_ns` is when the captures
+    /// end.
+    pub(in super::super) fn finish(mut self, end_ns: u64) -> (EndCounts, Vec<EndCounts>) {
+        let recent_ns = end_ns.saturating_sub(self.longest_ns);
         while !self.copies.is_empty() {
             self.settle_first(recent_ns);
         }
@@ -332,6 +334,9 @@ impl Ends {
 mod tests {
     use super::*;
 
+    /// When the captures of most tests end.
+    const LAST_NS: u64 = 9;
+
     fn at(time_ns: u64, seq: u32, span: u32, stamp: u32) -> AtEnd {
         AtEnd {
             time_ns,
@@ -351,7 +356,7 @@ mod tests {
             for (seq, stamp) in [(100, 1), (0, arrives), (200, 6)] {
                 ends.received(at(9, seq, 100, stamp), true);
             }
-            let (counts, _) = ends.finish();
+            let (counts, _) = ends.finish(LAST_NS);
             assert_eq!(
                 (counts.lost_packets, counts.spurious_retransmissions),
                 (1, spurious)
@@ -370,7 +375,7 @@ mod tests {
         for n in 0..3 {
             split.received(at(5, n * 1000, 1000, 1), true);
         }
-        let (counts, _) = split.finish();
+        let (counts, _) = split.finish(5);
         assert_eq!((counts.packets_sent, counts.in_flight_packets), (2, 1));
         assert_eq!(counts.unmatched_packets, 0);
         // three packets leave it and arrive as one
@@ -379,7 +384,7 @@ mod tests {
             joined.sent(at(0, n * 1000, 1000, 1), 0, 100);
         }
         joined.received(at(5, 0, 3000, 1), true);
-        let (counts, _) = joined.finish();
+        let (counts, _) = joined.finish(5);
         assert_eq!(
             (
                 counts.packets_sent,
@@ -399,7 +404,7 @@ mod tests {
             }
         }
         assert!(ends.copies.len() <= 64 && ends.segments.len() <= 64);
-        let (counts, _) = ends.finish();
+        let (counts, _) = ends.finish(999);
         assert_eq!((counts.packets_sent, counts.lost_packets), (1000, 499));
         assert_eq!(counts.in_flight_packets, 1);
     }
@@ -414,7 +419,7 @@ mod tests {
         ends.received(at(3, 0, 100, 1), false);
         ends.received(at(4, 100, 100, 1), true);
         ends.received(at(9, 0, 100, 5), true);
-        let (counts, apart) = ends.finish();
+        let (counts, apart) = ends.finish(LAST_NS);
         assert_eq!((counts.retransmissions, counts.lost_packets), (1, 1));
         assert_eq!(counts.spurious_retransmissions, 0);
         assert_eq!((apart[around].packets_sent, apart[around].lost_packets), (2, 1));
@@ -429,7 +434,7 @@ mod tests {
         }
         ends.received(at(6, 0, 100, 0), true);
         ends.received(at(8, 400, 100, 4), true);
-        let (counts, _) = ends.finish();
+        let (counts, _) = ends.finish(8);
         // 2 was overtaken, 1 has been under way for longer than any packet was; 3 and 5 may come yet
         assert_eq!((counts.lost_packets, counts.in_flight_packets), (2, 2));
     }

@@ -19,6 +19,9 @@ pub(in super::super) const CONCURRENT_NS: u64 = 1_000_000_000;
 /// A path that is used beside others is lost when it has been silent for this long.
 pub(in super::super) const SILENT_NS: u64 = 1_000_000_000;
 
+/// A gap belongs to a handover if it begins no later than this after the first data over the new path.
+pub(in super::super) const SETTLING_NS: u64 = 1_000_000_000;
+
 /// Handovers kept of one direction.
 const MAX_HANDOVERS: usize = 4096;
 
@@ -33,6 +36,7 @@ pub(in super::super) struct Moved {
     pub last_old_ns: u64,
     pub first_new_ns: u64,
     pub interruption_ns: u64,
+    pub settling_gap_ns: u64,
     pub adaptation: Option<AdaptationTime>,
     /// Useful bytes in the window before.
     pub bytes_before: u64,
@@ -55,12 +59,15 @@ struct Surroundings {
     begin_ns: u64,
     first_new_ns: u64,
     bins: ThroughputBins,
+    /// Worked out from the bins, once the direction has moved on.
+    adaptation: Option<AdaptationTime>,
     bytes_before: u64,
     bytes_after: u64,
     rtt_before_s: Option<f64>,
     rtt_after: RoundTrips,
     out_of_order: u64,
     last_ns: u64,
+    settling_gap_ns: u64,
     ends: Option<usize>,
 }
 
@@ -88,6 +95,8 @@ pub(in super::super) struct Arrival {
     pub out_of_order: bool,
     /// Of the data before it.
     pub last_data_ns: u64,
+    /// Of the data before it that was new.
+    pub last_new_ns: u64,
 }
 
 /// Handovers of one direction at one place.
@@ -95,14 +104,14 @@ pub(in super::super) struct Arrival {
 pub(in super::super) struct Mover {
     meter: HandoverMeter<u16>,
     candidate: Option<Surroundings>,
-    /// Of the handovers that settled: the last is still going on.
+    /// Of the handovers that the meter has: the last is still going on.
     settled: Vec<Surroundings>,
-    /// Taken back, by number.
-    retracted: Vec<bool>,
+    /// Handovers that are over.
+    done: Vec<Moved>,
+    /// Paths that are used at once; empty while one at a time is.
     concurrent: Vec<Used>,
-    at_once: bool,
     last_new_ns: u64,
-    lost_paths: Vec<Moved>,
+    window_ns: u64,
     /// Handovers beyond what is kept.
     pub dropped: u64,
 }
@@ -118,12 +127,35 @@ impl Mover {
 
     /// Data was sent by a path that its receiver will see as the same.
     pub(in super::super) fn sent(&mut self, time_ns: u64, path: u16, seq: u32) {
-        self.meter.data_sent(time_ns, path, Tsn(seq));
+        if self.is_followed() {
+            self.meter.data_sent(time_ns, path, Tsn(seq));
+        }
     }
 
     /// The sender made a path its own.
     pub(in super::super) fn announced(&mut self, path: u16) {
-        self.meter.path_announced(path);
+        if self.is_followed() {
+            let earlier = self.meter.handovers_settled();
+            self.meter.path_announced(path);
+            // what was announced before is over now
+            if self.meter.handovers_settled() > earlier {
+                self.on_settled();
+            }
+        }
+    }
+
+    /// From here on paths are the network's and not the sender's: what was sent no longer says which path data belongs to.
+    /// The direction has been on `path` up to now, and `newest` has arrived.
+    pub(in super::super) fn forget_sent(&mut self, path: u16, last_ns: u64, newest: u32) {
+        if self.concurrent.is_empty() {
+            self.harvest(usize::MAX, self.window_ns);
+            self.meter.data_received(last_ns, path, Tsn(newest), 1);
+        }
+    }
+
+    /// Whether handovers are looked for: not while several paths are in use, and not once there are too many.
+    fn is_followed(&self) -> bool {
+        self.concurrent.is_empty() && self.done.len() + self.settled.len() < MAX_HANDOVERS
     }
 
     /// Data arrived. `before` is asked for useful bytes and round trip time before a handover that may begin here; gives
@@ -134,12 +166,18 @@ impl Mover {
         window_ns: u64,
         before: impl FnOnce() -> (u64, Option<f64>),
     ) -> bool {
+        self.window_ns = window_ns;
         let gap_ns = a.time_ns.saturating_sub(self.last_new_ns);
         if a.useful > 0 {
             self.last_new_ns = a.time_ns;
         }
-        if self.at_once {
+        if !self.concurrent.is_empty() {
             self.several(a, gap_ns);
+            return false;
+        }
+        if !self.is_followed() {
+            self.dropped += u64::from(self.meter.path().is_some_and(|p| p != a.path));
+            return false;
         }
         let earlier = self.meter.handovers_settled();
         if self.meter.path().is_some_and(|p| p != a.path)
@@ -161,14 +199,8 @@ impl Mover {
         }
         let settled = self.meter.handovers_settled() > earlier;
         if settled {
-            let candidate = self.candidate.take().unwrap_or_default();
-            if self.settled.len() < MAX_HANDOVERS {
-                self.settled.push(candidate);
-                self.retracted.push(self.at_once);
-                self.look_for_concurrency();
-            } else {
-                self.dropped += 1;
-            }
+            self.on_settled();
+            self.look_for_concurrency(window_ns);
         } else {
             if self.meter.candidate_path().is_none() {
                 self.candidate = None;
@@ -178,6 +210,14 @@ impl Mover {
             }
         }
         settled
+    }
+
+    /// The meter has one handover more: the candidate was it.
+    fn on_settled(&mut self) {
+        if let Some(last) = self.settled.last_mut() {
+            last.is_over();
+        }
+        self.settled.push(self.candidate.take().unwrap_or_default());
     }
 
     /// A round trip time was measured, of what was sent at `sent_ns`.
@@ -198,28 +238,41 @@ impl Mover {
 
     /// What was found by the end of the observation.
     pub(in super::super) fn finish(mut self, window_ns: u64) -> Vec<Moved> {
-        if self.at_once {
-            let end = self.last_new_ns;
-            self.lose_silent(end, u16::MAX);
+        if self.concurrent.is_empty() {
+            self.harvest(usize::MAX, window_ns);
+        } else {
+            let end_ns = self.last_new_ns;
+            self.lose_silent(end_ns, u16::MAX);
         }
-        let found = self.meter.finish().handovers;
-        if found.len() > self.settled.len() {
-            self.settled.extend(self.candidate.take());
-            self.retracted.push(self.at_once);
+        self.done.sort_by_key(|m| m.first_new_ns);
+        self.done
+    }
+
+    /// Takes the first `keep` handovers from the meter, and forgets the others.
+    fn harvest(&mut self, keep: usize, window_ns: u64) {
+        let found = core::mem::take(&mut self.meter).finish().handovers;
+        let mut settled = core::mem::take(&mut self.settled);
+        if found.len() > settled.len() {
+            settled.extend(self.candidate.take());
         }
-        let mut moved: Vec<Moved> = Vec::new();
-        for ((handover, around), retracted) in found.iter().zip(&self.settled).zip(&self.retracted) {
-            if *retracted {
-                continue;
-            }
+        self.candidate = None;
+        for (handover, around) in found.iter().zip(&settled).take(keep) {
             let latency_ns = (handover.latency_s * 1e9).round() as i64;
-            moved.push(Moved {
+            let first_new_ns = (handover.time_s * 1e9).round() as u64;
+            // seconds since 1970 have no room for nanoseconds in a float
+            let first_new_ns = if around.first_new_ns == 0 {
+                first_new_ns
+            } else {
+                around.first_new_ns
+            };
+            self.done.push(Moved {
                 from: handover.from,
                 to: handover.to,
-                last_old_ns: around.first_new_ns.saturating_add_signed(-latency_ns),
-                first_new_ns: around.first_new_ns,
+                last_old_ns: first_new_ns.saturating_add_signed(-latency_ns),
+                first_new_ns,
                 interruption_ns: (handover.interruption_s * 1e9).round() as u64,
-                adaptation: around.bins.adaptation_time(),
+                settling_gap_ns: around.settling_gap_ns,
+                adaptation: around.adaptation.or_else(|| around.bins.adaptation_time()),
                 bytes_before: around.bytes_before,
                 bytes_after: around.bytes_after,
                 after_ns: around.last_ns.saturating_sub(around.first_new_ns).min(window_ns),
@@ -229,26 +282,20 @@ impl Mover {
                 ends: around.ends,
             });
         }
-        moved.append(&mut self.lost_paths);
-        moved.sort_by_key(|m| m.first_new_ns);
-        moved
     }
 
     /// Whether the last handovers came so fast that they are the use of several paths at once.
-    fn look_for_concurrency(&mut self) {
+    fn look_for_concurrency(&mut self, window_ns: u64) {
         let Some(first) = self.settled.len().checked_sub(CONCURRENT) else {
             return;
         };
+        let times = self.settled[first..].iter().map(|s| s.first_new_ns);
         let (begin, end) = (
-            self.settled[first].first_new_ns,
-            self.settled[self.settled.len() - 1].first_new_ns,
+            times.clone().min().unwrap_or_default(),
+            times.max().unwrap_or_default(),
         );
-        if self.at_once || end.saturating_sub(begin) > CONCURRENT_NS {
+        if end.saturating_sub(begin) > CONCURRENT_NS {
             return;
-        }
-        self.at_once = true;
-        for retracted in &mut self.retracted[first..] {
-            *retracted = true;
         }
         for surroundings in &self.settled[first..] {
             self.concurrent.retain(|u| u.path != surroundings.path);
@@ -259,6 +306,7 @@ impl Mover {
                 gap_ns: 0,
             });
         }
+        self.harvest(first, window_ns);
     }
 
     /// Data arrived while several paths are used at once.
@@ -286,16 +334,15 @@ impl Mover {
         self.lose_silent(a.time_ns, a.path);
         if self.concurrent.len() == 1 {
             // one path alone: from here on a change of it is a handover again
-            self.at_once = false;
             self.concurrent.clear();
-            let settled = self.meter.handovers_settled();
-            self.retracted.resize(settled, true);
+            self.meter
+                .data_received(a.time_ns, a.path, Tsn(a.seq), a.useful.max(1));
         }
     }
 
     /// Paths that have been silent for too long are lost.
     fn lose_silent(&mut self, now_ns: u64, alive: u16) {
-        let lost = &mut self.lost_paths;
+        let lost = &mut self.done;
         let dropped = &mut self.dropped;
         self.concurrent.retain(|used| {
             let silent = now_ns.saturating_sub(used.last_ns) >= SILENT_NS && used.path != alive;
@@ -309,6 +356,7 @@ impl Mover {
                         last_old_ns: used.last_ns,
                         first_new_ns: first_ns,
                         interruption_ns: used.gap_ns,
+                        settling_gap_ns: used.gap_ns,
                         adaptation: None,
                         bytes_before: 0,
                         bytes_after: 0,
@@ -329,9 +377,18 @@ impl Mover {
 }
 
 impl Surroundings {
+    /// The direction has moved on: the connection over this path has ended.
+    fn is_over(&mut self) {
+        self.adaptation = core::mem::take(&mut self.bins).adaptation_time();
+    }
+
     fn add(&mut self, a: &Arrival, window_ns: u64) {
         if a.path == self.path {
             self.bins.add(a.time_ns, u64::from(a.bytes));
+        }
+        if a.useful > 0 && a.last_new_ns <= self.first_new_ns.saturating_add(SETTLING_NS) {
+            let gap_ns = a.time_ns.saturating_sub(a.last_new_ns);
+            self.settling_gap_ns = self.settling_gap_ns.max(gap_ns);
         }
         if a.time_ns.saturating_sub(self.first_new_ns) < window_ns {
             self.bytes_after += u64::from(a.useful);

@@ -35,6 +35,21 @@ pub(in super::super) struct Item {
     pub bytes: u32,
     /// TSval.
     pub stamp: Option<u32>,
+    /// What it is in the account of both ends; nothing if the sender's capture does not know it.
+    pub number: Option<u32>,
+}
+
+impl Item {
+    /// One with sequence numbers of its own.
+    pub(in super::super) const fn new(seq: u32, span: u32, bytes: u32, stamp: Option<u32>) -> Self {
+        Self {
+            seq,
+            span,
+            bytes,
+            stamp,
+            number: Some(seq),
+        }
+    }
 }
 
 /// A pause in data not seen before.
@@ -111,6 +126,7 @@ impl View {
             time_ns.saturating_sub(self.last_new_ns)
         };
         let (last_data_ns, last_path, last_seq) = (self.last_data_ns, self.path, self.newest_seq);
+        let last_new_ns = self.last_new_ns;
         if first {
             self.first_data_ns = time_ns;
             self.path = path;
@@ -148,6 +164,7 @@ impl View {
                     bytes: item.bytes,
                     out_of_order: noted.mark == SegmentMark::Fills,
                     last_data_ns,
+                    last_new_ns,
                 };
                 let (rate, trips) = (&detail.rate, &detail.round_trips);
                 settled = mover.arrived(arrival, settings.window_ns, || (rate.bytes(), trips.median_s()));
@@ -213,6 +230,16 @@ impl View {
                 Mover::new(path, last, seq)
             })
         })
+    }
+
+    /// Paths turn out to be the network's and not the sender's.
+    pub(in super::super) fn forget_sent(&mut self) {
+        let (path, last_ns, newest) = (self.path, self.last_data_ns, self.newest_seq);
+        if self.data_packets > 0
+            && let Some(mover) = self.detail.as_mut().and_then(|d| d.mover.as_mut())
+        {
+            mover.forget_sent(path, last_ns, newest);
+        }
     }
 
     /// Handovers by the end of the observation.

@@ -678,3 +678,41 @@ fn a_clock_that_drifts_is_followed() {
         .expect("both ends");
     assert_eq!((ends.lost_packets, ends.unmatched_packets), (0, 0), "{ends:?}");
 }
+
+#[test]
+fn datagrams_are_matched_by_what_they_carry() {
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    for n in 0..300u32 {
+        let to = if n < 150 { [10, 0, 0, 1] } else { [10, 0, 9, 1] };
+        let data = [&n.to_be_bytes()[..], &[3; 96]].concat();
+        let datagram = |ports| ipv4([192, 0, 2, 1], to, 17, 0, &udp(ports, &data));
+        let sent = u64::from(n) * 10 * MS;
+        there.push((sent, datagram((53, 54))));
+        // every tenth is lost, and one overtakes another
+        if n % 10 != 3 {
+            here.push((sent + if n == 50 { 31 } else { 20 } * MS, datagram((53, 54))));
+        }
+    }
+    here.sort_by_key(|p| p.0);
+    // both captures say which way packets went
+    let cooked = |kind: u8, packets: &[(u64, Vec<u8>)]| {
+        let frame =
+            |(t, p): &(u64, Vec<u8>)| (*t, [&[0, kind, 0, 1, 0, 6][..], &[9; 8], &[8, 0], p].concat());
+        pcap(113, false, true, &packets.iter().map(frame).collect::<Vec<_>>())
+    };
+    let analysis = analysed(&[cooked(0, &here), cooked(4, &there)]);
+    // addresses of UDP are all that is known of it: a change of them is another flow
+    assert_eq!(analysis.flows.len(), 2);
+    let ends: Vec<_> = analysis.flows.iter().filter_map(|f| f.forward.ends).collect();
+    let sums = ends.iter().fold((0, 0, 0, 0), |s, e| {
+        (
+            s.0 + e.packets_sent,
+            s.1 + e.lost_packets,
+            s.2 + e.reordered_packets,
+            s.3 + e.unmatched_packets,
+        )
+    });
+    assert_eq!(sums, (300, 30, 1, 0));
+    assert_eq!(analysis.flows[0].forward.data_packets, 135);
+    assert_eq!(analysis.clock_offset.and_then(|o| o.uncertainty_s), None);
+}
