@@ -440,13 +440,15 @@ fn a_receiver_that_reneged_is_believed_once_its_cumulative_ack_moves() {
 #[test]
 fn the_round_trip_of_the_slow_path_is_not_measured_by_sacks_over_the_fast_one() {
     let run = |own_rtt| {
-        let mut net = two_paths(
-            MultipathConfig {
-                own_rtt,
-                ..MultipathConfig::default()
-            },
-            [10, 150],
-        );
+        let mut settings = config(MultipathConfig {
+            own_rtt,
+            ..MultipathConfig::default()
+        });
+        // no timeout comes between
+        settings.rto_min = ms(1000);
+        let mut net = Net::established(settings, [1, 2]);
+        net.run_for(ms(1000));
+        net.rule = Box::new(|d| vec![ms(if path_of(d) == 1 { 10 } else { 150 })]);
         bulk(&mut net, 1500);
         net.run_for(ms(6000));
         (
@@ -455,10 +457,10 @@ fn the_round_trip_of_the_slow_path_is_not_measured_by_sacks_over_the_fast_one() 
         )
     };
     let (own, counted) = run(true);
-    assert!(own >= ms(290), "{own}");
+    assert!(own >= ms(200), "{own}");
     assert!(counted.round_trips_refused > 0);
     let (any, counted) = run(false);
-    assert!(any < ms(250), "{any}");
+    assert!(any < own, "{any} {own}");
     assert!(counted.ambiguous_round_trips > 0 && counted.round_trips_refused == 0);
 }
 
@@ -478,7 +480,7 @@ fn a_peer_whose_sacks_all_come_over_one_path_is_measured_all_the_same() {
 #[test]
 fn data_in_flight_to_an_address_that_is_deleted_moves_at_once() {
     let mut net = two_paths(MultipathConfig::default(), [10, 10]);
-    bulk(&mut net, 200);
+    bulk(&mut net, 1000);
     net.run_for(ms(100));
     kill_path_2(&mut net);
     net.run_for(ms(15));
@@ -492,8 +494,8 @@ fn data_in_flight_to_an_address_that_is_deleted_moves_at_once() {
             .expect("asked");
     });
     let asked = net.now;
-    net.run_for(ms(2000));
-    all_arrived(&net, 200);
+    net.run_for(ms(5000));
+    all_arrived(&net, 1000);
     let counters = net.association(A).counters();
     assert_eq!(counters.multipath.paths_left, 1);
     assert!(counters.multipath.chunks_moved > 0);

@@ -228,7 +228,7 @@ mod tests {
         // those at 13 and 13 are gone by 14
         assert_eq!(trace.sent_by(&mut cursor, ms(14), 1500), ms(20));
         assert_eq!(trace.sent_by(&mut cursor, ms(20), 100), ms(23));
-        assert_eq!(trace.sent_by(&mut cursor, ms(5000), 1500), ms(5003));
+        assert_eq!(trace.sent_by(&mut cursor, ms(5001), 1500), ms(5003));
     }
 
     #[test]

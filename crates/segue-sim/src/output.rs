@@ -83,8 +83,9 @@ pub struct Metrics {
     pub duplicate_packets: u64,
     /// T3-rtx expiries of the data sender.
     pub timeouts: u64,
-    /// Time from the start of the first application with a size to the arrival of its last byte, seconds (003); nothing
-    /// if it did not all arrive.
+    /// Time from the first data of the first application with a size to the arrival of its last byte, seconds (003); from the
+    /// application's start where data is not followed, which it is with the schemes of 003. Nothing if it did not all
+    /// arrive.
     pub transfer_time_s: Option<f64>,
     /// What equations (3) to (5) of 003 give for it, within the file's end: see [`crate::theory`]. Nothing with other
     /// schemes.

@@ -87,8 +87,9 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let tcp = network.recorder.tcp_totals();
     let file = scenario.file();
     let (fast_retransmits, spurious_fast_retransmits) = network.recorder.connections.fast_retransmissions();
-    let transfer_time_s = transfer::time_s(file, &network);
     let (handoffs, tcp_flows) = report(&mut network.recorder.connections, &names, network.end);
+    let begin = transfer::begin(file, &tcp_flows);
+    let transfer_time_s = transfer::time_s(file, &network, begin);
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
     let bytes_per_path = transfer::by_link(file, &measured.bytes_by_path);
@@ -126,7 +127,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         duplicate_packets: totals.duplicate_packets,
         timeouts,
         transfer_time_s,
-        theory_s: theory::transfer_time_s(file),
+        theory_s: begin.and_then(|begin| theory::transfer_time_s(file, begin)),
         fast_retransmits,
         spurious_fast_retransmits,
         rbuf_blocked_s: rwnd_blocked_ns as f64 / 1e9,

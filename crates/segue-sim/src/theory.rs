@@ -24,10 +24,10 @@ use segue_proto::Duration;
 /// IPv6 header, SCTP common header, header of a DATA chunk, bytes.
 const HEADERS: u64 = 40 + 12 + 16;
 
-/// The least time for the first application with a size, with the schemes of paper 003 and a receiver on two links, seconds.
-/// Nothing with other schemes, or if the links carry too little before the end of the run.
+/// The least time from `begin` for the first application with a size, with the schemes of paper 003 and a receiver on two
+/// links, seconds. Nothing with other schemes, or if the links carry too little before the end of the run.
 #[must_use]
-pub fn transfer_time_s(s: &ScenarioFile) -> Option<f64> {
+pub fn transfer_time_s(s: &ScenarioFile, begin: Duration) -> Option<f64> {
     let application = s.application.iter().find(|a| a.size.is_some())?;
     let on = |l: &&LinkEntry| l.between.contains(&application.to);
     let links: Vec<&LinkEntry> = s.link.iter().filter(on).collect();
@@ -49,7 +49,7 @@ pub fn transfer_time_s(s: &ScenarioFile) -> Option<f64> {
         }
     };
     let mut left = application.size?.bytes() as f64 * 8.0;
-    let mut at = application.start;
+    let mut at = begin;
     while at < s.duration {
         let end = next_change(&links, at).min(s.duration);
         let (one, two) = (rate(first, at), rate(second, at));
@@ -62,7 +62,7 @@ pub fn transfer_time_s(s: &ScenarioFile) -> Option<f64> {
         };
         let carried = used * (end - at).as_secs_f64();
         if carried >= left {
-            return Some((at - application.start).as_secs_f64() + left / used);
+            return Some((at - begin).as_secs_f64() + left / used);
         }
         left -= carried;
         at = end;
@@ -107,10 +107,11 @@ mod tests {
             ("bw_ratio", ratio.to_string()),
             ("t_dwell", format!("{t_dwell} s")),
             ("duration", "2000 s".to_owned()),
+            ("t_0", "0 s".to_owned()),
         ]
         .map(|(k, v)| (k.to_owned(), v));
         let scenario = Scenario::from_toml(CMT, "cmt.toml", &set).expect("a scenario");
-        transfer_time_s(scenario.file()).expect("a time")
+        transfer_time_s(scenario.file(), Duration::ZERO).expect("a time")
     }
 
     /// The equations as printed, for 8 MB.
@@ -152,7 +153,7 @@ mod tests {
     fn a_file_that_ends_before_the_overlap_takes_the_first_link_alone() {
         let set = [("file_size", "100 kB")].map(|(k, v)| (k.to_owned(), v.to_owned()));
         let scenario = Scenario::from_toml(CMT, "cmt.toml", &set).expect("a scenario");
-        let time = transfer_time_s(scenario.file()).expect("a time");
+        let time = transfer_time_s(scenario.file(), Duration::ZERO).expect("a time");
         assert!((time - 8e5 / (4.0 * 384e3 * SHARE)).abs() < 1e-6, "{time}");
     }
 }

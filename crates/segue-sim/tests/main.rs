@@ -8,6 +8,7 @@ mod delivery;
 mod determinism;
 mod handoffs;
 mod location;
+mod multipath;
 mod networks;
 mod path_mtu;
 mod sctp_goodput;

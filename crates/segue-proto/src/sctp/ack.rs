@@ -35,6 +35,7 @@ impl Association {
         let by_path = self.multipath.is_some();
         if by_path {
             if self.is_overtaken(cumulative, &blocks) {
+                self.open_burst();
                 return true;
             }
             self.begin_sack_by_path(sack);
@@ -137,8 +138,9 @@ impl Association {
             && timed == tsn
         {
             path.timed = None;
-            if !retransmitted && self.may_end_round_trip(id) {
-                self.paths[usize::from(id.0)].rtt.measure(now.since(sent_at));
+            let round_trip = now.since(sent_at);
+            if !retransmitted && self.may_end_round_trip(id, round_trip) {
+                self.paths[usize::from(id.0)].rtt.measure(round_trip);
             }
         }
         let destination = usize::from(self.paths[usize::from(id.0)].destination.0);

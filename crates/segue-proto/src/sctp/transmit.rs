@@ -157,6 +157,14 @@ impl Association {
         }
     }
 
+    /// A packet of this opportunity goes out: of the association's, or of its path's where several are in use at once.
+    #[inline]
+    fn use_burst(&mut self, path: PathId) {
+        self.burst = self.burst.saturating_sub(1);
+        let share = &mut self.paths[usize::from(path.0)].share;
+        share.burst = share.burst.saturating_sub(1);
+    }
+
     #[inline(never)]
     fn bundle_retransmissions(
         &mut self,
@@ -170,7 +178,7 @@ impl Association {
         if forced {
             self.forced_retransmissions -= 1;
         } else {
-            self.burst -= 1;
+            self.use_burst(path);
         }
         if self.window_probe.closed {
             self.window_probe.on_sent(first);
@@ -227,7 +235,7 @@ impl Association {
     }
 
     fn bundle_new(&mut self, now: Instant, path: PathId, mut room: u32, chunks: &mut SmallVec<[Chunk; 1]>) {
-        self.burst -= 1;
+        self.use_burst(path);
         let closing = self.state == State::ShutdownPending;
         let mut first = true;
         while let Some(len) = self.outbound.next_len() {

@@ -145,7 +145,7 @@ impl Connection {
             if remedy.careful_resume {
                 entered.resume = Some(Resume::Reconnaissance(known));
                 // what the other network carried is nothing to return to
-                self.recovery.forget_prior();
+                self.recovery.forget_prior(self.snd_nxt);
                 let initial = INITIAL_WINDOW * self.mss;
                 self.window.set_cwnd(self.window.cwnd().min(initial));
                 if let Some(capacity) = known.capacity {

@@ -38,6 +38,8 @@ pub(super) struct Recovery {
     /// Retransmissions that no DSACK has reported as duplicates; `None` before the first.
     undo_retransmissions: Option<u32>,
     prior: Prior,
+    /// What was sent before this position is of no use to judge a reduction by.
+    no_undo_before: u64,
     /// Timestamp of the first retransmission.
     pub first_retransmission: Option<u32>,
     /// F-RTO is under way.
@@ -68,6 +70,7 @@ impl Recovery {
             undo_marker: None,
             undo_retransmissions: None,
             prior: Prior { cwnd: 0, ssthresh: 0 },
+            no_undo_before: 0,
             first_retransmission: None,
             frto: false,
             new_data_first: false,
@@ -88,10 +91,13 @@ impl Recovery {
         }
     }
 
-    /// The reduction at hand cannot be taken back: where the window stood says nothing of the way that is taken now.
-    pub fn forget_prior(&mut self) {
+    /// The peer is in another network: no reduction that is made for what was sent until then, up to `next`, is taken back.
+    /// Where the window stood says nothing of the way that is taken now, and what was under way to the other network is no
+    /// more to be waited for.
+    pub fn forget_prior(&mut self, next: u64) {
         self.undo_marker = None;
         self.undo_retransmissions = None;
+        self.no_undo_before = next;
     }
 
     /// What arrived twice was perhaps retransmitted in this recovery.
@@ -325,7 +331,7 @@ impl Connection {
         let r = &mut self.recovery;
         r.phase = Phase::Recovery;
         r.high = self.snd_nxt;
-        r.undo_marker = self.config.undo.then_some(self.snd_una);
+        r.undo_marker = (self.config.undo && self.snd_una >= r.no_undo_before).then_some(self.snd_una);
         r.undo_retransmissions = None;
         r.prior = Prior {
             cwnd: self.window.cwnd(),
@@ -457,7 +463,7 @@ impl Connection {
         r.phase = Phase::Loss;
         r.high = self.snd_nxt;
         r.duplicates = 0;
-        r.undo_marker = self.config.undo.then_some(self.snd_una);
+        r.undo_marker = (self.config.undo && self.snd_una >= r.no_undo_before).then_some(self.snd_una);
         r.undo_retransmissions = None;
         r.first_retransmission = None;
         r.dup_thresh = r.dup_thresh.min(DUP_THRESH);

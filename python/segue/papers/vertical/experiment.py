@@ -252,13 +252,11 @@ def recompute(result: Run, first_s: float) -> tuple[float | None, list[tuple[flo
     )
     later = data.filter(pl.col("time_ns") >= round(first_s * NS_PER_S) - 1)
     own = later.filter(pl.col("interface") == later["interface"][0])
-    # what the packet has beside data: IPv6 header, routing header to the home address, TCP with timestamps
-    lengths = (own["length_bytes"] - HEADERS).to_list()
-    t_a, _, points = _native.adaptation_time(own["time_ns"].to_list(), lengths)
+    # a bulk flow has full segments only; how long packets are depends on their way
+    numbers = data["tsn"].cast(pl.Int64).unique().sort()
+    segment = int(numbers.diff().drop_nulls().mode()[0])
+    t_a, _, points = _native.adaptation_time(own["time_ns"].to_list(), [segment] * own.height)
     return t_a, points
-
-
-HEADERS = 40 + 24 + 32
 
 
 def _sequence(soft: Run) -> pl.DataFrame:

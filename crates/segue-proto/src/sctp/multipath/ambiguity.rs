@@ -10,12 +10,14 @@
 //!
 //! # Round trips
 //! A SACK over the fast path may acknowledge the chunk of the slow path that is being timed. The round trip is then one of
-//! both paths, and too short for the slow one. It is refused, unless several in a row are: a receiver that sends all its
-//! SACKs over one path leaves nothing better.
+//! both paths, and too short for the slow one. It is refused if it would lower the estimate: one that is longer even so is
+//! news of a queue that grows, and T3-rtx must know of that. Of several refused in a row the next is taken: a receiver that
+//! sends all its SACKs over one path leaves nothing better.
 
 use crate::sctp::ack::{Ranges, difference};
 use crate::sctp::association::Association;
 use crate::sctp::path::PathId;
+use crate::time::Duration;
 use segue_wire::Tsn;
 use segue_wire::sctp::Sack;
 
@@ -66,8 +68,8 @@ impl Association {
         }
     }
 
-    /// Whether the SACK at hand may end the round trip that is measured on `path`.
-    pub(in crate::sctp) fn may_end_round_trip(&mut self, path: PathId) -> bool {
+    /// Whether the SACK at hand may end the round trip that is measured on `path`, of that length.
+    pub(in crate::sctp) fn may_end_round_trip(&mut self, path: PathId, round_trip: Duration) -> bool {
         let Some(multipath) = &self.multipath else {
             return true;
         };
@@ -78,7 +80,9 @@ impl Association {
         if !own {
             self.counters.multipath.ambiguous_round_trips += 1;
         }
-        if own || !multipath.config.own_rtt || state.share.refused_in_a_row >= PATIENCE {
+        let longer = state.rtt.srtt().is_none_or(|srtt| round_trip >= srtt);
+        let patient = state.share.refused_in_a_row < PATIENCE;
+        if own || longer || !patient || !multipath.config.own_rtt {
             state.share.refused_in_a_row = 0;
             return true;
         }

@@ -11,6 +11,14 @@
 use crate::sctp::association::Association;
 
 impl Association {
+    /// An address of ours is gone: SACKs that left from it may be lost with it, and the peer, which is about to move what it
+    /// had in flight there, had better know what arrived.
+    pub(in crate::sctp) fn tell_what_arrived(&mut self) {
+        if self.multipath.is_some() && self.is_up() {
+            self.sack_now = true;
+        }
+    }
+
     /// `marked` chunks that were in flight to a destination that is left have been marked.
     pub(in crate::sctp) fn quit_path(&mut self, marked: u32) {
         if self.multipath.is_none() {

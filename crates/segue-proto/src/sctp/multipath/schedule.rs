@@ -2,13 +2,14 @@
 //!
 //! Retransmissions go before new data, each where the policy has it. A path without room holds back neither what goes
 //! elsewhere nor new data there. Which of several paths with room gets new data is the
-//! scheduler's to say.
+//! scheduler's to say. Max.Burst counts by path: a SACK is for all of them, and what one path sends must not be missing
+//! on another.
 
 use super::scheduler::{Backlog, Candidate};
 use crate::congestion::CongestionControl;
 use crate::sctp::PathState;
 use crate::sctp::association::Association;
-use crate::sctp::path::PathId;
+use crate::sctp::path::{Path, PathId};
 use crate::sctp::transmit::Plan;
 use crate::time::{Duration, Instant};
 use smallvec::SmallVec;
@@ -31,9 +32,6 @@ impl Association {
             return Some(plan);
         }
         let len = self.outbound.next_len()?;
-        if self.burst == 0 {
-            return None;
-        }
         let path = self.next_path(now, len)?;
         if let Some(plan) = self.plan_new(now, path, len) {
             return Some(plan);
@@ -48,11 +46,10 @@ impl Association {
     fn plan_retransmission(&mut self) -> Option<Plan> {
         let forced = self.forced_retransmissions > 0;
         // one packet at a time into a closed window
-        if !forced && (self.burst == 0 || (self.window_probe.closed && self.outbound.outstanding_chunks > 0))
-        {
+        if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
             return None;
         }
-        let has_room = |association: &Self, path: PathId| association.paths[usize::from(path.0)].has_window();
+        let has_room = |association: &Self, path: PathId| may_send(&association.paths[usize::from(path.0)]);
         if !forced && !self.usable_paths().any(|p| has_room(self, p)) && self.usable_paths().next().is_some()
         {
             return None;
@@ -133,8 +130,20 @@ impl Association {
             return false;
         };
         state.decay_idle(now);
-        state.has_window()
+        may_send(state)
     }
+
+    /// A new opportunity to send, on every path.
+    pub(in crate::sctp) fn open_bursts(&mut self) {
+        for path in &mut self.paths {
+            path.share.burst = self.burst;
+        }
+    }
+}
+
+/// Whether cwnd and Max.Burst let another packet go.
+fn may_send(path: &Path) -> bool {
+    path.has_window() && path.share.burst > 0
 }
 
 /// Stands for a round-trip time that was not measured yet.

@@ -45,6 +45,8 @@ pub(in crate::sctp) struct PathShare {
     pub fast_recovery_exit: Option<Tsn>,
     /// Round trips refused since the last one that was taken.
     pub refused_in_a_row: u8,
+    /// Packets that may still be sent on it at this opportunity (Max.Burst).
+    pub burst: u32,
     /// Chunks sent, and of them lost; the past counts for half every now and then.
     pub sent: u32,
     pub lost: u32,
