@@ -446,11 +446,19 @@ fn the_round_trip_of_the_slow_path_is_not_measured_by_sacks_over_the_fast_one() 
         });
         // no timeout comes between
         settings.rto_min = ms(1000);
-        let mut net = Net::established(settings, [1, 2]);
-        net.run_for(ms(1000));
+        let mut net = Net::symmetric(settings, [1, 2], 1);
+        net.rule = Box::new(|_| vec![ms(150)]);
+        net.connect();
+        net.run_for(ms(2000));
+        assert_eq!(path(&net, 2).srtt, Some(ms(300)));
         net.rule = Box::new(|d| vec![ms(if path_of(d) == 1 { 10 } else { 150 })]);
-        bulk(&mut net, 1500);
-        net.run_for(ms(6000));
+        // a stream that keeps both paths busy
+        for burst in 0..150 {
+            for i in 0..20 {
+                net.send(A, 0, synthetic((burst * 20 + i) * u64::from(MESSAGE), MESSAGE));
+            }
+            net.run_for(ms(10));
+        }
         (
             path(&net, 2).srtt.expect("measured"),
             net.association(A).counters().multipath,
@@ -481,7 +489,8 @@ fn a_peer_whose_sacks_all_come_over_one_path_is_measured_all_the_same() {
 fn data_in_flight_to_an_address_that_is_deleted_moves_at_once() {
     let mut net = two_paths(MultipathConfig::default(), [10, 10]);
     bulk(&mut net, 1000);
-    net.run_for(ms(100));
+    // between two flights: what is sent 10 ms later is lost
+    net.run_for(ms(90));
     kill_path_2(&mut net);
     net.run_for(ms(15));
     let gone = LocalAddress {
