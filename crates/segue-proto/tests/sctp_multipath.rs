@@ -438,33 +438,6 @@ fn a_receiver_that_reneged_is_believed_once_its_cumulative_ack_moves() {
 }
 
 #[test]
-fn the_round_trip_of_the_slow_path_is_not_measured_by_sacks_over_the_fast_one() {
-    let run = |own_rtt| {
-        let mut settings = config(MultipathConfig {
-            own_rtt,
-            ..MultipathConfig::default()
-        });
-        // no timeout comes between
-        settings.rto_min = ms(1000);
-        let mut net = Net::established(settings, [1, 2]);
-        net.run_for(ms(1000));
-        net.rule = Box::new(|d| vec![ms(if path_of(d) == 1 { 10 } else { 150 })]);
-        bulk(&mut net, 1500);
-        net.run_for(ms(6000));
-        (
-            path(&net, 2).srtt.expect("measured"),
-            net.association(A).counters().multipath,
-        )
-    };
-    let (own, counted) = run(true);
-    assert!(own >= ms(200), "{own}");
-    assert!(counted.round_trips_refused > 0);
-    let (any, counted) = run(false);
-    assert!(any < own, "{any} {own}");
-    assert!(counted.ambiguous_round_trips > 0 && counted.round_trips_refused == 0);
-}
-
-#[test]
 fn a_peer_whose_sacks_all_come_over_one_path_is_measured_all_the_same() {
     let mut settings = config(MultipathConfig::default());
     settings.sack_route = SackRoute::RoutingTable;
@@ -505,7 +478,8 @@ fn data_in_flight_to_an_address_that_is_deleted_moves_at_once() {
         .map(|t| net.transmissions_of(A, t))
         .filter(|t| t.len() > 1)
         .collect();
-    assert_eq!(moved.len() as u64, counters.multipath.chunks_moved);
+    // all but what the parting SACK says has arrived goes out again
+    assert!(!moved.is_empty() && moved.len() as u64 <= counters.multipath.chunks_moved);
     assert!(moved.iter().all(|t| t[1].1 == address(B, 1)));
     // the first of them leaves with the answer, whatever cwnd says
     let first = moved.iter().map(|t| t[1].0).min().expect("moved");
