@@ -171,6 +171,11 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
     else:
         silence += f"; the old path was still delivering for {seconds(-handover.latency_s)} when the new one began"
     yield "silence", silence
+    if handover.settling_gap_s > handover.interruption_s:
+        yield (
+            "and then",
+            f"silent again for {seconds(handover.settling_gap_s)}, within a second of the first new packet",
+        )
     full = {"at once": "the full one at once", "too little data": "too little data to say when it was the full one"}
     after = until_full_speed(handover)
     yield (

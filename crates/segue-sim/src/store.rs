@@ -34,8 +34,8 @@ pub struct PacketStore {
 }
 
 impl PacketStore {
-    /// Puts a packet in, giving it the next number of the run. Part of its callers, so that the packet is moved once only.
-    #[inline(always)]
+    /// Puts a packet in, giving it the next number of the run.
+    #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketRef {
         let id = self.next_id;
         self.next_id += 1;
@@ -68,7 +68,6 @@ impl PacketStore {
         self.place(copy)
     }
 
-    #[inline(never)]
     fn place(&mut self, stored: Stored) -> PacketRef {
         if let Some(index) = self.free.pop() {
             self.slots[index as usize] = stored;

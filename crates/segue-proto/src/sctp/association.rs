@@ -549,22 +549,21 @@ impl Association {
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.send_pmtu_probes(now);
-        // one value, which is made where the caller wants it: moving a packet costs more than most of what is done here
-        let stranded = self.is_stranded();
-        let mut transmit = if stranded {
-            self.poll_stranded()
-        } else if let Some(control) = self.control.pop_front() {
-            Some(self.control_transmit(control))
-        } else if self.state == State::Closed {
-            None
-        } else {
-            self.poll_sack_or_data(now)
-        };
-        // looking for data may have brought a request of its own about: that streams are to be reset, for one
-        if transmit.is_none() && !stranded {
-            transmit = self.control.pop_front().map(|c| self.control_transmit(c));
+        if self.is_stranded() {
+            return self.poll_stranded();
         }
-        transmit
+        if let Some(control) = self.control.pop_front() {
+            return Some(self.control_transmit(control));
+        }
+        if self.state == State::Closed {
+            return None;
+        }
+        let transmit = self.poll_sack_or_data(now);
+        if transmit.is_some() {
+            return transmit;
+        }
+        // looking for data may have brought a request of its own about: that streams are to be reset, for one
+        self.control.pop_front().map(|c| self.control_transmit(c))
     }
 
     /// The next packet of a host without an address that the peer knows.

@@ -170,6 +170,16 @@ impl Network {
 
     #[inline]
     fn arrive_by_link(&mut self, link: u32, packet: PacketRef, fate: Fate) {
+        // nearly every packet: as it was sent, and by a wire
+        if fate != Fate::Arrives || self.bearers.of_link(link).is_some() {
+            return self.arrive_otherwise(link, packet, fate);
+        }
+        let end = self.link_ends[link as usize];
+        self.deliver(packet, end.node, end.interface);
+    }
+
+    #[inline(never)]
+    fn arrive_otherwise(&mut self, link: u32, packet: PacketRef, fate: Fate) {
         let end = self.link_ends[link as usize];
         match fate {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),

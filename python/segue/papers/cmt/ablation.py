@@ -88,10 +88,10 @@ MECHANISMS = (
     Mechanism(
         "RTX-CWND",
         ("cmt.rtx_policy", "same"),
-        "256 kB, 2 % loss on the slow link",
-        Point(Scheme.CMT, rbuf_kib=256, overrides=(("link.ran2.loss", "{ model = 'bernoulli', probability = 0.02 }"),)),
-        "rbuf_blocked_s",
-        "time blocked by the receive buffer (s): recovery over the slow path",
+        "128 kB, 2 % loss on the slow link",
+        Point(Scheme.CMT, rbuf_kib=128, overrides=(("link.ran2.loss", "{ model = 'bernoulli', probability = 0.02 }"),)),
+        "longest_gap_s",
+        "longest time without new data (s): what was lost on the slow path is sent again there",
         1.1,
     ),
     Mechanism(

@@ -218,7 +218,8 @@ def row(point: Point, seed: int, document: str) -> dict[str, Any]:
     `scheme`, `bw_ratio`, `t_dwell_s`, `rbuf_kib`, `queue_packets`, `variant`, `seed`; `transfer_time_s` (null if the
     file did not arrive whole), `theory_s` (the clamped equation), `spurious_fast_retransmits`, `timeouts`,
     `rbuf_blocked_s` (how long the sender had room in a congestion window, data, and no room in the peer's),
-    `sacks`, `packets_sent`, `packets_retransmitted`, `event_log_hash`.
+    `longest_gap_s` (between two arrivals of new data), `sacks`, `packets_sent`, `packets_retransmitted`,
+    `event_log_hash`.
     """
     metrics = json.loads(document)
     return {
@@ -234,6 +235,7 @@ def row(point: Point, seed: int, document: str) -> dict[str, Any]:
         "spurious_fast_retransmits": metrics["spurious_fast_retransmits"],
         "timeouts": metrics["timeouts"],
         "rbuf_blocked_s": metrics["rbuf_blocked_s"],
+        "longest_gap_s": metrics["longest_gap_s"],
         "sacks": metrics["sacks_sent"],
         "packets_sent": metrics["packets_sent"],
         "packets_retransmitted": metrics["packets_retransmitted"],

@@ -158,7 +158,7 @@ def ideal(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     ratios = sorted(table["bw_ratio"].unique())
     limits = [max(1.5, 0.03 * min(table.filter(pl.col("bw_ratio") == ratio)["theory_s"].to_list())) for ratio in ratios]
     axes.fill_between(ratios, limits, [-1.5] * len(ratios), color=style.GRID, alpha=0.7, linewidth=0, zorder=0)
-    for dwell, colour, marker in zip(ex.IDEAL_DWELLS_S, style.ORDERED, ("v", "D", "^", "o"), strict=True):
+    for dwell, colour, marker in zip(ex.IDEAL_DWELLS_S, style.ORDERED, ("v", "D", "^", "o"), strict=False):
         part = table.filter(pl.col("t_dwell_s") == dwell)
         _points(axes, part, "bw_ratio", colour, f"{dwell} s in the overlap", marker)
     axes.axhline(0, color=style.MUTED, linewidth=0.9)
