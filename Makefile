@@ -70,7 +70,7 @@ build: $(STAMP)/release  ## Build the extension and the tools in release and ins
 
 clean:  ## Remove everything that was built
 	cargo clean
-	rm -rf $(VENV) report report-ilnp dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) report report-ilnp report-vertical report-cmt dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Steps of `test`, in its order.
 

@@ -64,10 +64,9 @@ class Analysis:
         """A row per handover.
 
         `time_s`, `flow`, `protocol`, `a`, `b` (the flow's ends), `direction`, `kind`, `from`, `to` (what the paths
-        differ in), `latency_s`,
-        `interruption_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `t_a_s`, `throughput_before_bps`, `throughput_after_bps`,
-        `rtt_before_s`, `rtt_after_s`, `out_of_order_packets`, `packets_sent`, `retransmissions`, `lost_packets`,
-        `spurious_retransmissions`. What cannot be known is null.
+        differ in), `latency_s`, `interruption_s`, `settling_gap_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `t_a_s`,
+        `throughput_before_bps`, `throughput_after_bps`, `rtt_before_s`, `rtt_after_s`, `out_of_order_packets`,
+        `packets_sent`, `retransmissions`, `lost_packets`, `spurious_retransmissions`. What cannot be known is null.
         """
         from segue import explain
 
@@ -90,6 +89,7 @@ class Analysis:
                     "to": new,
                     "latency_s": handover.latency_s,
                     "interruption_s": handover.interruption_s,
+                    "settling_gap_s": handover.settling_gap_s,
                     "t_d_s": network.detection_s if network else None,
                     "t_c_s": network.configuration_s if network else None,
                     "t_r_s": network.registration_s if network else None,
@@ -294,6 +294,7 @@ _HANDOVERS = {
     "to": "String",
     "latency_s": "Float64",
     "interruption_s": "Float64",
+    "settling_gap_s": "Float64",
     "t_d_s": "Float64",
     "t_c_s": "Float64",
     "t_r_s": "Float64",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from segue.findings import Capture, Findings, Path, TrafficFlow, TrafficHandover
+from segue.findings import Capture, Findings, Interruption, Path, TrafficFlow, TrafficHandover
 
 _PROTOCOLS = {
     "tcp": "TCP",
@@ -17,6 +17,14 @@ _PROTOCOLS = {
 }
 _MOBILITY = {"mip6": "Mobile IPv6", "mip6-ro": "Mobile IPv6, route optimised", "ilnp": "ILNPv6"}
 
+# Packets that say nothing of flows, by the engine's name, and what to call them.
+_CLOSED = {
+    "encrypted": "encrypted",
+    "malformed": "malformed",
+    "headers-cut-off": "cut off within their headers",
+    "later-fragments": "later fragments",
+    "nested-too-deep": "nested too deep",
+}
 _A_DAY_NS = 86_400 * 10**9
 
 # What a handover's kind means, and how its signalling is called where it was seen.
@@ -163,6 +171,11 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
     else:
         silence += f"; the old path was still delivering for {seconds(-handover.latency_s)} when the new one began"
     yield "silence", silence
+    if handover.settling_gap_s > handover.interruption_s:
+        yield (
+            "and then",
+            f"silent again for {seconds(handover.settling_gap_s)}, within a second of the first new packet",
+        )
     full = {"at once": "the full one at once", "too little data": "too little data to say when it was the full one"}
     after = until_full_speed(handover)
     yield (
@@ -194,6 +207,18 @@ def beginning(findings: Findings) -> str:
     return f"which came on {at:%Y-%m-%d} at {at:%H:%M:%S}.{findings.start_time_ns // 1_000_000 % 1000:03d} UTC"
 
 
+def pauses(findings: Findings) -> Iterator[tuple[Interruption, TrafficFlow | None, str]]:
+    """Pauses with their flow and what ended them. A subflow's are left out: its connection goes on over others."""
+    flows = {flow.id: flow for flow in findings.flows}
+    for pause in findings.interruptions:
+        flow = flows.get(pause.flow)
+        if flow is None or flow.parent is None:
+            after = (
+                "what was lost came again" if pause.ended_by_retransmission else "new data; perhaps none was to send"
+            )
+            yield pause, flow, after
+
+
 def signal(kind: str) -> str:
     """What a message of signalling is called."""
     return kind.replace("-", " ")
@@ -208,7 +233,9 @@ def network_parts(handover: TrafficHandover) -> str:
         ("getting an address", handover.network.configuration_s),
         ("telling the others", handover.network.registration_s),
     )
-    return ", ".join(f"{what} {seconds(value)}" for what, value in parts if value is not None)
+    known = [(what, value) for what, value in parts if value]
+    # One part alone is all of it, and is said as the latency already.
+    return ", ".join(f"{what} {seconds(value)}" for what, value in known) if len(known) > 1 else ""
 
 
 def loss(handover: TrafficHandover) -> str:
@@ -242,12 +269,15 @@ def notes(findings: Findings) -> Iterator[str]:
             yield f"{capture.file} has no packets"
         if capture.truncated_packets:
             yield f"{capture.file}: {capture.truncated_packets} packets are cut short by the snap length"
+        closed = [f"{capture.counts[name]} {what}" for name, what in _CLOSED.items() if capture.counts.get(name)]
+        if closed:
+            yield f"{capture.file}: packets that could not be looked into: {', '.join(closed)}"
         unknown = [f"{i.name or n} (link type {i.link_type})" for n, i in enumerate(capture.interfaces)
                    if i.link is None and i.packets]  # fmt: skip
         if unknown:
             yield f"{capture.file}: packets of these interfaces are not understood: {', '.join(unknown)}"
     for name, count in findings.limits.items():
-        yield f"PARTIAL: a limit was hit ({name.replace('_', ' ')}, {count} times): not everything was followed"
+        yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
     if findings.flows_total > len(findings.flows):
         yield f"{findings.flows_total} flows were seen, {len(findings.flows)} are reported"
 
@@ -259,9 +289,11 @@ def clock_line(findings: Findings) -> str:
         return ""
     second = findings.captures[1].file
     ahead = "ahead of" if clock.offset_s >= 0 else "behind"
-    text = f"the clock of {second} is {abs(clock.offset_s) * 1e3:.3f} ms {ahead} the other's"
+    text = f"the clock of {second} is {seconds(abs(clock.offset_s))} {ahead} the other's"
+    if abs(clock.offset_s) < 0.5e-6:
+        text = f"the clock of {second} agrees with the other's"
     if clock.uncertainty_s is not None:
-        text += f", give or take {clock.uncertainty_s * 1e3:.3f} ms"
+        text += f", give or take {seconds(clock.uncertainty_s)}"
     if clock.drift_ppm is not None:
         text += f", and drifts {clock.drift_ppm:+.1f} ppm"
     return f"{text} (from {clock.matched_packets} packets that both have)"

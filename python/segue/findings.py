@@ -315,7 +315,9 @@ class TrafficHandover:
         to_text: The same of the new path.
         latency_s: Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while
             the old path still drains.
-        interruption_s: Longest time without new data around it, seconds.
+        interruption_s: Longest time without new data around it, until data had settled on the new path, seconds.
+        settling_gap_s: Longest time without new data that began no later than a second after the first data over the
+            new path, seconds: what was lost may be repaired only by a timeout.
         network: T_n's parts, as far as signalling is in the captures.
         adaptation: t_a; `None` where the new path carried too little to tell.
         throughput_before_bps: In the window before the last data over the old path, bit/s.
@@ -338,6 +340,7 @@ class TrafficHandover:
     to_text: str
     latency_s: float
     interruption_s: float
+    settling_gap_s: float
     network: NetworkLatency | None
     adaptation: AdaptationTime | None
     throughput_before_bps: float

@@ -44,10 +44,10 @@ class HandoffParts:
 
     Attributes:
         soft: Whether the old network was still in reach when others were told of the new address.
-        since_s: When T_n begins, of simulated time: the old network goes out of reach, or, in a soft handoff, the new one
-            comes into it.
-        t_d_s: Detection, until the router advertisement from which the new address was formed, or the decision to use one
-            that was there.
+        since_s: When T_n begins, of simulated time: the old network goes out of reach, or, in a soft handoff, the new
+            one comes into it.
+        t_d_s: Detection, until the router advertisement from which the new address was formed, or the decision to use
+            one that was there.
         t_c_s: Configuration, until the first message that tells of the new address.
         t_r_s: Registration, until the last correspondent has it; `None` if it did not end.
         t_n_s: Their sum (equation 1).

@@ -36,6 +36,8 @@ MOBILE = ("fd53:1::2", "fd53:2::2")
 # An address of the mobile host that is on neither link.
 STAYING = "fd53:9::2"
 PORT = 5001
+# A packet crosses these links in well under a millisecond.
+UNDER_WAY_NS = 20_000_000
 
 
 def missing(*, mptcp: bool = False) -> str | None:
@@ -58,9 +60,10 @@ class Roaming:
     router: Namespace
     correspondent: Namespace
 
-    def link_down(self, link: int) -> None:
-        """The access point of a link disappears."""
+    def link_down(self, link: int) -> int:
+        """The access point of a link disappears; gives when nothing can be under way any more, ns of CLOCK_REALTIME."""
         self.router.ip(f"link set m{link} down")
+        return time.clock_gettime_ns(time.CLOCK_REALTIME) + UNDER_WAY_NS
 
 
 @contextlib.contextmanager
@@ -124,7 +127,7 @@ def quic_stream(host: Namespace, *arguments: str | Path) -> Process:
 
 @dataclass(frozen=True)
 class Silence:
-    """The longest time that a receiving program got nothing.
+    """How long a receiving program got nothing when a link went.
 
     Attributes:
         arrivals_s: From the arrival, in the kernel, of the last data before to that of the first data after, seconds.
@@ -137,11 +140,14 @@ class Silence:
     lateness_s: float
 
 
-def longest_silence(log: Path) -> Silence:
-    """From the log of `peers/stream.py`."""
+def silence(log: Path, down_ns: int) -> Silence:
+    """From the log of `peers/stream.py`: the wait that went on when the link was down, or the next if that was longer.
+
+    The next belongs to it because one packet on a new path is no proof that data has moved there.
+    """
     reads = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
-    (before, stamp_before, _), (after, stamp_after, _) = max(
-        itertools.pairwise(reads), key=lambda pair: pair[1][0] - pair[0][0]
-    )
+    after_down = next(place for place, (at, _, _) in enumerate(reads) if at > down_ns)
+    waits = itertools.pairwise(reads[after_down - 1 : after_down + 2])
+    (before, stamp_before, _), (after, stamp_after, _) = max(waits, key=lambda pair: pair[1][0] - pair[0][0])
     late = max(before - stamp_before, after - stamp_after)
     return Silence((stamp_after - stamp_before) / 1e9, (after - before) / 1e9, late / 1e9)

@@ -22,7 +22,8 @@ PRIORITY = "20"
 
 def missing() -> str | None:
     """Why there is no tunnel here; None if there is."""
-    for program, package in (("wireguard-go", "wireguard-go"), ("wg", "wireguard-tools"), ("chrt", "util-linux")):
+    programs = {"wireguard-go": "wireguard-go", "wg": "wireguard-tools", "chrt": "util-linux", "setpriv": "util-linux"}
+    for program, package in programs.items():
         if shutil.which(program) is None:
             return f"{program} is missing (Debian package {package}): no roaming WireGuard peer"
     return None
@@ -39,7 +40,8 @@ def tunnel(mobile: lab.Namespace, correspondent: lab.Namespace, folder: Path) ->
     addresses = ("fd53:77::1", "fd53:77::2")
     with contextlib.ExitStack() as stack:
         for name, host in zip(names, hosts, strict=True):
-            command = host.command("chrt", "-f", PRIORITY, "wireguard-go", "-f", name)
+            # It ends with the tests, however these end.
+            command = host.command("setpriv", "--pdeathsig", "KILL", "chrt", "-f", PRIORITY, "wireguard-go", "-f", name)
             program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             stack.callback((SOCKETS / f"{name}.sock").unlink, missing_ok=True)
             stack.callback(program.wait)

@@ -81,3 +81,15 @@ def download(
         seq = 501 + number * MSS
         yield at, int(moved), way.packet(down=True, seq=seq, ack=101, data=MSS)
         yield at + 0.0001, int(moved), way.packet(down=False, seq=101, ack=seq + MSS)
+
+
+def udp(source: str, destination: str, payload: bytes, port: int = 51820) -> bytes:
+    """An IPv6 packet with a datagram between the same ports."""
+    datagram = struct.pack(">HHHH", port, port, 8 + len(payload), 0) + payload
+    header = struct.pack(">IHBB", 0x6000_0000, len(datagram), 17, 64)
+    return header + b"".join(IPv6Address(end).packed for end in (source, destination)) + datagram
+
+
+def wireguard_data(receiver: int, counter: int, length: int) -> bytes:
+    """A transport data message, of nothing but zeros where it is encrypted."""
+    return struct.pack("<BxxxIQ", 4, receiver, counter) + bytes(length + 16)

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import segue as package
-from capture_files import ETHERNET, Way, download, pcap, pcapng
+from capture_files import ETHERNET, Way, download, pcap, pcapng, udp, wireguard_data
 from command import Segue
 from segue import CaptureError, analyze, explain
 from segue.findings import Findings
@@ -48,6 +48,9 @@ def test_a_move_to_another_interface_is_found(moving: bytes) -> None:
     assert handover.kind == "interface"
     assert handover.interruption_s == pytest.approx(MOVED_S, abs=1e-6)
     assert handover.latency_s == pytest.approx(MOVED_S, abs=1e-6)
+    # Before it, the flow had lasted for less than the window.
+    for throughput_bps in (handover.throughput_before_bps, handover.throughput_after_bps):
+        assert throughput_bps == pytest.approx(1000 * 8 / GAP_S, rel=0.02)
     flow = analysis.findings.flow(handover.flow)
     assert (flow.protocol, str(flow.a), str(flow.b)) == ("tcp", "[2001:db8:1::2]:40000", "[2001:db8:c::2]:443")
     assert flow.direction(handover.direction).useful_bytes == 400_000
@@ -61,6 +64,20 @@ def test_without_a_move_a_silence_is_a_pause() -> None:
     [pause] = findings.interruptions
     assert pause.duration_s == pytest.approx(MOVED_S, abs=1e-6)
     assert not pause.ended_by_retransmission
+
+
+def test_a_wireguard_peer_that_said_nothing_before_it_moved() -> None:
+    server, homes = "2001:db8:c::2", ("2001:db8:1::2", "2001:db8:2::2")
+    index, other = 0x1234, 0x5678
+    packets = [(n * 0.01, udp(server, homes[0], wireguard_data(index, n, 640))) for n in range(100)]
+    # A keepalive with an index that the capture has never seen, from an address that is new.
+    packets.append((1.4, udp(homes[1], server, wireguard_data(other, 0, 0))))
+    packets += [(1.401 + n * 0.01, udp(server, homes[1], wireguard_data(index, 100 + n, 640))) for n in range(100)]
+    analysis = analyze(("wg.pcap", pcap(packets)))
+    [handover] = analysis.findings.handovers
+    assert handover.kind == "wireguard-endpoint"
+    assert explain.moved(handover, analysis.findings.flow(handover.flow)) == homes
+    assert handover.interruption_s == pytest.approx(0.411, abs=1e-6)
 
 
 def test_simulated_handovers_are_found_in_both_captures(simulated: package.Run) -> None:
@@ -240,10 +257,18 @@ def test_unknown_link_type_is_said(segue: Segue, tmp_path: Path) -> None:
     assert "147" in result.stdout
 
 
-def test_ethernet_that_is_no_ethernet(segue: Segue, tmp_path: Path) -> None:
+def test_raw_packets_that_are_said_to_be_ethernet(segue: Segue, tmp_path: Path) -> None:
     path = tmp_path / "raw.pcap"
     path.write_bytes(pcap(((at, data) for at, _, data in download(Way())), link=ETHERNET))
-    assert segue("analyze", path).returncode == 0
+    result = segue("analyze", path)
+    assert result.returncode == 0
+    assert "No flow" in result.stdout
+
+
+def test_headers_that_are_cut_off_are_said(segue: Segue, tmp_path: Path) -> None:
+    path = tmp_path / "headers.pcap"
+    path.write_bytes(pcap(((at, data) for at, _, data in download(Way())), snap=50))
+    assert "803 cut off within their headers" in segue("analyze", path).stdout
 
 
 def test_every_beginning_of_a_capture_is_an_error_or_a_result(moving: bytes) -> None:

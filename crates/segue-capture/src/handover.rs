@@ -128,7 +128,7 @@ pub struct HandoverReport<P = Ipv6Addr> {
 /// use segue_capture::handover::HandoverMeter;
 /// use segue_wire::Tsn;
 /// let (old, new) = ("2001:db8:2::1".parse().unwrap(), "2001:db8:3::1".parse().unwrap());
-/// let mut meter = HandoverMeter::new();
+/// let mut meter = HandoverMeter::<std::net::Ipv6Addr>::new();
 /// for (ms, path, tsn) in [(0, old, 1), (10, old, 2), (18, new, 3), (28, new, 4)] {
 ///     meter.data_sent(ms * 1_000_000, path, Tsn(tsn));
 ///     meter.data_received(ms * 1_000_000 + 500_000, path, Tsn(tsn), 1000);

@@ -24,7 +24,8 @@ fn cases() -> Vec<(&'static str, Chunk)> {
             cumulative_tsn_ack: Tsn(99),
             a_rwnd: 65_536,
             gap_ack_blocks: [block(2, 3)].into_iter().collect(),
-            duplicate_tsns: vec![Tsn(98)],
+            duplicate_tsns: vec![Tsn(98)].into(),
+            data_packets: 0,
         },
         nr_gap_ack_blocks: [block(5, 5), block(7, 9)].into_iter().collect(),
     };

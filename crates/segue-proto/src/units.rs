@@ -186,6 +186,12 @@ impl Metres {
 }
 
 impl Coordinate {
+    /// From metres.
+    #[must_use]
+    pub const fn from_metres(metres: f64) -> Self {
+        Self(metres)
+    }
+
     /// In metres.
     #[must_use]
     pub const fn metres(self) -> f64 {

@@ -16,6 +16,8 @@ mod sctp_hostile;
 mod sctp_icmp;
 mod sctp_limits;
 mod sctp_multihoming;
+mod sctp_multipath;
+mod sctp_multipath_remedies;
 mod sctp_partial_delivery;
 mod sctp_partial_reliability;
 mod sctp_pmtu;

@@ -377,7 +377,8 @@ fn fast_retransmit_after_three_missing_reports_and_in_rfc2960_after_four() {
                 cumulative_tsn_ack: first.previous(),
                 a_rwnd: 100_000,
                 gap_ack_blocks: smallvec::smallvec![segue_wire::sctp::GapAckBlock { start: 2, end }],
-                duplicate_tsns: vec![],
+                duplicate_tsns: Box::default(),
+                data_packets: 0,
             };
             let packet = net.forge(A, address(B, 1), [Chunk::Sack(sack)]);
             net.inject(A, packet);
@@ -697,7 +698,8 @@ fn a_sack_that_newly_acknowledges_only_what_lies_before_a_hole_is_no_report_of_i
                 .into_iter()
                 .map(|(start, end)| segue_wire::sctp::GapAckBlock { start, end })
                 .collect(),
-            duplicate_tsns: vec![],
+            duplicate_tsns: Box::default(),
+            data_packets: 0,
         };
         let packet = net.forge(A, address(B, 1), [Chunk::Sack(sack)]);
         net.inject(A, packet);

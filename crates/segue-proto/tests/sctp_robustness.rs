@@ -96,7 +96,8 @@ fn sack(tsn: u32) -> impl Strategy<Value = Sack> {
                 .into_iter()
                 .map(|(start, end)| GapAckBlock { start, end })
                 .collect(),
-            duplicate_tsns: vec![Tsn(duplicate)],
+            duplicate_tsns: [Tsn(duplicate)].into(),
+            data_packets: 0,
         })
 }
 

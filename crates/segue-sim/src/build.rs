@@ -5,12 +5,14 @@
 
 mod bearers;
 mod hosts;
+mod link_script;
 mod location;
 mod routes;
 mod shims;
 mod way;
 
 pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
+pub(crate) use link_script::comes_and_goes;
 pub(crate) use location::identity;
 
 use crate::captures::{CapturedHost, Captures};
@@ -69,6 +71,11 @@ pub(crate) fn is_taken(s: &ScenarioFile, prefix: Ipv6Addr) -> bool {
 /// The shim of a host, to be checked: its secrets are not those of a run.
 pub(crate) fn shim_config(s: &ScenarioFile, host: &HostEntry) -> ShimConfig {
     shims::config(s, host, 0)
+}
+
+/// The wired link that has an address.
+pub(crate) fn link_of(s: &ScenarioFile, address: Ipv6Addr) -> Option<usize> {
+    (0..s.link.len()).find(|&l| prefix_of(wire_address(l, 0)) == prefix_of(address))
 }
 
 /// Address at one end of a wired link.
@@ -163,7 +170,13 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
 
     let bearers = bearers::all(s, &cells, &attachments, &mut links, &mut link_ends, &stream);
     let places = way::places(s, &movers, end);
-    let mobile_nodes = movers.iter().map(|m| m.node).collect();
+    let on_the_move = |host: &&HostEntry| comes_and_goes(s, &host.name);
+    let roamers = s.host.iter().filter(on_the_move);
+    let mobile_nodes = movers
+        .iter()
+        .map(|m| m.node)
+        .chain(roamers.map(|h| numbers.of(&h.name)))
+        .collect();
     let sample_period = (options.trace && !movers.is_empty())
         .then(|| Duration::from_nanos((s.duration.as_nanos() / 2000).max(10_000_000)));
     let trace = Trace {
@@ -196,12 +209,13 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         movers,
         places,
         forgeries: forgeries(s, &numbers, &stream),
+        link_script: link_script::changes(s),
         directory: Directory::new(s.directory.update, s.directory.look_up),
         signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
         recorder: Recorder::new(options, trace, captures, mobile_nodes, s.location.is_some())
-            .with_sctp_followed(s.scheme.has_shim()),
+            .with_sctp_followed(s.scheme.has_shim() || s.scheme.is_multihomed()),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };
@@ -211,6 +225,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
 
 /// What happens at the beginning: places already reached, nodes started, beacons at phases of their own.
 fn first_events(network: &mut Network, forgeries: &[ForgeryEntry], stream: &impl Fn(&str) -> Stream) {
+    network.start_link_script();
     if let Some(first) = network.places.first() {
         network.scheduler.at(first.time, Event::Waypoint(0));
     }
@@ -279,7 +294,14 @@ fn wires(
                 _ => entry.jitter_hold,
             };
             let link = Link::new(links.len() as u32, config, stream(&name));
-            links.push(link.with_jitter_held(hold));
+            let trace = match &entry.up {
+                Some(up) if direction == 1 => up.trace.as_ref(),
+                _ => entry.trace.as_ref(),
+            };
+            links.push(
+                link.with_jitter_held(hold)
+                    .with_trace(trace.and_then(|t| t.trace.clone())),
+            );
             let interface = wired_ends(s, to)
                 .position(|(l, e)| (l, e) == (number, 1 - direction))
                 .unwrap_or_default();

@@ -7,6 +7,7 @@
 mod build;
 pub mod captures;
 pub mod link;
+pub mod link_trace;
 pub mod loss;
 pub mod mobility;
 mod network;
@@ -17,6 +18,8 @@ mod run;
 pub mod scenario;
 pub mod scheduler;
 pub mod store;
+pub mod theory;
+mod transfer;
 
 pub use output::{Metrics, RunOptions, RunOutput, Spread, Trace};
 pub use run::{RunError, run, run_with_cancel};

@@ -4,6 +4,7 @@
 //! are worked out when the packet is queued, which is exact. [`Service::HeadOfLine`] serves the same link packet by
 //! packet, for links whose rate changes while packets wait; a test shows that the two agree on a constant link.
 
+use crate::link_trace::{Cursor, LinkTrace};
 use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
@@ -12,6 +13,7 @@ use segue_proto::units::{BitRate, QueueLimit};
 use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How waiting packets are served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -58,6 +60,8 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
+    /// It was on the link when that went down.
+    Cut,
     /// It never left: whoever was to send it was gone before its turn came.
     Abandoned,
 }
@@ -98,7 +102,10 @@ pub struct Link {
     /// Jitter that stays: how long the link may be idle in between, when it was last busy, and the jitter.
     hold: Option<Duration>,
     held: Option<(Instant, Duration)>,
+    /// What it does over time, and how far it has come.
+    trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
+    down: bool,
 }
 
 /// What arrived.
@@ -135,8 +142,42 @@ impl Link {
             last_arrival: Instant::ZERO,
             hold: None,
             held: None,
+            trace: None,
             cached_time: (0, Duration::ZERO),
+            down: false,
         }
+    }
+
+    /// Whether it takes no packets.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// The link goes down: gives the packets that were queued or under way. The one that arrives next does not: its event
+    /// cannot be taken back, and it arrives as [`Fate::Cut`].
+    pub fn go_down(&mut self, now: Instant) -> Vec<PacketRef> {
+        self.down = true;
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.sending_until = now;
+        self.urgent = 0;
+        self.generation = self.generation.wrapping_add(1);
+        let mut lost: Vec<PacketRef> = self.line.drain(..).map(|(packet, _)| packet).collect();
+        let ghost = self.flight.front().map_or(now, |f| f.arrival.time());
+        lost.extend(self.flight.drain(1.min(self.flight.len())..).map(|f| f.packet));
+        if let Some(next) = self.flight.front_mut() {
+            next.fate = Fate::Cut;
+        }
+        self.last_arrival = ghost;
+        // whatever is sent when it is up again arrives after that one: at most the time of a packet later than it could
+        self.busy_until = (ghost - self.config.delay).max(now);
+        lost
+    }
+
+    /// The link is up again.
+    pub fn come_up(&mut self) {
+        self.down = false;
     }
 
     /// The link draws its jitter once for all packets that follow each other with less than `hold` between them, as a network
@@ -144,6 +185,14 @@ impl Link {
     #[must_use]
     pub fn with_jitter_held(mut self, hold: Option<Duration>) -> Self {
         self.hold = hold;
+        self
+    }
+
+    /// The link does what a trace says.
+    #[must_use]
+    pub fn with_trace(mut self, trace: Option<Arc<LinkTrace>>) -> Self {
+        self.random |= trace.is_some();
+        self.trace = trace.map(|trace| Box::new((trace, Cursor::default())));
         self
     }
 
@@ -179,7 +228,7 @@ impl Link {
                 if busy && !self.has_room(self.waiting.len(), length) {
                     return false;
                 }
-                let departure = self.busy_until.max(now) + self.transmission_time(length);
+                let departure = self.sent_by(self.busy_until.max(now), length);
                 if busy {
                     self.waiting.push_back((departure, length));
                     self.waiting_bytes += u64::from(length);
@@ -194,6 +243,7 @@ impl Link {
         true
     }
 
+    #[inline(never)]
     fn join_line(
         &mut self,
         now: Instant,
@@ -249,6 +299,7 @@ impl Link {
     ///
     /// # Panics
     /// If nothing is in flight: the scheduler and the link disagree.
+    #[inline]
     pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
         let flight = self.flight.pop_front().expect("an arrival was scheduled");
         scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
@@ -262,13 +313,13 @@ impl Link {
     /// FIFO come to their ends as [`Fate::Abandoned`].
     pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
         self.forget_departed(now);
-        let waiting = usize::from(now < self.sending_until) + self.waiting.len();
-        for flight in self.flight.iter_mut().rev().take(waiting) {
+        let staying = usize::from(now < self.busy_until) + self.waiting.len();
+        for flight in self.flight.iter_mut().rev().take(staying) {
             flight.fate = Fate::Abandoned;
         }
         self.waiting.clear();
-        self.sending_until = now;
-        self.busy_until = now;
+        self.busy_until = self.busy_until.min(now);
+        self.sending_until = self.sending_until.min(now);
         self.waiting_bytes = 0;
         self.urgent = 0;
         self.generation = self.generation.wrapping_add(1);
@@ -296,13 +347,30 @@ impl Link {
         scheduler: &mut Scheduler,
         duplicate: impl FnOnce() -> PacketRef,
     ) {
-        let mut arrival = departure + self.config.delay;
-        if !self.random {
-            self.fly(arrival, packet, Fate::Arrives, scheduler);
-            return;
+        if self.random {
+            return self.depart_at_random(departure, packet, scheduler, duplicate);
         }
+        let arrival = departure + self.config.delay;
+        self.fly(arrival, packet, Fate::Arrives, scheduler);
+    }
+
+    #[inline(never)]
+    fn depart_at_random(
+        &mut self,
+        departure: Instant,
+        packet: PacketRef,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce() -> PacketRef,
+    ) {
+        let mut arrival = departure + self.config.delay;
         let mut fate = Fate::Arrives;
-        if self.loss.next(departure, &mut self.stream) {
+        let mut lost = self.loss.next(departure, &mut self.stream);
+        if let Some((trace, _)) = self.trace.as_deref() {
+            let (delay, loss) = trace.at(departure);
+            arrival = departure + delay.unwrap_or(self.config.delay);
+            lost |= loss.is_some_and(|p| self.stream.chance(p));
+        }
+        if lost {
             fate = Fate::Lost;
         } else if self.config.corrupt > 0.0 && self.stream.chance(self.config.corrupt) {
             fate = Fate::Corrupted;
@@ -357,7 +425,7 @@ impl Link {
     }
 
     fn serve(&mut self, now: Instant, length: u32, scheduler: &mut Scheduler) {
-        let done = now + self.transmission_time(length);
+        let done = self.sent_by(now, length);
         scheduler.at(
             done,
             Event::LinkDeparture {
@@ -387,6 +455,15 @@ impl Link {
         match self.config.queue {
             QueueLimit::Packets(n) => (waiting as u64) < n.count(),
             QueueLimit::Bytes(n) => self.waiting_bytes + u64::from(length) <= n.bytes(),
+        }
+    }
+
+    /// When `length` bytes have been sent that begin at `start`.
+    #[inline]
+    fn sent_by(&mut self, start: Instant, length: u32) -> Instant {
+        match &mut self.trace {
+            None => start + self.transmission_time(length),
+            Some(trace) => trace.0.sent_by(&mut trace.1, start, length),
         }
     }
 

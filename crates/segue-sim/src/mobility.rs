@@ -1,5 +1,7 @@
 //! Where a mobile host is, and when it enters and leaves circles: piecewise linear motion, solved in closed form.
 
+pub mod files;
+
 use segue_proto::{Duration, Instant};
 
 /// A point in the plane, metres.
@@ -98,6 +100,34 @@ impl Trajectory {
                 });
             }
             (at, now) = (next, end);
+        }
+        legs.push(Leg {
+            start: now,
+            end: Instant::MAX,
+            from: at,
+            to: at,
+        });
+        Self { legs }
+    }
+
+    /// Is at each point at its time, on straight lines in between; before the first at it, and after the last.
+    #[must_use]
+    pub fn timed(points: &[(Instant, Point)]) -> Self {
+        let Some(&(_, first)) = points.first() else {
+            return Self::fixed(Point::default());
+        };
+        let (mut now, mut at) = (Instant::ZERO, first);
+        let mut legs = Vec::with_capacity(points.len() + 1);
+        for &(time, next) in points {
+            if time > now {
+                legs.push(Leg {
+                    start: now,
+                    end: time,
+                    from: at,
+                    to: next,
+                });
+            }
+            (now, at) = (time, next);
         }
         legs.push(Leg {
             start: now,
@@ -216,6 +246,26 @@ mod tests {
                 leave: seconds(23.0)
             }
         );
+    }
+
+    #[test]
+    fn timed_points_are_passed_at_their_times() {
+        let p = |x: f64| Point { x, y: 0.0 };
+        let t = Trajectory::timed(&[
+            (seconds(2.0), p(10.0)),
+            (seconds(4.0), p(30.0)),
+            (seconds(4.0), p(30.0)),
+        ]);
+        let at: Vec<f64> = [0.0, 2.0, 3.0, 4.0, 60.0]
+            .map(|s| t.position(seconds(s)).x)
+            .to_vec();
+        assert_eq!(at, [10.0, 10.0, 20.0, 30.0, 30.0]);
+        let stays = t.stays_within(p(10.0), 5.0, seconds(60.0));
+        let expected = Stay {
+            enter: Instant::ZERO,
+            leave: seconds(2.5),
+        };
+        assert_eq!(stays, [expected]);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
 use segue_capture::handover::Handover;
+use segue_proto::sctp::MultipathCounters;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What to record beside the metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,6 +83,27 @@ pub struct Metrics {
     pub duplicate_packets: u64,
     /// T3-rtx expiries of the data sender.
     pub timeouts: u64,
+    /// Time from the first data of the first application with a size to the arrival of its last byte, seconds (003); from the
+    /// application's start where data is not followed, which it is with the schemes of 003. Nothing if it did not all
+    /// arrive.
+    pub transfer_time_s: Option<f64>,
+    /// What equations (3) to (5) of 003 give for it, within the file's end: see [`crate::theory`]. Nothing with other
+    /// schemes.
+    pub theory_s: Option<f64>,
+    /// DATA chunks sent again because of missing reports; counted with the schemes of 003.
+    pub fast_retransmits: u64,
+    /// Of them, those of which an earlier copy arrived, by the ledger of what became of each.
+    pub spurious_fast_retransmits: u64,
+    /// Time for which an SCTP sender's cwnd had room for data that waited, and the peer's receive window had none,
+    /// seconds.
+    pub rbuf_blocked_s: f64,
+    /// Bytes of SCTP that arrived, each counted once, by the receiver's link, or address if it has no name; of the flow
+    /// that carried most.
+    pub bytes_per_path: BTreeMap<String, u64>,
+    /// SACKs that SCTP sent.
+    pub sacks_sent: u64,
+    /// What concurrent multipath transfer counted; with scheme `cmt`.
+    pub multipath: Option<MultipathMetrics>,
     /// Every handoff of a mobility shim, in order.
     pub handoffs: Vec<HandoffMetrics>,
     /// Every direction of a TCP connection in which data was sent, in the order of their first data.
@@ -93,6 +116,45 @@ pub struct Metrics {
     pub events: u64,
     /// Packet hops: links and radio channels crossed, by all packets.
     pub packet_hops: u64,
+}
+
+/// Counters of concurrent multipath transfer, of all hosts together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct MultipathMetrics {
+    /// SACKs that an other one with the same cumulative TSN ack overtook (003 section III-A, second problem).
+    pub stale_sacks: u64,
+    /// SACKs that one with a later cumulative TSN ack overtook.
+    pub overtaken_sacks: u64,
+    /// Round trips that ended with a SACK over another path (003 section III-A, third problem).
+    pub ambiguous_round_trips: u64,
+    /// Of them, those that were not taken for a measurement.
+    pub round_trips_refused: u64,
+    /// Times that a cwnd could grow while the cumulative TSN ack stood still (CUC).
+    pub pseudo_cumulative_acks: u64,
+    /// Missing reports that were not counted (SFR).
+    pub missing_reports_withheld: u64,
+    /// Packets out of order whose SACK was delayed (DAC).
+    pub sacks_delayed: u64,
+    /// Paths left while others went on.
+    pub paths_left: u64,
+    /// Chunks in flight there that moved at once.
+    pub chunks_moved: u64,
+}
+
+impl From<MultipathCounters> for MultipathMetrics {
+    fn from(c: MultipathCounters) -> Self {
+        Self {
+            stale_sacks: c.stale_sacks,
+            overtaken_sacks: c.overtaken_sacks,
+            ambiguous_round_trips: c.ambiguous_round_trips,
+            round_trips_refused: c.round_trips_refused,
+            pseudo_cumulative_acks: c.pseudo_cumulative_acks,
+            missing_reports_withheld: c.missing_reports_withheld,
+            sacks_delayed: c.sacks_delayed,
+            paths_left: c.paths_left,
+            chunks_moved: c.chunks_moved,
+        }
+    }
 }
 
 /// Tables of a run, in columns of equal length each. Times are nanoseconds of simulated time.

@@ -52,6 +52,8 @@ pub enum DropCause {
     NoNeighbor,
     /// The sender's interface was not connected.
     NoLink,
+    /// The link was down, or went down while the packet was on it.
+    LinkDown,
     /// No router knows a way.
     NoRoute,
     /// The hop limit ran out.
@@ -75,6 +77,7 @@ impl DropCause {
             Self::OutOfReach => "out-of-reach",
             Self::NoNeighbor => "no-neighbor",
             Self::NoLink => "no-link",
+            Self::LinkDown => "link-down",
             Self::NoRoute => "no-route",
             Self::HopLimit => "hop-limit",
             Self::TooBig => "too-big",
@@ -91,6 +94,7 @@ impl DropCause {
             Self::OutOfReach
             | Self::NoNeighbor
             | Self::NoLink
+            | Self::LinkDown
             | Self::QueueFullOutOfReach
             | Self::HomeAgent => LossCause::Handover,
             Self::QueueFull => LossCause::Queue,
@@ -160,9 +164,24 @@ impl Recorder {
         segments::each(node, &stored.packet, self.follow_sctp, |segment| {
             entries.add(self.connections.sent(now, segment));
         });
-        let retransmission =
-            self.flows.sent(now, node, &stored.packet) || self.connections.ledger.is_retransmission(entries);
+        let retransmission = self.flows.sent(now, node, &stored.packet);
         self.signalling.sent(&stored.packet, stored.length);
+        if self.tables.is_some() || self.captures.is_some() {
+            let retransmission = retransmission || self.connections.ledger.is_retransmission(entries);
+            self.trace_sent(now, node, interface, stored, retransmission);
+        }
+        entries
+    }
+
+    #[inline(never)]
+    fn trace_sent(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        stored: &Stored,
+        retransmission: bool,
+    ) {
         if let Some(tables) = &mut self.tables {
             tables.packet(
                 now,
@@ -179,7 +198,6 @@ impl Recorder {
         if let Some(captures) = &mut self.captures {
             captures.packet(now, node, interface, &stored.packet, true);
         }
-        entries
     }
 
     /// A packet arrived at the end of a link or was handed over by a radio channel.
@@ -203,6 +221,21 @@ impl Recorder {
         if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
             self.connections.vertical.advertisement(now, node, interface);
         }
+        if self.tables.is_some() || self.captures.is_some() {
+            self.trace_received(now, node, interface, id, length, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn trace_received(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        id: u64,
+        length: u32,
+        packet: &Packet,
+    ) {
         if let Some(tables) = &mut self.tables {
             tables.packet(now, node, interface, id, length, packet, "received", "", false);
         }
@@ -280,6 +313,9 @@ impl Recorder {
     pub fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
         if let HostEvent::Sctp(_, SctpEvent::PrimaryChanged(path)) = event {
             self.flows.primary_changed(node, *path);
+        }
+        if let HostEvent::Sctp(_, SctpEvent::FastRetransmitted { tsn, peer_tag }) = event {
+            self.connections.ledger.was_fast(node, *peer_tag, tsn.0);
         }
         match event {
             HostEvent::Shim(event) => self.connections.shim_event(now, node, event),

@@ -6,6 +6,9 @@ use crate::output::{Metrics, RunOptions, RunOutput, Spread};
 use crate::recorder::FlowMetrics;
 use crate::recorder::report::report;
 use crate::scenario::Scenario;
+use crate::scenario::schemes::Scheme;
+use crate::{theory, transfer};
+use segue_proto::sctp::MultipathCounters;
 use std::sync::atomic::AtomicBool;
 
 /// Why a scenario that was read cannot be run.
@@ -62,18 +65,19 @@ fn run_until(
 fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let duration_s = scenario.file().duration.as_secs_f64();
     let (mut delivered_bytes, mut corrupt_messages, mut timeouts) = (0, 0, 0);
+    let (mut rwnd_blocked_ns, mut sacks_sent) = (0, 0);
+    let mut multipath = MultipathCounters::default();
     for node in &network.nodes {
         let Node::Host(node) = node else { continue };
         for stats in (0..).map_while(|index| node.host.application(index)) {
             delivered_bytes += stats.bytes_received;
             corrupt_messages += stats.messages_corrupt;
         }
-        timeouts += node
-            .host
-            .endpoint()
-            .associations()
-            .map(|(_, a)| a.counters().t3_expiries)
-            .sum::<u64>();
+        let sctp = node.host.endpoint().association_totals();
+        timeouts += sctp.t3_expiries;
+        rwnd_blocked_ns += sctp.rwnd_blocked_ns;
+        sacks_sent += sctp.sacks_sent;
+        multipath.add(&sctp.multipath);
         let connections = node.host.tcp().into_iter().flat_map(|t| t.connections());
         timeouts += connections.map(|(_, c)| c.counters().timeouts).sum::<u64>();
     }
@@ -81,9 +85,21 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let signalling = core::mem::take(&mut network.recorder.signalling);
     let names: Vec<String> = scenario.node_names();
     let tcp = network.recorder.tcp_totals();
+    let file = scenario.file();
+    let (fast_retransmits, spurious_fast_retransmits) = network.recorder.connections.fast_retransmissions();
     let (handoffs, tcp_flows) = report(&mut network.recorder.connections, &names, network.end);
+    let begin = transfer::begin(file, &tcp_flows);
+    let transfer_time_s = transfer::time_s(file, &network, begin);
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
+    let bytes_per_path = transfer::by_link(file, &measured.bytes_by_path);
+    // with data on all paths at once there is no moment at which it moves from one to the other
+    let concurrent = file.scheme == Scheme::Cmt;
+    let handovers = if concurrent {
+        Vec::new()
+    } else {
+        measured.handovers
+    };
     let mut totals = measured.totals;
     totals.packets_sent += tcp.packets_sent;
     totals.packets_retransmitted += tcp.packets_retransmitted;
@@ -95,9 +111,9 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         scenario: scenario.name().to_owned(),
         seed,
         duration_s,
-        handover_latency_s: Spread::of(measured.handovers.iter().map(|h| h.latency_s)),
-        interruption_s: Spread::of(measured.handovers.iter().map(|h| h.interruption_s)),
-        handovers: measured.handovers,
+        handover_latency_s: Spread::of(handovers.iter().map(|h| h.latency_s)),
+        interruption_s: Spread::of(handovers.iter().map(|h| h.interruption_s)),
+        handovers,
         longest_gap_s: longest_gap_s(totals.longest_gap_ns, &tcp_flows),
         loss_rate: totals.handover_loss_rate(),
         throughput_bps: delivered_bytes as f64 * 8.0 / duration_s,
@@ -110,6 +126,14 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         packets_lost_otherwise: totals.lost_otherwise,
         duplicate_packets: totals.duplicate_packets,
         timeouts,
+        transfer_time_s,
+        theory_s: begin.and_then(|begin| theory::transfer_time_s(file, begin)),
+        fast_retransmits,
+        spurious_fast_retransmits,
+        rbuf_blocked_s: rwnd_blocked_ns as f64 / 1e9,
+        bytes_per_path,
+        sacks_sent,
+        multipath: concurrent.then(|| multipath.into()),
         handoffs,
         flows: tcp_flows,
         signalling,

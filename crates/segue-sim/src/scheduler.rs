@@ -60,6 +60,8 @@ pub enum Event {
     Waypoint(u32),
     /// The position trace takes a sample.
     PositionSample,
+    /// A link goes down or comes up, as the scenario says.
+    LinkScript(u32),
     /// A forged message is sent.
     Forgery(u32),
     /// Something is due at the directory.
@@ -116,14 +118,28 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// The queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scheduler {
     arrivals: Tournament,
     heap: BinaryHeap<Entry>,
+    /// The earliest ticket in the heap, but for the spent one.
+    earliest: Ticket,
     next_sequence: u64,
     /// The entry at the top of the heap has been given out. It stays until the next one is queued, which takes its place:
     /// most events cause the next of their kind, and replacing costs half of removing and adding.
     spent: bool,
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self {
+            arrivals: Tournament::default(),
+            heap: BinaryHeap::new(),
+            earliest: Ticket::NEVER,
+            next_sequence: 0,
+            spent: false,
+        }
+    }
 }
 
 impl Scheduler {
@@ -146,6 +162,7 @@ impl Scheduler {
         } else {
             self.heap.push(entry);
         }
+        self.note_earliest();
     }
 
     /// Draws a ticket and queues.
@@ -164,34 +181,40 @@ impl Scheduler {
     /// Takes the next event if it is due at or before `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
+        self.drop_spent();
         let (link, arrival) = self.arrivals.first();
-        match self.peek_heap() {
-            Some(next) if next.ticket < arrival => {
-                if next.ticket.time() > end {
-                    return None;
-                }
-                self.spent = true;
-                Some((next.ticket.time(), next.event))
-            }
-            _ if arrival == Ticket::NEVER || arrival.time() > end => None,
-            _ => Some((arrival.time(), Event::LinkArrival(link))),
+        if self.earliest < arrival {
+            return self.pop_heap_until(end);
         }
+        let due = arrival.time() <= end && arrival != Ticket::NEVER;
+        due.then(|| (arrival.time(), Event::LinkArrival(link)))
     }
 
     /// When the next event is due: for a driver that has to wait for it.
     pub fn next_time(&mut self) -> Option<Instant> {
+        self.drop_spent();
         let (_, arrival) = self.arrivals.first();
-        let next = self.peek_heap().map_or(arrival, |e| e.ticket.min(arrival));
+        let next = self.earliest.min(arrival);
         (next != Ticket::NEVER).then(|| next.time())
     }
 
+    #[inline(never)]
+    fn pop_heap_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
+        let next = *self.heap.peek()?;
+        self.spent = next.ticket.time() <= end;
+        self.spent.then(|| (next.ticket.time(), next.event))
+    }
+
     #[inline]
-    fn peek_heap(&mut self) -> Option<Entry> {
-        if self.spent {
+    fn drop_spent(&mut self) {
+        if core::mem::take(&mut self.spent) {
             self.heap.pop();
-            self.spent = false;
+            self.note_earliest();
         }
-        self.heap.peek().copied()
+    }
+
+    fn note_earliest(&mut self) {
+        self.earliest = self.heap.peek().map_or(Ticket::NEVER, |next| next.ticket);
     }
 }
 

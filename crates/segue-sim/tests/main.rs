@@ -8,6 +8,8 @@ mod delivery;
 mod determinism;
 mod handoffs;
 mod location;
+mod multipath;
+mod networks;
 mod path_mtu;
 mod sctp_goodput;
 mod several_mobiles;

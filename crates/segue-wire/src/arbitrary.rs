@@ -697,21 +697,33 @@ pub fn data_chunk() -> impl Strategy<Value = DataChunk> {
 /// SACK chunks, whose gap ack blocks need make no sense (RFC 9260 section 3.3.4).
 pub fn sack() -> impl Strategy<Value = Sack> {
     let block = any::<[u16; 2]>().prop_map(|[start, end]| GapAckBlock { start, end });
-    (tsn(), any::<u32>(), vec(block, 0..8), vec(tsn(), 0..5)).prop_map(
-        |(cumulative_tsn_ack, a_rwnd, blocks, duplicate_tsns)| Sack {
-            cumulative_tsn_ack,
-            a_rwnd,
-            gap_ack_blocks: blocks.into(),
-            duplicate_tsns,
-        },
+    (
+        tsn(),
+        any::<u32>(),
+        vec(block, 0..8),
+        vec(tsn(), 0..5),
+        0..=Sack::MOST_DATA_PACKETS,
     )
+        .prop_map(
+            |(cumulative_tsn_ack, a_rwnd, blocks, duplicate_tsns, data_packets)| Sack {
+                cumulative_tsn_ack,
+                a_rwnd,
+                gap_ack_blocks: blocks.into(),
+                duplicate_tsns: duplicate_tsns.into(),
+                data_packets,
+            },
+        )
 }
 
 /// NR-SACK chunks (draft-natarajan-tsvwg-sctp-nrsack section 4), with blocks of any kind.
 pub fn nr_sack() -> impl Strategy<Value = NrSack> {
     let block = any::<[u16; 2]>().prop_map(|[start, end]| GapAckBlock { start, end });
     (sack(), vec(block, 0..8)).prop_map(|(sack, blocks)| NrSack {
-        sack,
+        // only a SACK says it
+        sack: Sack {
+            data_packets: 0,
+            ..sack
+        },
         nr_gap_ack_blocks: blocks.into(),
     })
 }

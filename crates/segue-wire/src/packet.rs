@@ -442,9 +442,9 @@ mod tests {
     use super::*;
 
     /// A packet is moved at every hop: whoever makes it longer slows everything down. What is large and rare belongs
-    /// behind a pointer.
+    /// behind a pointer, as mobility headers and inner packets are. The longest payload is a SACK with its flags.
     #[test]
     fn a_packet_is_moved_cheaply() {
-        assert!(size_of::<Packet>() <= 144, "{}", size_of::<Packet>());
+        assert!(size_of::<Packet>() <= 152, "{}", size_of::<Packet>());
     }
 }

@@ -14,7 +14,7 @@ EXIT_FAILED = 1
 EXIT_INPUT = 2
 EXIT_INTERRUPTED = 130
 
-PAPERS = ("sigma", "ilnp")
+PAPERS = ("sigma", "vertical", "cmt", "ilnp")
 
 
 def main() -> None:

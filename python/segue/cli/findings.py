@@ -35,7 +35,7 @@ def print_findings(findings: Findings) -> None:
     flows = {flow.id: flow for flow in findings.flows}
     console.print()
     _print_handovers(console, findings, flows)
-    _print_pauses(console, findings, flows)
+    _print_pauses(console, findings)
     _print_flows(console, findings)
 
 
@@ -94,20 +94,19 @@ def _tell(
     console.print(table)
 
 
-def _print_pauses(console: Console, findings: Findings, flows: dict[int, TrafficFlow]) -> None:
-    pauses = findings.interruptions
+def _print_pauses(console: Console, findings: Findings) -> None:
+    pauses = list(explain.pauses(findings))
     if not pauses:
         return
-    console.print(f"\n[bold]{len(pauses)} pause{'s' if len(pauses) > 1 else ''} without a handover[/], the longest")
+    count = f"{len(pauses)} pause{'s' if len(pauses) > 1 else ''} without a handover"
+    console.print(f"\n[bold]{count}[/]{', the longest' if len(pauses) > MOST_PAUSES else ''}")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("time (s)", justify="right")
     table.add_column("silent", justify="right")
     table.add_column("flow", overflow="fold")
     table.add_column("then")
-    for pause in pauses[:MOST_PAUSES]:
-        flow = flows.get(pause.flow)
+    for pause, flow, after in pauses[:MOST_PAUSES]:
         name = " to ".join(explain.ends(flow, pause.direction)) if flow else str(pause.flow)
-        after = "what was lost came again" if pause.ended_by_retransmission else "new data: nothing was waiting"
         table.add_row(f"{pause.begin_s:.3f}", explain.seconds(pause.duration_s), escape(name), after)
     console.print(table)
 

@@ -119,9 +119,11 @@ def sequence_by_path(
         title, "A point is a packet with data; a flat stretch is silence, hollow points wait for what is missing.",
         height=4.4,
     )  # fmt: skip
+    # Others number packets or chunks, if anything.
+    in_bytes = flow.protocol in {"tcp", "mptcp"}
     own = segments.filter(
         (pl.col("flow") == flow.id) & (pl.col("direction") == direction) & pl.col("time_s").is_between(start_s, end_s)
-    ).with_columns(megabytes=pl.col("offset") / 1e6)
+    ).with_columns(offset=pl.col("offset") / (1e6 if in_bytes else 1.0))
     seen = set()
     for index, path in enumerate(paths_with_data(flow, direction)):
         colour = style.PATHS[index % len(style.PATHS)]
@@ -132,7 +134,7 @@ def sequence_by_path(
             seen.add(mark)
             axes.plot(
                 part["time_s"],
-                part["megabytes"],
+                part["offset"],
                 marker or style.PATH_MARKERS[index % len(style.PATH_MARKERS)],
                 markersize=markersize,
                 markerfacecolor="none" if hollow else colour,
@@ -148,7 +150,8 @@ def sequence_by_path(
             axes.plot([], [], marker or "o", markersize=markersize, markerfacecolor="none", markeredgecolor=colour,
                       linestyle="none", label=meaning)  # fmt: skip
     _mark_handovers(axes, [h for h in handovers if start_s <= h.time_s <= end_s])
-    axes.set(xlabel="time (s)", ylabel="offset in the stream (MB)", xlim=(start_s, end_s))
+    number = "offset in the stream (MB)" if in_bytes else "packets with data"
+    axes.set(xlabel="time (s)", ylabel=number, xlim=(start_s, end_s))
     style.legend_below(figure, axes)
     return figure
 

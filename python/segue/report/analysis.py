@@ -30,12 +30,12 @@ def write_analysis_report(analysis: Analysis, path: Path) -> Path:
     """Write the report of `analysis`, made with `series=True`, as one HTML file."""
     findings = analysis.findings
     sections = [_read_section(findings), _handover_section(findings), *_figures(analysis)]
-    if findings.interruptions:
+    if any(True for _ in explain.pauses(findings)):
         sections.append(_pause_section(findings))
     sections.append(_flow_section(findings))
     if findings.signals:
         sections.append(_signal_section(findings))
-    names = " and ".join(capture.file for capture in findings.captures)
+    names = " and ".join(Path(capture.file).name for capture in findings.captures)
     count = len(findings.handovers)
     lead = f"{count} handover{'' if count == 1 else 's'} in {explain.seconds(findings.duration_s) or '0 s'}."
     if findings.is_partial:
@@ -69,7 +69,7 @@ def _handover_section(findings: Findings) -> Section:
             f"{handover.latency_s * 1e3:.1f}",
             explain.until_full_speed(handover),
             f"{explain.rate(handover.throughput_before_bps)} → {explain.rate(handover.throughput_after_bps)}",
-            " → ".join(explain.seconds(rtt) or "?" for rtt in (handover.rtt_before_s, handover.rtt_after_s)),
+            _round_trips(handover),
             explain.loss(handover) or "needs both ends",
             "; ".join(filter(None, (explain.reason(handover, findings), explain.network_parts(handover)))),
         ])  # fmt: skip
@@ -106,7 +106,7 @@ def _figures(analysis: Analysis) -> list[Section]:
             throughput_by_path(flow, direction, throughput, handovers),
             sequence_by_path(
                 flow, direction, segments, handovers, start_s=flow.begin_s, end_s=end,
-                title=f"Bytes of flow {flow.id} by time and path",
+                title=f"Progress of flow {flow.id} by path",
             ),
         ]  # fmt: skip
         for handover in handovers[:MOST_ZOOMED]:
@@ -122,6 +122,11 @@ def _figures(analysis: Analysis) -> list[Section]:
         bodies = [figure_section(heading, render(figure)).body for figure in figures]
         sections.append(Section(heading, "\n".join(bodies), f"Flow {flow.id}"))
     return sections
+
+
+def _round_trips(handover: TrafficHandover) -> str:
+    known = (handover.rtt_before_s, handover.rtt_after_s)
+    return " → ".join(explain.seconds(rtt) or "?" for rtt in known) if any(rtt is not None for rtt in known) else ""
 
 
 def _around(handover: TrafficHandover) -> tuple[float, float]:
@@ -141,18 +146,18 @@ def _largest(findings: Findings) -> list[tuple[TrafficFlow, str]]:
 
 
 def _pause_section(findings: Findings) -> Section:
-    flows = {flow.id: flow for flow in findings.flows}
-    rows = []
-    for pause in findings.interruptions[:MOST_LISTED]:
-        flow = flows.get(pause.flow)
-        rows.append([
+    pauses = list(explain.pauses(findings))
+    rows = [
+        [
             f"{pause.begin_s:.3f}",
             f"{pause.duration_s * 1e3:.1f}",
             " → ".join(explain.ends(flow, pause.direction)) if flow else "",
-            "what was lost came again" if pause.ended_by_retransmission else "new data: nothing was waiting",
-        ])  # fmt: skip
-    heading = f"Pauses without a handover ({len(findings.interruptions)})"
-    section = table_section(heading, ["time (s)", "silence (ms)", "flow", "then"], rows)
+            after,
+        ]
+        for pause, flow, after in pauses[:MOST_LISTED]
+    ]
+    columns = ["time (s)", "silence (ms)", "flow", "then"]
+    section = table_section(f"Pauses without a handover ({len(pauses)})", columns, rows)
     return Section(section.heading, section.body, "Pauses")
 
 

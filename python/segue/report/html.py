@@ -11,7 +11,7 @@ from itertools import count
 
 from segue._native import __version__
 from segue.papers.claims import Claim
-from segue.plot.style import Rendered
+from segue.plot.style import DPI, Rendered
 
 _STYLE = """
 :root{--ink:#222;--muted:#666;--line:#e2e2e2;--yes:#00734f;--no:#b04a00}
@@ -34,6 +34,8 @@ pre{background:#f6f6f6;padding:12px;overflow:auto;font-size:12.5px;border-radius
 
 SVG_LIMIT_BYTES = 600_000
 """A figure whose SVG is larger goes into the report as PNG."""
+
+CSS_PIXELS_PER_INCH = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,11 @@ def figure_section(heading: str, figure: Rendered, *, alt: str = "") -> Section:
     svg = len(figure.svg) <= SVG_LIMIT_BYTES
     kind, data = ("svg+xml", figure.svg) if svg else ("png", figure.png)
     encoded = base64.b64encode(data).decode()
+    # Either form is as wide as the figure is in inches.
+    width = "" if svg else f' width="{int.from_bytes(figure.png[16:20]) * CSS_PIXELS_PER_INCH // DPI}"'
     return Section(
         heading,
-        f'<figure><img alt="{escape(alt or heading)}" src="data:image/{kind};base64,{encoded}"></figure>',
+        f'<figure><img alt="{escape(alt or heading)}"{width} src="data:image/{kind};base64,{encoded}"></figure>',
         _short(heading) if heading.startswith("Fig.") else _name(heading),
     )
 

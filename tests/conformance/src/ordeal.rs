@@ -7,9 +7,10 @@ use crate::ledger::Ledger;
 use crate::world::{A, B, Network, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
+use segue_proto::sctp::multipath::{Cuc, RtxPolicy};
 use segue_proto::sctp::{
-    AddressRequest, AsconfAuth, Config, CwndCredit, Event, Profile, RetransmitTo, SackImmediately, SackRoute,
-    SendOptions,
+    AddressRequest, AsconfAuth, Config, CwndCredit, Event, MultipathConfig, Profile, RetransmitTo,
+    SackImmediately, SackRoute, SendOptions,
 };
 use segue_proto::{Duration, Instant};
 use segue_wire::Packet;
@@ -32,6 +33,8 @@ pub struct Trials {
     pub moves: bool,
     /// An address that is being deleted is gone at once, not only when the peer has agreed.
     pub breaks_first: bool,
+    /// Data goes on all paths at once.
+    pub multipath: bool,
 }
 
 impl Trials {
@@ -60,14 +63,18 @@ pub struct Report {
     pub t3_expiries: u64,
 }
 
+/// The first seed with data on all paths at once.
+pub const FIRST_MULTIPATH: u64 = 1000;
+
 /// What the seeds are put through: every fourth has a network with steady links and addresses, the next one moves, the
-/// next one has links that flap, the last one both.
+/// next one has links that flap, the last one both. From [`FIRST_MULTIPATH`] on, data goes on all paths at once.
 #[must_use]
 pub fn trials_of(seed: u64) -> Trials {
     Trials {
         flaps: seed & 2 != 0,
         moves: seed & 1 != 0,
         breaks_first: seed & 4 != 0,
+        multipath: seed >= FIRST_MULTIPATH,
     }
 }
 
@@ -127,6 +134,12 @@ impl Ordeal {
     fn new(seed: u64, trials: Trials) -> Self {
         let mut random = Stream::new(seed, "ordeal");
         let mut configs = [config(&mut random), config(&mut random)];
+        if trials.multipath {
+            let mut random = Stream::new(seed, "multipath");
+            for config in &mut configs {
+                config.multipath = Some(multipath(&mut random));
+            }
+        }
         if random.chance(0.95) {
             // addresses change only where both ends agree about authentication
             configs[B].asconf_auth = configs[A].asconf_auth;
@@ -552,6 +565,30 @@ fn config(random: &mut Stream) -> Config {
             ],
         ),
         ..defaults
+    }
+}
+
+/// Any parts of concurrent multipath transfer: the two ends need not agree.
+fn multipath(random: &mut Stream) -> MultipathConfig {
+    MultipathConfig {
+        cuc: one_of(random, &[Cuc::Off, Cuc::V1, Cuc::V2]),
+        sfr: random.chance(0.7),
+        dac: random.chance(0.7),
+        rtx_policy: one_of(
+            random,
+            &[
+                RtxPolicy::Asap,
+                RtxPolicy::Same,
+                RtxPolicy::Cwnd,
+                RtxPolicy::Ssthresh,
+                RtxPolicy::LossRate,
+            ],
+        ),
+        pf: random.chance(0.7),
+        pf_recovery: one_of(random, &[1, 2]),
+        ignore_stale_sacks: random.chance(0.7),
+        own_rtt: random.chance(0.7),
+        ..MultipathConfig::default()
     }
 }
 

@@ -236,6 +236,16 @@ impl<N: Network> World<N> {
 
     fn drain_one(&mut self, host: usize) -> bool {
         let mut quiet = true;
+        // sending may have something to tell, even where nothing is sent
+        while let Some(Transmit { interface, packet }) = self.ends[host].poll_transmit(self.now) {
+            quiet = false;
+            self.sent += 1;
+            for (delay, bytes) in self.network.carry(self.now, host, &packet) {
+                self.sequence += 1;
+                let key = (self.now + delay, self.sequence);
+                self.in_flight.insert(key, (1 - host, interface, bytes));
+            }
+        }
         while let Some((id, event)) = self.ends[host].poll_event() {
             quiet = false;
             // the association that came up is the one that counts: one before it may still be ending
@@ -255,15 +265,6 @@ impl<N: Network> World<N> {
             quiet = false;
             while let Some(message) = association.recv() {
                 self.messages[host].push_back(message);
-            }
-        }
-        while let Some(Transmit { interface, packet }) = self.ends[host].poll_transmit(self.now) {
-            quiet = false;
-            self.sent += 1;
-            for (delay, bytes) in self.network.carry(self.now, host, &packet) {
-                self.sequence += 1;
-                let key = (self.now + delay, self.sequence);
-                self.in_flight.insert(key, (1 - host, interface, bytes));
             }
         }
         quiet

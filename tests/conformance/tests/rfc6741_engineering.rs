@@ -10,7 +10,7 @@ use segue_conformance::shims::{Fate, Shims, datagram, header, locator, ms, nid};
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::{InterfaceId, LocalAddress};
 use segue_proto::ilnp::{
-    ChecksumRule, Config, Handoff, Identifiers, LocatorState, Mode, PeerConfig, Sharing, Trigger,
+    ChecksumRule, Config, Handoff, Identifiers, LocatorState, Mode, NonceIn, PeerConfig, Sharing, Trigger,
 };
 use segue_proto::shim::{Shim, ShimEvent};
 use segue_wire::ilnp::{Locator, LocatorOperation, Nid};

@@ -211,7 +211,7 @@ fn s3_3_4_a_sack_reports_gaps_as_offsets_from_the_cumulative_tsn_ack_and_duplica
     let blocks: Vec<_> = sack.gap_ack_blocks.iter().map(|b| (b.start, b.end)).collect();
     assert_eq!(sack.cumulative_tsn_ack, peer_tsn(0));
     assert_eq!(blocks, [(2, 3), (6, 6)]);
-    assert_eq!(sack.duplicate_tsns, [peer_tsn(2), peer_tsn(0)]);
+    assert_eq!(*sack.duplicate_tsns, [peer_tsn(2), peer_tsn(0)]);
     // told once
     t.send([data(1)]);
     expect!(t, Chunk::Sack(Sack { duplicate_tsns, cumulative_tsn_ack, .. })

@@ -122,7 +122,7 @@ fn s6_2_duplicates_alone_are_acknowledged_at_once() {
     t.send([data(1)]);
     expect!(t, Chunk::Sack(_));
     t.send([data(0)]);
-    expect!(t, Chunk::Sack(sack) if sack.duplicate_tsns == [peer_tsn(0)]);
+    expect!(t, Chunk::Sack(sack) if *sack.duplicate_tsns == [peer_tsn(0)]);
     assert_eq!(t.messages.len(), 2);
     assert_eq!(t.association().counters().duplicate_data_chunks, 1);
 }

@@ -1,7 +1,7 @@
 //! A thousand seeds: whatever the network and the hosts do, every message is delivered exactly once, in order within its
 //! stream and without a wrong byte, or an end reports failure; and nothing stalls while paths are alive.
 
-use segue_conformance::ordeal::{Report, run, trials_of};
+use segue_conformance::ordeal::{FIRST_MULTIPATH, Report, run, trials_of};
 use std::panic::catch_unwind;
 
 const SEEDS: u64 = 1000;
@@ -27,8 +27,12 @@ fn ordeal(seed: u64) -> Result<Report, String> {
 
 /// Runs the seeds `from`, `from + step` and so on.
 fn every(step: u64, from: u64) -> (Report, u64) {
+    all((from..SEEDS).step_by(step as usize))
+}
+
+fn all(seeds: impl Iterator<Item = u64>) -> (Report, u64) {
     let (mut sum, mut failed, mut wrong) = (Report::default(), 0, Vec::new());
-    for seed in (from..SEEDS).step_by(step as usize) {
+    for seed in seeds {
         match ordeal(seed) {
             Ok(report) => {
                 failed += u64::from(report.failed);
@@ -81,6 +85,17 @@ fn hosts_that_move_and_links_that_flap() {
     let (sum, failed) = every(4, 3);
     assert!(failed < 75, "{failed} of 250 associations failed");
     assert!(sum.moves > 500 && sum.outages > 250, "{sum:?}");
+}
+
+/// Concurrent multipath transfer, its parts on and off at random, through all four kinds of trials.
+#[test]
+fn data_on_all_paths_at_once() {
+    let (sum, failed) = all(FIRST_MULTIPATH..FIRST_MULTIPATH + 400);
+    assert!(failed < 60, "{failed} of 400 associations failed");
+    assert!(
+        sum.messages > 10_000 && sum.moves > 500 && sum.outages > 250,
+        "{sum:?}"
+    );
 }
 
 /// The seed named by the environment, for the command that a failure prints.

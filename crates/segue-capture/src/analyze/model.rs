@@ -377,7 +377,8 @@ pub struct Handover {
     pub network: Option<NetworkLatency>,
     /// t_a (002, section 5); nothing where the new path carried too little to tell.
     pub adaptation: Option<AdaptationTime>,
-    /// Useful bits by time in the window before the last data over the old path, bit/s.
+    /// Useful bits by time in the window before the last data over the old path, or from the first data on if that was
+    /// later, bit/s.
     pub throughput_before_bps: f64,
     /// Useful bits by time in the window from the first data over the new path on, bit/s.
     pub throughput_after_bps: f64,

@@ -154,7 +154,7 @@ impl Results {
         self.interruptions(conn.id, number, &view, &moved, settings);
         let any = !moved.is_empty();
         for m in moved {
-            self.handover(conn, number, &m, &around, settings);
+            self.handover(conn, number, &m, &around, view.first_data_ns, settings);
         }
         let lasted_ns = view.last_data_ns.saturating_sub(view.first_data_ns);
         let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
@@ -209,7 +209,15 @@ impl Results {
         self.interruptions.truncate(MAX_INTERRUPTIONS);
     }
 
-    fn handover(&mut self, conn: &Conn, number: usize, m: &Moved, around: &[EndCounts], settings: &Settings) {
+    fn handover(
+        &mut self,
+        conn: &Conn,
+        number: usize,
+        m: &Moved,
+        around: &[EndCounts],
+        first_data_ns: u64,
+        settings: &Settings,
+    ) {
         let (Some(from), Some(to)) = (
             conn.paths.get(usize::from(m.from)),
             conn.paths.get(usize::from(m.to)),
@@ -221,6 +229,11 @@ impl Results {
             return;
         }
         let latency_ns = m.first_new_ns as i128 - i128::from(m.last_old_ns);
+        // a flow that is younger than the window had less time for its bytes
+        let before_ns = m
+            .last_old_ns
+            .saturating_sub(first_data_ns)
+            .min(settings.window_ns);
         let handover = Handover {
             flow: conn.id,
             direction: direction_of(number),
@@ -235,7 +248,7 @@ impl Results {
             settling_gap_s: m.settling_gap_ns as f64 / 1e9,
             network: None,
             adaptation: m.adaptation,
-            throughput_before_bps: rate(m.bytes_before, settings.window_ns),
+            throughput_before_bps: rate(m.bytes_before, before_ns),
             throughput_after_bps: rate(m.bytes_after, m.after_ns),
             rtt_before_s: m.rtt_before_s,
             rtt_after_s: m.rtt_after_s,

@@ -73,6 +73,12 @@ impl RttEstimator {
         self.srtt.map(|srtt| srtt + self.rttvar * 4)
     }
 
+    /// Mean deviation of round-trip times (RFC 9260 section 6.3.1); zero without a measurement.
+    #[must_use]
+    pub fn rttvar(&self) -> Duration {
+        self.rttvar
+    }
+
     /// Smoothed round-trip time, if measured.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {

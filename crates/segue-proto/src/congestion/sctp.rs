@@ -80,6 +80,12 @@ impl SctpWindow {
         self.rules = rules;
     }
 
+    /// Unit of increase, bytes.
+    #[must_use]
+    pub fn segment(&self) -> u32 {
+        self.rules.segment
+    }
+
     /// [`on_ack`](CongestionControl::on_ack) of a path whose window is coupled to those of others: it opens by `gain` of
     /// what it would alone. A window that shrinks keeps one segment.
     pub fn on_ack_coupled(&mut self, acked: Acked, gain: Gain) {

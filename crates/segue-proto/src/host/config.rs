@@ -43,6 +43,8 @@ pub struct InterfaceConfig {
 pub enum Addressing {
     /// A wire that is always up, and these addresses.
     Static(Vec<Ipv6Addr>),
+    /// A wire that comes and goes ([`LinkEvent`](crate::LinkEvent)), and these addresses while it is up.
+    WhileUp(Vec<Ipv6Addr>),
     /// Whenever its link comes up.
     Acquire(Method),
 }
@@ -136,7 +138,8 @@ impl HostConfig {
         }
         let mut seen: Vec<Ipv6Addr> = Vec::new();
         for (number, interface) in self.interfaces.iter().enumerate() {
-            let Addressing::Static(addresses) = &interface.addressing else {
+            let (Addressing::Static(addresses) | Addressing::WhileUp(addresses)) = &interface.addressing
+            else {
                 continue;
             };
             if addresses.is_empty() {

@@ -131,6 +131,8 @@ struct Interface {
     acquisition: Option<Acquisition>,
     /// Cell connected to or being attached to: kept where there is no SIGMA to do it.
     cell: Option<CellId>,
+    /// Addresses that it has whenever its link is up.
+    while_up: Vec<Ipv6Addr>,
 }
 
 struct Running {
@@ -214,6 +216,7 @@ impl Host {
         let mut radios: SmallVec<[InterfaceId; 2]> = SmallVec::new();
         for (number, interface) in config.interfaces.iter().enumerate() {
             let id = InterfaceId(number as u8);
+            let mut while_up = Vec::new();
             let acquisition = match &interface.addressing {
                 Addressing::Static(addresses) => {
                     for &address in addresses {
@@ -224,6 +227,11 @@ impl Host {
                         host.tell_shim(Instant::ZERO, &AddressEvent::Ready(local));
                         host.address_ready(local);
                     }
+                    None
+                }
+                Addressing::WhileUp(addresses) => {
+                    radios.push(id);
+                    while_up.clone_from(addresses);
                     None
                 }
                 Addressing::Acquire(method) => {
@@ -239,6 +247,7 @@ impl Host {
             host.interfaces.push(Interface {
                 acquisition,
                 cell: None,
+                while_up,
             });
         }
         host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
@@ -315,6 +324,16 @@ impl Host {
                 }
                 self.endpoint.handle_packet_in_place(now, interface, packet);
             }
+            Payload::Tcp(_) => self.handle_tcp(now, interface, packet),
+            _ => self.handle_message(now, interface, packet),
+        }
+        self.settle(now);
+    }
+
+    /// Takes a packet that is no transport's.
+    #[inline(never)]
+    fn handle_message(&mut self, now: Instant, interface: InterfaceId, packet: &Packet) {
+        match &packet.payload {
             Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(now, interface, packet),
             Payload::Udp(datagram)
                 if self.has_address(packet.ip.destination)
@@ -344,16 +363,8 @@ impl Host {
                 }
                 None => self.counters.not_understood += 1,
             },
-            Payload::Tcp(_) => self.handle_tcp(now, interface, packet),
-            Payload::Ipv6(_)
-            | Payload::Mobility(_)
-            | Payload::Raw(_)
-            | Payload::NoNextHeader
-            | Payload::Unknown { .. } => {
-                self.counters.not_understood += 1;
-            }
+            _ => self.counters.not_understood += 1,
         }
-        self.settle(now);
     }
 
     /// Takes a link event.
@@ -371,11 +382,13 @@ impl Host {
                 if let Some(acquisition) = self.acquisition_mut(interface) {
                     acquisition.handle_link_up(now);
                 }
+                self.tell_of_wire(now, interface, AddressEvent::Ready);
             }
             LinkEvent::Down { interface, .. } => {
                 if let Some(acquisition) = self.acquisition_mut(interface) {
                     acquisition.handle_link_down(now);
                 }
+                self.tell_of_wire(now, interface, AddressEvent::Lost);
             }
             _ => {}
         }
@@ -546,6 +559,7 @@ impl Host {
 
     /// A packet of chunks that were cut before its path turned out to carry less is fragmented (RFC 9260 section 6.9);
     /// one that is padded to find out what a path carries is not (RFC 4820 section 3).
+    #[inline(never)]
     fn fragmented(&mut self, transmit: Transmit, mtu: usize) -> Option<Transmit> {
         self.identification = self.identification.wrapping_add(1);
         self.counters.fragmented += 1;
@@ -566,6 +580,7 @@ impl Host {
         (!probe && packet.buffer_len() > mtu).then_some(mtu)
     }
 
+    #[inline(never)]
     fn handle_fragment(&mut self, now: Instant, interface: InterfaceId, fragment: Fragment) {
         if !self.has_address(fragment.ip.destination) {
             self.counters.not_for_us += 1;

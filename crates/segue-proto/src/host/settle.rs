@@ -3,7 +3,7 @@
 use super::{Connecting, Host, HostEvent, Running};
 use crate::address::AddressEvent;
 use crate::app::{self, Application};
-use crate::contract::LocalAddress;
+use crate::contract::{InterfaceId, LocalAddress};
 use crate::sctp::{AddressChange, Association, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
@@ -20,15 +20,28 @@ impl Host {
         if self.is_at_rest() {
             return false;
         }
-        if !self.dirty && self.shim.is_none() && !self.endpoint.has_events() {
-            // TCP alone: most often there is data to be read, and nobody else is concerned
-            let moved = self.settle_tcp(now);
-            if !self.dirty && !self.endpoint.has_events() {
-                return moved;
-            }
-            return self.settle_all(now) || moved;
+        if self.dirty || self.shim.is_some() {
+            return self.settle_all(now);
         }
-        self.settle_all(now)
+        // most often there is data to be read, and nobody else is concerned
+        let mut moved = self.settle_sctp(now);
+        if self.tcp.is_some() {
+            moved |= self.settle_tcp(now);
+        }
+        if self.is_at_rest() {
+            return moved;
+        }
+        self.settle_all(now) || moved
+    }
+
+    /// Events of associations. Whether there were any.
+    fn settle_sctp(&mut self, now: Instant) -> bool {
+        let mut moved = false;
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            moved = true;
+            self.on_sctp(now, id, event);
+        }
+        moved
     }
 
     /// Whether no part has anything for another. Nothing is known of a shim without asking it.
@@ -38,17 +51,11 @@ impl Host {
         !self.dirty && self.shim.is_none() && !tcp && !self.endpoint.has_events()
     }
 
+    #[inline(never)]
     fn settle_all(&mut self, now: Instant) -> bool {
         let mut any = false;
         for _ in 0..MAX_ROUNDS {
-            let mut moved = false;
-            while let Some((id, event)) = self.endpoint.poll_event() {
-                moved = true;
-                self.on_sctp(now, id, event);
-            }
-            if moved && self.is_at_rest() {
-                return true;
-            }
+            let mut moved = self.settle_sctp(now);
             moved |= self.settle_tcp(now);
             moved |= self.settle_shim(now);
             if self.dirty {
@@ -67,6 +74,7 @@ impl Host {
     }
 
     /// One round of everything but SCTP's own events.
+    #[inline(never)]
     fn settle_slow(&mut self, now: Instant) -> bool {
         let mut moved = false;
         for index in 0..self.interfaces.len() {
@@ -166,26 +174,24 @@ impl Host {
             .position(|a| matches!(a.connection, Connecting::With(own) if own == id))
     }
 
+    #[inline]
     fn on_sctp(&mut self, now: Instant, id: AssociationId, event: Event) {
+        let (Event::Readable | Event::Writable | Event::SendersDry) = event else {
+            return self.on_change_of_sctp(now, id, event);
+        };
+        if let Some(index) = self.application_of(id) {
+            self.with_application(index, |app, association| match event {
+                Event::Readable => app.on_readable(now, association),
+                Event::Writable => app.on_writable(now, association),
+                _ => app.on_dry(now, association),
+            });
+        }
+    }
+
+    /// An event of an association that is not about its data.
+    #[inline(never)]
+    fn on_change_of_sctp(&mut self, now: Instant, id: AssociationId, event: Event) {
         match event {
-            Event::Readable => {
-                if let Some(index) = self.application_of(id) {
-                    self.with_application(index, |app, association| app.on_readable(now, association));
-                }
-                return;
-            }
-            Event::Writable => {
-                if let Some(index) = self.application_of(id) {
-                    self.with_application(index, |app, association| app.on_writable(now, association));
-                }
-                return;
-            }
-            Event::SendersDry => {
-                if let Some(index) = self.application_of(id) {
-                    self.with_application(index, |app, association| app.on_dry(now, association));
-                }
-                return;
-            }
             Event::Connected => self.on_connected(now, id),
             Event::AsconfAnswered { ref results, .. } => {
                 if self.sigma_association == Some(id)
@@ -204,6 +210,7 @@ impl Host {
         self.events.push_back(HostEvent::Sctp(id, event));
     }
 
+    #[inline(never)]
     fn on_connected(&mut self, now: Instant, id: AssociationId) {
         let index = match self.application_of(id) {
             Some(index) => Some(index),
@@ -232,6 +239,7 @@ impl Host {
     }
 
     /// The peer restarted: the application and SIGMA begin anew.
+    #[inline(never)]
     fn on_restarted(&mut self, now: Instant, id: AssociationId) {
         if self.sigma_association == Some(id)
             && let (Some(sigma), Some(association)) = (&mut self.sigma, self.endpoint.association(id))
@@ -282,6 +290,7 @@ impl Host {
         Some(self.applications.len() - 1)
     }
 
+    #[inline(never)]
     fn on_gone(&mut self, now: Instant, id: AssociationId) {
         if let Some(index) = self.application_of(id) {
             // What arrived before the end is still there to be read.
@@ -302,6 +311,22 @@ impl Host {
         }
     }
 
+    /// The addresses of a wire that comes and goes.
+    pub(super) fn tell_of_wire(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        event: impl Fn(LocalAddress) -> AddressEvent,
+    ) {
+        let Some(wire) = self.interfaces.get(usize::from(interface.0)) else {
+            return;
+        };
+        for address in wire.while_up.clone() {
+            self.on_address(now, event(LocalAddress { interface, address }));
+        }
+    }
+
+    #[inline(never)]
     fn on_address(&mut self, now: Instant, event: AddressEvent) {
         let shimmed = self.tell_shim(now, &event);
         match event {

@@ -1,6 +1,7 @@
 //! Flows: what a network layer can see of who talks to whom above it.
 
-use segue_wire::icmpv6::{Echo, Icmpv6};
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::icmpv6::invoking::Invoking;
 use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::tcp::TcpFlags;
 use segue_wire::{Packet, Payload};
@@ -14,23 +15,29 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// That of a packet on its way down.
+    /// That of a packet on its way down; of an error, that of the packet from the peer that it is about.
     pub fn down(packet: &Packet) -> Self {
-        let (local_port, remote_port) = ports(&packet.payload);
+        let (protocol, source, destination) = match quoted(&packet.payload) {
+            Some((protocol, source, destination)) => (protocol, destination, source),
+            None => ports(&packet.payload),
+        };
         Self {
-            protocol: packet.payload.next_header(),
-            local_port,
-            remote_port,
+            protocol,
+            local_port: source,
+            remote_port: destination,
         }
     }
 
-    /// That of a packet on its way up.
+    /// That of a packet on its way up; of an error, that of the packet to the peer that it is about.
     pub fn up(packet: &Packet) -> Self {
-        let (remote_port, local_port) = ports(&packet.payload);
+        let (protocol, source, destination) = match quoted(&packet.payload) {
+            Some((protocol, source, destination)) => (protocol, destination, source),
+            None => ports(&packet.payload),
+        };
         Self {
-            protocol: packet.payload.next_header(),
-            local_port,
-            remote_port,
+            protocol,
+            local_port: destination,
+            remote_port: source,
         }
     }
 
@@ -72,26 +79,53 @@ pub(super) fn is_call(packet: &Packet) -> bool {
     }
 }
 
-/// Source and destination port; an echo's identifier is both.
-fn ports(payload: &Payload) -> (u16, u16) {
-    const ICMPV6: u8 = 58;
+/// Protocol, source and destination port; an echo's identifier is both.
+fn ports(payload: &Payload) -> (u8, u16, u16) {
+    let protocol = payload.next_header();
     match payload {
-        Payload::Sctp(sctp) => (sctp.source_port, sctp.destination_port),
-        Payload::SctpOverUdp { packet: sctp, .. } => (sctp.source_port, sctp.destination_port),
-        Payload::Tcp(tcp) => (tcp.source_port, tcp.destination_port),
-        Payload::Udp(udp) => (udp.source_port, udp.destination_port),
-        Payload::Icmpv6(
-            Icmpv6::EchoRequest(Echo { identifier, .. }) | Icmpv6::EchoReply(Echo { identifier, .. }),
-        ) => (*identifier, *identifier),
-        Payload::Raw(raw) if raw.next_header == ICMPV6 => match raw.bytes[..] {
-            // echo request and reply (RFC 4443 section 4)
-            [128 | 129, _, _, _, a, b, ..] => (u16::from_be_bytes([a, b]), u16::from_be_bytes([a, b])),
-            _ => (0, 0),
-        },
-        Payload::Raw(raw) => match raw.bytes.first_chunk() {
-            Some(&[a, b, c, d]) => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),
-            None => (0, 0),
-        },
-        _ => (0, 0),
+        Payload::Sctp(sctp) => (protocol, sctp.source_port, sctp.destination_port),
+        Payload::SctpOverUdp { packet: sctp, .. } => (protocol, sctp.source_port, sctp.destination_port),
+        Payload::Tcp(tcp) => (protocol, tcp.source_port, tcp.destination_port),
+        Payload::Udp(udp) => (protocol, udp.source_port, udp.destination_port),
+        Payload::Icmpv6(Icmpv6::EchoRequest(echo) | Icmpv6::EchoReply(echo)) => {
+            (protocol, echo.identifier, echo.identifier)
+        }
+        Payload::Raw(raw) => ports_in(protocol, &raw.bytes),
+        _ => (protocol, 0, 0),
     }
 }
+
+/// The same of the beginning of a transport's packet.
+fn ports_in(protocol: u8, bytes: &[u8]) -> (u8, u16, u16) {
+    match (protocol, bytes) {
+        // RFC 4443 section 4
+        (ICMPV6, [128 | 129, _, _, _, a, b, ..]) => {
+            let identifier = u16::from_be_bytes([*a, *b]);
+            (protocol, identifier, identifier)
+        }
+        (ICMPV6, _) => (protocol, 0, 0),
+        (_, [a, b, c, d, ..]) => (
+            protocol,
+            u16::from_be_bytes([*a, *b]),
+            u16::from_be_bytes([*c, *d]),
+        ),
+        _ => (protocol, 0, 0),
+    }
+}
+
+/// The same of the packet that an ICMPv6 error quotes.
+fn quoted(payload: &Payload) -> Option<(u8, u16, u16)> {
+    /// Type, code, checksum, and the word behind them (RFC 4443 section 3).
+    const HEADER_OF_AN_ERROR: usize = 8;
+    let invoking = match payload {
+        Payload::Icmpv6(message) => message.invoking().cloned(),
+        Payload::Raw(raw) if raw.next_header == ICMPV6 && raw.bytes.first().is_some_and(|t| *t < 128) => {
+            (raw.bytes.len() > HEADER_OF_AN_ERROR).then(|| raw.bytes.slice(HEADER_OF_AN_ERROR..))
+        }
+        _ => None,
+    };
+    let packet = Invoking::parse(&invoking?).ok()?;
+    Some(ports_in(packet.next_header, &packet.payload))
+}
+
+const ICMPV6: u8 = 58;

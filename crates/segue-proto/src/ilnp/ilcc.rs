@@ -137,6 +137,8 @@ pub struct Correspondent {
     pub(super) heard_at_home: Option<Instant>,
     /// Updates begun.
     pub(super) updates: u16,
+    /// Where it called this host: until it must have our nonce, it takes packets from nowhere else (RFC 6744 section 4).
+    pub(super) called_at: Option<Locator>,
     /// Packets that wait for a look-up.
     pub(super) held: VecDeque<Packet>,
     /// No look-up before this, and what is added next time.
@@ -188,6 +190,7 @@ impl Correspondent {
             accepted: Accepted::default(),
             heard_at_home: None,
             updates: 0,
+            called_at: None,
             held: VecDeque::new(),
             next_look_up: now,
             look_up_interval: FIRST_LOOK_UP_INTERVAL,
@@ -269,7 +272,7 @@ impl Correspondent {
     pub(super) fn was_heard(&mut self, now: Instant) {
         self.used = now;
         self.unheard = 0;
-        self.heard = self.heard.saturating_add(1);
+        self.heard = self.heard.saturating_add(u32::from(self.contacted));
         self.look_up_interval = FIRST_LOOK_UP_INTERVAL;
         self.next_look_up = now;
     }
@@ -281,6 +284,12 @@ impl Correspondent {
         if self.is_at(locator) {
             self.heard_at_home = Some(now);
         }
+    }
+
+    /// The peer has our nonce by now: packets to it may come from any of our locators. Whether that is new.
+    pub(super) fn knows_our_nonce(&mut self) -> bool {
+        self.way = self.way.filter(|_| self.called_at.is_none());
+        self.called_at.take().is_some()
     }
 
     /// A packet goes to it.

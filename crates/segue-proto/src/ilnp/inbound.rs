@@ -7,6 +7,7 @@ use super::local::LocatorState;
 use super::locator_update::look_up;
 use super::machine::Ilnp;
 use super::nonce::{self, Taken};
+use super::outbound::HEARD_ENOUGH;
 use super::sessions::SessionKey;
 use crate::shim::Inbound;
 use crate::time::Instant;
@@ -74,7 +75,7 @@ impl Ilnp {
             return Inbound::Taken;
         }
         let flow = Flow::up(&packet);
-        let Some(key) = self.session_of(now, source, local_nid, nonce, flow) else {
+        let Some(key) = self.session_of(now, source, destination, nonce, flow) else {
             return Inbound::Taken;
         };
         let Some(peer) = self.ilcc.by_key_mut(key) else {
@@ -82,12 +83,13 @@ impl Ilnp {
         };
         peer.remote_nonce = Some(nonce);
         let new = peer.mode != Mode::Ilnp;
-        let tell = new || peer.gave_up;
+        let mut tell = new || peer.gave_up;
         if new && peer.locators.iter().all(|l| l.withdrawn) {
             peer.locators.push(RemoteLocator::found(Locator::of(source)));
         }
         peer.mode = Mode::Ilnp;
         peer.was_heard_at(now, Locator::of(source));
+        tell |= peer.heard >= HEARD_ENOUGH && peer.knows_our_nonce();
         if packet.has_pseudo_rule() {
             peer.rule = Some(rule);
         }
@@ -144,11 +146,11 @@ impl Ilnp {
         &mut self,
         now: Instant,
         source: Ipv6Addr,
-        local_nid: Nid,
+        destination: Ipv6Addr,
         nonce: Nonce,
         flow: Flow,
     ) -> Option<SessionKey> {
-        let nid = Nid::of(source);
+        let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
         let owner = match known {
             Some(key) => match self.ilcc.use_flow(now, key, flow) {
@@ -158,7 +160,7 @@ impl Ilnp {
             None => self.ilcc.owner(nid, flow),
         };
         let Some(owner) = owner.and_then(|key| self.ilcc.by_key_mut(key)) else {
-            let key = self.answer(now, source, local_nid)?;
+            let key = self.answer(now, source, destination)?;
             self.ilcc.claim(key, flow, now);
             return Some(key);
         };
@@ -216,7 +218,12 @@ impl Ilnp {
                 Some(_) => {
                     peer.was_heard_at(now, Locator::of(source));
                     let (key, flow) = (peer.key, Flow::up(&packet));
+                    let tell = peer.heard >= HEARD_ENOUGH && peer.knows_our_nonce();
                     self.ilcc.claim(key, flow, now);
+                    if tell {
+                        self.tell_peer(now, key);
+                        self.find_timeout();
+                    }
                     self.out.counters.ilnp_received += 1;
                 }
                 None => return self.up_unless_confused(packet),
@@ -250,9 +257,9 @@ impl Ilnp {
         Inbound::Up(packet)
     }
 
-    /// A session for a first packet from a node at `source`.
-    fn answer(&mut self, now: Instant, source: Ipv6Addr, local_nid: Nid) -> Option<SessionKey> {
-        let nid = Nid::of(source);
+    /// A session for a first packet from a node at `source` to this one at `destination`.
+    fn answer(&mut self, now: Instant, source: Ipv6Addr, destination: Ipv6Addr) -> Option<SessionKey> {
+        let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
         let locator = Locator::of(source);
         if !locator.is_routable() || nid == Nid(0) || self.nids().contains(&nid) {
             self.out.counters.bad_source += 1;
@@ -271,6 +278,7 @@ impl Ilnp {
         peer.locators.push(RemoteLocator::found(locator));
         peer.mode = Mode::Probing;
         peer.route = Some(locator);
+        peer.called_at = Some(Locator::of(destination));
         Some(peer.key)
     }
 

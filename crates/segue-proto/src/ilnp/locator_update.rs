@@ -260,6 +260,7 @@ impl Ilnp {
         };
         self.out.counters.lu_ack_received += 1;
         peer.acknowledged = Some(now);
+        peer.knows_our_nonce();
         let lifetime = self.config.locator_lifetime;
         peer.refresh = Some(now + Duration::from_nanos(lifetime.as_nanos() / 4 * 3));
         if update.handoff {

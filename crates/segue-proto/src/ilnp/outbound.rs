@@ -3,6 +3,7 @@
 use super::config::{Identifiers, NonceIn, Sharing};
 use super::flow::{Flow, is_call};
 use super::ilcc::{Correspondent, Mode, RemoteLocator, Way};
+use super::local::LocatorState;
 use super::locator_update::look_up;
 use super::machine::Ilnp;
 use super::nonce;
@@ -60,7 +61,13 @@ impl Ilnp {
         if silent {
             look_up(now, peer, &mut self.out);
         }
-        let locals = self.local.in_use(peer.local_nid);
+        let mut locals = self.local.in_use(peer.local_nid);
+        let called_at = peer.called_at.map(|at| at.address(peer.local_nid));
+        if let Some(at) = called_at.and_then(|address| self.local.of(address))
+            && at.state != LocatorState::Withdrawn
+        {
+            locals = [(at.locator, at.interface)].into_iter().collect();
+        }
         let remotes = peer.best(now);
         if locals.is_empty() {
             self.out.counters.no_local_locator += 1;
@@ -320,7 +327,7 @@ fn nothing() -> Packet {
 }
 
 /// Packets heard from a peer after which it must have seen our nonce: one that was on its way may not have.
-const HEARD_ENOUGH: u32 = 2;
+pub(super) const HEARD_ENOUGH: u32 = 2;
 
 fn may_not_speak_it(
     now: Instant,

@@ -4,7 +4,7 @@ use super::association::Association;
 use super::outbound::ChunkState;
 use super::path::PathId;
 use super::{CwndCredit, Event, Profile};
-use crate::congestion::{Acked, CongestionControl, Loss};
+use crate::congestion::{Acked, CongestionControl, Gain, Loss};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -12,7 +12,7 @@ use segue_wire::sctp::Sack;
 use smallvec::SmallVec;
 
 /// Ranges as offsets from the cumulative TSN ack, both ends inclusive, ascending.
-type Ranges = SmallVec<[(u32, u32); 4]>;
+pub(super) type Ranges = SmallVec<[(u32, u32); 4]>;
 
 impl Association {
     /// `from`: the source address of the packet. Returns false if the SACK contradicts what was sent.
@@ -21,6 +21,7 @@ impl Association {
         let former = self.outbound.cumulative_tsn_ack();
         if cumulative.before(former) {
             // an old one, overtaken on the way (rule i)
+            self.counters.multipath.overtaken_sacks += u64::from(self.multipath.is_some());
             return true;
         }
         let highest_sent = self.outbound.next_tsn().previous();
@@ -31,6 +32,14 @@ impl Association {
             return false;
         };
         self.counters.sacks_received += 1;
+        let by_path = self.multipath.is_some();
+        if by_path {
+            if self.is_overtaken(cumulative, &blocks) {
+                self.open_burst();
+                return true;
+            }
+            self.begin_sack_by_path(sack);
+        }
         let was_empty = self.outbound.is_empty();
         for path in &mut self.paths {
             path.acked_bytes = 0;
@@ -52,12 +61,22 @@ impl Association {
                 highest_newly_acked = Some(tsn);
                 let size = sent.size();
                 self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.retransmitted);
+                if by_path {
+                    self.note_newly_acked(sent.path, tsn, true);
+                }
             }
+        }
+        if by_path {
+            self.find_pseudo_cumulative_acks();
         }
         if !(blocks.is_empty() && self.outbound.gap_acked.is_empty()) {
             self.apply_gap_ack_blocks(now, cumulative, &blocks, &mut highest_newly_acked);
         }
-        if !blocks.is_empty() {
+        if by_path {
+            self.count_missing_by_path(now, cumulative, &blocks);
+            self.leave_fast_recovery_by_path(cumulative);
+            self.note_pseudo_cumulative_acks(advanced);
+        } else if !blocks.is_empty() {
             self.count_missing_reports(now, cumulative, &blocks, highest_newly_acked, advanced);
         }
         if self
@@ -104,7 +123,8 @@ impl Association {
         size: u32,
         retransmitted: bool,
     ) {
-        let Some(path) = self.paths.get_mut(usize::from(path.0)) else {
+        let id = path;
+        let Some(path) = self.paths.get_mut(usize::from(id.0)) else {
             return;
         };
         path.acked_bytes += size;
@@ -118,11 +138,12 @@ impl Association {
             && timed == tsn
         {
             path.timed = None;
-            if !retransmitted {
-                path.rtt.measure(now.since(sent_at));
+            let round_trip = now.since(sent_at);
+            if !retransmitted && self.may_end_round_trip(id, round_trip) {
+                self.paths[usize::from(id.0)].rtt.measure(round_trip);
             }
         }
-        let destination = usize::from(path.destination.0);
+        let destination = usize::from(self.paths[usize::from(id.0)].destination.0);
         // section 8.1 and 8.2: the address the chunk was last sent to is alive
         if self.destinations[destination].error_count > 0 || self.association_error_count > 0 {
             self.clear_errors(destination);
@@ -130,6 +151,7 @@ impl Association {
     }
 
     /// Brings the chunks' states in line with the blocks, touching only what changed since the last SACK.
+    #[inline(never)]
     fn apply_gap_ack_blocks(
         &mut self,
         now: Instant,
@@ -163,6 +185,9 @@ impl Association {
                 };
                 if matches!(state, ChunkState::Outstanding | ChunkState::Marked) {
                     self.on_chunk_acked(now, tsn, state, path, size, retransmitted);
+                    if self.multipath.is_some() {
+                        self.note_newly_acked(path, tsn, false);
+                    }
                     if highest_newly_acked.is_none_or(|h| h.before(tsn)) {
                         *highest_newly_acked = Some(tsn);
                     }
@@ -176,7 +201,7 @@ impl Association {
                 if self
                     .outbound
                     .get(tsn)
-                    .is_none_or(|s| s.state != ChunkState::GapAcked)
+                    .is_none_or(|s| s.state != ChunkState::GapAcked || s.released)
                 {
                     continue;
                 }
@@ -198,6 +223,7 @@ impl Association {
 
     /// Section 7.2.4. RFC 2960: every TSN before the highest gap ack block is missing. Since RFC 4460 (HTNA): only
     /// those before the highest TSN newly acknowledged, unless cumulative TSN ack advanced in fast recovery.
+    #[inline(never)]
     fn count_missing_reports(
         &mut self,
         now: Instant,
@@ -283,10 +309,19 @@ impl Association {
     /// cwnd grows and T3-rtx is stopped (R2) or started anew (R3), path by path.
     fn open_windows(&mut self, now: Instant, cumulative_advanced: bool) {
         let in_fast_recovery = self.fast_recovery_exit.is_some();
+        let by_path = self.multipath.as_ref().map(|m| m.config.cuc);
+        let gains = self.coupled_gains();
         let floor = self.outbound.cumulative_tsn_ack().next();
         for (i, path) in self.paths.iter_mut().enumerate() {
             if path.acked_bytes > 0 {
-                path.window.on_ack(Acked {
+                let (cumulative_advanced, in_fast_recovery) = match by_path {
+                    None => (cumulative_advanced, in_fast_recovery),
+                    Some(cuc) => path.share.window_state(cuc, cumulative_advanced),
+                };
+                path.share.inter_loss.on_ack(path.acked_bytes);
+                let id = PathId(i as u8);
+                let gain = gains.iter().find(|g| g.0 == id).map_or(Gain::WHOLE, |g| g.1);
+                let acked = Acked {
                     now,
                     bytes: path.acked_bytes,
                     cumulative_advanced,
@@ -296,7 +331,8 @@ impl Association {
                     round_start: false,
                     rtt: None,
                     srtt: path.rtt.srtt(),
-                });
+                };
+                path.window.on_ack_coupled(acked, gain);
             }
             if path.flightsize == 0 {
                 path.t3_rtx = None;
@@ -319,6 +355,7 @@ impl Association {
     /// `CwndCredit::AckPath`: the SACK advanced the cumulative TSN ack and came over a path that none of the data it
     /// acknowledges was sent on: that path's cwnd opens by one segment if it is in slow start, full or not. The path is
     /// the one, from the present source, to the address that the SACK came from. Not in fast recovery.
+    #[inline(never)]
     fn credit_ack_path(&mut self, from: Ipv6Addr) {
         let Some(index) = self.destination_index(from) else {
             return;
@@ -362,7 +399,7 @@ fn valid_blocks(sack: &Sack, reach: u32) -> Option<Ranges> {
 }
 
 /// What of `a` is not in `b`.
-fn difference(a: &Ranges, b: &Ranges) -> Ranges {
+pub(super) fn difference(a: &Ranges, b: &Ranges) -> Ranges {
     let mut out = Ranges::new();
     let mut j = 0;
     for &(start, end) in a {

@@ -11,6 +11,7 @@ use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
+use super::multipath::{Multipath, pf_max_retrans};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
@@ -112,6 +113,10 @@ pub struct Association {
     pub(super) forced_retransmissions: u32,
     pub(super) fast_recovery_exit: Option<Tsn>,
     pub(super) window_probe: WindowProbe,
+    /// Since when cwnd has room for data that waits, and the peer's window has none.
+    pub(super) rwnd_blocked_since: Option<Instant>,
+    /// Concurrent multipath transfer, where it is on.
+    pub(super) multipath: Option<Box<Multipath>>,
     pub(super) partial: PartialReliability,
     /// Bytes that a refused `send` waits for.
     pub(super) wanted_space: Option<usize>,
@@ -224,7 +229,7 @@ impl Association {
     /// Room in the send buffer, bytes.
     #[must_use]
     pub fn send_space(&self) -> usize {
-        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered)
+        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered - self.outbound.released)
     }
 
     /// User bytes that fit one DATA chunk.
@@ -413,7 +418,8 @@ pub(super) struct Setup<'a> {
 
 impl Association {
     pub(super) fn new(now: Instant, setup: &Setup<'_>, secrets: &mut dyn SecretRng) -> Self {
-        let config = setup.config.clone();
+        let mut config = setup.config.clone();
+        config.pf_max_retrans = pf_max_retrans(&config);
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
         let auth = Authentication::new(&config, setup.local_random);
@@ -453,6 +459,8 @@ impl Association {
             forced_retransmissions: 0,
             fast_recovery_exit: None,
             window_probe: WindowProbe::default(),
+            rwnd_blocked_since: None,
+            multipath: config.multipath.map(|c| Box::new(Multipath::new(c))),
             partial: PartialReliability::default(),
             wanted_space: None,
             received: Received::new(Tsn(0)),
@@ -526,6 +534,10 @@ impl Association {
         while self.reassembly.pop().is_some() {}
     }
 
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -538,17 +550,7 @@ impl Association {
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.send_pmtu_probes(now);
         if self.is_stranded() {
-            // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
-            // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
-            // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
-            let answers = |c: &ControlPacket| matches!(c.chunks.first(), Some(Chunk::HeartbeatAck(_)));
-            let last = self.control.iter().rposition(answers);
-            let mut index = 0..;
-            self.control
-                .retain(|c| index.next() == last || c.source.is_some());
-            let asconf = self.control.iter().position(|c| c.source.is_some())?;
-            let control = self.control.remove(asconf)?;
-            return Some(self.control_transmit(control));
+            return self.poll_stranded();
         }
         if let Some(control) = self.control.pop_front() {
             return Some(self.control_transmit(control));
@@ -562,6 +564,22 @@ impl Association {
         }
         // looking for data may have brought a request of its own about: that streams are to be reset, for one
         self.control.pop_front().map(|c| self.control_transmit(c))
+    }
+
+    /// The next packet of a host without an address that the peer knows.
+    #[inline(never)]
+    fn poll_stranded(&mut self) -> Option<Transmit> {
+        // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
+        // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
+        // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
+        let answers = |c: &ControlPacket| matches!(c.chunks.first(), Some(Chunk::HeartbeatAck(_)));
+        let last = self.control.iter().rposition(answers);
+        let mut index = 0..;
+        self.control
+            .retain(|c| index.next() == last || c.source.is_some());
+        let asconf = self.control.iter().position(|c| c.source.is_some())?;
+        let control = self.control.remove(asconf)?;
+        Some(self.control_transmit(control))
     }
 
     pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
@@ -594,6 +612,9 @@ impl Association {
     /// A new opportunity to send (Max.Burst, RFC 9260 section 6.1 rule D).
     pub(super) fn open_burst(&mut self) {
         self.burst = self.config.max_burst.unwrap_or(u32::MAX);
+        if self.multipath.is_some() {
+            self.open_bursts();
+        }
     }
 }
 

@@ -446,6 +446,7 @@ impl Authentication {
         }
     }
 
+    #[inline(never)]
     fn insert_auth(&self, at: usize, chunks: &mut SmallVec<[Chunk; 1]>) {
         let key = self.key(self.active_key).and_then(|k| k.association.as_ref());
         let (Some(peer), Some(key)) = (&self.peer, key) else {
@@ -507,12 +508,17 @@ impl Authentication {
 impl Association {
     /// Takes out of a packet what may not be acted on (section 6.3): everything from an AUTH chunk on that is wrong, and
     /// chunks that must be authenticated and are not.
+    #[inline]
     pub(super) fn authenticate(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) {
         // nearly every packet: nothing in it is, or must be, authenticated
         let plain = |c: &Chunk| !matches!(c, Chunk::Auth(_)) && !self.auth.requires(c.chunk_type());
-        if packet.chunks.iter().all(plain) {
-            return;
+        if !packet.chunks.iter().all(plain) {
+            self.authenticate_chunks(from, packet);
         }
+    }
+
+    #[inline(never)]
+    fn authenticate_chunks(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) {
         let mut authenticated_from = packet.chunks.len();
         let found = packet.chunks.iter().enumerate().find_map(|(i, c)| match c {
             Chunk::Auth(auth) => Some((i, auth)),

@@ -152,6 +152,8 @@ pub struct Config {
     pub address_deactivation: bool,
     /// New data on all paths at once; `None` for one path at a time.
     pub multipath: Option<MultipathConfig>,
+    /// Tell of every fast retransmission by [`Event::FastRetransmitted`](super::Event::FastRetransmitted).
+    pub tell_fast_retransmissions: bool,
     /// Whether changes of addresses must be authenticated.
     pub asconf_auth: AsconfAuth,
     /// Chunk authentication.
@@ -197,6 +199,7 @@ impl Config {
             auto_asconf: true,
             address_deactivation: false,
             multipath: None,
+            tell_fast_retransmissions: false,
             asconf_auth: AsconfAuth::default(),
             auth: AuthConfig::default(),
         }

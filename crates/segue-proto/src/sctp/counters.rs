@@ -1,6 +1,47 @@
 //! What was counted: of an endpoint, and of an association. Nothing that is not acted on goes uncounted, and each
 //! reason has a counter of its own, so that an attack, a broken peer and a misconfiguration can be told apart.
 
+use super::multipath::MultipathCounters;
+
+/// Adds the named fields of one value to those of another.
+macro_rules! add_fields {
+    ($to:expr, $from:expr, $($field:ident),* $(,)?) => {
+        $($to.$field += $from.$field;)*
+    };
+}
+pub(super) use add_fields;
+
+impl Counters {
+    /// Adds those of another association.
+    pub(super) fn add(&mut self, other: &Self) {
+        add_fields!(
+            self,
+            other,
+            data_chunks_sent,
+            data_chunks_retransmitted,
+            fast_retransmits,
+            t3_expiries,
+            data_chunks_received,
+            duplicate_data_chunks,
+            asconfs_sent,
+            asconf_acks_sent,
+            deactivations,
+            activations,
+            pmtu_probes,
+            sacks_sent,
+            sacks_received,
+            addresses_ignored,
+            messages_abandoned_unsent,
+            messages_abandoned_sent,
+            forward_tsns_sent,
+            forward_tsns_received,
+            rwnd_blocked_ns,
+        );
+        self.multipath.add(&other.multipath);
+        self.refused.add(&other.refused);
+    }
+}
+
 /// Counters of an endpoint: packets that reached no association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndpointCounters {
@@ -125,6 +166,10 @@ pub struct Counters {
     pub forward_tsns_sent: u64,
     /// FORWARD TSNs received.
     pub forward_tsns_received: u64,
+    /// Time for which cwnd had room for data that waited, and the peer's receive window had none, nanoseconds.
+    pub rwnd_blocked_ns: u64,
+    /// Concurrent multipath transfer.
+    pub multipath: MultipathCounters,
     /// Packets and chunks not acted on, by reason.
     pub refused: Refused,
 }
@@ -157,6 +202,24 @@ pub struct Refused {
 }
 
 impl Refused {
+    fn add(&mut self, other: &Self) {
+        add_fields!(
+            self,
+            other,
+            bad_tag,
+            after_close,
+            unexpected,
+            unknown,
+            impossible_acks,
+            beyond_window,
+            bad_stream,
+            bad_heartbeat_acks,
+            bad_asconf_serial,
+            unauthenticated,
+            bad_auth,
+        );
+    }
+
     /// Packets and chunks refused for whatever reason.
     #[must_use]
     pub fn total(&self) -> u64 {

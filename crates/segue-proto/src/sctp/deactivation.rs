@@ -89,13 +89,14 @@ impl Association {
         d.heartbeat_due = None;
         self.counters.deactivations += 1;
         self.events.push_back(Event::PeerAddressDeactivated(address));
-        self.move_outstanding_from(index);
+        let marked = self.move_outstanding_from(index);
         self.leave_primary(index);
         if self.reply_to == address {
             self.reply_to = self.destinations[self.primary].address;
         }
         self.choose_current();
         self.open_burst();
+        self.quit_path(marked);
         Ok(())
     }
 

@@ -85,7 +85,7 @@ impl Association {
     /// Removes a destination: what is outstanding there is to be retransmitted elsewhere at once, with no penalty to
     /// another path's window (RFC 5061 section 5.3).
     pub(super) fn remove_destination(&mut self, index: usize) {
-        self.move_outstanding_from(index);
+        let marked = self.move_outstanding_from(index);
         let paths = &mut self.paths;
         self.outbound.forget_paths(|p| {
             paths
@@ -105,10 +105,12 @@ impl Association {
         }
         self.follow_pmtu();
         self.choose_current();
+        self.quit_path(marked);
     }
 
-    /// What is outstanding at a destination is to be sent again elsewhere.
-    pub(super) fn move_outstanding_from(&mut self, index: usize) {
+    /// What is outstanding at a destination is to be sent again elsewhere. Gives the number of its chunks.
+    pub(super) fn move_outstanding_from(&mut self, index: usize) -> u32 {
+        let before = self.outbound.marked;
         let paths = &mut self.paths;
         let marked = self.outbound.mark_where(|sent| {
             paths
@@ -119,6 +121,7 @@ impl Association {
         for path in paths.iter_mut().filter(|p| usize::from(p.destination.0) == index) {
             path.clear_flight();
         }
+        self.outbound.marked - before
     }
 
     /// The destination can no longer be the primary: another one is.

@@ -10,7 +10,7 @@ use super::auth::{self, Random};
 use super::cookie::CookieKey;
 use super::encapsulation::UDP_HEADER;
 use super::transmit::transmit;
-use super::{AssociationId, Config, EndpointCounters, Event};
+use super::{AssociationId, Config, Counters, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::Instant;
@@ -33,6 +33,8 @@ pub struct Endpoint {
     listening: bool,
     /// By ascending id.
     slots: Vec<Slot>,
+    /// Counters of associations that have ended.
+    ended: Counters,
     next_id: u32,
     /// Slot that the last packet was for: most packets are for the same one again.
     last_slot: usize,
@@ -103,6 +105,7 @@ impl Endpoint {
             local: Vec::new(),
             listening: false,
             slots: Vec::new(),
+            ended: Counters::default(),
             next_id: 0,
             last_slot: 0,
             answers: VecDeque::new(),
@@ -223,6 +226,16 @@ impl Endpoint {
         }
     }
 
+    /// Counters of all associations together, those included that have ended and are forgotten.
+    #[must_use]
+    pub fn association_totals(&self) -> Counters {
+        let mut totals = self.ended;
+        for slot in &self.slots {
+            totals.add(&slot.association.counters());
+        }
+        totals
+    }
+
     /// All associations.
     pub fn associations(&self) -> impl Iterator<Item = (AssociationId, &Association)> {
         self.slots.iter().map(|s| (s.id, &*s.association))
@@ -276,6 +289,10 @@ impl Endpoint {
             return;
         }
         match sctp.chunks.as_slice() {
+            // nearly every packet
+            [Chunk::Data(_) | Chunk::Sack(_), ..] if self.is_for_last(&arrived, sctp) => {
+                self.deliver(&arrived, self.last_slot, sctp);
+            }
             [Chunk::Init(init), ..] => self.on_init(&arrived, init),
             [Chunk::CookieEcho(_), ..] | [Chunk::Auth(_), Chunk::CookieEcho(_), ..] => {
                 self.on_cookie_echo(&arrived, sctp);
@@ -320,8 +337,14 @@ impl Endpoint {
                 if transmit.is_some() {
                     return transmit;
                 }
-                self.slots[index].queued_transmit = false;
-                self.has_ended |= self.slots[index].association.is_done();
+                let slot = &mut self.slots[index];
+                slot.queued_transmit = false;
+                self.has_ended |= slot.association.is_done();
+                // sending may have events of its own
+                if !slot.queued_notify && slot.association.has_events() {
+                    slot.queued_notify = true;
+                    self.to_notify.push_back(id);
+                }
             }
             self.to_transmit.pop_front();
         }
@@ -411,16 +434,28 @@ impl Endpoint {
         id
     }
 
-    #[inline]
+    /// To be called for an association that is about to be commanded: whatever it will have to send or to tell is asked for.
     fn touch(&mut self, index: usize) {
+        self.queue(index, true);
+    }
+
+    /// To be called for an association that has been given something: what it has to tell is known.
+    #[inline]
+    fn note_change(&mut self, index: usize) {
+        let tells = self.slots[index].association.has_events();
+        self.queue(index, tells);
+    }
+
+    #[inline]
+    fn queue(&mut self, index: usize, tells: bool) {
+        self.deadline = None;
         let slot = &mut self.slots[index];
         slot.deadline = None;
-        self.deadline = None;
         if !slot.queued_transmit {
             slot.queued_transmit = true;
             self.to_transmit.push_back(slot.id);
         }
-        if !slot.queued_notify {
+        if tells && !slot.queued_notify {
             slot.queued_notify = true;
             self.to_notify.push_back(slot.id);
         }
@@ -429,7 +464,14 @@ impl Endpoint {
     /// Forgets associations that ended and have nothing left to tell.
     fn reap(&mut self) {
         if core::mem::take(&mut self.has_ended) {
-            self.slots.retain(|s| !s.association.is_done());
+            let ended = &mut self.ended;
+            self.slots.retain(|s| {
+                let done = s.association.is_done();
+                if done {
+                    ended.add(&s.association.counters());
+                }
+                !done
+            });
             self.deadline = None;
             self.last_slot = 0;
         }
@@ -439,7 +481,7 @@ impl Endpoint {
         let association = &mut self.slots[index].association;
         if self.config.udp_encapsulation.is_none() {
             association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
-            self.touch(index);
+            self.note_change(index);
             return;
         }
         let former = association.peer_encapsulation;
@@ -450,7 +492,7 @@ impl Endpoint {
         if !association.handle_packet(arrived.now, arrived.from, arrived.to, sctp) {
             association.peer_encapsulation = former;
         }
-        self.touch(index);
+        self.note_change(index);
     }
 
     /// The association of a packet: by the peer's address and port; an ASCONF from an address that nobody knows yet, by
@@ -461,6 +503,9 @@ impl Endpoint {
     /// was lost with the address it went to, the same chunk comes again from yet another one.
     fn find(&mut self, arrived: &Arrived, sctp: &SctpPacket) -> Option<usize> {
         let port = arrived.from_port;
+        if self.is_for_last(arrived, sctp) {
+            return Some(self.last_slot);
+        }
         if let Some(index) = self.find_by(arrived.from, port, |a| a.accepts_tag(sctp)) {
             return Some(index);
         }
@@ -482,6 +527,18 @@ impl Endpoint {
         }
         self.find_by(arrived.from, port, |_| true)
             .or_else(|| self.find_by(named?, port, |_| true))
+    }
+
+    /// Whether a packet is for the association that the last one was for.
+    #[inline]
+    fn is_for_last(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
+        self.slots.get(self.last_slot).is_some_and(|slot| {
+            let a = &slot.association;
+            a.peer_port == arrived.from_port
+                && a.state != State::Closed
+                && a.has_peer_address(arrived.from)
+                && a.accepts_tag(sctp)
+        })
     }
 
     /// An association with a peer at `address` and `port` that `which` holds for.
@@ -524,6 +581,7 @@ impl Endpoint {
 
     /// Section 8.4. A packet whose association is known all the same, by its tag, is dropped: the ABORT that answers
     /// what is out of the blue reflects the tag and would end the association at the peer, wherever it arrives from.
+    #[inline(never)]
     fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
         if self.is_from_foreign_address(arrived, sctp) {
             self.counters.refused.foreign_address += 1;

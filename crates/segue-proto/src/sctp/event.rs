@@ -5,7 +5,7 @@ use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{AsconfParameter, ErrorCause};
-use segue_wire::{AsconfSerial, Data};
+use segue_wire::{AsconfSerial, Data, Tsn};
 use smallvec::SmallVec;
 
 /// An association of an endpoint.
@@ -21,6 +21,13 @@ pub enum Event {
     Readable,
     /// There is room in the send buffer again after `send` refused.
     Writable,
+    /// A chunk was sent again because it was reported missing; only with `Config::tell_fast_retransmissions`.
+    FastRetransmitted {
+        /// Its TSN.
+        tsn: Tsn,
+        /// Verification tag of the packets to the peer.
+        peer_tag: u32,
+    },
     /// All data sent so far has been acknowledged.
     SendersDry,
     /// A message was abandoned, as its [`Reliability`](super::Reliability) asked.

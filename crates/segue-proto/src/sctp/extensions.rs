@@ -18,6 +18,8 @@ pub(super) struct PeerExtensions {
     pub re_config: bool,
     /// FORWARD TSN (RFC 3758 section 3.1).
     pub forward_tsn: bool,
+    /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack section 3).
+    pub nr_sack: bool,
 }
 
 impl PeerExtensions {
@@ -34,6 +36,7 @@ impl PeerExtensions {
             deactivation: parameters.contains(&Parameter::AddressDeactivationSupported),
             re_config: supports(&[RE_CONFIG]),
             forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || supports(&[FORWARD_TSN]),
+            nr_sack: supports(&[NR_SACK]),
         }
     }
 
@@ -59,6 +62,9 @@ pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter
     if config.stream_reconfiguration {
         chunk_types.push(RE_CONFIG);
     }
+    if config.multipath.is_some_and(|m| m.nr_sack) {
+        chunk_types.push(NR_SACK);
+    }
     if random.is_some() {
         chunk_types.push(AUTH);
     }
@@ -77,6 +83,7 @@ const ASCONF: u8 = 0xc1;
 const ASCONF_ACK: u8 = 0x80;
 const RE_CONFIG: u8 = 0x82;
 const FORWARD_TSN: u8 = 0xc0;
+const NR_SACK: u8 = 16;
 
 #[cfg(test)]
 mod tests {

@@ -136,7 +136,8 @@ impl Received {
             cumulative_tsn_ack,
             a_rwnd,
             gap_ack_blocks,
-            duplicate_tsns,
+            duplicate_tsns: duplicate_tsns.into(),
+            data_packets: 0,
         }
     }
 }
@@ -169,7 +170,7 @@ mod tests {
             sack.gap_ack_blocks[..],
             [GapAckBlock { start: 3, end: 5 }, GapAckBlock { start: 8, end: 8 }]
         );
-        assert_eq!(sack.duplicate_tsns, [Tsn(3)]);
+        assert_eq!(*sack.duplicate_tsns, [Tsn(3)]);
         receive(&mut r, 0);
         receive(&mut r, 1);
         assert_eq!(r.cumulative_tsn_ack(), Tsn(4));

@@ -66,9 +66,12 @@ impl Association {
     }
 
     fn check_outbound(&self) -> Result<(), String> {
-        let (mut bytes, mut chunks, mut marked, mut held) = (0, 0, 0, 0);
+        let (mut bytes, mut chunks, mut marked, mut held, mut released) = (0, 0, 0, 0, 0);
         for (_, sent) in self.outbound.all_sent() {
             held += sent.data.len();
+            if sent.released {
+                released += sent.data.len();
+            }
             match sent.state {
                 ChunkState::Outstanding => {
                     bytes += sent.len();
@@ -84,7 +87,8 @@ impl Association {
             chunks == out.outstanding_chunks, "{} chunks outstanding, counted as {}", chunks, out.outstanding_chunks;
             marked == out.marked, "{} chunks marked, counted as {}", marked, out.marked;
             held <= out.buffered, "{} bytes sent and held, buffered counted as {}", held, out.buffered;
-            out.buffered <= self.config.send_buffer as usize, "{} bytes in a send buffer of {}", out.buffered, self.config.send_buffer;
+            released == out.released, "{} bytes released, counted as {}", released, out.released;
+            out.buffered - out.released <= self.config.send_buffer as usize, "{} bytes in a send buffer of {}", out.buffered, self.config.send_buffer;
         }
         Ok(())
     }

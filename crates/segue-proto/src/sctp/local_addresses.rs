@@ -113,6 +113,7 @@ impl Association {
             }
             self.stand_still();
         } else {
+            self.tell_what_arrived();
             self.open_burst();
         }
         self.asconf_route_changed(now);

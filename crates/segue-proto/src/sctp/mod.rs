@@ -151,6 +151,6 @@ pub use event::{
     PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
 };
 pub use icmp::Unreachable;
-pub use multipath::MultipathConfig;
+pub use multipath::{MultipathConfig, MultipathCounters};
 pub use options::{Reliability, SendOptions};
 pub use pmtu::PmtuDiscovery;

@@ -46,6 +46,10 @@ pub(super) struct Sent {
     /// Sent more than once: no round trip may be measured from it (rule C5).
     pub retransmitted: bool,
     pub retransmissions: u32,
+    /// The receiver keeps it (NR-SACK): its data is gone here, and its room in the send buffer free.
+    pub released: bool,
+    /// The next new TSN when it was last sent again.
+    pub resent_before: Tsn,
     /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
@@ -109,6 +113,8 @@ pub(super) struct Outbound {
     max_data: usize,
     /// User bytes accepted and not cumulatively acknowledged.
     pub buffered: usize,
+    /// Of those, bytes of chunks that were released.
+    pub released: usize,
     /// User bytes of chunks in state `Outstanding`.
     pub outstanding_bytes: u32,
     pub outstanding_chunks: u32,
@@ -129,6 +135,7 @@ impl Outbound {
             next_ssn: Vec::new(),
             max_data: max_data as usize,
             buffered: 0,
+            released: 0,
             outstanding_bytes: 0,
             outstanding_chunks: 0,
             marked: 0,
@@ -204,6 +211,12 @@ impl Outbound {
         Some((message.data.len() - message.position).min(self.max_data) as u32)
     }
 
+    /// User bytes that wait to be sent for the first time, those of messages held back not counted.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        let first = self.unsent.front().map_or(0, |m| m.position);
+        self.unsent.iter().map(|m| m.data.len()).sum::<usize>() - first
+    }
+
     /// Whether the next new chunk, of `len` user bytes, is the last one waiting.
     pub(super) fn is_last(&self, len: u32) -> bool {
         self.unsent.len() == 1
@@ -254,6 +267,8 @@ impl Outbound {
             missing_reports: 0,
             retransmitted: false,
             retransmissions: 0,
+            released: false,
+            resent_before: tsn,
             fast_retransmitted: false,
             fast_marked: false,
         });
@@ -283,6 +298,9 @@ impl Outbound {
         let tsn = self.base;
         self.base = self.base.next();
         self.buffered -= sent.data.len();
+        if sent.released {
+            self.released -= sent.data.len();
+        }
         self.leave(sent.state, sent.len());
         if self.marked_from.before(self.base) {
             self.marked_from = self.base;

@@ -57,6 +57,8 @@ impl Outbound {
             missing_reports: 0,
             retransmitted: false,
             retransmissions: 0,
+            released: false,
+            resent_before: Tsn(0),
             fast_retransmitted: false,
             fast_marked: false,
         });
@@ -84,6 +86,9 @@ impl Outbound {
         let (former, path, _) = self.set_state(tsn, ChunkState::Abandoned)?;
         let sent = self.get_mut(tsn)?;
         let held = core::mem::replace(&mut sent.data, NOTHING).len();
+        if core::mem::take(&mut sent.released) {
+            self.released -= held;
+        }
         self.buffered -= held;
         Some((former, path, size, len))
     }

@@ -65,6 +65,7 @@ impl Association {
     }
 
     /// Abandons what its policy says before anything is sent (RFC 3758 section 4.1, TR2 and TR3).
+    #[inline(never)]
     pub(super) fn abandon_overdue(&mut self, now: Instant) {
         let former = self.outbound.buffered;
         if self.may_forward_tsn() {
@@ -127,6 +128,7 @@ impl Association {
     }
 
     /// The FORWARD TSN that is due, of at most `room` bytes, as sent to the destination of new data.
+    #[inline(never)]
     pub(super) fn take_forward_tsn(&mut self, now: Instant, room: u32) -> Option<Chunk> {
         self.partial.due = false;
         let point = self.partial.point?;
@@ -163,6 +165,7 @@ impl Association {
     }
 
     /// The FORWARD TSN that is due, with the SACK that is owed, as a packet of its own.
+    #[inline(never)]
     pub(super) fn forward_tsn_packet(&mut self, now: Instant) -> Option<Transmit> {
         let path = &self.paths[usize::from(self.current_path()?.0)];
         let destination = self.destinations[self.current].address;

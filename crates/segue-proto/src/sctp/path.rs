@@ -1,6 +1,7 @@
 //! Destinations of the peer, and the send state of every (source, destination) pair.
 
 use super::PathState;
+use super::multipath::PathShare;
 use super::pmtu::Pmtu;
 use crate::congestion::{CongestionControl, RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
@@ -73,6 +74,8 @@ pub(super) struct Path {
     /// The one TSN whose round trip is being measured.
     pub timed: Option<(Tsn, Instant)>,
     pub last_data_sent: Option<Instant>,
+    /// Its part in concurrent multipath transfer.
+    pub share: PathShare,
     /// Its source is no longer ours: dropped as soon as nothing is outstanding on it.
     pub retired: bool,
     // what the SACK at hand does, reset with each
@@ -102,6 +105,7 @@ impl Path {
             earliest: Tsn(0),
             timed: None,
             last_data_sent: None,
+            share: PathShare::default(),
             retired: false,
             acked_bytes: 0,
             flight_before: 0,
@@ -122,6 +126,7 @@ impl Path {
         }
         self.flightsize += size;
         self.last_data_sent = Some(now);
+        self.share.sent = self.share.sent.saturating_add(1);
         if self.timed.is_none() && first_transmission {
             self.timed = Some((tsn, now));
         }

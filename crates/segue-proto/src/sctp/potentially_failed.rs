@@ -7,7 +7,6 @@
 
 use super::association::Association;
 use super::{Event, PathState};
-use crate::congestion::CongestionControl;
 use crate::time::Instant;
 
 impl Association {
@@ -72,12 +71,13 @@ impl Association {
 
     /// A destination that had potentially failed answered: its windows begin anew with one segment.
     pub(super) fn restart_windows(&mut self, index: usize) {
+        let segments = self.recovery_segments();
         for path in self
             .paths
             .iter_mut()
             .filter(|p| p.in_use && usize::from(p.destination.0) == index)
         {
-            path.window.restart();
+            Self::recovered_window(path, segments);
         }
     }
 }

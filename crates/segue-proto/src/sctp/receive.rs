@@ -69,6 +69,9 @@ impl Association {
         let mut data = DataSeen::default();
         let had_gap = self.received.has_gap();
         let awaited = self.awaited_for(to);
+        if let Some(multipath) = &mut self.multipath {
+            multipath.packet = (from, to);
+        }
         for chunk in &mut packet.chunks {
             if !self.handle_chunk(now, from, chunk, &mut data) || self.state == State::Closed {
                 break;
@@ -89,7 +92,8 @@ impl Association {
             };
             self.arrived_at = to;
             self.on_data_after_replacement(now);
-            self.owe_sack(now, data.immediate || had_gap || self.received.has_gap());
+            let gap = self.gap_asks_for_sack(had_gap);
+            self.owe_sack(now, data.immediate || gap);
         }
     }
 
@@ -143,6 +147,7 @@ impl Association {
     }
 
     /// The same for anything but DATA, and SACK of an association that is up.
+    #[inline(never)]
     fn handle_control_chunk(
         &mut self,
         now: Instant,
@@ -156,6 +161,12 @@ impl Association {
         }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) => {}
+            Chunk::NrSack(nr_sack) if self.uses_nr_sack() => {
+                if !self.on_nr_sack(now, from, &nr_sack) {
+                    self.counters.refused.impossible_acks += 1;
+                    return false;
+                }
+            }
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Heartbeat(info) => self.replies.heartbeat_acks.push(info),

@@ -14,13 +14,18 @@ impl Association {
         self.counters.t3_expiries += 1;
         let id = PathId(index as u8);
         let probe_answered = self.probe_was_answered(id);
+        let coupled = self.coupled_ssthresh(id);
         let path = &mut self.paths[index];
         if !probe_answered {
+            path.share.inter_loss.on_loss();
             path.window.on_rto(Loss {
                 now,
                 flightsize: path.flightsize,
                 cut_already: false,
             });
+            if let Some(ssthresh) = coupled {
+                path.window.set_ssthresh(ssthresh);
+            }
         }
         path.rtt.back_off();
         path.clear_flight();
@@ -28,7 +33,12 @@ impl Association {
         if !probe_answered {
             self.suspect_black_hole(index);
         }
+        let share = &mut self.paths[index].share;
+        share.fast_recovery_exit = None;
+        share.pseudo.forget();
+        let marked = self.outbound.marked;
         let bytes = self.outbound.mark_where(|sent| sent.path == id);
+        self.paths[index].share.on_lost(self.outbound.marked - marked);
         self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
         self.fast_recovery_exit = None;
         // section 6.1 rule A: a window probe that is answered but not taken is no error of the path

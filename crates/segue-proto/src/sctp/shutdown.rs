@@ -102,7 +102,8 @@ impl Association {
                     // a SHUTDOWN says nothing of the window: as it was
                     a_rwnd: self.peer_rwnd.saturating_add(self.outbound.outstanding_bytes),
                     gap_ack_blocks: self.reported_gaps(cumulative_tsn_ack),
-                    duplicate_tsns: Vec::new(),
+                    duplicate_tsns: Box::default(),
+                    data_packets: 0,
                 };
                 self.on_sack(now, self.reply_to, &sack);
                 self.continue_shutdown(now);
@@ -170,7 +171,7 @@ impl Association {
         let cumulative_tsn_ack = self.received.cumulative_tsn_ack();
         let mut chunks = SmallVec::new();
         if self.sack_now || self.unacknowledged_packets > 0 {
-            chunks.push(Chunk::Sack(self.take_sack()));
+            chunks.push(self.take_acknowledgement());
         }
         chunks.push(Chunk::Shutdown { cumulative_tsn_ack });
         self.send_and_start_t2(now, chunks);

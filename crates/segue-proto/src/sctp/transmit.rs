@@ -4,7 +4,7 @@ use super::association::{Association, PACKET_HEADERS, State};
 use super::local_addresses::LocalState;
 use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
-use super::{PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
+use super::{Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
 use crate::congestion::CongestionControl;
 use crate::contract::{LocalAddress, Transmit};
 use crate::time::Instant;
@@ -17,12 +17,13 @@ use smallvec::SmallVec;
 const HOP_LIMIT: u8 = 64;
 
 const SACK: u8 = 3;
+const NR_SACK: u8 = 16;
 const SHUTDOWN: u8 = 7;
 /// Room in a packet below which a FORWARD TSN travels alone, bytes.
 const FORWARD_TSN_ROOM: u32 = 64;
 
 /// What a packet of data is to begin with.
-enum Plan {
+pub(super) enum Plan {
     Retransmit { tsn: Tsn, path: PathId, forced: bool },
     New { path: PathId, len: u32 },
 }
@@ -30,7 +31,12 @@ enum Plan {
 impl Association {
     #[inline]
     pub(super) fn poll_sack_or_data(&mut self, now: Instant) -> Option<Transmit> {
-        let Some(plan) = self.plan(now) else {
+        let blocked_since = self.rwnd_blocked_since.take();
+        let plan = self.plan(now);
+        if let Some(since) = blocked_since {
+            self.go_on_from_rwnd_blocking(now, since);
+        }
+        let Some(plan) = plan else {
             if self.sack_now {
                 return Some(self.sack_packet());
             }
@@ -57,11 +63,11 @@ impl Association {
         }
         // section 6.1: a SACK that is owed goes with the data if it fits
         if self.unacknowledged_packets > 0 || self.sack_now {
-            let sack_size = self.received.sack_size();
+            let sack_size = self.received.sack_size() + self.nr_sack_overhead();
             let path = &self.paths[usize::from(path.0)];
             let to = self.destinations[usize::from(path.destination.0)].address;
             if to == self.reply_to && self.sack_source() == path.source && sack_size + first_size <= room {
-                chunks.push(Chunk::Sack(self.take_sack()));
+                chunks.push(self.take_acknowledgement());
                 room -= sack_size;
             } else if self.sack_now {
                 return Some(self.sack_packet());
@@ -92,6 +98,9 @@ impl Association {
         if self.partial.in_use {
             self.abandon_overdue(now);
         }
+        if self.multipath.is_some() {
+            return self.plan_multipath(now);
+        }
         if self.outbound.marked > 0 {
             // section 6.1 rule C: chunks marked for retransmission go before new ones, within cwnd
             let tsn = self.outbound.next_marked(None)?;
@@ -117,14 +126,21 @@ impl Association {
         if !state.has_window() {
             return None;
         }
-        // section 6.1 rule A
+        self.plan_new(now, path, len)
+    }
+
+    /// New data of `len` bytes on a path whose window has room, if the peer's has (section 6.1 rule A).
+    #[inline]
+    pub(super) fn plan_new(&mut self, now: Instant, path: PathId, len: u32) -> Option<Plan> {
         if len > self.peer_rwnd {
             if self.outbound.outstanding_chunks > 0 {
+                self.rwnd_blocked_since.get_or_insert(now);
                 return None;
             }
             if self.peer_rwnd == 0 && !self.window_probe.allowed {
+                self.rwnd_blocked_since.get_or_insert(now);
                 if self.window_probe_timer.is_none() {
-                    self.window_probe_timer = Some(now + state.rto());
+                    self.window_probe_timer = Some(now + self.paths[usize::from(path.0)].rto());
                 }
                 return None;
             }
@@ -132,6 +148,24 @@ impl Association {
         Some(Plan::New { path, len })
     }
 
+    /// The peer's window has kept data from being sent since `since`: it still does, or that has ended.
+    #[cold]
+    fn go_on_from_rwnd_blocking(&mut self, now: Instant, since: Instant) {
+        match &mut self.rwnd_blocked_since {
+            Some(blocked) => *blocked = since,
+            None => self.counters.rwnd_blocked_ns += now.since(since).as_nanos(),
+        }
+    }
+
+    /// A packet of this opportunity goes out: of the association's, or of its path's where several are in use at once.
+    #[inline]
+    fn use_burst(&mut self, path: PathId) {
+        self.burst = self.burst.saturating_sub(1);
+        let share = &mut self.paths[usize::from(path.0)].share;
+        share.burst = share.burst.saturating_sub(1);
+    }
+
+    #[inline(never)]
     fn bundle_retransmissions(
         &mut self,
         now: Instant,
@@ -144,14 +178,15 @@ impl Association {
         if forced {
             self.forced_retransmissions -= 1;
         } else {
-            self.burst -= 1;
+            self.use_burst(path);
         }
         if self.window_probe.closed {
             self.window_probe.on_sent(first);
         }
         let mut next = Some(first);
         while let Some(tsn) = next {
-            if self.retransmission_path(tsn) != Some(path)
+            // the plan has decided on the first
+            if (tsn != first && self.retransmission_path(tsn) != Some(path))
                 || (self.partial.in_use && self.is_given_up(now, tsn))
             {
                 break;
@@ -165,16 +200,22 @@ impl Association {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
+            let next_tsn = self.outbound.next_tsn();
             let Some(sent) = self.outbound.get_mut(tsn) else {
                 break;
             };
             sent.path = path;
             sent.retransmitted = true;
+            sent.resent_before = next_tsn;
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             sent.missing_reports = 0;
             let fast = core::mem::take(&mut sent.fast_marked);
             if fast {
                 self.counters.fast_retransmits += 1;
+                if self.config.tell_fast_retransmissions {
+                    let peer_tag = self.peer_tag;
+                    self.events.push_back(Event::FastRetransmitted { tsn, peer_tag });
+                }
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
             room = room.saturating_sub(size);
@@ -194,7 +235,7 @@ impl Association {
     }
 
     fn bundle_new(&mut self, now: Instant, path: PathId, mut room: u32, chunks: &mut SmallVec<[Chunk; 1]>) {
-        self.burst -= 1;
+        self.use_burst(path);
         let closing = self.state == State::ShutdownPending;
         let mut first = true;
         while let Some(len) = self.outbound.next_len() {
@@ -235,7 +276,10 @@ impl Association {
 
     /// Where a marked chunk goes. After a timeout: to an active alternate (section 6.4.1), if so configured. After
     /// missing reports: to where it was (RFC 4960 and 9260 section 6.4), but in RFC 2960 section 6.4 to an alternate.
-    fn retransmission_path(&self, tsn: Tsn) -> Option<PathId> {
+    pub(super) fn retransmission_path(&self, tsn: Tsn) -> Option<PathId> {
+        if let Some(multipath) = &self.multipath {
+            return self.policy_path(multipath.config.rtx_policy, tsn);
+        }
         let sent = self.outbound.get(tsn)?;
         let Some(path) = self.paths.get(usize::from(sent.path.0)) else {
             return self.current_path();
@@ -259,12 +303,12 @@ impl Association {
 
     /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
     fn sack_packet(&mut self) -> Transmit {
-        let sack = self.take_sack();
+        let acknowledgement = self.take_acknowledgement();
         self.transmit(
             self.sack_source(),
             self.reply_to,
             self.peer_tag,
-            SmallVec::from_buf([Chunk::Sack(sack)]),
+            SmallVec::from_buf([acknowledgement]),
         )
     }
 
@@ -286,22 +330,24 @@ impl Association {
         self.advertised_rwnd = a_rwnd;
         self.sack_now = false;
         self.sack_timer = None;
+        let mut sack = self.received.sack(a_rwnd, self.sack_blocks());
+        if self.multipath.is_some() {
+            self.count_packets(&mut sack);
+        }
         self.unacknowledged_packets = 0;
         self.counters.sacks_sent += 1;
-        self.received.sack(a_rwnd, self.sack_blocks())
+        sack
     }
 
     /// Gap ack blocks and duplicates that fit a packet, with a SHUTDOWN beside them (section 9.2).
     pub(super) fn sack_blocks(&self) -> usize {
-        let (sack_header, shutdown) = (16, 8);
-        (self
-            .config
-            .mtu
-            .saturating_sub(PACKET_HEADERS + self.auth.overhead(&[SACK, SHUTDOWN]) + sack_header + shutdown)
-            / 4) as usize
+        let (sack_header, shutdown) = (16 + self.nr_sack_overhead(), 8);
+        (self.config.mtu.saturating_sub(
+            PACKET_HEADERS + self.auth.overhead(&[SACK, NR_SACK, SHUTDOWN]) + sack_header + shutdown,
+        ) / 4) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(
         &self,
         source: LocalAddress,
@@ -322,7 +368,7 @@ impl Association {
 }
 
 /// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
-#[inline]
+#[inline(always)]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,

@@ -1,6 +1,6 @@
 //! What can be set on SIGMA.
 
-use super::policy::{FirstReady, HandoverPolicy, LastMoment, Overlap, Signal};
+use super::policy::{FirstReady, HandoverPolicy, LastMoment, LinkLoss, Overlap, PeerTimeouts, Signal};
 use crate::time::Duration;
 use crate::units::{Dbm, Decibel};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,11 @@ pub enum Policy {
     FirstReady,
     /// `margin` before the old link is lost, as Link_Going_Down predicts it.
     LastMoment,
+    /// When the loss of the old link is noticed.
+    LinkLoss,
+    /// Never: an address is added when there is one, and the rest is left to the peer's timeouts (failover, RFC 9260
+    /// section 8.2). No address is made primary, and none deleted.
+    PeerTimeouts,
 }
 
 /// What is done when the decision falls on a moment at which the new address is not ready, that is, the peer has not
@@ -166,6 +171,8 @@ impl Config {
             Policy::Overlap => Box::new(Overlap::new(self.fraction)),
             Policy::FirstReady => Box::new(FirstReady),
             Policy::LastMoment => Box::new(LastMoment::new(self.margin)),
+            Policy::LinkLoss => Box::new(LinkLoss),
+            Policy::PeerTimeouts => Box::new(PeerTimeouts),
         }
     }
 

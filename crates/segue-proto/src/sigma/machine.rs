@@ -318,11 +318,14 @@ impl Sigma {
             self.primary = None;
             self.route_timer = None;
         }
-        if self.established && !self.serving.is_some_and(|a| self.is_usable(a)) {
+        let leaves = self.policy.leaves_lost_links();
+        if leaves && self.established && !self.serving.is_some_and(|a| self.is_usable(a)) {
             self.leave_dead_link(now);
         }
         self.give_up_addresses();
-        self.delete_obsolete(now);
+        if leaves {
+            self.delete_obsolete(now);
+        }
     }
 
     /// Tells SCTP which addresses no interface has any more: what was under way from there is to leave from elsewhere at

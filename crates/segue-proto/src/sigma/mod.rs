@@ -27,7 +27,7 @@ mod policy;
 pub use config::{Bundle, Config, Delete, Policy, WhenMissed};
 pub use event::{Changes, Command, MissReason, SigmaEvent, SigmaEventKind};
 pub use machine::Sigma;
-pub use policy::{Decision, FirstReady, HandoverPolicy, LastMoment, Overlap, Signal};
+pub use policy::{Decision, FirstReady, HandoverPolicy, LastMoment, LinkLoss, Overlap, PeerTimeouts, Signal};
 
 #[cfg(test)]
 mod tests;

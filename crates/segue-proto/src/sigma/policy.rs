@@ -34,6 +34,11 @@ pub trait HandoverPolicy: Send + fmt::Debug {
         false
     }
 
+    /// Whether the peer is told of links that are lost.
+    fn leaves_lost_links(&self) -> bool {
+        true
+    }
+
     /// The association is routed over `serving` from now on.
     fn on_switched(&mut self, now: Instant, serving: CellId) {
         let _ = (now, serving);
@@ -157,6 +162,29 @@ impl HandoverPolicy for FirstReady {
     }
     fn goes_at_once(&self) -> bool {
         true
+    }
+}
+
+/// [`Policy::LinkLoss`](super::Policy::LinkLoss).
+#[derive(Debug)]
+pub struct LinkLoss;
+
+impl HandoverPolicy for LinkLoss {
+    fn on_link_event(&mut self, _: Instant, _: &LinkEvent, _: CellId) -> Option<Decision> {
+        None
+    }
+}
+
+/// [`Policy::PeerTimeouts`](super::Policy::PeerTimeouts).
+#[derive(Debug)]
+pub struct PeerTimeouts;
+
+impl HandoverPolicy for PeerTimeouts {
+    fn on_link_event(&mut self, _: Instant, _: &LinkEvent, _: CellId) -> Option<Decision> {
+        None
+    }
+    fn leaves_lost_links(&self) -> bool {
+        false
     }
 }
 

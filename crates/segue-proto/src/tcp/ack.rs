@@ -125,6 +125,7 @@ impl Connection {
     }
 
     /// An acknowledgement older than SND.UNA: its SACK blocks may be news all the same.
+    #[inline(never)]
     pub(super) fn on_old_ack(&mut self, segment: &TcpSegment) {
         let blocks = segment.options.sack_blocks();
         if self.sack && self.board.sacked_segments() > 0 {
@@ -190,6 +191,7 @@ impl Connection {
         self.rtt.end_back_off();
     }
 
+    #[inline(never)]
     fn take_blocks(&mut self, now: Instant, blocks: &[SackBlock], report: &mut Report) {
         let high = self.recovery.high;
         let former_forward = self.board.highest_sacked();

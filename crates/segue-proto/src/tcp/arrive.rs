@@ -25,6 +25,7 @@ impl Connection {
     }
 
     /// Section 3.10.7.3.
+    #[inline(never)]
     fn in_syn_sent(&mut self, now: Instant, segment: &mut TcpSegment) {
         let acks = segment.flags.contains(TcpFlags::ACK);
         // first: the ACK bit
@@ -73,6 +74,7 @@ impl Connection {
     }
 
     /// Our SYN has arrived.
+    #[inline(never)]
     fn acknowledge_syn(&mut self, now: Instant, segment: &TcpSegment) {
         if let Some(syn) = self.board.pop_acked(1) {
             let echoed = segment
@@ -177,6 +179,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn on_unacceptable(&mut self, now: Instant, at: i64, segment: &TcpSegment) {
         if segment.flags.contains(TcpFlags::RST) {
             self.counters.refused.outside_window += 1;
@@ -217,6 +220,7 @@ impl Connection {
     }
 
     /// A RST where it must be (section 3.10.7.4, second).
+    #[inline(never)]
     fn on_reset(&mut self) {
         let event = match self.state {
             State::SynReceived if self.active => Event::Refused,
@@ -230,6 +234,7 @@ impl Connection {
     }
 
     /// A challenge ACK (RFC 5961), of which there are not too many (section 7).
+    #[inline(never)]
     pub(super) fn challenge(&mut self, now: Instant) {
         let second = now.as_nanos() / 1_000_000_000;
         if self.challenges.0 != second {
@@ -367,6 +372,7 @@ impl Connection {
     }
 
     /// Section 3.10.7.4, eighth.
+    #[inline(never)]
     fn on_fin(&mut self, now: Instant, at: u64) {
         if self.reassembly.next() == at {
             self.reassembly.pass_control();
@@ -381,6 +387,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn on_data_after_fin(&mut self, now: Instant, at: i64, segment: &TcpSegment) {
         match self.state {
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait => {

@@ -394,6 +394,10 @@ impl Connection {
     }
 
     /// The next event. Poll until `None` after every other call.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

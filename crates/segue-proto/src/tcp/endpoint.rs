@@ -199,7 +199,7 @@ impl Endpoint {
             }
             Some(index) => {
                 self.slots[index].connection.handle_segment(now, segment);
-                self.touch(index);
+                self.note_change(index);
             }
             None => self.without_connection(now, interface, pair, segment),
         }
@@ -256,6 +256,11 @@ impl Endpoint {
                 }
                 slot.queued_transmit = false;
                 self.has_ended |= slot.connection.is_done();
+                // sending may have events of its own
+                if !slot.queued_notify && slot.connection.has_events() {
+                    slot.queued_notify = true;
+                    self.to_notify.push_back(id);
+                }
             }
             self.to_transmit.pop_front();
         }
@@ -309,6 +314,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn find(&mut self, pair: &Pair) -> Option<usize> {
         if let Some(slot) = self.slots.get(self.last_slot)
             && slot.connection.is_between(pair)
@@ -335,19 +341,33 @@ impl Endpoint {
         id
     }
 
+    /// To be called for a connection that is about to be commanded: whatever it will have to send or to tell is asked for.
     fn touch(&mut self, index: usize) {
+        self.queue(index, true);
+    }
+
+    /// To be called for a connection that has been given something: what it has to tell is known.
+    #[inline]
+    fn note_change(&mut self, index: usize) {
+        let tells = self.slots[index].connection.has_events();
+        self.queue(index, tells);
+    }
+
+    #[inline]
+    fn queue(&mut self, index: usize, tells: bool) {
         self.deadline = None;
         let slot = &mut self.slots[index];
         if !slot.queued_transmit {
             slot.queued_transmit = true;
             self.to_transmit.push_back(slot.id);
         }
-        if !slot.queued_notify {
+        if tells && !slot.queued_notify {
             slot.queued_notify = true;
             self.to_notify.push_back(slot.id);
         }
     }
 
+    #[inline(never)]
     fn drop_slot(&mut self, index: usize) {
         let slot = self.slots.remove(index);
         self.by_pair.remove(&slot.connection.pair());
@@ -366,6 +386,7 @@ impl Endpoint {
     }
 
     /// A segment for no connection.
+    #[inline(never)]
     fn without_connection(
         &mut self,
         now: Instant,

@@ -6,7 +6,8 @@
 //!
 //! - *RTT injection*: "a guessed value for the new interface's RTT [...] the last RTT seen on that particular type of
 //!   interface, possibly with a small fraction added on for safety".
-//! - *Careful resume* (draft-ietf-tsvwg-careful-resume): besides, the window goes at once to half of what the network was
+//! - *Careful resume* (draft-ietf-tsvwg-careful-resume): besides, nothing that belongs to the other network is kept (no
+//!   undo, at most an initial window, ssthresh at what this one carried), and the window goes at once to half of what the network was
 //!   seen to carry, as soon as the first acknowledgement over it shows that it is as far away as remembered; what was sent on
 //!   credit is then validated, or the window retreats.
 
@@ -143,6 +144,13 @@ impl Connection {
             }
             if remedy.careful_resume {
                 entered.resume = Some(Resume::Reconnaissance(known));
+                // what the other network carried is nothing to return to
+                self.recovery.forget_prior(self.snd_nxt);
+                let initial = INITIAL_WINDOW * self.mss;
+                self.window.set_cwnd(self.window.cwnd().min(initial));
+                if let Some(capacity) = known.capacity {
+                    self.window.set_ssthresh(capacity.max(2 * self.mss));
+                }
             }
         }
         self.network = Some(Box::new(entered));
@@ -191,7 +199,6 @@ impl Connection {
                 // half of what was saved; beyond an initial window it would have to be paced, so it is cut to that
                 let jump = (capacity / 2).min(INITIAL_WINDOW * self.mss);
                 let cwnd = self.window.cwnd();
-                self.window.set_ssthresh(capacity.max(2 * self.mss));
                 if jump > cwnd {
                     network.resume = Some(Resume::Validating {
                         end: self.snd_una + u64::from(jump),

@@ -38,6 +38,8 @@ pub(super) struct Recovery {
     /// Retransmissions that no DSACK has reported as duplicates; `None` before the first.
     undo_retransmissions: Option<u32>,
     prior: Prior,
+    /// What was sent before this position is of no use to judge a reduction by.
+    no_undo_before: u64,
     /// Timestamp of the first retransmission.
     pub first_retransmission: Option<u32>,
     /// F-RTO is under way.
@@ -68,6 +70,7 @@ impl Recovery {
             undo_marker: None,
             undo_retransmissions: None,
             prior: Prior { cwnd: 0, ssthresh: 0 },
+            no_undo_before: 0,
             first_retransmission: None,
             frto: false,
             new_data_first: false,
@@ -86,6 +89,15 @@ impl Recovery {
         if self.undo_marker.is_some() {
             self.undo_retransmissions = Some(self.undo_retransmissions.unwrap_or(0) + 1);
         }
+    }
+
+    /// The peer is in another network: no reduction that is made for what was sent until then, up to `next`, is taken back.
+    /// Where the window stood says nothing of the way that is taken now, and what was under way to the other network is no
+    /// more to be waited for.
+    pub fn forget_prior(&mut self, next: u64) {
+        self.undo_marker = None;
+        self.undo_retransmissions = None;
+        self.no_undo_before = next;
     }
 
     /// What arrived twice was perhaps retransmitted in this recovery.
@@ -138,6 +150,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_disorder(&mut self, now: Instant, report: &Report) {
         if report.duplicate && !self.sack {
             self.add_duplicate();
@@ -160,6 +173,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn in_recovery(&mut self, now: Instant, report: &Report) {
         let over = if self.sack {
             self.snd_una >= self.recovery.high
@@ -200,6 +214,7 @@ impl Connection {
     }
 
     /// After a timeout: RFC 5682 section 3.1, and slow start.
+    #[inline(never)]
     fn in_loss(&mut self, now: Instant, report: &Report) {
         let recovered = self.snd_una >= self.recovery.high;
         if self.recovery.frto {
@@ -316,7 +331,7 @@ impl Connection {
         let r = &mut self.recovery;
         r.phase = Phase::Recovery;
         r.high = self.snd_nxt;
-        r.undo_marker = self.config.undo.then_some(self.snd_una);
+        r.undo_marker = (self.config.undo && self.snd_una >= r.no_undo_before).then_some(self.snd_una);
         r.undo_retransmissions = None;
         r.prior = Prior {
             cwnd: self.window.cwnd(),
@@ -425,6 +440,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn enter_loss(&mut self, now: Instant) {
         let again = self.recovery.phase == Phase::Loss && self.retries > 0;
         let in_recovery = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss);
@@ -447,7 +463,7 @@ impl Connection {
         r.phase = Phase::Loss;
         r.high = self.snd_nxt;
         r.duplicates = 0;
-        r.undo_marker = self.config.undo.then_some(self.snd_una);
+        r.undo_marker = (self.config.undo && self.snd_una >= r.no_undo_before).then_some(self.snd_una);
         r.undo_retransmissions = None;
         r.first_retransmission = None;
         r.dup_thresh = r.dup_thresh.min(DUP_THRESH);

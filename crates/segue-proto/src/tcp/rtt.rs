@@ -168,6 +168,27 @@ mod tests {
     }
 
     #[test]
+    fn an_estimate_from_elsewhere_is_as_good_as_measured() {
+        for rto_rule in [RtoRule::Linux, RtoRule::Rfc6298] {
+            let config = Config {
+                rto_rule,
+                ..Config::default()
+            };
+            let (mut far, mut near) = (Rtt::new(&config), Rtt::new(&config));
+            for n in 0..50 {
+                far.measure(ms(900 + 10 * (n % 20)), 10 * n, 10 * n + 10);
+                near.measure(ms(5), 10 * n, 10 * n + 10);
+            }
+            near.back_off();
+            let (srtt, variation) = far.estimate().unwrap();
+            near.assume(srtt, variation);
+            assert_eq!(near.srtt(), far.srtt());
+            let apart = near.rto().abs_diff(far.rto());
+            assert!(apart < ms(1), "{rto_rule:?}: {} and {}", near.rto(), far.rto());
+        }
+    }
+
+    #[test]
     fn rfc_6298_has_a_floor_under_the_whole() {
         let mut rtt = Rtt::new(&Config {
             rto_rule: RtoRule::Rfc6298,

@@ -32,10 +32,11 @@ impl Connection {
         if self.syn_pending {
             return Some(self.send_syn(now));
         }
-        if self.is_synchronized()
-            && let Some(packet) = self.next_data(now)
-        {
-            return Some(packet);
+        if self.is_synchronized() {
+            let packet = self.next_data(now);
+            if packet.is_some() {
+                return packet;
+            }
         }
         if self.ack_now {
             return Some(self.send_ack(now));
@@ -62,8 +63,9 @@ impl Connection {
         {
             return self.retransmit_if(now, index, pipe, cwnd);
         }
-        if let Some(packet) = self.send_new_data(now, pipe, cwnd) {
-            return Some(packet);
+        let packet = self.send_new_data(now, pipe, cwnd);
+        if packet.is_some() {
+            return packet;
         }
         if self.recovery.phase == Phase::Recovery && self.sack && !self.uses_rack() {
             return self.send_what_may_be_missing(now, pipe, cwnd);
@@ -87,6 +89,7 @@ impl Connection {
     }
 
     /// Rules 3 and 4 of NextSeg (RFC 6675 section 4), where nothing new can be sent.
+    #[inline(never)]
     fn send_what_may_be_missing(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Transmit> {
         if pipe + self.mss > cwnd {
             return None;
@@ -108,6 +111,7 @@ impl Connection {
         })
     }
 
+    #[inline(never)]
     fn retransmit(&mut self, now: Instant, index: usize) -> Transmit {
         let fin = |s: &Self, end: u64| end > s.buffer.end();
         if let Some(sent) = self.board.at(index)
@@ -226,6 +230,7 @@ impl Connection {
     }
 
     /// RFC 8985 section 7.3: new data if there is any, or the last segment again.
+    #[inline(never)]
     fn send_loss_probe(&mut self, now: Instant) -> Option<Transmit> {
         let high = self.snd_nxt;
         let packet = if self.may_send_new_data() {
@@ -244,6 +249,7 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.8.6.1: at least one octet of new data, or the one that was sent already.
+    #[inline(never)]
     fn send_window_probe(&mut self, now: Instant) -> Transmit {
         self.counters.window_probes += 1;
         let packet = if self.board.is_empty() {
@@ -272,6 +278,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn send_syn(&mut self, now: Instant) -> Transmit {
         self.syn_pending = false;
         self.syn_transmissions += 1;
@@ -385,6 +392,7 @@ impl Connection {
     }
 
     /// RFC 2018 section 4, with a duplicate first (RFC 2883 section 4).
+    #[inline(never)]
     fn add_sack_blocks(&mut self, options: &mut TcpOptions) {
         let most = if self.timestamps {
             MAX_SACK_BLOCKS - 1

@@ -167,6 +167,16 @@ mod tests {
     const PEER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xff00, 0, 0, 0, 0, 1);
     const LIMIT: u32 = 8000;
 
+    fn header(source: Ipv6Addr, destination: Ipv6Addr) -> Ipv6Header {
+        Ipv6Header {
+            source,
+            destination,
+            traffic_class: 0,
+            hop_limit: 64,
+            flow_label: 0,
+        }
+    }
+
     fn segment(from: Ipv6Addr, to: Ipv6Addr, flags: TcpFlags, window: u16, scale: Option<u8>) -> Packet {
         let (source_port, destination_port) = if to == PEER { (9, 4000) } else { (4000, 9) };
         let mut options = TcpOptions::default();
@@ -174,11 +184,7 @@ mod tests {
             options.set_window_scale(shift);
         }
         Packet {
-            ip: Ipv6Header {
-                source: from,
-                destination: to,
-                ..Ipv6Header::default()
-            },
+            ip: header(from, to),
             extensions: Vec::new(),
             payload: Payload::Tcp(TcpSegment {
                 source_port,
@@ -188,7 +194,7 @@ mod tests {
                 flags,
                 window,
                 options,
-                data: Data::default(),
+                data: Data::Synthetic { offset: 0, len: 0 },
             }),
         }
     }
@@ -265,11 +271,7 @@ mod tests {
         let mut proxy = proxy([None, None]);
         let inner = segment(HOME, PEER, TcpFlags::ACK, 60_000, None);
         let mut packet = Packet {
-            ip: Ipv6Header {
-                source: CARE_OF,
-                destination: HOME,
-                ..Ipv6Header::default()
-            },
+            ip: header(CARE_OF, HOME),
             extensions: Vec::new(),
             payload: Payload::Ipv6(Box::new(inner)),
         };

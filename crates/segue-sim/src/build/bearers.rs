@@ -45,7 +45,11 @@ pub(super) fn all(
                 };
                 let config = direction(direction_section, &plain(service));
                 let link = Link::new(links.len() as u32, config, stream(&name));
-                links.push(link.with_jitter_held(direction_section.jitter_hold));
+                let trace = direction_section.trace.as_ref().and_then(|t| t.trace.clone());
+                links.push(
+                    link.with_jitter_held(direction_section.jitter_hold)
+                        .with_trace(trace),
+                );
                 ends.push(LinkEnd { node, interface });
             }
             bearers.push(Bearer {

@@ -1,6 +1,6 @@
 //! What hosts are made of: transports, interfaces, applications.
 
-use super::{link_layer, wire_address, wired_ends};
+use super::{comes_and_goes, link_layer, wire_address, wired_ends};
 use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, HostEntry, ScenarioFile};
 use crate::scenario::schemes::Scheme;
 use core::net::Ipv6Addr;
@@ -46,6 +46,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.address_deactivation = set.address_deactivation.unwrap_or(deactivates(s));
     c.sack_immediately = set.sack_immediately;
     c.multipath = (s.scheme == Scheme::Cmt).then_some(s.cmt);
+    c.tell_fast_retransmissions = s.scheme.is_multihomed();
     c
 }
 
@@ -59,7 +60,11 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
     for (link, end) in wired_ends(s, &host.name) {
         interfaces.push(InterfaceConfig {
             link_layer: link_layer(number, interfaces.len() as u8),
-            addressing: Addressing::Static(vec![host_wire_address(s, &host.name, link, end)]),
+            addressing: if s.link[link].outages.is_empty() {
+                Addressing::Static(vec![host_wire_address(s, &host.name, link, end)])
+            } else {
+                Addressing::WhileUp(vec![host_wire_address(s, &host.name, link, end)])
+            },
         });
     }
     for _ in 0..host.radios {
@@ -75,7 +80,8 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
         sctp.mtu = sctp.mtu.min(mtu.bytes() as u32);
         tcp.mtu = tcp.mtu.min(mtu.bytes() as u32);
     }
-    let sigma = s.scheme == Scheme::Sigma && s.mobile.of(&host.name).is_some();
+    let moves = s.mobile.of(&host.name).is_some() || comes_and_goes(s, &host.name);
+    let sigma = s.scheme.changes_addresses() && s.scheme != Scheme::Single && moves;
     HostConfig {
         name: host.name.clone(),
         interfaces,
@@ -83,9 +89,25 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
         tcp,
         port: PORT,
         applications: applications(s, &host.name),
-        sigma: sigma.then(|| s.handover.clone()),
+        sigma: sigma.then(|| handover(s)),
         shim: super::shims::config(s, host, seed),
         location: super::location::config(s, &host.name, seed),
+    }
+}
+
+/// The handover policy of a scenario: what its scheme is about is the scheme's.
+pub(super) fn handover(s: &ScenarioFile) -> sigma::Config {
+    let (policy, bundle) = match s.scheme {
+        Scheme::Failover => (sigma::Policy::PeerTimeouts, sigma::Bundle::None),
+        Scheme::MsctpBest => (sigma::Policy::LastMoment, s.handover.bundle),
+        Scheme::MsctpWorst => (sigma::Policy::FirstReady, sigma::Bundle::AddPrimary),
+        Scheme::Cmt => (sigma::Policy::LinkLoss, sigma::Bundle::PrimaryDelete),
+        _ => (s.handover.policy, s.handover.bundle),
+    };
+    sigma::Config {
+        policy,
+        bundle,
+        ..s.handover.clone()
     }
 }
 
@@ -135,7 +157,7 @@ pub(super) fn host_wire_address(s: &ScenarioFile, host: &str, link: usize, end: 
 /// that does not change.
 pub(crate) fn opener<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a String {
     let radios = |name: &str| s.host.iter().any(|h| h.name == name && h.radios > 0);
-    if radios(&a.to) && !a.by_name && !s.scheme.has_shim() {
+    if (radios(&a.to) || comes_and_goes(s, &a.to)) && !a.by_name && !s.scheme.has_shim() {
         &a.to
     } else {
         &a.from

@@ -14,6 +14,9 @@ pub(super) fn trajectory(m: &MobileSection, end: Instant) -> Trajectory {
         Instant::ZERO + m.start,
         m.speed.metres_per_second(),
     );
+    if let Some(section) = &m.mobility {
+        return Trajectory::timed(&section.points);
+    }
     match m.pattern {
         Pattern::Still => Trajectory::fixed(from),
         Pattern::BackAndForth => {

@@ -27,7 +27,8 @@ impl Bearers {
     }
 
     /// The bearer that `link` is a direction of.
-    fn of_link(&self, link: u32) -> Option<Bearer> {
+    #[inline]
+    pub fn of_link(&self, link: u32) -> Option<Bearer> {
         let at = link.checked_sub(self.first_link)? / 2;
         self.bearers.get(at as usize).copied()
     }

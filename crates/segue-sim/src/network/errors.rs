@@ -40,6 +40,7 @@ impl ErrorBudget {
 
 impl Network {
     /// A router has no way for a packet: code 0, no route to destination.
+    #[cold]
     pub fn drop_without_route(&mut self, packet: PacketRef, node: u32) {
         self.report(packet, node, |packet| Icmpv6::DestinationUnreachable {
             code: 0,
@@ -49,6 +50,7 @@ impl Network {
     }
 
     /// A packet is longer than the MTU of the link it would go over.
+    #[cold]
     pub fn drop_too_big(&mut self, packet: PacketRef, node: u32, mtu: u32) {
         self.report(packet, node, |packet| Icmpv6::PacketTooBig {
             mtu,

@@ -32,8 +32,7 @@ impl Network {
         let Some(agent) = self.home_agent(node) else {
             return;
         };
-        let through =
-            original.ip.destination != agent.address() || matches!(original.payload, Payload::Ipv6(_));
+        let through = goes_through(&original, agent.address());
         let back = agent.handle_packet(now, original);
         match agent.poll_transmit() {
             Some(first) if through && innermost(&first).ip.source == source => {
@@ -101,4 +100,57 @@ impl Network {
 /// Whether the home agent says that a packet does not fit its tunnel.
 fn is_too_big(packet: &Packet) -> bool {
     matches!(packet.payload, Payload::Icmpv6(Icmpv6::PacketTooBig { .. }))
+}
+
+/// Whether a packet is to go on by the home agent at `agent`: it is for a mobile node, or came through a tunnel from one.
+/// What else there is, signalling for the home agent itself, ends there.
+fn goes_through(packet: &Packet, agent: Ipv6Addr) -> bool {
+    packet.ip.destination != agent || matches!(packet.payload, Payload::Ipv6(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segue_wire::Ipv6Header;
+    use segue_wire::icmpv6::Echo;
+    use segue_wire::mobility::{MobilityHeader, MobilityMessage};
+
+    const AGENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+    const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 9);
+
+    fn packet(destination: Ipv6Addr, payload: Payload) -> Packet {
+        Packet {
+            ip: Ipv6Header {
+                source: Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 7),
+                destination,
+                traffic_class: 0,
+                hop_limit: 1,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload,
+        }
+    }
+
+    /// A ping or a test for a mobile node that its home agent drops is lost, and not used up by the home agent.
+    #[test]
+    fn signalling_for_a_mobile_node_goes_through() {
+        let ping = || {
+            Payload::Icmpv6(Icmpv6::EchoRequest(Echo {
+                identifier: 1,
+                sequence: 1,
+                data: b"ping".as_slice().into(),
+            }))
+        };
+        let message = MobilityMessage::HomeTestInit { cookie: 1 };
+        let test = || Payload::Mobility(Box::new(MobilityHeader::new(message.clone(), Vec::new())));
+        for payload in [ping(), test()] {
+            assert!(goes_through(&packet(HOME, payload), AGENT));
+        }
+        for payload in [ping(), test()] {
+            assert!(!goes_through(&packet(AGENT, payload), AGENT));
+        }
+        let tunnelled = Payload::Ipv6(Box::new(packet(HOME, test())));
+        assert!(goes_through(&packet(AGENT, tunnelled), AGENT));
+    }
 }

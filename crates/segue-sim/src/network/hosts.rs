@@ -35,6 +35,7 @@ impl Network {
     }
 
     /// The packet has arrived at its host.
+    #[inline(never)]
     pub fn give_to_host(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
         let now = self.now;
         let stored = self.store.get_mut(packet);
@@ -104,7 +105,8 @@ impl Network {
             });
     }
 
-    /// A host sends a packet.
+    /// A host sends a packet. Part of its caller, so that the packet is moved from there into the store and not in between.
+    #[inline(always)]
     pub fn send_from_host(&mut self, node: u32, transmit: Transmit) {
         let packet = self.store.insert(transmit.packet);
         let stored = self.store.get_mut(packet);

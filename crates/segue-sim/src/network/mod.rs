@@ -7,6 +7,7 @@ pub(crate) mod errors;
 pub(crate) mod forgeries;
 mod home_agents;
 pub(crate) mod hosts;
+pub(crate) mod link_script;
 mod priority;
 pub(crate) mod routers;
 
@@ -19,7 +20,7 @@ use crate::scheduler::{Event, Scheduler};
 use crate::store::{PacketRef, PacketStore};
 use cells::{Attachment, Cell, Place};
 use hosts::HostNode;
-use routers::RouterNode;
+use routers::{RouterNode, Way};
 use segue_proto::random::Stream;
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::Packet;
@@ -70,6 +71,8 @@ pub(crate) struct Network {
     pub places: Vec<Place>,
     pub directory: directory::Directory,
     pub forgeries: Vec<forgeries::Forgery>,
+    /// When links go down and come up, in order.
+    pub link_script: Vec<link_script::Change>,
     /// Signalling goes before data in every queue.
     pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
@@ -91,7 +94,11 @@ impl Network {
         while let Some((now, event)) = self.scheduler.pop_until(self.end) {
             debug_assert!(now >= self.now, "time never goes back");
             self.now = now;
-            self.dispatch(event);
+            match event {
+                // nearly every event
+                Event::LinkArrival(link) => self.link_arrival(link),
+                other => self.dispatch(other),
+            }
             countdown -= 1;
             if countdown == 0 {
                 countdown = CANCEL_INTERVAL;
@@ -104,12 +111,16 @@ impl Network {
         true
     }
 
+    #[inline]
+    fn link_arrival(&mut self, link: u32) {
+        let arrival = self.links[link as usize].on_arrival(&mut self.scheduler);
+        self.arrive_by_link(link, arrival.packet, arrival.fate);
+    }
+
+    #[inline(never)]
     fn dispatch(&mut self, event: Event) {
         match event {
-            Event::LinkArrival(link) => {
-                let arrival = self.links[link as usize].on_arrival(&mut self.scheduler);
-                self.arrive_by_link(link, arrival.packet, arrival.fate);
-            }
+            Event::LinkArrival(link) => self.link_arrival(link),
             Event::LooseArrival { link, packet, fate } => self.arrive_by_link(link, PacketRef(packet), fate),
             Event::LinkDeparture { link, generation } => {
                 let store = &mut self.store;
@@ -126,13 +137,14 @@ impl Network {
             Event::Waypoint(place) => self.place_reached(place as usize),
             Event::PositionSample => self.sample_position(),
             Event::Directory => self.directory_due(),
+            Event::LinkScript(number) => self.link_script_due(number as usize),
             Event::Forgery(number) => self.forgery_due(number),
             Event::Start(node) => self.start_node(node),
         }
     }
 
     /// Puts a packet on a link, or drops it.
-    #[inline]
+    #[inline(always)]
     pub fn send_on_link(&mut self, link: u32, packet: PacketRef) {
         let length = self.store.get(packet).length;
         if let Some(mtu) = self.links[link as usize].mtu()
@@ -140,6 +152,10 @@ impl Network {
         {
             let node = self.link_ends[link as usize ^ 1].node;
             return self.drop_too_big(packet, node, mtu);
+        }
+        if self.links[link as usize].is_down() {
+            let node = self.link_ends[link as usize ^ 1].node;
+            return self.drop_packet(packet, node, DropCause::LinkDown);
         }
         let urgent = self.is_urgent(packet);
         let store = &mut self.store;
@@ -152,10 +168,22 @@ impl Network {
         }
     }
 
+    #[inline]
     fn arrive_by_link(&mut self, link: u32, packet: PacketRef, fate: Fate) {
+        // nearly every packet: as it was sent, and by a wire
+        if fate != Fate::Arrives || self.bearers.of_link(link).is_some() {
+            return self.arrive_otherwise(link, packet, fate);
+        }
+        let end = self.link_ends[link as usize];
+        self.deliver(packet, end.node, end.interface);
+    }
+
+    #[inline(never)]
+    fn arrive_otherwise(&mut self, link: u32, packet: PacketRef, fate: Fate) {
         let end = self.link_ends[link as usize];
         match fate {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
+            Fate::Cut => return self.drop_packet(packet, end.node, DropCause::LinkDown),
             Fate::Corrupted => self.corrupt(packet),
             Fate::Abandoned => {
                 let node = self.link_ends[link as usize ^ 1].node;
@@ -170,6 +198,7 @@ impl Network {
     }
 
     /// A packet has crossed a hop to `node`: through the wire, then to whoever the node is.
+    #[inline]
     pub fn deliver(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
         if self.wire == Wire::Exact {
             self.through_bytes(packet);
@@ -179,18 +208,28 @@ impl Network {
         if stored.corrupted {
             return self.drop_packet(packet, node, DropCause::Corrupted);
         }
-        match &self.nodes[node as usize] {
-            Node::Host(_) => self.give_to_host(packet, node, interface),
-            Node::Router(_) => self.forward(packet, node),
+        let Node::Router(router) = &self.nodes[node as usize] else {
+            return self.give_to_host(packet, node, interface);
+        };
+        // nearly every packet just goes on over the next link
+        let ip = &mut self.store.get_mut(packet).packet.ip;
+        match router.plain_way(ip.destination) {
+            Some(Way::Link(link)) if ip.hop_limit > 1 => {
+                ip.hop_limit -= 1;
+                self.send_on_link(link, packet);
+            }
+            _ => self.forward(packet, node),
         }
     }
 
     /// Takes a packet out of the network for good.
+    #[cold]
     pub fn drop_packet(&mut self, packet: PacketRef, node: u32, cause: DropCause) {
         let stored = self.store.take(packet);
         self.recorder.dropped(self.now, node, &stored, cause);
     }
 
+    #[cold]
     fn corrupt(&mut self, packet: PacketRef) {
         self.store.get_mut(packet).corrupted = true;
     }
@@ -200,6 +239,7 @@ impl Network {
     ///
     /// # Panics
     /// If an intact packet does not parse, or a corrupted one does: a bug of the wire formats.
+    #[cold]
     fn through_bytes(&mut self, packet: PacketRef) {
         let mut bytes = core::mem::take(&mut self.bytes);
         bytes.clear();

@@ -42,10 +42,10 @@ impl RouterNode {
         route.map(|(_, way)| *way)
     }
 
-    /// The way towards `destination` where nothing but that is to be asked: the router is no home agent, clamps no windows and is no border of a
-    /// site, and the packet not for itself or its link.
+    /// The way towards `destination` where nothing but that is to be asked: the router is no home agent and no border of a
+    /// site, no proxy is on it, and the packet not for itself or its link.
     #[inline]
-    fn plain_way(&self, destination: Ipv6Addr) -> Option<Way> {
+    pub fn plain_way(&self, destination: Ipv6Addr) -> Option<Way> {
         let machines = self.rewriter.is_some() || self.home_agent.is_some() || self.clamp.is_some();
         let near = destination.is_multicast() || destination.is_unicast_link_local();
         if machines || near || self.addresses.contains(&destination) {
@@ -85,23 +85,8 @@ impl Network {
     }
 
     /// A packet has reached a router.
-    #[inline]
+    #[inline(never)]
     pub fn forward(&mut self, packet: PacketRef, node: u32) {
-        let ip = &mut self.store.get_mut(packet).packet.ip;
-        let destination = ip.destination;
-        let Node::Router(router) = &self.nodes[node as usize] else {
-            unreachable!("node {node} is a host");
-        };
-        let link = match router.plain_way(destination) {
-            Some(Way::Link(link)) if ip.hop_limit > 1 => link,
-            _ => return self.forward_carefully(packet, node),
-        };
-        ip.hop_limit -= 1;
-        self.send_on_link(link, packet);
-    }
-
-    /// The same for whatever does not just go on over the next link.
-    fn forward_carefully(&mut self, packet: PacketRef, node: u32) {
         let destination = self.store.get(packet).packet.ip.destination;
         if destination.is_multicast() || destination.is_unicast_link_local() {
             let stored = self.store.take(packet);

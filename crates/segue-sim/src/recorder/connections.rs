@@ -95,6 +95,14 @@ pub struct FlowReport {
 }
 
 impl Connections {
+    /// DATA chunks of SCTP sent again because of missing reports, and those of them of which an earlier copy arrived.
+    #[must_use]
+    pub fn fast_retransmissions(&self) -> (u64, u64) {
+        let counts = self.ledger.counts();
+        let all = counts.iter().map(|c| c.fast_retransmissions).sum();
+        (all, counts.iter().map(|c| c.spurious_fast_retransmissions).sum())
+    }
+
     /// A host sends a segment with data; gives the number of its entry.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
         let id = self.ledger.sent(segment);
@@ -124,7 +132,7 @@ impl Connections {
             let length = u64::from(self.ledger.length_of(&entry));
             let receiver = &mut self.receivers[entry.flow as usize];
             receiver.node = Some(node);
-            self.vertical.data(now, node, interface, entry.bytes.into());
+            self.vertical.data(now, node, interface, u32::from(entry.bytes));
             let new = receiver.take(entry.offset, entry.offset + length);
             if new == 0 {
                 continue;

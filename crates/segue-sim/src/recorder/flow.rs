@@ -5,6 +5,7 @@ use segue_capture::handover::{Handover, HandoverMeter, LossCause};
 use segue_proto::Instant;
 use segue_wire::sctp::Chunk;
 use segue_wire::{Packet, Tsn};
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
@@ -23,6 +24,8 @@ struct Flow {
     meter: HandoverMeter,
     highest_sent: Option<Tsn>,
     received: Received,
+    /// New bytes that arrived, by path.
+    bytes_by_path: SmallVec<[(Ipv6Addr, u64); 2]>,
     /// The mobile host is at the sending end, so that a path is named by the source address.
     sender_moves: bool,
 }
@@ -59,6 +62,8 @@ pub struct FlowTotals {
     pub handovers: Vec<Handover>,
     /// Counts of all flows.
     pub totals: segue_capture::handover::DataTotals,
+    /// New bytes that arrived at each address, of the flow that carried most.
+    pub bytes_by_path: SmallVec<[(Ipv6Addr, u64); 2]>,
 }
 
 impl Flows {
@@ -121,6 +126,10 @@ impl Flows {
                 packet.ip.destination
             };
             flow.meter.data_received(now.as_nanos(), path, data.tsn, useful);
+            match flow.bytes_by_path.iter_mut().find(|(p, _)| *p == path) {
+                Some((_, bytes)) => *bytes += u64::from(useful),
+                None => flow.bytes_by_path.push((path, u64::from(useful))),
+            }
         }
     }
 
@@ -152,6 +161,7 @@ impl Flows {
             if t.useful_bytes > most || all.handovers.is_empty() {
                 most = t.useful_bytes;
                 all.handovers = report.handovers;
+                all.bytes_by_path = flow.bytes_by_path;
                 sum.longest_gap_ns = t.longest_gap_ns;
             }
             sum.packets_sent += t.packets_sent;
@@ -187,6 +197,7 @@ impl Flows {
             meter: HandoverMeter::new(),
             highest_sent: None,
             received: Received::default(),
+            bytes_by_path: SmallVec::new(),
             sender_moves: false,
         });
         self.flows.len() - 1
@@ -196,7 +207,12 @@ impl Flows {
 /// Verification tag and DATA chunks of a packet that carries data.
 fn data_of(packet: &Packet) -> Option<(u32, impl Iterator<Item = &segue_wire::sctp::DataChunk>)> {
     let sctp = packet.payload.sctp()?;
-    if !sctp.chunks.iter().any(|c| matches!(c, Chunk::Data(_))) {
+    let any = match sctp.chunks.as_slice() {
+        [Chunk::Data(_), ..] => true,
+        [Chunk::Sack(_)] => false,
+        all => all.iter().any(|c| matches!(c, Chunk::Data(_))),
+    };
+    if !any {
         return None;
     }
     let data = sctp.chunks.iter().filter_map(|c| match c {

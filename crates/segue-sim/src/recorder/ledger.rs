@@ -115,6 +115,8 @@ pub struct Entry {
     pub fate: PacketFate,
     /// Its first byte had been sent before.
     pub retransmission: bool,
+    /// Of SCTP: it was sent again because of missing reports.
+    pub fast: bool,
 }
 
 /// Counts of a flow, packets with data.
@@ -129,6 +131,12 @@ pub struct FlowCounts {
     pub lost_packets: u64,
     /// Retransmissions of which an earlier copy had arrived, or arrived later.
     pub spurious_retransmissions: u64,
+    /// Of SCTP: those because of missing reports.
+    #[serde(skip)]
+    pub fast_retransmissions: u64,
+    /// Of SCTP: those of them that were spurious.
+    #[serde(skip)]
+    pub spurious_fast_retransmissions: u64,
     /// Packets that were under way when the run ended.
     pub in_flight_packets: u64,
     /// Where the lost ones went: counts by cause.
@@ -190,6 +198,7 @@ impl Ledger {
             bytes: segment.bytes as u16,
             fate: PacketFate::InFlight,
             retransmission,
+            fast: false,
         });
         id
     }
@@ -210,6 +219,24 @@ impl Ledger {
             if entry.fate != PacketFate::Delivered {
                 entry.fate = fate;
             }
+        }
+    }
+
+    /// A host says that what it sent last of an SCTP flow with this number was sent because of missing reports.
+    pub fn was_fast(&mut self, sender: u32, peer_tag: u32, tsn: u32) {
+        let own = |k: &FlowKey| {
+            k.transport == Transport::Sctp && k.sender == sender && k.receiver == u64::from(peer_tag)
+        };
+        let Some(flow) = self.flows.iter().find(|f| own(&f.key)) else {
+            return;
+        };
+        let offset = flow.offset(tsn);
+        let entries = &self.entries;
+        let start = |original: &u32| entries[*original as usize].offset;
+        if let Ok(at) = flow.originals.binary_search_by_key(&offset, start)
+            && let Some(&last) = flow.last_copies.get(&flow.originals[at])
+        {
+            self.entries[last as usize].fast = true;
         }
     }
 
@@ -252,7 +279,10 @@ impl Ledger {
                 *c.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
             }
             c.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
-            c.spurious_retransmissions += u64::from(entry.retransmission && self.arrived_before(id));
+            let spurious = entry.retransmission && self.arrived_before(id);
+            c.spurious_retransmissions += u64::from(spurious);
+            c.fast_retransmissions += u64::from(entry.fast);
+            c.spurious_fast_retransmissions += u64::from(entry.fast && spurious);
         }
         counts
     }

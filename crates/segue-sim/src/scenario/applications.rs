@@ -76,7 +76,10 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
 /// A host that is connected to has an address that stays: on a wire, by name, or an identity.
 fn reachable(s: &ScenarioFile, a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
     let server = crate::build::server(s, a);
-    let wired = s.link.iter().any(|l| l.between.contains(server));
+    let wired = s
+        .link
+        .iter()
+        .any(|l| l.between.contains(server) && l.outages.is_empty());
     if wired || a.by_name || s.scheme.has_shim() {
         return Ok(());
     }

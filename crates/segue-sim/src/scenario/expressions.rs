@@ -219,7 +219,7 @@ mod tests {
         is("bw_ratio * 384 kbit/s", "1536 kbit/s");
         is("t_1 + half * t_dwell", "22000 ms");
         is("queue.packets * 1 packet", "50 packets");
-        is("1.5 MB + 500 kB", "2000 kB");
+        is("1.5 MB + 500 kB", "2000000 B");
         assert_eq!(evaluate("2 * bw_ratio", &lookup), Ok(Value::Integer(8)));
         assert_eq!(evaluate("flag", &lookup), Ok(Value::Boolean(true)));
     }

@@ -16,6 +16,10 @@ impl Mobiles {
         self.0.iter()
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut MobileSection> {
+        self.0.iter_mut()
+    }
+
     /// The first of them.
     #[must_use]
     pub fn first(&self) -> Option<&MobileSection> {

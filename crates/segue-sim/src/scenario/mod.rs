@@ -5,6 +5,7 @@ mod applications;
 mod cases;
 pub mod error;
 mod expressions;
+pub mod files;
 mod location;
 mod mobiles;
 pub mod model;
@@ -65,11 +66,12 @@ impl Scenario {
             let set = outside.then(|| overrides::SOURCE.to_owned());
             (source.or(set).unwrap_or_else(|| file.to_owned()), name)
         };
-        let parsed = model(&table).map_err(|(key, e)| {
+        let mut parsed = model(&table).map_err(|(key, e)| {
             let value = overrides::find(&table, &key);
             let (source, name) = named(&key);
             ScenarioError::key(&source, &name, value, &choices(&table, &key), &e)
         })?;
+        files::load(&mut parsed, file)?;
         validate::check(&parsed).map_err(|p| {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)

@@ -1,5 +1,6 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
+use super::files::{MobilitySection, TraceSection};
 use super::mobiles::Mobiles;
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
@@ -277,6 +278,9 @@ pub struct MobileSection {
     pub points: Vec<[Coordinate; 2]>,
     /// Speed.
     pub speed: Speed,
+    /// A file that says how it moves, instead of pattern, from, to, points, speed and start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mobility: Option<MobilitySection>,
     /// When it starts to move.
     #[serde(default)]
     pub start: Duration,
@@ -474,6 +478,10 @@ pub struct LinkEntry {
     /// Packets that follow each other with less than this between them have the same jitter. Left out: each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_hold: Option<Duration>,
+    /// A file that says its rate over time, and perhaps its delay and loss, in the direction away from the first node; both
+    /// directions, unless there is `up`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSection>,
     /// Jitter may reorder.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reorder: bool,

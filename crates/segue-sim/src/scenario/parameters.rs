@@ -261,8 +261,8 @@ mod tests {
         ])
         .expect("a scenario");
         assert_eq!(link(&s, "ran1").rate, BitRate::from_bits_per_second(768_000));
-        assert_eq!(link(&s, "ran1").outages[0].from, Duration::from_secs(12));
-        assert_eq!(link(&s, "ran2").outages[0].to, Some(Duration::from_secs(2)));
+        assert_eq!(link(&s, "ran1").outages[0].from, Duration::from_millis(12_065));
+        assert_eq!(link(&s, "ran2").outages[0].to, Some(Duration::from_millis(2_065)));
         assert_eq!(link(&s, "ran2").queue, QueueLimit::Packets(Packets::new(20)));
         let file = s.file();
         assert_eq!(file.sctp.receive_buffer.map(|b| b.bytes()), Some(64_000));
@@ -322,7 +322,7 @@ mod tests {
             (
                 "t_dwell",
                 "-1 s",
-                "--set: link.ran1.outages.0.from = t_1 + t_dwell: ",
+                "--set: link.ran1.outages.0.from = t_0 + t_1 + t_dwell: ",
             ),
             ("t_dwell", "5 kB", "cannot be added"),
             ("file_size", "0 B", "--set: file_size: expected more than 0 B"),

@@ -1,6 +1,7 @@
 //! Access technologies: presets of cells and links, `technologies.toml`, each number with its source.
 
 use super::ScenarioError;
+use super::files::TraceSection;
 use super::model::is_default;
 use crate::loss::LossModel;
 use segue_proto::Duration;
@@ -58,6 +59,9 @@ pub struct DirectionSection {
     /// Random loss.
     #[serde(default, skip_serializing_if = "is_default")]
     pub loss: LossModel,
+    /// A file that says its rate over time, and perhaps its delay and loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSection>,
 }
 
 /// What a station has to itself in a cell that is no shared radio channel: bearers of cellular networks, a port of a
@@ -74,6 +78,7 @@ pub struct BearerSection {
 /// Puts the presets of technologies under the keys of the cells and links that name one.
 pub(super) fn apply(table: &mut Table, file: &str) -> Result<(), ScenarioError> {
     let presets: Table = PRESETS.parse().expect("the presets are TOML");
+    ways_from_files(table);
     for list in ["cell", "link"] {
         let Some(Value::Array(entries)) = table.get_mut(list) else {
             continue;
@@ -97,6 +102,25 @@ pub(super) fn apply(table: &mut Table, file: &str) -> Result<(), ScenarioError> 
         }
     }
     Ok(())
+}
+
+/// Of a host whose way is in a file, pattern, place and speed are nothing to ask for.
+fn ways_from_files(table: &mut Table) {
+    let entries: Vec<&mut Value> = match table.get_mut("mobile") {
+        Some(Value::Array(entries)) => entries.iter_mut().collect(),
+        Some(one) => vec![one],
+        None => return,
+    };
+    for entry in entries.into_iter().filter_map(Value::as_table_mut) {
+        if entry.contains_key("mobility") {
+            let text = |text: &str| Value::String(text.to_owned());
+            entry.entry("pattern").or_insert_with(|| text("still"));
+            entry
+                .entry("from")
+                .or_insert_with(|| Value::Array(vec![text("0 m"), text("0 m")]));
+            entry.entry("speed").or_insert_with(|| text("0 m/s"));
+        }
+    }
 }
 
 /// Of a cell that has bearers, or that is there by the clock, its place is nothing to ask for.

@@ -1,6 +1,6 @@
 //! What a scenario must be beyond its types: names that exist, geometry that is possible, hosts with addresses.
 
-use super::model::{CellEntry, MobileSection, Pattern, RouterEntry, ScenarioFile};
+use super::model::{CellEntry, HostEntry, LinkEntry, MobileSection, Pattern, RouterEntry, ScenarioFile};
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::l2::Latency;
@@ -43,6 +43,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         return problem(format!("handover.{key}"), message.clone());
     }
     super::timers::check(s)?;
+    multihomed(s)?;
     sctp(s)?;
     super::tcp::check(s)?;
     super::remedy::check(s)?;
@@ -161,11 +162,37 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
         {
             return problem(key("mtu"), "expected 1280 B to 65535 B (RFC 8200 section 5)");
         }
+        outages(link, &key)?;
         for (name, value) in [("duplicate", link.duplicate), ("corrupt", link.corrupt)] {
             if !(0.0..=1.0).contains(&value) {
                 return problem(key(name), "expected a probability from 0 to 1");
             }
         }
+    }
+    Ok(())
+}
+
+/// Outages come one after the other.
+fn outages(link: &LinkEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let mut up_since = Some(Duration::ZERO);
+    for (n, outage) in link.outages.iter().enumerate() {
+        let key = |k: &str| key(&format!("outages[{n}].{k}"));
+        if up_since.is_none_or(|up| outage.from < up) || outage.from > LONGEST {
+            return problem(
+                key("from"),
+                "expected outages in order, none of which begins before the one before it has ended",
+            );
+        }
+        if outage.to.is_some_and(|to| to < outage.from || to > LONGEST) {
+            return problem(
+                key("to"),
+                "expected a time not before `from`, and at most 1000000 s",
+            );
+        }
+        up_since = outage.to;
+    }
+    if !link.outages.is_empty() && link.reorder {
+        return problem(key("reorder"), "expected false on a link with outages");
     }
     Ok(())
 }
@@ -449,6 +476,21 @@ pub(crate) fn first_cell(s: &ScenarioFile, m: &MobileSection) -> Option<usize> {
         None => centre(c).distance(start) <= c.radius.metres(),
     };
     s.cell.iter().position(reaches)
+}
+
+/// The schemes of paper 003 are about a host with links that come and go.
+fn multihomed(s: &ScenarioFile) -> Result<(), Problem> {
+    if let Err((key, expected)) = s.cmt.check() {
+        return problem(format!("cmt.{key}"), expected);
+    }
+    let moves = |h: &HostEntry| h.radios > 0 || crate::build::comes_and_goes(s, &h.name);
+    if s.scheme.is_multihomed() && !s.host.iter().any(moves) {
+        return problem(
+            "scheme",
+            "expected a host that moves with this scheme: one with radios, or with a [[link]] that has outages",
+        );
+    }
+    Ok(())
 }
 
 fn sctp(s: &ScenarioFile) -> Result<(), Problem> {

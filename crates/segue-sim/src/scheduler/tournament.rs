@@ -1,6 +1,7 @@
 //! The earliest of many tickets of which one changes at a time.
 
 use super::Ticket;
+use core::hint::select_unpredictable;
 
 /// A ticket for each of a number of contestants, and whose is the earliest: a tournament tree. A change is one path from
 /// leaf to root, of a comparison each, and none of them is a branch that the processor has to guess, as those of a heap
@@ -44,7 +45,8 @@ impl Tournament {
         let mut earliest = ticket.0 | Entry::from(contestant);
         self.earliest[node] = earliest;
         while node > 1 {
-            earliest = earliest.min(self.earliest[node ^ 1]);
+            let rival = self.earliest[node ^ 1];
+            earliest = select_unpredictable(rival < earliest, rival, earliest);
             node /= 2;
             self.earliest[node] = earliest;
         }

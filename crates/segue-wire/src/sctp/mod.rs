@@ -233,6 +233,8 @@ impl Chunk {
                 reflected_tag: true, ..
             }
             | Self::ShutdownComplete { reflected_tag: true } => REFLECTED_TAG,
+            Self::Sack(sack) => sack.flags(),
+            Self::NrSack(nr_sack) => nr_sack.sack.flags(),
             Self::Unknown { flags, .. } => *flags,
             _ => 0,
         }
@@ -267,7 +269,7 @@ impl Chunk {
             DATA => Self::Data(DataChunk::parse(flags, value)?),
             INIT => Self::Init(Box::new(Init::parse(value)?)),
             INIT_ACK => Self::InitAck(Box::new(Init::parse(value)?)),
-            SACK => Self::Sack(Sack::parse(value)?),
+            SACK => Self::Sack(Sack::parse(flags, value)?),
             HEARTBEAT => Self::Heartbeat(parse_heartbeat_info(value)?),
             HEARTBEAT_ACK => Self::HeartbeatAck(parse_heartbeat_info(value)?),
             ABORT => Self::Abort {
@@ -290,7 +292,7 @@ impl Chunk {
             ASCONF => Self::Asconf(Box::new(Asconf::parse(value)?)),
             RE_CONFIG => Self::ReConfig(Box::new(ReConfig::parse(value)?)),
             FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse(value)?)),
-            NR_SACK => Self::NrSack(Box::new(NrSack::parse(value)?)),
+            NR_SACK => Self::NrSack(Box::new(NrSack::parse(flags, value)?)),
             _ => Self::Unknown {
                 chunk_type,
                 flags,

@@ -38,7 +38,7 @@ impl NrSack {
     ///
     /// # Errors
     /// If it is longer or shorter than its counts of blocks and duplicate TSNs say.
-    pub fn parse(mut reader: Reader<'_>) -> Result<Self, ParseError> {
+    pub fn parse(flags: u8, mut reader: Reader<'_>) -> Result<Self, ParseError> {
         let cumulative_tsn_ack = Tsn(reader.u32()?);
         let a_rwnd = reader.u32()?;
         let renegable = usize::from(reader.u16()?);
@@ -60,7 +60,8 @@ impl NrSack {
                 cumulative_tsn_ack,
                 a_rwnd,
                 gap_ack_blocks,
-                duplicate_tsns,
+                duplicate_tsns: duplicate_tsns.into(),
+                data_packets: Sack::data_packets(flags),
             },
             nr_gap_ack_blocks,
         })
@@ -86,7 +87,7 @@ impl NrSack {
             out.put_u16(block.start);
             out.put_u16(block.end);
         }
-        for tsn in &sack.duplicate_tsns {
+        for tsn in &*sack.duplicate_tsns {
             out.put_u32(tsn.0);
         }
     }

@@ -6,6 +6,8 @@ use crate::{ParseError, Tsn};
 use bytes::BufMut;
 use smallvec::SmallVec;
 
+const DATA_PACKETS_SHIFT: u32 = 6;
+
 /// SACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sack {
@@ -17,7 +19,10 @@ pub struct Sack {
     /// start at zero, end before they start, overlap or are out of order are the association's to refuse.
     pub gap_ack_blocks: SmallVec<[GapAckBlock; 4]>,
     /// TSNs received more than once since the last SACK.
-    pub duplicate_tsns: Vec<Tsn>,
+    pub duplicate_tsns: Box<[Tsn]>,
+    /// Packets with DATA that it acknowledges, 1 to 3, in the two highest bits of the flags: delayed acks for concurrent
+    /// multipath transfer (Iyengar, Amer and Stewart 2006), as usrsctp has it. 0, as RFC 9260 has all flags: not said.
+    pub data_packets: u8,
 }
 
 /// A gap ack block: offsets from the cumulative TSN ack, both inclusive.
@@ -30,11 +35,25 @@ pub struct GapAckBlock {
 }
 
 impl Sack {
+    /// Most packets that a SACK says it acknowledges.
+    pub const MOST_DATA_PACKETS: u8 = 3;
+
+    /// Chunk flags.
+    #[must_use]
+    pub const fn flags(&self) -> u8 {
+        self.data_packets << DATA_PACKETS_SHIFT
+    }
+
+    /// What the flags of a SACK or NR-SACK say of packets.
+    pub(super) const fn data_packets(flags: u8) -> u8 {
+        flags >> DATA_PACKETS_SHIFT
+    }
+
     /// Parses the chunk's value.
     ///
     /// # Errors
     /// If it is longer or shorter than its counts of gap ack blocks and duplicate TSNs say.
-    pub fn parse(mut reader: Reader<'_>) -> Result<Self, ParseError> {
+    pub fn parse(flags: u8, mut reader: Reader<'_>) -> Result<Self, ParseError> {
         let cumulative_tsn_ack = Tsn(reader.u32()?);
         let a_rwnd = reader.u32()?;
         let blocks = usize::from(reader.u16()?);
@@ -57,7 +76,8 @@ impl Sack {
             cumulative_tsn_ack,
             a_rwnd,
             gap_ack_blocks,
-            duplicate_tsns,
+            duplicate_tsns: duplicate_tsns.into(),
+            data_packets: Self::data_packets(flags),
         })
     }
 
@@ -77,7 +97,7 @@ impl Sack {
             out.put_u16(block.start);
             out.put_u16(block.end);
         }
-        for tsn in &self.duplicate_tsns {
+        for tsn in &*self.duplicate_tsns {
             out.put_u32(tsn.0);
         }
     }

@@ -361,9 +361,3 @@ fn home_agent_information_option() {
     let bytes = Bytes::from(out);
     assert_eq!(NdOption::parse(&mut Reader::new(&bytes, "option")), Ok(option));
 }
-
-/// Mobility headers and inner packets are behind pointers: a packet of data pays nothing for them.
-#[test]
-fn the_packet_does_not_grow() {
-    assert!(size_of::<Packet>() <= 144, "{}", size_of::<Packet>());
-}

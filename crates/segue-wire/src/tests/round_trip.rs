@@ -155,7 +155,7 @@ proptest! {
 
     #[test]
     fn sack(sack in arbitrary::sack()) {
-        check(&sack, sack.buffer_len(), Sack::emit, |b| Sack::parse(Reader::new(b, "")))?;
+        check(&sack, sack.buffer_len(), Sack::emit, |b| Sack::parse(sack.flags(), Reader::new(b, "")))?;
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn nr_sack(renegable: &[(u16, u16)], non_renegable: &[(u16, u16)], duplicates: &
             a_rwnd: 0x0001_0000,
             gap_ack_blocks: blocks(renegable),
             duplicate_tsns: duplicates.iter().map(|&tsn| Tsn(tsn)).collect(),
+            data_packets: 0,
         },
         nr_gap_ack_blocks: blocks(non_renegable),
     }

@@ -183,11 +183,20 @@ fn sack_is_kept_as_it_came() {
         gap_ack_blocks: [GapAckBlock { start: 2, end: 3 }, GapAckBlock { start: 9, end: 5 }]
             .into_iter()
             .collect(),
-        duplicate_tsns: vec![Tsn(99)],
+        duplicate_tsns: [Tsn(99)].into(),
+        data_packets: 0,
     };
     check(
-        &Chunk::Sack(sack),
+        &Chunk::Sack(sack.clone()),
         "03 00 001c 00000064 00010000 0002 0001 0002 0003 0009 0005 00000063",
+    );
+    let for_two = Sack {
+        data_packets: 2,
+        ..sack
+    };
+    check(
+        &Chunk::Sack(for_two),
+        "03 80 001c 00000064 00010000 0002 0001 0002 0003 0009 0005 00000063",
     );
     // One block more, or less, than there is room for.
     let more = parse("03 00 0014 00000064 00010000 0002 0000 0002 0003");

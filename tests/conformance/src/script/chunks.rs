@@ -74,7 +74,8 @@ pub fn sack_with_gaps(cumulative_tsn_ack: Tsn, a_rwnd: u32, gaps: &[(u16, u16)])
             .iter()
             .map(|&(start, end)| GapAckBlock { start, end })
             .collect(),
-        duplicate_tsns: Vec::new(),
+        duplicate_tsns: Box::default(),
+        data_packets: 0,
     })
 }
 

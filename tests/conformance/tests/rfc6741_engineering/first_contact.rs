@@ -48,6 +48,47 @@ fn packets_wait_for_the_directory() {
     assert_eq!(shims.counters(0).not_found, 1);
 }
 
+/// RFC 6744 section 4: who called knows no nonce yet, and takes answers from where it called alone. A host with several
+/// locators answers from there, and tells of the others.
+#[test]
+fn an_answer_comes_from_where_the_call_went() {
+    for nonce_in in [NonceIn::Every, NonceIn::SessionStartAndSignalling] {
+        let config = Config {
+            nonce_in,
+            ..Config::default()
+        };
+        let mut shims = Shims::pair(&config);
+        shims.arrive(1, 1, locator(4));
+        shims.directory = false;
+        let (a, real) = (shims.identity(0), locator(2).address(nid(1)));
+        for _ in 0..3 {
+            shims.send(0, real, b"are you there?");
+        }
+        shims.run_for(ms(50));
+        let answers = |shims: &Shims| -> Vec<Locator> {
+            let data = |p: &Packet| matches!(p.payload, Payload::Udp(_));
+            let sent = shims.sent.iter().filter(|(_, by, p)| *by == 1 && data(p));
+            sent.map(|(_, _, p)| Locator::of(p.ip.source)).collect()
+        };
+        for _ in 0..2 {
+            shims.send(1, a, b"yes");
+            shims.send(1, a, b"here");
+            shims.run_for(ms(50));
+            shims.send(0, real, b"good");
+            shims.run_for(ms(50));
+        }
+        assert_eq!(answers(&shims), [locator(2); 4]);
+        shims.send(1, a, b"here now");
+        shims.run_for(ms(50));
+        assert_eq!(answers(&shims)[4], locator(4));
+        assert_eq!(shims.hosts[0].up.len(), 5, "{nonce_in:?}");
+        assert_eq!(shims.counters(0).wrong_locator, 0);
+        shims.send(0, real, b"fine");
+        let to = shims.sent.last().unwrap().2.ip.destination;
+        assert_eq!(Locator::of(to), locator(4));
+    }
+}
+
 /// First contact at a real address, which stays the peer's identity for this host's transports.
 #[test]
 fn a_peer_called_at_its_address_keeps_it_as_its_identity() {

@@ -6,6 +6,7 @@ use core::net::Ipv6Addr;
 use segue_conformance::shims::{PORT, Shims, datagram, header, locator, ms, nid, with_nonce};
 use segue_proto::ilnp::{Config, Identifiers, NonceIn};
 use segue_proto::shim::ShimEvent;
+use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{Locator, Nonce};
 use segue_wire::tcp::{TcpFlags, TcpOptions, TcpSegment};
 use segue_wire::{Data, Packet, Payload, SeqNumber};
@@ -168,6 +169,27 @@ fn a_call_is_not_answered_from_elsewhere() {
     assert_eq!(from, [shims.identity(1), peer]);
     shims.send(0, peer, b"thanks");
     assert_eq!(went_to(&shims), locator(2));
+}
+
+/// An error about what a stranger has said belongs to that: it is no call either, and asks no directory.
+#[test]
+fn an_error_about_a_forged_packet_is_an_answer() {
+    let mut shims = lied_to(&Config::default());
+    let (a, b) = (shims.identity(0), shims.identity(1));
+    let (_, forged) = shims.hosts[0].up.pop().expect("what was forged");
+    assert_eq!((forged.ip.source, forged.ip.destination), (b, a));
+    let error = Packet {
+        ip: header(a, b),
+        extensions: Vec::new(),
+        payload: Payload::Icmpv6(Icmpv6::DestinationUnreachable {
+            code: 4,
+            invoking: Icmpv6::quote(&forged),
+        }),
+    };
+    shims.send_packet(0, error);
+    assert_eq!(went_to(&shims), locator(THERE));
+    assert_eq!(shims.counters(0).look_ups, 0);
+    assert_eq!(shims.hosts[0].shim.correspondents().count(), 1);
 }
 
 /// What is established is not reached by another nonce: the flow is another session's.

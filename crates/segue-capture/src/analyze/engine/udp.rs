@@ -45,7 +45,7 @@ impl Engine {
         let key = ends_key(KeyKind::Udp, &found);
         let content = content(data, data_len);
         let known = self.table.find(&key);
-        let slot = match known {
+        let slot = match known.filter(|&slot| !self.is_of_another(slot, &content)) {
             Some(slot) => {
                 self.table.touch(slot);
                 slot
@@ -62,6 +62,22 @@ impl Engine {
         };
         self.datagram(&found, slot, &content, data, data_len);
         Ok(())
+    }
+
+    /// Whether the index of a datagram is another flow's than that of its ends. So it is where a peer had sent nothing
+    /// before it moved: its first packet from the new endpoint began a flow, and the answer tells whose it is.
+    fn is_of_another(&self, slot: Slot, content: &Content<'_>) -> bool {
+        match content {
+            Content::Wireguard {
+                receiver: Some(index),
+                counter: Some(_),
+                ..
+            } => self
+                .table
+                .find(&wireguard_key(*index))
+                .is_some_and(|owner| owner != slot),
+            _ => false,
+        }
     }
 
     /// The flow that a datagram between unknown ends continues, by what identifies it at the receiver.

@@ -27,6 +27,7 @@ impl Endpoint {
     }
 
     /// Section 5.1, B and 5.2: an INIT is answered without keeping anything.
+    #[inline(never)]
     pub(super) fn on_init(&mut self, arrived: &Arrived, init: &Init) {
         // section 3.3.2: an Initiate Tag of 0 is not even answered
         if arrived.tag != 0 {
@@ -129,6 +130,7 @@ impl Endpoint {
     }
 
     /// Section 5.1, D and 5.2.4: the cookie comes back.
+    #[inline(never)]
     pub(super) fn on_cookie_echo(&mut self, arrived: &Arrived, sctp: &mut SctpPacket) {
         let authenticated = matches!(sctp.chunks[0], Chunk::Auth(_));
         let Some(Chunk::CookieEcho(bytes)) = sctp.chunks.get(usize::from(authenticated)).cloned() else {

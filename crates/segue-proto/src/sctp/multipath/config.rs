@@ -1,5 +1,7 @@
 //! What can be set on concurrent multipath transfer.
 
+use super::{BufferSplit, SchedulerKind};
+use crate::congestion::Coupling;
 use serde::{Deserialize, Serialize};
 
 /// Concurrent multipath transfer (CMT). Each part may be switched off alone, to see what it is good for; the default is all
@@ -25,6 +27,16 @@ pub struct MultipathConfig {
     pub ignore_stale_sacks: bool,
     /// Round trips are measured by the SACKs that come over the path they are measured of.
     pub own_rtt: bool,
+    /// Which of the paths with room gets the next packet of new data.
+    pub scheduler: SchedulerKind,
+    /// Which buffer is split among the paths.
+    pub buffer_split: BufferSplit,
+    /// Opportunistic retransmission, and a penalty for the path that holds the others up.
+    pub opportunistic: bool,
+    /// NR-SACKs instead of SACKs, if the peer has them too.
+    pub nr_sack: bool,
+    /// How the windows of the paths depend on one another.
+    pub congestion: Coupling,
 }
 
 impl Default for MultipathConfig {
@@ -38,6 +50,11 @@ impl Default for MultipathConfig {
             pf_recovery: 1,
             ignore_stale_sacks: true,
             own_rtt: true,
+            scheduler: SchedulerKind::default(),
+            buffer_split: BufferSplit::default(),
+            opportunistic: false,
+            nr_sack: false,
+            congestion: Coupling::default(),
         }
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! | scheduler | chooses | source |
 //! |---|---|---|
-//! | [`Blind`] | the first path with room, from the one used last on | ns-2's CMT, and thus the paper's |
-//! | [`RoundRobin`] | each in turn | |
+//! | [`RoundRobin`] | each in turn: CMT's own | Iyengar et al. 2006 |
+//! | [`FillFirst`] | the one used last, until its window is full | |
 //! | [`LowestRtt`] | the least SRTT | Linux MPTCP's default |
 //! | [`LargestCwnd`] | the most room in the window | |
 //! | [`Blest`] | the least SRTT; a slower one only if that cannot block | Ferlin, Alay, Mehani, Boreli 2016 |
@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulerKind {
-    /// One path until its window is full, then the next.
-    #[default]
-    Blind,
     /// A packet for each path with room, in turn.
+    #[default]
     RoundRobin,
+    /// One path until its window is full, then the next.
+    FillFirst,
     /// The path with the least smoothed round-trip time that has room.
     LowestRtt,
     /// The path with the most room in its window.
@@ -41,7 +41,7 @@ impl SchedulerKind {
     #[must_use]
     pub fn begin(self) -> Box<dyn Scheduler> {
         match self {
-            Self::Blind => Box::new(Blind::default()),
+            Self::FillFirst => Box::new(FillFirst::default()),
             Self::RoundRobin => Box::new(RoundRobin::default()),
             Self::LowestRtt => Box::new(LowestRtt),
             Self::LargestCwnd => Box::new(LargestCwnd),
@@ -62,7 +62,7 @@ pub struct Candidate {
     pub flightsize: u32,
     /// Largest DATA chunk, bytes.
     pub segment: u32,
-    /// Smoothed round-trip time; the RTO where there is none yet.
+    /// Smoothed round-trip time; where there is none yet, the least of the other paths.
     pub srtt: Duration,
     /// Mean deviation of the round-trip time.
     pub rttvar: Duration,
@@ -85,7 +85,8 @@ impl Candidate {
 pub struct Backlog {
     /// When.
     pub now: Instant,
-    /// User data that waits to be sent for the first time, bytes.
+    /// User data that waits to be sent for the first time, bytes; counted only for who asks for it
+    /// ([`Scheduler::counts_unsent`]).
     pub unsent: u64,
     /// User data that the peer has room for beyond what is outstanding, bytes.
     pub peer_rwnd: u32,
@@ -100,15 +101,20 @@ pub trait Scheduler: Debug + Send {
     /// Index into `paths`, whose order is that of their ids, of the path for the next packet; `None` to wait. The path
     /// chosen has room.
     fn choose(&mut self, paths: &[Candidate], backlog: &Backlog) -> Option<usize>;
+
+    /// Whether it looks at [`Backlog::unsent`], which takes time to count.
+    fn counts_unsent(&self) -> bool {
+        false
+    }
 }
 
-/// See [`SchedulerKind::Blind`].
+/// See [`SchedulerKind::FillFirst`].
 #[derive(Debug, Default)]
-pub struct Blind {
+pub struct FillFirst {
     last: u8,
 }
 
-impl Scheduler for Blind {
+impl Scheduler for FillFirst {
     fn choose(&mut self, paths: &[Candidate], _backlog: &Backlog) -> Option<usize> {
         let chosen = next_with_room(paths, |id| id >= self.last)?;
         self.last = paths[chosen].id;
@@ -245,6 +251,10 @@ impl Scheduler for Ecf {
             self.waiting = false;
         }
         Some(second)
+    }
+
+    fn counts_unsent(&self) -> bool {
+        true
     }
 }
 

@@ -37,7 +37,7 @@ fn no_scheduler_takes_a_path_without_room() {
     use SchedulerKind as K;
     let one_free = [path(0, 10, 10, false), path(3, 10, 100, true)];
     for kind in [
-        K::Blind,
+        K::FillFirst,
         K::RoundRobin,
         K::LowestRtt,
         K::LargestCwnd,
@@ -51,8 +51,8 @@ fn no_scheduler_takes_a_path_without_room() {
 }
 
 #[test]
-fn blind_fills_a_window_before_it_turns_to_the_next() {
-    let mut s = Blind::default();
+fn fill_first_fills_a_window_before_it_turns_to_the_next() {
+    let mut s = FillFirst::default();
     let plenty = backlog(100_000, PLENTY);
     let both = [path(0, 10, 10, true), path(1, 10, 100, true)];
     assert_eq!(s.choose(&both, &plenty), Some(0));
@@ -102,8 +102,10 @@ fn lowest_rtt_and_largest_cwnd_differ_where_the_slow_path_is_wide() {
 fn blest_leaves_the_slow_path_alone_where_it_would_block_the_fast_one() {
     // ten round trips of the fast path fit one of the slow: 10 x (10 + 4.5) segments go meanwhile
     let paths = [path(0, 10, 20, false), path(1, 10, 200, true)];
-    let mut s = Blest::default();
-    s.adjusted = Some(Instant::ZERO);
+    let mut s = Blest {
+        adjusted: Some(Instant::ZERO),
+        ..Blest::default()
+    };
     assert_eq!(s.choose(&paths, &backlog(1 << 20, 147 * SEGMENT)), Some(1));
     assert_eq!(s.choose(&paths, &backlog(1 << 20, 145 * SEGMENT)), None);
     // what is outstanding is part of the window

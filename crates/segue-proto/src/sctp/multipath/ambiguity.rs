@@ -1,0 +1,93 @@
+//! What SACKs that come over several paths leave open (paper 003, section III-A, second and third problem).
+//!
+//! # SACKs with equal cumulative TSN ack
+//! The receiver's SACKs go back over the paths that the data came by, and one may overtake another: first comes one with
+//! more gap ack blocks, then one with fewer. By RFC 9260 section 6.2.1 the second means that the receiver reneged, and what
+//! it leaves out would be outstanding again. Here it is taken for what it is: a receiver only adds to what it holds, so a
+//! SACK whose blocks lie within the ones known, with the same cumulative TSN ack, is an old one. It changes nothing, its
+//! window included. A receiver that really reneged is believed as soon as its cumulative TSN ack moves, which it does before
+//! the chunk in question is next; that SACK is newer than all before it.
+//!
+//! # Round trips
+//! A SACK over the fast path may acknowledge the chunk of the slow path that is being timed. The round trip is then one of
+//! both paths, and too short for the slow one. It is refused if it would lower the estimate: one that is longer even so is
+//! news of a queue that grows, and T3-rtx must know of that. Of several refused in a row the next is taken: a receiver that
+//! sends all its SACKs over one path leaves nothing better.
+
+use crate::sctp::ack::{Ranges, difference};
+use crate::sctp::association::Association;
+use crate::sctp::path::PathId;
+use crate::time::Duration;
+use segue_wire::Tsn;
+use segue_wire::sctp::Sack;
+
+/// Ambiguous round trips in a row after which one is taken.
+const PATIENCE: u8 = 8;
+
+impl Association {
+    /// Whether the SACK was overtaken, and is to change nothing.
+    pub(in crate::sctp) fn is_overtaken(&mut self, cumulative: Tsn, blocks: &Ranges) -> bool {
+        let Some(multipath) = &self.multipath else {
+            return false;
+        };
+        let ignored = multipath.config.ignore_stale_sacks;
+        if cumulative != self.outbound.cumulative_tsn_ack() || self.outbound.gap_acked.is_empty() {
+            return false;
+        }
+        let known: Ranges = self
+            .outbound
+            .gap_acked
+            .iter()
+            .filter(|r| cumulative.before(r.0))
+            .map(|&(start, end)| (start.distance_from(cumulative), end.distance_from(cumulative)))
+            .collect();
+        let stale = *blocks != known && difference(blocks, &known).is_empty();
+        self.counters.multipath.stale_sacks += u64::from(stale);
+        stale && ignored
+    }
+
+    /// A SACK begins to be dealt with.
+    pub(in crate::sctp) fn begin_sack_by_path(&mut self, sack: &Sack) {
+        let Some(multipath) = &mut self.multipath else {
+            return;
+        };
+        let (from, to) = multipath.packet;
+        let destinations = &self.destinations;
+        let came_over = self.paths.iter().position(|p| {
+            let d = &destinations[usize::from(p.destination.0)];
+            p.in_use && p.source.address == to && d.address == from
+        });
+        multipath.sack = super::state::SackAtHand {
+            path: came_over.map(|i| PathId(i as u8)),
+            packets: sack.data_packets,
+            ..super::state::SackAtHand::default()
+        };
+        for path in &mut self.paths {
+            path.share.highest_newly_acked = None;
+            path.share.pseudo.new_pseudo_cumack = false;
+        }
+    }
+
+    /// Whether the SACK at hand may end the round trip that is measured on `path`, of that length.
+    pub(in crate::sctp) fn may_end_round_trip(&mut self, path: PathId, round_trip: Duration) -> bool {
+        let Some(multipath) = &self.multipath else {
+            return true;
+        };
+        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+            return false;
+        };
+        let own = multipath.sack.path == Some(path);
+        if !own {
+            self.counters.multipath.ambiguous_round_trips += 1;
+        }
+        let longer = state.rtt.srtt().is_none_or(|srtt| round_trip >= srtt);
+        let patient = state.share.refused_in_a_row < PATIENCE;
+        if own || longer || !patient || !multipath.config.own_rtt {
+            state.share.refused_in_a_row = 0;
+            return true;
+        }
+        state.share.refused_in_a_row += 1;
+        self.counters.multipath.round_trips_refused += 1;
+        false
+    }
+}

@@ -1,0 +1,35 @@
+//! CMT-PF (Natarajan et al. 2006): a path whose T3-rtx expires once has potentially failed, and gets no data until it has
+//! answered a heartbeat.
+//!
+//! The state is that of RFC 7829 with PFMR 0, in `potentially_failed`; heartbeats go every RTO, which backs off. What is
+//! added here: cwnd of a path that answered may begin with two segments instead of one, so that a receiver that delays its
+//! SACKs answers the first flight at once.
+
+use crate::congestion::CongestionControl;
+use crate::sctp::Config;
+use crate::sctp::association::Association;
+use crate::sctp::path::Path;
+
+/// PFMR of an association with this configuration.
+pub(in crate::sctp) fn pf_max_retrans(config: &Config) -> Option<u32> {
+    let pf = config.multipath.is_some_and(|m| m.pf);
+    config.pf_max_retrans.or(pf.then_some(0))
+}
+
+impl Association {
+    /// The window of a path that has answered after it had potentially failed.
+    pub(in crate::sctp) fn recovered_window(path: &mut Path, segments: u32) {
+        path.window.restart();
+        let one = path.window.cwnd();
+        if segments > 1 {
+            path.window.set_cwnd(one * segments);
+        }
+    }
+
+    /// Segments that such a window begins with.
+    pub(in crate::sctp) fn recovery_segments(&self) -> u32 {
+        self.multipath
+            .as_ref()
+            .map_or(1, |m| u32::from(m.config.pf_recovery))
+    }
+}

@@ -1,0 +1,95 @@
+//! Opportunistic retransmission with penalisation (Raiciu, Paasch, Barré, Ford, Honda, Duchene, Bonaventure and Handley 2012;
+//! for SCTP, chunk rescheduling, Dreibholz, Becke, Pulinthanath and Rathgeb 2010).
+//!
+//! A path has room and data waits, but the peer's window is full of what waits for a chunk that is still under way on a slower
+//! path. That chunk goes out again on the free path at once, before it counts as lost; and the path that holds
+//! everybody up is penalised: cwnd and ssthresh are halved, once per round trip at most, so that it will hold less.
+//!
+//! Each chunk is moved once, and only if it was sent once. The copy that is still under way leaves the flight of its path:
+//! SCTP knows one path of a chunk.
+
+use crate::congestion::CongestionControl;
+use crate::sctp::association::Association;
+use crate::sctp::outbound::ChunkState;
+use crate::sctp::path::PathId;
+use crate::sctp::transmit::Plan;
+use crate::time::Instant;
+use segue_wire::Tsn;
+
+impl Association {
+    /// What to send on `path`, which has room, while the peer's window is closed.
+    pub(in crate::sctp) fn plan_opportunistic(&mut self, now: Instant, path: PathId) -> Option<Plan> {
+        if !self.multipath.as_ref().is_some_and(|m| m.config.opportunistic) {
+            return None;
+        }
+        let (tsn, holder) = self.holding_up()?;
+        let (fast, slow) = (self.srtt_of(path), self.srtt_of(holder));
+        if holder == path || fast >= slow {
+            return None;
+        }
+        let peer_has_room_for_it = self.outbound.get(tsn).is_some_and(|s| !s.retransmitted);
+        if !peer_has_room_for_it {
+            return None;
+        }
+        self.penalise(now, holder);
+        self.withdraw(tsn);
+        self.counters.multipath.chunks_rescheduled += 1;
+        self.forced_retransmissions += 1;
+        Some(Plan::Retransmit {
+            tsn,
+            path,
+            forced: true,
+        })
+    }
+
+    /// The chunk that the peer's cumulative TSN ack waits for, if it is under way, with its path.
+    fn holding_up(&self) -> Option<(Tsn, PathId)> {
+        let first = self.outbound.sent.front()?;
+        (first.state == ChunkState::Outstanding).then_some((self.outbound.base, first.path))
+    }
+
+    fn srtt_of(&self, path: PathId) -> crate::time::Duration {
+        let path = &self.paths[usize::from(path.0)];
+        path.rtt.srtt().unwrap_or_else(|| path.rto())
+    }
+
+    fn penalise(&mut self, now: Instant, path: PathId) {
+        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+            return;
+        };
+        let srtt = state.rtt.srtt().unwrap_or_else(|| state.rto());
+        if state.share.penalised.is_some_and(|at| now.since(at) < srtt) {
+            return;
+        }
+        state.share.penalised = Some(now);
+        let half = state.window.cwnd() / 2;
+        state.window.cut_to(half);
+        self.counters.multipath.penalties += 1;
+    }
+
+    /// Takes a chunk that is under way out of its path's flight, to be sent again.
+    fn withdraw(&mut self, tsn: Tsn) {
+        let Some(len) = self.outbound.get(tsn).map(crate::sctp::outbound::Sent::len) else {
+            return;
+        };
+        let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
+            return;
+        };
+        self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+            return;
+        };
+        state.flightsize -= size;
+        if state.timed.is_some_and(|t| t.0 == tsn) {
+            state.timed = None;
+        }
+        state.share.pseudo.forget();
+        if state.flightsize == 0 {
+            state.t3_rtx = None;
+        } else if state.earliest == tsn
+            && let Some(next) = self.outbound.earliest_on(path, tsn.next())
+        {
+            self.paths[usize::from(path.0)].earliest = next;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What to send next, and where: as soon as a cwnd has room (Iyengar et al. 2006, section II).
+//!
+//! Retransmissions go before new data, each where the policy has it. A path without room holds back neither what goes
+//! elsewhere nor new data there. Which of several paths with room gets new data is the
+//! scheduler's to say. Max.Burst counts by path: a SACK is for all of them, and what one path sends must not be missing
+//! on another.
+
+use super::scheduler::{Backlog, Candidate};
+use crate::congestion::CongestionControl;
+use crate::sctp::PathState;
+use crate::sctp::association::Association;
+use crate::sctp::path::{Path, PathId};
+use crate::sctp::transmit::Plan;
+use crate::time::{Duration, Instant};
+use smallvec::SmallVec;
+
+impl Association {
+    /// The paths that new data may go on: to active destinations, from where packets for them leave now.
+    pub(in crate::sctp) fn usable_paths(&self) -> impl Iterator<Item = PathId> {
+        let usable = self
+            .destinations
+            .iter()
+            .filter(|d| d.in_use && !d.deactivated && d.state == PathState::Active);
+        usable.map(|d| d.path).filter(|p| *p != PathId::NONE)
+    }
+
+    /// What the next packet of data is to begin with.
+    pub(in crate::sctp) fn plan_multipath(&mut self, now: Instant) -> Option<Plan> {
+        if self.outbound.marked == 0 {
+            self.forced_retransmissions = 0;
+        } else if let Some(plan) = self.plan_retransmission() {
+            return Some(plan);
+        }
+        let len = self.outbound.next_len()?;
+        let path = self.next_path(now, len)?;
+        if let Some(plan) = self.plan_new(now, path, len) {
+            return Some(plan);
+        }
+        if let Some(multipath) = &mut self.multipath {
+            multipath.was_blocked = true;
+        }
+        self.plan_opportunistic(now, path)
+    }
+
+    /// The first marked chunk that may be sent where it is to go.
+    fn plan_retransmission(&mut self) -> Option<Plan> {
+        let forced = self.forced_retransmissions > 0;
+        // one packet at a time into a closed window
+        if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
+            return None;
+        }
+        let has_room = |association: &Self, path: PathId| may_send(&association.paths[usize::from(path.0)]);
+        if !forced && !self.usable_paths().any(|p| has_room(self, p)) && self.usable_paths().next().is_some()
+        {
+            return None;
+        }
+        let mut next = self.outbound.next_marked(None);
+        while let Some(tsn) = next {
+            let path = self.retransmission_path(tsn)?;
+            if forced || has_room(self, path) {
+                return Some(Plan::Retransmit { tsn, path, forced });
+            }
+            next = self.outbound.next_marked(Some(tsn.next()));
+        }
+        None
+    }
+
+    /// The path that the scheduler chooses, of those whose cwnd has room. Where no destination is active, the one that RFC
+    /// 9260 section 6.4 and RFC 7829 section 3.2 leave.
+    fn next_path(&mut self, now: Instant, len: u32) -> Option<PathId> {
+        let usable: SmallVec<[PathId; 4]> = self.usable_paths().collect();
+        if usable.is_empty() {
+            return self.current_path().filter(|&path| self.has_room_on(now, path));
+        }
+        let mut any_room = false;
+        let mut candidates: SmallVec<[Candidate; 4]> = SmallVec::new();
+        for &path in &usable {
+            let mut has_room = self.has_room_on(now, path);
+            if has_room && !self.fits_its_share(path, len) {
+                has_room = false;
+                self.counters.multipath.shares_used_up += 1;
+            }
+            any_room |= has_room;
+            candidates.push(self.candidate(path, has_room));
+        }
+        if !any_room {
+            return None;
+        }
+        presume_unmeasured(&mut candidates);
+        let counts_unsent = self
+            .multipath
+            .as_ref()
+            .is_some_and(|m| m.scheduler.counts_unsent());
+        let backlog = Backlog {
+            now,
+            unsent: if counts_unsent {
+                self.outbound.unsent_bytes() as u64
+            } else {
+                0
+            },
+            peer_rwnd: self.peer_rwnd,
+            outstanding: u64::from(self.outbound.outstanding_bytes),
+            was_blocked: self
+                .multipath
+                .as_mut()
+                .is_some_and(|m| core::mem::take(&mut m.was_blocked)),
+        };
+        let chosen = self.multipath.as_mut()?.scheduler.choose(&candidates, &backlog);
+        if chosen.is_none() {
+            self.counters.multipath.waits += 1;
+        }
+        chosen.and_then(|i| usable.get(i).copied())
+    }
+
+    fn candidate(&self, path: PathId, has_room: bool) -> Candidate {
+        let state = &self.paths[usize::from(path.0)];
+        Candidate {
+            id: path.0,
+            cwnd: state.window.cwnd(),
+            flightsize: state.flightsize,
+            segment: state.window.segment(),
+            srtt: state.rtt.srtt().unwrap_or(UNMEASURED),
+            rttvar: state.rtt.rttvar(),
+            has_room,
+        }
+    }
+
+    fn has_room_on(&mut self, now: Instant, path: PathId) -> bool {
+        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+            return false;
+        };
+        state.decay_idle(now);
+        may_send(state)
+    }
+
+    /// A new opportunity to send, on every path.
+    pub(in crate::sctp) fn open_bursts(&mut self) {
+        for path in &mut self.paths {
+            path.share.burst = self.burst;
+        }
+    }
+}
+
+/// Whether cwnd and Max.Burst let another packet go.
+fn may_send(path: &Path) -> bool {
+    path.has_window() && path.share.burst > 0
+}
+
+/// Stands for a round-trip time that was not measured yet.
+const UNMEASURED: Duration = Duration::from_nanos(u64::MAX);
+
+/// A path whose round trip was never measured counts as fast as the fastest that was, so that it is tried.
+fn presume_unmeasured(candidates: &mut [Candidate]) {
+    let fastest = candidates.iter().map(|c| c.srtt).min().unwrap_or(UNMEASURED);
+    let presumed = if fastest == UNMEASURED {
+        Duration::from_secs(1)
+    } else {
+        fastest
+    };
+    for candidate in candidates.iter_mut().filter(|c| c.srtt == UNMEASURED) {
+        candidate.srtt = presumed;
+    }
+}

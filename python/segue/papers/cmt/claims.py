@@ -1,0 +1,239 @@
+"""Claims C1 to C5, computed from the runs. Every threshold is the paper's or stated beside it with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import polars as pl
+
+from segue.grid import summarise
+from segue.papers.claims import Claim
+from segue.papers.cmt import buffers
+from segue.papers.cmt import experiment as ex
+from segue.papers.cmt.model import Scheme
+from segue.stats import MedianInterval, median_interval
+
+CLOSE_SHARE = 0.03
+CLOSE_S = 1.5
+"""How near to equation (3) CMT is to come: 3 %, or 1.5 s where start-up weighs more than that."""
+NEAR_SHARE = 0.05
+NEAR_S = 3.0
+"""How near mSCTP is to come to equations (4) and (5): they know nothing of the slow start on a new path, nor of what is
+in the queue of the fast link when that ends."""
+FAR = 1.5
+"""Times mSCTP best, from which on mSCTP worst is "by far" the slowest."""
+BESIDE_S = 8.0
+"""Seconds between failover and mSCTP best that still are near: a timeout finds the fast link dead."""
+LITTLE = 0.05
+"""Share of the transfer time below which a gain is not significant."""
+
+
+def evaluate(runs: pl.DataFrame, table: pl.DataFrame, plan: ex.Plan) -> list[Claim]:
+    """C1 to C5.
+
+    Args:
+        runs: From `experiment.run_points`.
+        table: Of figure 7, from `buffers.enough`.
+        plan: What was run.
+    """
+    return [c1(runs, plan), c2(runs), c3(runs, plan), c4(runs, plan), c5(runs, table, plan)]
+
+
+def c1(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
+    """Equations (3), (4), (5)."""
+    worst: dict[Scheme, tuple[float, str]] = {}
+    met = {}
+    for scheme in (Scheme.CMT, Scheme.MSCTP_BEST, Scheme.MSCTP_WORST):
+        share, seconds = (CLOSE_SHARE, CLOSE_S) if scheme is Scheme.CMT else (NEAR_SHARE, NEAR_S)
+        mine = ex.select(runs, [p for p in plan.ideal() if p.scheme is scheme])
+        points = summarise(mine, ["bw_ratio", "t_dwell_s"], "transfer_time_s")
+        theory = summarise(mine, ["bw_ratio", "t_dwell_s"], "theory_s")["median"]
+        excess = points["median"] - theory
+        allowed = [max(share * t, seconds) for t in theory]
+        near = sum(abs(e) <= a for e, a in zip(excess, allowed, strict=True))
+        met[scheme] = near == points.height > 0
+        at = max(range(points.height), key=lambda i: abs(excess[i]) / allowed[i])
+        worst[scheme] = (
+            excess[at],
+            f"{excess[at]:+.2f} s ({excess[at] / theory[at]:+.1%}) at ratio {points['bw_ratio'][at]}, "
+            f"{points['t_dwell_s'][at]} s ({near} of {points.height} points are near)",
+        )
+    count = len([p for p in plan.ideal() if p.scheme is Scheme.CMT])
+    return Claim(
+        "C1",
+        "CMT with an ideal receive buffer comes within a few percent of equation (3); mSCTP worst and best come near "
+        "(4) and (5)",
+        "nearly optimal performance (IV-B, figure 6)",
+        "farthest from the equations: "
+        + "; ".join(f"{ex.SCHEME_NAMES[scheme]} {text}" for scheme, (_, text) in worst.items()),
+        all(met.values()),
+        f"Criterion, medians at each of {count} ratios and dwelling times, equations clamped, link rates less headers: "
+        f"CMT within {CLOSE_SHARE:.0%} or {CLOSE_S:g} s ({_met(met[Scheme.CMT])}); mSCTP within {NEAR_SHARE:.0%} or "
+        f"{NEAR_S:g} s (best {_met(met[Scheme.MSCTP_BEST])}, worst {_met(met[Scheme.MSCTP_WORST])}). The equations "
+        "know of no queues: "
+        f"where the fast link ends before the file does, up to {ex.QUEUE} packets are lost with it, which take "
+        f"{ex.QUEUE * ex.PACKET_BYTES * 8 / ex.SLOW_BPS:.1f} s on the slow one.",
+    )
+
+
+def c2(runs: pl.DataFrame) -> Claim:
+    """Figure 5."""
+    times = {scheme: _interval(ex.select(runs, [ex.Point(scheme)]), "transfer_time_s") for scheme in ex.SCHEMES}
+    worst, failover, best, single, cmt = (times[scheme].median for scheme in ex.SCHEMES)
+    slowest = worst > FAR * max(best, failover, single, cmt)
+    beside = abs(failover - best) <= BESIDE_S and failover >= best - CLOSE_S
+    fastest = all(times[Scheme.CMT].high < times[s].low for s in ex.SCHEMES if s is not Scheme.CMT)
+    return Claim(
+        "C2",
+        f"the order at ratio {ex.RATIO}, {ex.DWELL_S} s: mSCTP worst by far the slowest, failover near mSCTP best, CMT "
+        "with an ideal buffer the fastest, faster than a single transfer over the faster link",
+        "figure 5",
+        "; ".join(f"{ex.SCHEME_NAMES[scheme]} {_text(interval)} s" for scheme, interval in times.items()),
+        slowest and beside and fastest,
+        f"Criterion, medians: worst takes {FAR:g} times as long as any other ({_met(slowest)}); failover within "
+        f"{BESIDE_S:g} s of best, and no faster ({_met(beside)}); the whole interval of CMT below those of all others "
+        f"({_met(fastest)}). At this ratio the file ends within the overlap, so failover and best hardly leave the "
+        "fast link: where it ends after the overlap, figure 6 shows them.",
+    )
+
+
+def c3(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
+    """Figure 6: the receive buffer."""
+    lead = {
+        rbuf: _paired(
+            ex.select(runs, [ex.Point(Scheme.MSCTP_BEST)]), ex.select(runs, [ex.Point(Scheme.CMT, rbuf_kib=rbuf)])
+        )
+        for rbuf in ex.FIGURE_6_BUFFERS_KIB
+    }
+    small = {rbuf: lead[rbuf].low <= 0 for rbuf in lead if rbuf <= 256}
+    ideal = lead[ex.IDEAL_KIB].low > 0
+    elsewhere = {
+        dwell: _paired(
+            ex.select(runs, [ex.Point(Scheme.MSCTP_BEST, t_dwell_s=dwell)]),
+            ex.select(runs, [ex.Point(Scheme.CMT, t_dwell_s=dwell, rbuf_kib=256)]),
+        )
+        for dwell in plan.dwells_s
+    }
+    return Claim(
+        "C3",
+        f"CMT with a receive buffer of up to 256 kB does not beat mSCTP best at ratio {ex.RATIO}; with an ideal one it "
+        "does",
+        "not capable of outperforming best for a buffer not exceeding 256 kB (IV-B); but figure 7 and its text: "
+        "256 kB suffice up to ratio 4",
+        f"ahead of mSCTP best at {ex.DWELL_S} s: "
+        + "; ".join(f"{_kib(rbuf)} {_text(interval)} s" for rbuf, interval in lead.items())
+        + "; with 256 kB, by dwelling time: "
+        + ", ".join(f"{dwell} s {_text(interval)} s" for dwell, interval in elsewhere.items()),
+        all(small.values()) and ideal,
+        f"Criterion at {ex.DWELL_S} s, time saved seed by seed, queues of {ex.QUEUE} packets: not all of the "
+        "interval is positive "
+        + ", ".join(f"with {_kib(rbuf)} ({_met(value)})" for rbuf, value in small.items())
+        + f"; all of it is with an ideal buffer ({_met(ideal)}). The paper says both this and, for figure 7, that 256 "
+        "kB suffice up to ratio 4: at 256 kB the two are close, and the length of the queues decides.",
+    )
+
+
+def c4(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
+    """Equation (6)."""
+    gains: dict[Scheme, dict[int, MedianInterval]] = {}
+    bounded = {}
+    for scheme in (Scheme.MSCTP_BEST, Scheme.MSCTP_WORST):
+        factor = 1 if scheme is Scheme.MSCTP_BEST else ex.RATIO
+        gains[scheme] = {
+            dwell: _paired(
+                ex.select(runs, [ex.Point(scheme, t_dwell_s=dwell)]),
+                ex.select(runs, [ex.Point(Scheme.CMT, t_dwell_s=dwell)]),
+            )
+            for dwell in plan.dwells_s
+        }
+        slack = NEAR_SHARE * ex.theory_s(Scheme.MSCTP_WORST, 0)
+        bounded[scheme] = all(gain.median <= factor * dwell + slack for dwell, gain in gains[scheme].items())
+    shortest = min(plan.dwells_s)
+    reference = _interval(ex.select(runs, [ex.Point(Scheme.MSCTP_BEST, t_dwell_s=shortest)]), "transfer_time_s").median
+    little = abs(gains[Scheme.MSCTP_BEST][shortest].median) <= LITTLE * reference
+    # up to where the file ends after the overlap under every scheme
+    rising = [d for d in plan.dwells_s if ex.theory_s(Scheme.CMT, d) > ex.T_1_S + d]
+    grows = all(gains[Scheme.MSCTP_BEST][a].median < gains[Scheme.MSCTP_BEST][b].median for a, b in pairwise(rising))
+    return Claim(
+        "C4",
+        "short dwelling times give no significant gain; the gain over mSCTP best is t_dwell, over worst t_dwell x "
+        "bw_ratio, at most",
+        "figure 6, equation (6)",
+        "; ".join(
+            f"over {ex.SCHEME_NAMES[scheme]}: " + ", ".join(f"{d} s {_text(gain)} s" for d, gain in of.items())
+            for scheme, of in gains.items()
+        ),
+        little and grows and all(bounded.values()),
+        f"Criterion at ratio {ex.RATIO} with an ideal buffer, time saved seed by seed, medians: at {shortest} s less "
+        "than "
+        f"{LITTLE:.0%} of the transfer time over best ({_met(little)}); growing up to {max(rising)} s, beyond which "
+        "the "
+        f"file ends in the overlap ({_met(grows)}); no more than equation (6) over best "
+        f"({_met(bounded[Scheme.MSCTP_BEST])}) and worst ({_met(bounded[Scheme.MSCTP_WORST])}), with "
+        f"{NEAR_SHARE:.0%} of the transfer time for what mSCTP itself is off its equation.",
+    )
+
+
+def c5(runs: pl.DataFrame, table: pl.DataFrame, plan: ex.Plan) -> Claim:
+    """Figure 7."""
+    at_limit = {
+        ratio: ex.select(runs, [ex.Point(Scheme.CMT, bw_ratio=ratio, rbuf_kib=256)]) for ratio in plan.ratios[:5]
+    }
+    blocked = {
+        ratio: median_interval((part["rbuf_blocked_s"] / part["transfer_time_s"]).to_list())
+        for ratio, part in at_limit.items()
+        if part.height
+    }
+    unblocked = buffers.greatest_ratio(table, buffers.UNBLOCKED, 256)
+    best = buffers.greatest_ratio(table, buffers.BEST, 256)
+    needed = table.filter(pl.col("curve") == buffers.BEST).sort("bw_ratio")
+    return Claim(
+        "C5",
+        "with 256 kB there is no blocking at all only up to ratio 2, and CMT is better than mSCTP best only up to "
+        "ratio 4",
+        "2 and 4 (IV-B, figure 7)",
+        f"no blocking up to ratio {_ratio(unblocked)} (share of the time blocked with 256 kB, by ratio: "
+        + ", ".join(f"{ratio} {share.median:.1%}" for ratio, share in blocked.items())
+        + f"); better than best up to {_ratio(best)}; smallest buffer that "
+        "beats best, kB: "
+        + ", ".join(
+            f"{ratio} {'more than 2048' if median == float('inf') else f'{median:g}'}"
+            for ratio, median in zip(needed["bw_ratio"], needed["median"], strict=True)
+        ),
+        unblocked["median"] == 2 and best["median"] == 4,
+        "Criterion: exactly these ratios, by the medians over seeds; in brackets what the intervals leave open. "
+        "Blocked "
+        f"is a transfer whose sender had room in a congestion window and none in the peer's for more than "
+        f"{buffers.BLOCKED_SHARE:.1%} of the time. t_dwell {ex.DWELL_S} s, which the paper does not state for figure "
+        "7; "
+        f"queues of {ex.QUEUE} packets: figure-queues shows what others change.",
+    )
+
+
+def _paired(slower: pl.DataFrame, faster: pl.DataFrame) -> MedianInterval:
+    """Time that the second saves, seed by seed."""
+    both = slower.select("seed", slow="transfer_time_s").join(
+        faster.select("seed", fast="transfer_time_s"), on="seed", how="inner"
+    )
+    return median_interval((both["slow"] - both["fast"]).to_list())
+
+
+def _interval(frame: pl.DataFrame, column: str) -> MedianInterval:
+    return median_interval(frame[column].to_list())
+
+
+def _text(interval: MedianInterval) -> str:
+    return f"{interval.median:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def _ratio(found: Mapping[str, float]) -> str:
+    return f"{found['median']:g} [{found['low']:g}, {found['high']:g}]"
+
+
+def _kib(rbuf: int) -> str:
+    return "2 MB" if rbuf == ex.IDEAL_KIB else f"{rbuf} kB"
+
+
+def _met(condition: bool) -> str:
+    return "met" if condition else "not met"

@@ -1,0 +1,276 @@
+"""What is run for the paper on mSCTP-CMT, and what is kept of each run.
+
+Every figure needs some points; points that several figures share are run once. A point is a scheme in a setting, and a
+run of it has a seed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from segue.papers.cmt.model import Handover, Scheme, payload_share, transfer_time
+from segue.run import Progress, job, run_jobs
+from segue.scenarios import load
+
+SCENARIO = "papers/cmt"
+
+SEEDS = 7
+"""Enough for an interval of 95 % from order statistics (six), and a median that is one of them."""
+QUICK_SEEDS = 2
+
+RATIOS = tuple(range(1, 15))
+"""Table I."""
+QUICK_RATIOS = (1, 2, 3, 4, 6, 8, 11, 14)
+DWELLS_S = (2, 5, 10, 15, 20, 25, 30, 35, 40)
+"""Table I: 2 to 40 s."""
+IDEAL_DWELLS_S = (2, 10, 20, 40)
+RATIO = 4
+"""Of figures 5 and 6."""
+DWELL_S = 40
+"""Of figure 5; the paper does not say which figure 7 has, and this one is kept."""
+QUEUE = 50
+"""Packets: the scenario's own choice."""
+QUEUES = (20, 50, 100)
+
+KIB = 1024
+IDEAL_KIB = 2048
+"""Table I: "ideal buffer up to 2 MB"."""
+BUFFERS_KIB = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+"""Receive buffers tried for figure 7. The paper's kB are taken as 1024 bytes: its sizes are powers of two."""
+QUICK_BUFFERS_KIB = (16, 32, 64, 128, 256, 512, 1024, 2048)
+FIGURE_6_BUFFERS_KIB = (64, 128, 256, IDEAL_KIB)
+
+SIZE_BYTES = 8_000_000
+T_1_S = 2.0
+JITTER_MS = 250
+"""t_1 of a seed lies so far from `T_1_S` at most. Without this and the losses, all seeds would give the same run."""
+LOSS = 1e-4
+"""Packets lost on either access link, at random: some one in two transfers."""
+SLOW_BPS = 384_000
+PAYLOAD_BYTES = 1452
+PACKET_BYTES = 1520
+"""User data of a full packet, and the packet as the links count it: 16 bytes of chunk header, 12 of common header, 40
+of IPv6 header."""
+
+SCHEMES = (Scheme.MSCTP_WORST, Scheme.FAILOVER, Scheme.MSCTP_BEST, Scheme.SINGLE, Scheme.CMT)
+SCHEME_NAMES = {
+    Scheme.MSCTP_WORST: "mSCTP worst",
+    Scheme.FAILOVER: "failover",
+    Scheme.MSCTP_BEST: "mSCTP best",
+    Scheme.SINGLE: "single link (faster)",
+    Scheme.CMT: "mSCTP-CMT",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One setting of the scenario.
+
+    Attributes:
+        scheme: What carries the data.
+        bw_ratio: Faster over slower bandwidth.
+        t_dwell_s: Length of the overlap, s.
+        rbuf_kib: Receive buffer, KiB.
+        queue_packets: Length of all queues, packets.
+        variant: Name of what else is set; empty for nothing.
+        overrides: What else is set, as `--set` has it.
+    """
+
+    scheme: Scheme
+    bw_ratio: int = RATIO
+    t_dwell_s: int = DWELL_S
+    rbuf_kib: int = IDEAL_KIB
+    queue_packets: int = QUEUE
+    variant: str = ""
+    overrides: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    def settings(self, seed: int) -> dict[str, str]:
+        """As `--set` has them, with what differs from seed to seed."""
+        loss = f"{{ model = 'bernoulli', probability = {LOSS:g} }}"
+        return {
+            "t_1": f"{t_1_ms(seed)} ms",
+            "link.ran1.loss": loss,
+            "link.ran2.loss": loss,
+            "scheme": str(self.scheme),
+            "bw_ratio": str(self.bw_ratio),
+            "t_dwell": f"{self.t_dwell_s} s",
+            "rbuf": f"{self.rbuf_kib * KIB} B",
+            "queue.packets": str(self.queue_packets),
+            **dict(self.overrides),
+        }
+
+    def handover(self, seed: int | None = None) -> Handover:
+        """The setting as the equations have it, link rates less the headers."""
+        return Handover(
+            size=SIZE_BYTES,
+            bw_2=SLOW_BPS * payload_share(PAYLOAD_BYTES, PACKET_BYTES),
+            bw_ratio=self.bw_ratio,
+            t_1=T_1_S if seed is None else t_1_ms(seed) / 1000,
+            t_dwell=self.t_dwell_s,
+        )
+
+    def theory_s(self, seed: int) -> float:
+        """Clamped equation (3), (4) or (5) with that seed's t_1, s."""
+        return transfer_time(self.handover(seed), self.scheme)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is run.
+
+    Attributes:
+        seeds: Seeds of each point.
+        ratios: Bandwidth ratios of figure 7.
+        buffers_kib: Receive buffers of figure 7.
+        dwells_s: Dwelling times of figure 6.
+    """
+
+    seeds: tuple[int, ...]
+    ratios: tuple[int, ...] = RATIOS
+    buffers_kib: tuple[int, ...] = BUFFERS_KIB
+    dwells_s: tuple[int, ...] = DWELLS_S
+
+    @classmethod
+    def of(cls, *, quick: bool, seeds: int | None) -> Plan:
+        """The whole, or a first look."""
+        chosen = tuple(range(1, (seeds or (QUICK_SEEDS if quick else SEEDS)) + 1))
+        if quick:
+            return cls(chosen, QUICK_RATIOS, QUICK_BUFFERS_KIB, IDEAL_DWELLS_S)
+        return cls(chosen)
+
+    def points(self) -> list[Point]:
+        """Every point of the paper's figures and claims, once."""
+        return list(dict.fromkeys([*figure_5(), *self.figure_6(), *self.ideal(), *self.figure_7(), *self.queues()]))
+
+    def figure_6(self) -> list[Point]:
+        """Transfer time against dwelling time, for mSCTP and for CMT with several buffers."""
+        others = [
+            Point(scheme, t_dwell_s=dwell)
+            for scheme in (Scheme.MSCTP_WORST, Scheme.MSCTP_BEST, Scheme.FAILOVER)
+            for dwell in self.dwells_s
+        ]
+        cmt = [
+            Point(Scheme.CMT, t_dwell_s=dwell, rbuf_kib=rbuf)
+            for rbuf in FIGURE_6_BUFFERS_KIB
+            for dwell in self.dwells_s
+        ]
+        return [*others, *cmt]
+
+    def ideal(self) -> list[Point]:
+        """Claim C1: every ratio and dwelling time with an ideal buffer."""
+        return [
+            Point(scheme, bw_ratio=ratio, t_dwell_s=dwell)
+            for scheme in (Scheme.CMT, Scheme.MSCTP_BEST, Scheme.MSCTP_WORST)
+            for ratio in self.ratios
+            for dwell in IDEAL_DWELLS_S
+        ]
+
+    def figure_7(self, queue: int = QUEUE) -> list[Point]:
+        """Every ratio with every buffer, beside mSCTP; fewer of both where queues are not the scenario's."""
+        coarse = queue != QUEUE
+        cmt = [
+            Point(Scheme.CMT, bw_ratio=ratio, rbuf_kib=rbuf, queue_packets=queue)
+            for ratio in (QUICK_RATIOS if coarse else self.ratios)
+            for rbuf in (QUICK_BUFFERS_KIB if coarse else self.buffers_kib)
+        ]
+        others = [
+            Point(scheme, bw_ratio=ratio, queue_packets=queue)
+            for scheme in (Scheme.MSCTP_BEST, Scheme.MSCTP_WORST)
+            for ratio in (QUICK_RATIOS if coarse else self.ratios)
+        ]
+        return [*cmt, *others]
+
+    def queues(self) -> list[Point]:
+        """Figure 7 with the other queues."""
+        return [point for queue in QUEUES if queue != QUEUE for point in self.figure_7(queue)]
+
+
+def figure_5() -> list[Point]:
+    """All schemes in one setting."""
+    return [Point(scheme) for scheme in SCHEMES]
+
+
+def run_points(
+    points: Sequence[Point],
+    seeds: Sequence[int],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """A row per run, see `row`; points in order, seeds within a point."""
+    scenario = load(SCENARIO)
+    labels = [(point, seed) for point in points for seed in seeds]
+    jobs = [job(scenario, point.settings(seed), seed=seed) for point, seed in labels]
+    runs = run_jobs(jobs, threads=threads, progress=progress)
+    rows = [row(point, seed, one.metrics_json) for (point, seed), one in zip(labels, runs, strict=True)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def row(point: Point, seed: int, document: str) -> dict[str, Any]:
+    """What is kept of a run.
+
+    `scheme`, `bw_ratio`, `t_dwell_s`, `rbuf_kib`, `queue_packets`, `variant`, `seed`; `transfer_time_s` (null if the
+    file did not arrive whole), `theory_s` (the clamped equation), `spurious_fast_retransmits`, `timeouts`,
+    `rbuf_blocked_s` (how long the sender had room in a congestion window, data, and no room in the peer's),
+    `longest_gap_s` (between two arrivals of new data), `sacks`, `packets_sent`, `packets_retransmitted`,
+    `event_log_hash`.
+    """
+    metrics = json.loads(document)
+    return {
+        "scheme": str(point.scheme),
+        "bw_ratio": point.bw_ratio,
+        "t_dwell_s": point.t_dwell_s,
+        "rbuf_kib": point.rbuf_kib,
+        "queue_packets": point.queue_packets,
+        "variant": point.variant,
+        "seed": seed,
+        "transfer_time_s": metrics["transfer_time_s"],
+        "theory_s": point.theory_s(seed),
+        "spurious_fast_retransmits": metrics["spurious_fast_retransmits"],
+        "timeouts": metrics["timeouts"],
+        "rbuf_blocked_s": metrics["rbuf_blocked_s"],
+        "longest_gap_s": metrics["longest_gap_s"],
+        "sacks": metrics["sacks_sent"],
+        "packets_sent": metrics["packets_sent"],
+        "packets_retransmitted": metrics["packets_retransmitted"],
+        "event_log_hash": metrics["event_log_hash"],
+    }
+
+
+def t_1_ms(seed: int) -> int:
+    """When the overlap begins, ms: drawn by the seed, evenly around `T_1_S`."""
+    return round(1000 * T_1_S + random.Random(seed).uniform(-JITTER_MS, JITTER_MS))
+
+
+def select(frame: pl.DataFrame, points: Iterable[Point]) -> pl.DataFrame:
+    """The rows of these points."""
+    wanted = pl.DataFrame(
+        [
+            {
+                "scheme": str(p.scheme),
+                "bw_ratio": p.bw_ratio,
+                "t_dwell_s": p.t_dwell_s,
+                "rbuf_kib": p.rbuf_kib,
+                "queue_packets": p.queue_packets,
+                "variant": p.variant,
+            }
+            for p in dict.fromkeys(points)
+        ]
+    )
+    return frame.join(wanted, on=wanted.columns, how="semi")
+
+
+def varied(points: Iterable[Point], variant: str, overrides: dict[str, str]) -> list[Point]:
+    """The same points with something else set, under a name."""
+    return [replace(point, variant=variant, overrides=tuple(overrides.items())) for point in points]
+
+
+def theory_s(scheme: Scheme, t_dwell_s: float, bw_ratio: float = RATIO) -> float:
+    """Clamped equation (3), (4) or (5) at any dwelling time, s; link rates less the headers."""
+    return transfer_time(replace(Point(scheme).handover(), bw_ratio=bw_ratio, t_dwell=t_dwell_s), scheme)

@@ -1,0 +1,365 @@
+"""Claims V1 to V9, computed from the runs. Every threshold is the paper's, or stated beside it with its reason."""
+
+from __future__ import annotations
+
+from statistics import mean, median
+
+import polars as pl
+
+from segue.papers.claims import Claim
+from segue.papers.vertical import experiment as ex
+from segue.papers.vertical import model
+from segue.stats import median_interval
+
+PAPER_MS: dict[str, dict[str, tuple[float, float, float, float]]] = {
+    "wlan-gprs": {"t_n_s": (2848, 1127, 1103, 4782), "t_a_s": (2786, 628, 2142, 4022)},
+    "lan-gprs": {"t_n_s": (5356, 1791, 4146, 10303), "t_a_s": (2355, 337, 1924, 3119)},
+}
+"""Table 1: mean, sigma, least, greatest."""
+PAPER_SHARE = {"wlan-gprs": (0.507, 0.139), "lan-gprs": (0.315, 0.061)}
+"""Mean and sigma of t_a's share (6.1)."""
+SIGNIFICANCE = 0.01
+"""Below it, t_d is not distributed as equation 2 says. Not 5 %: with seeds for anybody to choose, one in twenty would
+fail."""
+AGREES = 0.15
+"""Relative difference up to which a simulated part agrees with its equation: the equations know no transmission
+times, which over GPRS are some 10 % of a round trip."""
+NEGLIGIBLE = 0.25
+"""Of the upward handover's t_a, the most that a downward one's may be: "negligible" is not quantified (5)."""
+SHORTER = 0.9
+"""Ratio below which a median of t_a is called shorter than another."""
+WHY_T_A = (
+    " t_a misses the paper's mean, and spreads more: it is decided by how packets bunch, and so by the jitter of GPRS, "
+    "which the paper does not give, and by whether an acknowledgement was lost with the old network. If one was, a "
+    "duplicate is reported, the sender takes its timeout back (Linux 2.4's undo), and then recovers a lost window with "
+    "one segment a round trip (its rate halving)."
+)
+RTT_S = 1.0
+"""Of `experiment.STEADY`, without transmission times."""
+
+
+def evaluate(results: ex.Results) -> list[Claim]:
+    """V1 to V9."""
+    runs = results.runs
+    return [
+        v1(runs),
+        v2(runs),
+        v3(runs),
+        v4(runs),
+        v5(runs),
+        v6(runs, results.windows),
+        v7(runs, results.sequence),
+        v8(results.checked),
+        v9(runs),
+    ]
+
+
+def v1(runs: pl.DataFrame) -> Claim:
+    """Equations 1 to 4."""
+    waits = ex.values(runs, "equation-2", "t_d_s")
+    statistic, p = model.kolmogorov_smirnov(waits, *ex.RA_INTERVAL_S) if len(waits) >= 8 else (0.0, 1.0)
+    t_d = p >= SIGNIFICANCE and len(waits) >= 8
+    dad = mean(ex.values(runs, "dad", "t_c_s"))
+    none = mean(ex.values(runs, "no-dad", "t_c_s"))
+    expected_c = model.configuration_time(0.0, 0.0, 0.0, 1.0)
+    t_c = abs(dad - expected_c) <= 0.01 and none <= 0.01
+    together = mean(ex.values(runs, "no-dad", "t_r_s"))
+    after = mean(ex.values(runs, "after-home", "t_r_s"))
+    rr = model.return_routability_time(RTT_S)
+    expected = (model.registration_time(rr, 0.0), model.registration_time(rr, RTT_S))
+    t_r = _agrees(together, expected[0]) and _agrees(after, expected[1])
+    sums = runs.filter(pl.col("t_n_s").is_not_null())
+    error = (sums["t_n_s"] - sums["t_d_s"] - sums["t_c_s"] - sums["t_r_s"]).abs().max()
+    whole = isinstance(error, float) and error < 1e-6
+    lost = ex.values(runs, "two-lost", "t_d_s")
+    usual = ex.values(runs, "wlan-gprs", "t_d_s")
+    return Claim(
+        "V1",
+        "T_n = t_d + t_c + t_r, with t_d by equation 2, t_c by equation 3 and t_r by equation 4",
+        "equations 1 to 4 (4)",
+        f"t_d of {len(waits)} handovers: mean {mean(waits) * 1e3:.0f} ms against "
+        f"{model.detection_mean(*ex.RA_INTERVAL_S) * 1e3:.0f} ms, Kolmogorov-Smirnov D = {statistic:.3f}, p = {p:.2f}; "
+        f"t_c {none * 1e3:.0f} ms without duplicate address detection and {dad * 1e3:.0f} ms with, against 0 and "
+        f"{expected_c * 1e3:.0f} ms; t_r {together * 1e3:.0f} ms against {expected[0] * 1e3:.0f} ms, and with the "
+        f"correspondent told after the home agent {after * 1e3:.0f} ms against {expected[1] * 1e3:.0f} ms",
+        t_d and t_c and t_r and whole,
+        f"Criterion: p of at least {SIGNIFICANCE} ({_met(t_d)}); t_c within 10 ms ({_met(t_c)}); t_r, over a link "
+        f"whose "
+        f"round trip is always {RTT_S:.0f} s, within {AGREES:.0%} ({_met(t_r)}): the equation knows no transmission "
+        f"times; the sum of the parts in every run ({_met(whole)}). Equation 2 is the wait for the next advertisement "
+        "alone: without router solicitations, and without the rule of two lost advertisements. That rule makes t_d "
+        f"{_mean_sigma(lost)} instead of {_mean_sigma(usual)} (WLAN to GPRS). Detection of duplicates for the "
+        "link-local address runs while the node waits for an advertisement.",
+    )
+
+
+def v2(runs: pl.DataFrame) -> Claim:
+    """Table 1, WLAN to GPRS."""
+    return _table_1(
+        "V2",
+        runs,
+        "wlan-gprs",
+        ("t_n_s", "t_a_s"),
+        "T_n is by equations 1 to 4, and so without the wait for TCP's retransmission timer between the end of "
+        "registration and the first data packet, which comes {first} after the loss of the WLAN. The paper does not "
+        "say to which of the two it measured; from the packets alone, T_n would be that, and its least, "
+        "{least:.0f} ms, could not hold 1.5 round trips of 1 s.",
+    )
+
+
+def v3(runs: pl.DataFrame) -> Claim:
+    """Table 1, LAN to GPRS."""
+    ours = mean(ex.values(runs, "lan-gprs", "t_n_s")) * 1e3
+    rest = PAPER_MS["lan-gprs"]["t_n_s"][0] - ours
+    return _table_1(
+        "V3",
+        runs,
+        "lan-gprs",
+        ("t_a_s",),
+        f"T_n is left out of it: the authors could not explain a part of it. The model's is {ours:.0f} ms, with a "
+        "second of duplicate address detection by the home agent for its new binding (RFC 3775 section 10.3.1) and "
+        f"what its drops of early tests cost; {rest:.0f} ms of the paper's mean stay unexplained. The first data comes "
+        "{first} after the loss of the LAN.",
+    )
+
+
+def v4(runs: pl.DataFrame) -> Claim:
+    """Shares of t_a (6.1, figures 5 and 6)."""
+    shares = {case: ex.values(runs, case, "share") for case in ex.UPWARD}
+    within = {case: abs(mean(shares[case]) - PAPER_SHARE[case][0]) <= PAPER_SHARE[case][1] for case in ex.UPWARD}
+    less = mean(shares["lan-gprs"]) < mean(shares["wlan-gprs"])
+    return Claim(
+        "V4",
+        "t_a is about as large a share of the whole as T_n from WLAN to GPRS, and about a third from LAN to GPRS",
+        "50.7 % (sigma 13.9) and 31.5 % (sigma 6.1), means of the shares of handovers (6.1)",
+        "; ".join(
+            f"{ex.CASE_NAMES[case]} {mean(values):.1%} (sigma {ex.mean_and_sigma(values)[1]:.1%}, median "
+            f"{_interval([100 * v for v in values], 0)} %)"
+            for case, values in shares.items()
+        ),
+        all(within.values()) and less,
+        "Criterion: means of the shares within the paper's sigma of its means ("
+        + ", ".join(f"{ex.CASE_NAMES[case]}: {_met(ok)}" for case, ok in within.items())
+        + f"), the second less than the first ({_met(less)}). "
+        + (
+            ""
+            if all(within.values())
+            else "What V2 and V3 say of T_n and t_a carries over to their shares: half of our t_a are below "
+            + " and ".join(f"{median(ex.values(runs, case, 't_a_s')):.2f} s" for case in ex.UPWARD)
+            + "."
+        ),
+    )
+
+
+def v5(runs: pl.DataFrame) -> Claim:
+    """Downward handovers (6.2)."""
+    up = median(ex.values(runs, "wlan-gprs", "t_a_s"))
+    down = {case: ex.values(runs, case, "t_a_s") for case in ex.DOWNWARD}
+    negligible = all(median(values) <= NEGLIGIBLE * up for values in down.values())
+    timeouts = {case: ex.values(runs, case, "timeouts") for case in ex.DOWNWARD}
+    without = all(median(values) == 0 for values in timeouts.values())
+    first = ", ".join(f"{ex.CASE_NAMES[c]} {_seconds(ex.values(runs, c, 'first_data_s'))}" for c in ex.DOWNWARD)
+    return Claim(
+        "V5",
+        "downward handovers: t_a is negligible; fast retransmit, not a timeout, repairs the loss",
+        "negligible; duplicate acknowledgements over the new interface (5, 6.2)",
+        "; ".join(
+            f"{ex.CASE_NAMES[case]}: t_a {_seconds(values)}, {median(timeouts[case]):.0f} timeouts at the median"
+            for case, values in down.items()
+        ),
+        negligible and without,
+        f"Criterion: median t_a at most {NEGLIGIBLE:.0%} of the upward one's, {up:.2f} s ({_met(negligible)}); no "
+        f"timeout at the median ({_met(without)}). "
+        + (
+            ""
+            if without
+            else "Here the sender has its whole window in the queue of GPRS when that is disabled: nothing is left to "
+            "be acknowledged, so that nothing new may be sent over the new interface and no duplicate acknowledgement "
+            "can come; acknowledgements that are under way over GPRS name a care-of address that the correspondent no "
+            "longer has, and are refused (RFC 6275 section 9.3.1). The retransmission timer, which knows the round "
+            f"trip through that queue, ends it: first data after {first}. For fast retransmit the window must not be "
+            "used up, or the old interface be still there (V7)."
+        ),
+    )
+
+
+def v6(runs: pl.DataFrame, windows: pl.DataFrame) -> Claim:
+    """Upward handovers (6.1)."""
+    spurious = {case: ex.values(runs, case, "spurious_retransmissions") for case in ex.UPWARD}
+    shares = {case: sum(v > 0 for v in values) / len(values) for case, values in spurious.items()}
+    often = all(share >= 0.5 for share in shares.values())
+    timeouts = {case: ex.values(runs, case, "timeouts") for case in ex.UPWARD}
+    falls, inherited = {}, {}
+    for case in ex.UPWARD:
+        own = windows.filter(pl.col("case") == case)
+        segment = ex.SEGMENT_BYTES
+        least = own["cwnd_bytes"].min()
+        falls[case] = isinstance(least, int) and least <= segment
+        at_fall = own.filter(pl.col("cwnd_bytes") <= segment)["ssthresh_bytes"]
+        most = at_fall.max() if at_fall.len() else None
+        # what GPRS carries in a round trip, twice
+        inherited[case] = isinstance(most, int) and most > 2 * 53_600 / 8 * 1.3
+    holds = often and all(falls.values()) and all(inherited.values())
+    return Claim(
+        "V6",
+        "upward: the timeout of the fast path expires while acknowledgements are in flight on the slow one; cwnd "
+        "falls to "
+        "one segment, and slow start aims at an ssthresh inherited from the fast path",
+        "6.1",
+        "; ".join(
+            f"{ex.CASE_NAMES[case]}: spurious retransmissions in {shares[case]:.0%} of runs, "
+            f"{median(timeouts[case]):.0f} timeouts at the median"
+            for case in ex.UPWARD
+        ),
+        holds,
+        f"Criterion: spurious retransmissions in at least half of the runs ({_met(often)}); in the typical run of each "
+        f"cwnd of one segment ({_met(all(falls.values()))}), with an ssthresh above twice what GPRS carries in a round "
+        f"trip ({_met(all(inherited.values()))}). A retransmission is spurious if an earlier copy had arrived: of "
+        "segments whose acknowledgement was lost with the old network too.",
+    )
+
+
+def v7(runs: pl.DataFrame, sequence: pl.DataFrame) -> Claim:
+    """Soft handovers (6.3, figure 9)."""
+    soft = runs.filter((pl.col("variant") == "wlan-gprs-wlan") & (pl.col("number") == 0))
+    lost = [float(v) for v in soft["lost_packets"]]
+    spurious = [float(v) for v in soft["spurious_retransmissions"]]
+    duplicates = [float(v) for v in soft["duplicates"]]
+    arrived = sequence.filter(
+        (pl.col("node") == ex.MOBILE) & (pl.col("action") == "received") & (pl.col("kind") == "DATA")
+    ).sort("time_s")
+    late = arrived.filter(~pl.col("retransmission") & (pl.col("tsn") < pl.col("tsn").cum_max()))
+    nothing = max(lost) == 0
+    rest = median(spurious) > 0 and median(duplicates) > 0 and late.height > 0
+    return Claim(
+        "V7",
+        "soft handover WLAN-GPRS-WLAN: nothing is lost, but data is reordered, duplicated and SACKed, and "
+        "retransmitted "
+        "spuriously",
+        "no packet loss during the handover, reordering, retransmissions (6.3, figure 9)",
+        f"lost packets at most {max(lost):.0f}; medians: {median(spurious):.0f} spurious retransmissions, "
+        f"{median(duplicates):.0f} duplicates; in the run of figure 9 {late.height} packets behind later ones",
+        nothing and rest,
+        f"Criterion: no packet lost in any run ({_met(nothing)}); spurious retransmissions and duplicates at the "
+        f"median, "
+        f"and reordering in the run of figure 9 ({_met(rest)}).",
+    )
+
+
+def v8(checked: pl.DataFrame) -> Claim:
+    """The method of section 5."""
+    both = [(row["case"], row["recorded_s"], row["recomputed_s"]) for row in checked.iter_rows(named=True)]
+    equal = all(a is not None and b is not None and abs(a - b) < 1e-6 for _, a, b in both)
+    return Claim(
+        "V8",
+        "t_a is measured as in section 5: from the first data packet on the new interface, 0.1 s bins counted packet "
+        "by "
+        "packet, the final bin dropped, their unweighted mean as threshold, linear interpolation to its first crossing",
+        "5, 8",
+        "; ".join(
+            f"{ex.CASE_NAMES[case]}: {_ms(recorded)} while the run went, {_ms(recomputed)} from the table of packets"
+            for case, recorded, recomputed in both
+        ),
+        equal,
+        "Criterion: the function that `segue analyze` has for captures gives the same, to a microsecond, for the "
+        "packets "
+        f"that the mobile node received, found in the run's table apart from the record ({_met(equal)}). Tests hold "
+        f"the "
+        "function against one that is written anew from the paper.",
+    )
+
+
+def v9(runs: pl.DataFrame) -> Claim:
+    """Remedies (7)."""
+    case = "gprs-wlan-gprs"
+    samples = {name: ex.values(runs, f"{case}/{name}", "t_a_s") for name in ex.REMEDIES}
+    medians = {name: median(values) for name, values in samples.items() if values}
+    base = medians["none"]
+    shorter = {name: medians.get(name, base) <= SHORTER * base for name in ("injection", "clamp", "both", "careful")}
+    proposed = shorter["injection"] and shorter["clamp"]
+    rates = {name: ex.values(runs, f"{case}/{name}", "threshold_bps") for name in ex.REMEDIES if samples[name]}
+    return Claim(
+        "V9",
+        "the two remedies of section 7, the RTT last seen on that kind of interface and a window clamped by a proxy "
+        "that "
+        "knows the link, shorten t_a",
+        "proposed, not measured (7)",
+        "t_a, mean throughput of bins, and data in the 20 s after the loss of the WLAN, medians: "
+        + "; ".join(
+            f"{ex.REMEDIES[name][0]} {_seconds(values)} at {median(rates[name]) / 1e3:.0f} kbit/s, "
+            f"{median(ex.values(runs, f'{case}/{name}', 'received_20_s_bytes')) / 1e3:.0f} kB"
+            for name, values in samples.items()
+            if values
+        ),
+        proposed,
+        f"Criterion: medians of t_a with each of the two at most {SHORTER:.0%} of what it is without ("
+        + ", ".join(f"{ex.REMEDIES[name][0]}: {_met(ok)}" for name, ok in shorter.items())
+        + "). The mobile node comes from GPRS, goes to the WLAN and returns; the second handover to GPRS counts, since "
+        "the sender then knows the network. t_a is relative to the throughput that the connection gets afterwards, "
+        "which stands beside it: a remedy that raises that raises its own threshold."
+        + (
+            ""
+            if proposed
+            else " RTT injection changes little: the first acknowledgement over GPRS has a timestamp, from which the "
+            "estimate is right at once, and timeouts before that are of data that was lost with the WLAN. A clamped "
+            "window is smaller than what was lost: a sender that takes its timeout back (see V2) may then send nothing "
+            "new that would show the loss, and waits for its timer again. Once that is over, the queue of GPRS stays "
+            "short, and the mean that t_a is measured against is higher."
+        ),
+    )
+
+
+def _table_1(id_: str, runs: pl.DataFrame, case: str, judged: tuple[str, ...], note: str) -> Claim:
+    names = {"t_n_s": "T_n", "t_a_s": "t_a"}
+    within, parts, paper = {}, [], []
+    for column, name in names.items():
+        theirs = PAPER_MS[case][column]
+        values = [1e3 * v for v in ex.values(runs, case, column)]
+        own, sigma = ex.mean_and_sigma(values)
+        within[column] = abs(own - theirs[0]) <= theirs[1]
+        parts.append(
+            f"{name} mean {own:.0f} ms (sigma {sigma:.0f}, {min(values):.0f} to {max(values):.0f}; median "
+            f"{_interval(values, 0)})"
+        )
+        paper.append(f"{name} mean {theirs[0]:.0f} ms (sigma {theirs[1]:.0f}, {theirs[2]:.0f} to {theirs[3]:.0f})")
+    count = len(ex.values(runs, case, "t_n_s"))
+    return Claim(
+        id_,
+        f"{ex.CASE_NAMES[case]}, {ex.PAPER_HANDOVERS[case]} handovers: {' and '.join(names[c] for c in judged)} as in "
+        "table 1",
+        ", ".join(paper) + " (table 1)",
+        f"{count} handovers: {'; '.join(parts)}",
+        all(within[column] for column in judged),
+        "Criterion: means within one sigma of the paper's ("
+        + ", ".join(f"{names[c]}: {_met(within[c])}" for c in judged)
+        + "). "
+        + note.format(first=_seconds(ex.values(runs, case, "first_data_s")), least=PAPER_MS[case]["t_n_s"][2])
+        + ("" if within["t_a_s"] else WHY_T_A)
+        + " No parameter is fitted.",
+    )
+
+
+def _agrees(value: float, expected: float) -> bool:
+    return abs(value - expected) <= AGREES * expected
+
+
+def _met(ok: bool) -> str:
+    return "met" if ok else "not met"
+
+
+def _ms(value: float | None) -> str:
+    return "none" if value is None else f"{value * 1e3:.1f} ms"
+
+
+def _mean_sigma(values: list[float]) -> str:
+    own, sigma = ex.mean_and_sigma(values)
+    return f"{own:.2f} s (sigma {sigma:.2f})"
+
+
+def _seconds(values: list[float]) -> str:
+    return f"{_interval(values, 2)} s"
+
+
+def _interval(values: list[float], digits: int) -> str:
+    interval = median_interval(values)
+    return f"{interval.median:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"

@@ -1,0 +1,285 @@
+"""What is run: handovers between LAN, WLAN and GPRS, the equations' parts apart, and the remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from segue.run import NS_PER_S, Progress, Run, job, run_jobs
+from segue.scenarios import load
+
+if TYPE_CHECKING:
+    from segue.scenarios import Scenario
+
+SCENARIO = "papers/vertical"
+SENDER = "cn"
+MOBILE = "mn"
+
+RA_INTERVAL_S = (1.0, 3.0)
+"""Of the scenario: between two router advertisements."""
+SEGMENT_BYTES = 1500
+BEGINS_S = 15.0
+"""Handoffs before that set the stage."""
+
+CASE_NAMES = {
+    "wlan-gprs": "WLAN to GPRS",
+    "lan-gprs": "LAN to GPRS",
+    "gprs-wlan": "GPRS to WLAN",
+    "gprs-lan": "GPRS to LAN",
+}
+UPWARD = ("wlan-gprs", "lan-gprs")
+DOWNWARD = ("gprs-wlan", "gprs-lan")
+PAPER_HANDOVERS = {"wlan-gprs": 20, "lan-gprs": 10}
+"""Table 1."""
+
+REMEDIES: dict[str, tuple[str, dict[str, str]]] = {
+    "none": ("none", {}),
+    "injection": ("RTT injected", {"remedy.rtt_injection": "true", "remedy.rtt_margin": "0.1"}),
+    "clamp": ("window clamped", {"remedy.window_clamp.router": "core"}),
+    "both": (
+        "both",
+        {
+            "remedy.rtt_injection": "true",
+            "remedy.rtt_margin": "0.1",
+            "remedy.window_clamp.router": "core",
+        },
+    ),
+    "careful": ("careful resume", {"remedy.careful_resume": "true"}),
+    "careful-clamp": (
+        "careful resume, clamped",
+        {"remedy.careful_resume": "true", "remedy.window_clamp.router": "core"},
+    ),
+}
+"""Name and keys. The handover that counts is the second one to GPRS: senders know it then."""
+REMEDY_CASES = {"gprs-wlan-gprs": "WLAN to GPRS, known", "gprs-lan-gprs": "LAN to GPRS, known"}
+
+FAST_ADVERTISEMENTS = {
+    # only the wait is of interest: nothing of layer 2, nothing of the way
+    "address.router_solicitations": "0",
+    "l2.beacon_period": "5 ms",
+    "duration": "24 s",
+    "application.0.start": "23.9 s",
+}
+STEADY = {
+    "cell.gprs.bearer.down.delay": "500 ms",
+    "cell.gprs.bearer.down.jitter": "0 s",
+    "cell.gprs.bearer.up.delay": "500 ms",
+    "cell.gprs.bearer.up.jitter": "0 s",
+}
+"""GPRS with a round trip that is always the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A set of runs with the same keys.
+
+    Attributes:
+        name: What it is called in tables.
+        overrides: As `--set` has them.
+        seeds: How many.
+        since_s: The handoff that counts is the first that begins from then on.
+    """
+
+    name: str
+    overrides: Mapping[str, str]
+    seeds: int
+    since_s: float = BEGINS_S
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the runs gave.
+
+    Attributes:
+        runs: A row per run and handoff that counts, see `rows`.
+        throughput: Bins of figures 7 and 8: `case`, `time_s` after the first packet, `throughput_bps`.
+        sequence: Packets of figure 9, of the flow: `time_s`, `action`, `kind`, `tsn`, `interface`, `retransmission`.
+        windows: cwnd and ssthresh of the sender after an upward handover: `case`, `time_s`, `cwnd_bytes`,
+            `ssthresh_bytes`.
+        checked: t_a of the record and from the table of packets, by case: `case`, `recorded_s`, `recomputed_s`.
+    """
+
+    runs: pl.DataFrame
+    throughput: pl.DataFrame
+    sequence: pl.DataFrame
+    windows: pl.DataFrame
+    checked: pl.DataFrame
+
+
+def variants(seeds: int) -> list[Variant]:
+    """All of them, with `seeds` for each of table 1's."""
+    half, third = max(seeds // 2, 1), max(seeds // 3, 1)
+    hard = [Variant(case, {"case": case}, seeds if case == "wlan-gprs" else half) for case in CASE_NAMES]
+    parts = [
+        Variant("equation-2", {"case": "gprs-lan", **FAST_ADVERTISEMENTS}, 2 * seeds),
+        Variant(
+            "two-lost",
+            {"case": "wlan-gprs", "mip6.mobile_node.handoff": "on-lost-advertisements", "duration": "30 s"},
+            half,
+        ),
+        Variant("no-dad", {"case": "wlan-gprs", **STEADY, "duration": "30 s"}, third),
+        Variant("dad", {"case": "wlan-gprs", **STEADY, "address.dad_transmits": "1", "duration": "30 s"}, third),
+        Variant(
+            "after-home",
+            {"case": "wlan-gprs", **STEADY, "mip6.mobile_node.registration": "after-home", "duration": "30 s"},
+            third,
+        ),
+    ]
+    soft = [Variant("wlan-gprs-wlan", {"case": "wlan-gprs-wlan"}, third)]
+    remedies = [
+        Variant(f"{case}/{remedy}", {"case": case, **keys}, third, since_s=59.0)
+        for case in REMEDY_CASES
+        for remedy, (_, keys) in REMEDIES.items()
+    ]
+    return [*hard, *parts, *soft, *remedies]
+
+
+def run(seeds: int, *, threads: int | None = None, progress: Progress | None = None) -> Results:
+    """Run everything."""
+    scenario = load(SCENARIO)
+    labels = [(variant, seed) for variant in variants(seeds) for seed in range(1, variant.seeds + 1)]
+    jobs = [job(scenario, settings(variant.overrides, seed), seed=seed) for variant, seed in labels]
+    runs = run_jobs(jobs, threads=threads, progress=progress)
+    entries = [row for (variant, seed), one in zip(labels, runs, strict=True) for row in rows(variant, seed, one)]
+    table = pl.DataFrame(entries, infer_schema_length=None)
+    return Results(table, *_traced(scenario, table, threads))
+
+
+def settings(overrides: Mapping[str, str], seed: int) -> dict[str, str]:
+    """Keys of a run: the flow begins up to a second later, by its seed.
+
+    On Ethernet nothing is random, and the handover would come in the middle of the same segment with every seed.
+    """
+    begin = 1.0 if overrides["case"].startswith("gprs") else 15.0
+    later = seed * GOLDEN % 1.0
+    return {"application.0.start": f"{begin + later:.6f} s", **overrides}
+
+
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, without their whole parts, are spread evenly however many there are."""
+
+
+def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
+    """What is kept of a run: a row for each handoff that counts.
+
+    `variant`, `seed`, `number` of the handoff; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
+    T_n and t_a together; of the whole run `timeouts`, and of the flow `lost_packets`, `retransmissions`,
+    `spurious_retransmissions`; `duplicates`; `received_20_s_bytes`, new data in the 20 s from `since_s` on.
+    """
+    metrics = result.metrics
+    flow = next((flow for flow in metrics.flows if flow.sender == SENDER), None)
+    counted = [
+        parts
+        for handoff in metrics.handoffs
+        if (parts := handoff.parts) is not None and parts.since_s >= variant.since_s
+    ]
+    return [
+        {
+            "variant": variant.name,
+            "seed": seed,
+            "number": number,
+            "soft": parts.soft,
+            "since_s": parts.since_s,
+            "t_d_s": parts.t_d_s,
+            "t_c_s": parts.t_c_s,
+            "t_r_s": parts.t_r_s,
+            "t_n_s": parts.t_n_s,
+            "first_data_s": parts.first_data_s,
+            "t_a_s": parts.t_a_s,
+            "threshold_bps": parts.threshold_bps,
+            "share": _share(parts.t_n_s, parts.t_a_s),
+            "timeouts": metrics.timeouts,
+            "lost_packets": 0 if flow is None else flow.lost_packets,
+            "retransmissions": 0 if flow is None else flow.retransmissions,
+            "spurious_retransmissions": 0 if flow is None else flow.spurious_retransmissions,
+            "duplicates": metrics.duplicate_packets,
+            "received_20_s_bytes": 0
+            if flow is None
+            else sum(flow.received_bytes_by_second[int(parts.since_s) : int(parts.since_s) + 20]),
+            "event_log_hash": metrics.event_log_hash,
+        }
+        for number, parts in enumerate(counted)
+    ]
+
+
+def _share(t_n: float | None, t_a: float | None) -> float | None:
+    return None if t_n is None or t_a is None or t_n + t_a <= 0 else t_a / (t_n + t_a)
+
+
+def _traced(
+    scenario: Scenario, table: pl.DataFrame, threads: int | None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Runs with tables: one of each upward handover, whose t_a is nearest to the median, and a soft one."""
+    chosen = {case: typical(table, case) for case in UPWARD}
+    jobs = [job(scenario, settings({"case": case}, seed), seed=seed, trace=True) for case, seed in chosen.items()]
+    jobs.append(job(scenario, settings({"case": "wlan-gprs-wlan"}, 1), seed=1, trace=True))
+    *upward, soft = run_jobs(jobs, threads=threads)
+    throughput, windows, checked = [], [], []
+    for case, one in zip(chosen, upward, strict=True):
+        parts = next(p for h in one.metrics.handoffs if (p := h.parts) is not None and p.since_s >= BEGINS_S)
+        t_a, points = recompute(one, parts.since_s + (parts.first_data_s or 0.0))
+        checked.append({"case": case, "recorded_s": parts.t_a_s, "recomputed_s": t_a})
+        throughput += [{"case": case, "time_s": end, "throughput_bps": bps} for end, bps in points]
+        window = one.windows.filter(pl.col("node") == SENDER).select(
+            case=pl.lit(case),
+            time_s=pl.col("time_ns") / NS_PER_S,
+            cwnd_bytes="cwnd_bytes",
+            ssthresh_bytes="ssthresh_bytes",
+        )
+        windows.append(window.filter(pl.col("time_s") >= parts.since_s))
+    return pl.DataFrame(throughput), _sequence(soft), pl.concat(windows), pl.DataFrame(checked)
+
+
+def typical(table: pl.DataFrame, case: str) -> int:
+    """The seed of the run whose t_a is nearest to the median of its case."""
+    own = table.filter((pl.col("variant") == case) & pl.col("t_a_s").is_not_null())
+    distance = (own["t_a_s"] - own["t_a_s"].median()).abs()
+    return int(own["seed"][int(distance.arg_min() or 0)])
+
+
+def recompute(result: Run, first_s: float) -> tuple[float | None, list[tuple[float, float]]]:
+    """t_a from the table of packets, apart from the record, and the bins.
+
+    Of the data that the mobile node received over the interface of the packet that came at `first_s`.
+    """
+    from segue import _native
+
+    data = result.packets.filter(
+        (pl.col("node") == MOBILE) & (pl.col("action") == "received") & (pl.col("kind") == "DATA")
+    )
+    later = data.filter(pl.col("time_ns") >= round(first_s * NS_PER_S) - 1)
+    own = later.filter(pl.col("interface") == later["interface"][0])
+    # a bulk flow has full segments only; how long packets are depends on their way
+    numbers = data["tsn"].cast(pl.Int64).unique().sort()
+    segment = int(numbers.diff().drop_nulls().mode()[0])
+    t_a, _, points = _native.adaptation_time(own["time_ns"].to_list(), [segment] * own.height)
+    return t_a, points
+
+
+def _sequence(soft: Run) -> pl.DataFrame:
+    packets = soft.packets.filter(pl.col("kind").is_in(["DATA", "ACK"]) & pl.col("tsn").is_not_null())
+    return packets.select(
+        "node",
+        "action",
+        "kind",
+        "interface",
+        "retransmission",
+        time_s=pl.col("time_ns") / NS_PER_S,
+        tsn="tsn",
+    )
+
+
+def values(table: pl.DataFrame, variant: str, column: str) -> list[float]:
+    """A column of a variant's first handoffs that count, without what is missing."""
+    own = table.filter((pl.col("variant") == variant) & (pl.col("number") == 0))
+    return [float(value) for value in own[column].drop_nulls()]
+
+
+def mean_and_sigma(sample: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of a sample: what table 1 has."""
+    from statistics import mean, stdev
+
+    return (mean(sample), stdev(sample)) if len(sample) > 1 else (mean(sample), 0.0)
