@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 pub struct Options {
     /// Keep the points of figures for the flows that are reported ([`DirectionReport::series`]).
     pub series: bool,
-    /// Flows followed at the same time; the one that was silent longest makes room for the next.
+    /// Flows followed at the same time, half as many with two captures; the one that was silent longest makes room for
+    /// the next.
     pub max_live_flows: usize,
     /// Flows reported: those with handovers first, then those with most bytes. The others are counted.
     pub max_reported_flows: usize,

@@ -96,7 +96,7 @@ pub(super) struct Engine {
     pub(super) signals: Vec<Heard>,
     pub(super) limits: BTreeMap<&'static str, u64>,
     pub(super) evicted: u64,
-    options: Options,
+    max_live: usize,
     settings: Settings,
     /// Time of the last packet so far.
     read_to_ns: u64,
@@ -132,7 +132,8 @@ impl Engine {
             signals: Vec::new(),
             limits: BTreeMap::new(),
             evicted: 0,
-            options: options.clone(),
+            // a flow at two places takes twice the memory
+            max_live: (options.max_live_flows / if two { 2 } else { 1 }).max(1),
             settings: Settings {
                 window_ns: ns(options.throughput_window_s).max(1),
                 min_gap_ns: ns(options.min_gap_s).max(1),
@@ -286,7 +287,7 @@ impl Engine {
 
     /// Makes room for a flow and adds it.
     fn insert(&mut self, conn: Box<Conn>) -> Slot {
-        while self.table.live() >= self.options.max_live_flows.max(1) {
+        while self.table.live() >= self.max_live {
             let Some(oldest) = self.table.oldest() else {
                 break;
             };

@@ -80,6 +80,22 @@ struct Used {
     first_other: Option<(u16, u64)>,
     /// Longest gap of all data since.
     gap_ns: u64,
+    /// Useful bytes in the window before that, and since.
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl Used {
+    const fn new(path: u16, last_ns: u64) -> Self {
+        Self {
+            path,
+            last_ns,
+            first_other: None,
+            gap_ns: 0,
+            bytes_before: 0,
+            bytes_after: 0,
+        }
+    }
 }
 
 /// An item of data that arrived, for a [`Mover`].
@@ -172,7 +188,7 @@ impl Mover {
             self.last_new_ns = a.time_ns;
         }
         if !self.concurrent.is_empty() {
-            self.several(a, gap_ns);
+            self.several(a, gap_ns, before().0);
             return false;
         }
         if !self.is_followed() {
@@ -299,37 +315,30 @@ impl Mover {
         }
         for surroundings in &self.settled[first..] {
             self.concurrent.retain(|u| u.path != surroundings.path);
-            self.concurrent.push(Used {
-                path: surroundings.path,
-                last_ns: surroundings.last_ns,
-                first_other: None,
-                gap_ns: 0,
-            });
+            self.concurrent
+                .push(Used::new(surroundings.path, surroundings.last_ns));
         }
         self.harvest(first, window_ns);
     }
 
     /// Data arrived while several paths are used at once.
-    fn several(&mut self, a: Arrival, gap_ns: u64) {
+    fn several(&mut self, a: Arrival, gap_ns: u64, bytes_before: u64) {
         let mut known = false;
         for used in &mut self.concurrent {
             if used.path == a.path {
-                used.last_ns = a.time_ns;
-                used.first_other = None;
-                used.gap_ns = 0;
+                *used = Used::new(a.path, a.time_ns);
                 known = true;
             } else {
-                used.first_other.get_or_insert((a.path, a.time_ns));
+                if used.first_other.is_none() {
+                    used.first_other = Some((a.path, a.time_ns));
+                    used.bytes_before = bytes_before;
+                }
                 used.gap_ns = used.gap_ns.max(gap_ns);
+                used.bytes_after += u64::from(a.useful);
             }
         }
         if !known && self.concurrent.len() < MAX_AT_ONCE {
-            self.concurrent.push(Used {
-                path: a.path,
-                last_ns: a.time_ns,
-                first_other: None,
-                gap_ns: 0,
-            });
+            self.concurrent.push(Used::new(a.path, a.time_ns));
         }
         self.lose_silent(a.time_ns, a.path);
         if self.concurrent.len() == 1 {
@@ -358,9 +367,9 @@ impl Mover {
                         interruption_ns: used.gap_ns,
                         settling_gap_ns: used.gap_ns,
                         adaptation: None,
-                        bytes_before: 0,
-                        bytes_after: 0,
-                        after_ns: 0,
+                        bytes_before: used.bytes_before,
+                        bytes_after: used.bytes_after,
+                        after_ns: now_ns.saturating_sub(first_ns),
                         rtt_before_s: None,
                         rtt_after_s: None,
                         out_of_order: 0,

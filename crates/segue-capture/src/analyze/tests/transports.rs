@@ -602,6 +602,9 @@ fn paths_in_use_at_once_are_no_handovers_until_one_falls_silent() {
     assert!((lost.time_s - 3.0).abs() < 0.011, "{lost:#?}");
     assert!(lost.from_text.contains("2001:db8:0:3::1"), "{}", lost.from_text);
     assert!((lost.interruption_s - 0.005).abs() < 1e-9);
+    for rate in [lost.throughput_before_bps, lost.throughput_after_bps] {
+        assert!((rate / 160_000.0 - 1.0).abs() < 0.06, "{lost:#?}");
+    }
 }
 
 #[test]
