@@ -178,7 +178,8 @@ fn segment(from: u64, to: u64, number: u32) -> Packet {
         },
         extensions: Vec::new(),
         payload: Payload::Tcp(TcpSegment {
-            source_port: 1000,
+            // one at both ends, so that what the other end sends is an answer
+            source_port: 2000,
             destination_port: 2000,
             seq: SeqNumber(number),
             ack: SeqNumber(0),
