@@ -35,9 +35,9 @@ WHY_T_A = (
     "one segment a round trip (its rate halving)."
 )
 NOT_BLIND = (
-    " No value was searched for, but not all choices were blind: that T_n ends with the correspondent's binding (equation "
-    "4), that routers are solicited, and that GPRS jitters packet by packet was settled after runs of the other ways, "
-    "which did not agree."
+    " No value was searched for, but not all choices were blind: that T_n ends with the correspondent's binding "
+    "(equation 4), that routers are solicited, and that GPRS jitters packet by packet was settled after runs of the "
+    "other ways, which did not agree."
 )
 RTT_S = 1.0
 """Of `experiment.STEADY`, without transmission times."""
