@@ -327,7 +327,7 @@ impl SeriesBuilder {
         }
     }
 
-    /// Puts together what is of the same bin and path, and makes bins wider until half of the room is free.
+    /// Puts together what is of the same bin and path, and makes bins wider until a quarter of the room is free.
     fn widen(&mut self) {
         let mut halvings = 0;
         loop {
@@ -345,7 +345,7 @@ impl SeriesBuilder {
             }
             self.series.throughput = wide;
             // a flow has fewer paths than that: there is an end to it
-            if self.series.throughput.len() <= MAX_POINTS / 2 {
+            if self.series.throughput.len() <= MAX_POINTS / 4 * 3 {
                 return;
             }
             halvings = 1;
@@ -371,7 +371,19 @@ mod tests {
         } = builder.series;
         assert!(throughput.len() <= MAX_POINTS, "{} points", throughput.len());
         assert_eq!(throughput.iter().map(|b| b.2).sum::<u64>(), 7 * packets);
-        // 200 s over 40 paths: 4096 points and more with bins of 1 s, fewer than 8192 with those of 1.6 s
+        // 250 bins of 0.8 s would be 10,000 points
         assert_eq!(bin_s, 1.6);
+    }
+
+    #[test]
+    fn bins_of_a_figure_become_twice_as_wide_when_there_are_too_many() {
+        let mut builder = SeriesBuilder::default();
+        for n in 0..=MAX_POINTS as u64 {
+            builder.add(n * SERIES_BIN_NS, 0, 1, BASE, SegmentMark::New);
+        }
+        let Series {
+            bin_s, throughput, ..
+        } = builder.series;
+        assert_eq!((bin_s, throughput.len()), (0.2, MAX_POINTS / 2 + 1));
     }
 }
