@@ -300,4 +300,13 @@ fn a_receiver_cannot_take_back_what_it_promised_to_keep() {
     assert_eq!(refused(&net), 1);
     acknowledge(&mut net, Some(block(3, 2)));
     assert_eq!(refused(&net), 2);
+    // with the association all of it goes, what is kept over there as well
+    let abort = Chunk::Abort {
+        reflected_tag: false,
+        causes: Vec::new(),
+    };
+    let packet = net.forge_with_tag(A, address(B, 1), tag, [abort]);
+    net.inject(A, packet);
+    net.association(A).check_invariants().expect("A");
+    assert_eq!(net.association(A).send_space(), 4 << 20);
 }

@@ -175,3 +175,38 @@ fn first_packets_of_strangers_do_not_drive_out_a_session() {
     shims.run_for(ms(50));
     assert_eq!(shims.heard(1, 0).len(), known + 1);
 }
+
+/// Nor do those that are answered, as an echo request is, take the place of a call.
+#[test]
+fn answers_to_strangers_do_not_drive_out_a_call() {
+    let config = Config {
+        max_correspondents: 4,
+        ..Config::default()
+    };
+    let mut shims = Shims::pair(&config);
+    shims.greet();
+    let (a, b) = (shims.identity(0), shims.identity(1));
+    for n in 0..20 {
+        let first = datagram(
+            locator(66).address(nid(100 + n)),
+            locator(1).address(nid(0)),
+            b"anybody?",
+        );
+        shims.inject(with_nonce(first, GUESS));
+        shims.run_for(ms(50));
+        let stranger = Locator::of(a).address(nid(100 + n));
+        shims.send_packet(0, datagram(a, stranger, b"yes"));
+        shims.run_for(ms(50));
+    }
+    let shim = &shims.hosts[0].shim;
+    assert_eq!(shim.correspondents().count(), 4);
+    assert!(shim.correspondents().any(|c| c.identity == b && c.called));
+    assert_eq!(count(&shims, 0, "forgotten"), 17);
+    // and both still know each other's nonce
+    for (from, to, peer) in [(0, 1, b), (1, 0, a)] {
+        let known = shims.heard(to, from).len();
+        shims.send(from, peer, b"still here");
+        shims.run_for(ms(50));
+        assert_eq!(shims.heard(to, from).len(), known + 1);
+    }
+}

@@ -8,7 +8,7 @@
 use super::decode::{self, Address, Decoded};
 use super::engine::Places;
 use super::model::ClockOffset;
-use super::reader::{Reader, Record};
+use super::reader::{LATEST_NS, Reader, Record};
 use crate::pcapng::Direction;
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
@@ -185,7 +185,8 @@ impl Common {
     pub(super) fn to_first(&self, second_ns: u64) -> u64 {
         let elapsed = second_ns as i128 - i128::from(self.since_ns) - self.offset_ns as i128;
         let correction = self.offset_ns + self.drift * elapsed as f64;
-        second_ns.saturating_add_signed(-(correction.round() as i64))
+        let first_ns = second_ns.saturating_add_signed((correction.round() as i64).saturating_neg());
+        first_ns.min(LATEST_NS)
     }
 
     fn note_places(&mut self, m: &Match) {

@@ -227,10 +227,11 @@ impl Ilcc {
         gone
     }
 
-    /// Forgets the one that was used least lately; one to which nothing has been sent before any other, because whoever
-    /// guesses identifiers makes as many of those as he likes.
+    /// Forgets the one that was used least lately; one to which nothing has been sent before any other, and one that the
+    /// peer began before a call of this host's, because whoever makes up identifiers has as many of those as he likes:
+    /// an echo request or a SYN is answered at once.
     pub fn forget_oldest(&mut self) -> Option<Forgotten> {
-        let oldest = self.iter().min_by_key(|c| (c.contacted, c.used))?;
+        let oldest = self.iter().min_by_key(|c| (c.contacted, c.called, c.used))?;
         let key = oldest.key;
         self.forget(key)
     }

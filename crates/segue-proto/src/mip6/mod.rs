@@ -88,9 +88,9 @@ pub fn is_signalling(packet: &Packet) -> bool {
     }
 }
 
-/// Whether `new` is greater than `last` modulo 2^16 (section 9.5.1): `last` and the 32767 values before it are not.
+/// Whether `new` is greater than `last` modulo 2^16 (section 9.5.1): `last` and the 32768 values before it are not.
 fn is_newer(new: u16, last: u16) -> bool {
-    (1..=0x8000).contains(&new.wrapping_sub(last))
+    (1..0x8000).contains(&new.wrapping_sub(last))
 }
 
 /// A lifetime in units of 4 seconds, rounded down.

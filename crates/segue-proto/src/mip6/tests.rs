@@ -2,13 +2,14 @@
 
 use super::*;
 
-/// Section 9.5.1: "if the current number is 15, values 0 to 15 and 32784 to 65535 are less than or equal".
+/// Section 9.5.1: "if the last received sequence number was 15, then messages with sequence numbers 0 through 15, as well as
+/// 32783 through 65535, would be considered less than or equal".
 #[test]
 fn sequence_numbers_compare_modulo_2_16() {
-    for old in [0, 7, 15, 32784, 40_000, 65535] {
+    for old in [0, 7, 15, 32783, 32784, 40_000, 65535] {
         assert!(!is_newer(old, 15), "{old}");
     }
-    for new in [16, 17, 20_000, 32783] {
+    for new in [16, 17, 20_000, 32782] {
         assert!(is_newer(new, 15), "{new}");
     }
     assert!(is_newer(0, 65535));

@@ -407,6 +407,7 @@ impl Outbound {
         self.unsent.clear();
         self.held = None;
         self.buffered = 0;
+        self.released = 0;
         self.outstanding_bytes = 0;
         self.outstanding_chunks = 0;
         self.marked = 0;

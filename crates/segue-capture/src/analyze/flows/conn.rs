@@ -9,7 +9,7 @@ use crate::analyze::model::Protocol;
 use std::collections::VecDeque;
 
 /// Paths of a flow that are told apart; packets of further ones count as of the last.
-const MAX_PATHS: usize = 64;
+pub(super) const MAX_PATHS: usize = 64;
 
 /// Packets remembered to notice that a capture has them twice.
 const RECENT: usize = 8;

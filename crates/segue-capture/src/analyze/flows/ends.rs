@@ -308,6 +308,10 @@ impl Ends {
         while self.segments.front().is_some_and(|s| s.last <= number) {
             self.segments.pop_front();
         }
+        // those behind one that is sent again and again
+        if self.segments.len() > 2 * self.copies.len() + ALWAYS_KEPT {
+            self.segments.retain(|s| s.last > number);
+        }
         let behind = self
             .last_received
             .get(usize::from(copy.way))
@@ -407,6 +411,22 @@ mod tests {
         let (counts, _) = ends.finish(999);
         assert_eq!((counts.packets_sent, counts.lost_packets), (1000, 499));
         assert_eq!(counts.in_flight_packets, 1);
+    }
+
+    #[test]
+    fn memory_is_bounded_though_one_segment_is_sent_again_and_again() {
+        let mut ends = Ends::default();
+        for n in 0..10_000u32 {
+            ends.sent(at(u64::from(n), n * 10, 10, n), 0, 64);
+            ends.sent(at(u64::from(n), 0, 10, n), 0, 64);
+        }
+        assert!(
+            ends.segments.len() <= 64 * 2 + ALWAYS_KEPT,
+            "{}",
+            ends.segments.len()
+        );
+        let (counts, _) = ends.finish(10_000);
+        assert_eq!((counts.packets_sent, counts.retransmissions), (20_000, 10_000));
     }
 
     #[test]

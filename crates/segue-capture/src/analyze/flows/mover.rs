@@ -284,7 +284,7 @@ impl Mover {
             self.done.push(Moved {
                 from: handover.from,
                 to: handover.to,
-                last_old_ns: first_new_ns.saturating_add_signed(-latency_ns),
+                last_old_ns: first_new_ns.saturating_add_signed(latency_ns.saturating_neg()),
                 first_new_ns,
                 interruption_ns: (handover.interruption_s * 1e9).round() as u64,
                 settling_gap_ns: around.settling_gap_ns,

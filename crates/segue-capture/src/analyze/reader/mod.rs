@@ -321,6 +321,10 @@ impl Window {
     }
 }
 
+/// No time is later, in nanoseconds: the year 2262. So the difference of any two has room in 64 bits with a sign, and
+/// their sum, or that of one and a window, without.
+pub(super) const LATEST_NS: u64 = i64::MAX as u64;
+
 /// Time in nanoseconds of a count of units, and of what a second has of them.
 #[derive(Clone, Copy, Debug)]
 enum Resolution {
@@ -342,7 +346,8 @@ impl Resolution {
             }
         };
         let offset = offset_s.saturating_mul(1_000_000_000);
-        since.unwrap_or(u64::MAX).saturating_add_signed(offset)
+        let time = since.unwrap_or(u64::MAX).saturating_add_signed(offset);
+        time.min(LATEST_NS)
     }
 }
 

@@ -165,3 +165,52 @@ fn times_that_make_no_sense_do_no_harm() {
     assert_eq!(analysis.flows.remove(0).forward.data_packets, 14);
     assert_eq!(analysis.captures[0].time_went_back, 3);
 }
+
+#[test]
+fn times_at_the_ends_of_64_bits_are_told_apart_without_harm() {
+    let (here, there) = (v6(1, 1), v6(2, 2));
+    let data = |n: u32, moved: bool| {
+        let source = if moved { v6(3, 1) } else { here };
+        let segment = tcp((3, 4), n * 10, 0, 16, &timestamps(n, 0), 10);
+        ipv6(source, there, 6, &segment)
+    };
+    let answer = |n: u32| {
+        ipv6(
+            there,
+            here,
+            6,
+            &tcp((4, 3), 0, n * 10 + 10, 16, &timestamps(0, n), 0),
+        )
+    };
+    let file = |times: &[u64]| {
+        let mut file = section(true);
+        file.extend(interface(true, 101, 0, &[(9, &[9])]));
+        for (n, pair) in (0..40).zip(times.iter().cycle().zip(times.iter().cycle().skip(1))) {
+            for (time, packet) in [(pair.0, data(n, n % 8 > 3)), (pair.1, answer(n))] {
+                file.extend(enhanced(true, 0, *time, &packet, packet.len()));
+            }
+        }
+        file
+    };
+    let captures = [
+        file(&[0]),
+        file(&[u64::MAX]),
+        file(&[1 << 63]),
+        file(&[0, u64::MAX]),
+        file(&[0, 1 << 63, u64::MAX, 5, 1, u64::MAX - 7]),
+        file(&[u64::MAX, 3, u64::MAX, 4, 0]),
+    ];
+    let options = Options {
+        series: true,
+        throughput_window_s: f64::INFINITY,
+        ..Options::default()
+    };
+    for first in &captures {
+        let alone = analysed_with(core::slice::from_ref(first), &options);
+        assert_eq!(alone.captures[0].packets, 80);
+        for second in &captures {
+            let both = analysed_with(&[first.clone(), second.clone()], &options);
+            assert_eq!(both.captures[1].packets, 80);
+        }
+    }
+}

@@ -12,7 +12,8 @@ use crate::sctp::outbound::ChunkState;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Data;
-use segue_wire::sctp::{Chunk, NrSack};
+use segue_wire::sctp::{Chunk, GapAckBlock, NrSack};
+use smallvec::SmallVec;
 
 impl Association {
     /// Whether acknowledgements are NR-SACKs.
@@ -45,16 +46,14 @@ impl Association {
         if !self.on_sack(now, from, &sack) {
             return false;
         }
-        let base = self.outbound.base;
-        for block in &nr_sack.nr_gap_ack_blocks {
-            for offset in block.start..=block.end {
-                let tsn = sack.cumulative_tsn_ack.add(u32::from(offset));
-                if tsn.before(base) {
-                    continue;
-                }
-                // by an NR-SACK that was overtaken, too: what was promised once holds
-                self.outbound.forget_acked(tsn);
-            }
+        let beyond = self.outbound.base.distance_from(sack.cumulative_tsn_ack);
+        for offset in promised(
+            nr_sack.nr_gap_ack_blocks.clone(),
+            beyond,
+            self.outbound.sent.len(),
+        ) {
+            // by an NR-SACK that was overtaken, too: what was promised once holds
+            self.outbound.forget_acked(sack.cumulative_tsn_ack.add(offset));
         }
         self.announce_space();
         true
@@ -72,5 +71,38 @@ impl crate::sctp::outbound::Outbound {
         let len = sent.len();
         sent.data = Data::Synthetic { offset: 0, len };
         self.released += len as usize;
+    }
+}
+
+/// Offsets from the cumulative TSN ack that `blocks` name, of `sent` chunks of which the first is at `beyond`. Each once,
+/// however often a peer names it: the blocks of an NR-SACK that was overtaken are checked by nobody before.
+fn promised(mut blocks: SmallVec<[GapAckBlock; 4]>, beyond: u32, sent: usize) -> impl Iterator<Item = u32> {
+    blocks.sort_unstable_by_key(|block| block.start);
+    let mut next = beyond;
+    let over = beyond.saturating_add(u32::try_from(sent).unwrap_or(u32::MAX));
+    blocks.into_iter().flat_map(move |block| {
+        let begin = u32::from(block.start).max(next);
+        let end = (u32::from(block.end) + 1).min(over);
+        next = next.max(end);
+        begin..end
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_is_looked_at_once_and_only_as_far_as_was_sent() {
+        let block = |(start, end): (u16, u16)| GapAckBlock { start, end };
+        let offsets = |blocks: &[(u16, u16)], beyond, sent| -> Vec<u32> {
+            promised(blocks.iter().copied().map(block).collect(), beyond, sent).collect()
+        };
+        assert_eq!(offsets(&[(2, 3), (6, 7)], 1, 10), [2, 3, 6, 7]);
+        // in no order, overlapping, empty, beyond what was sent, and before it
+        assert_eq!(offsets(&[(6, 9), (2, 7), (8, 3), (2, 4)], 3, 5), [3, 4, 5, 6, 7]);
+        assert_eq!(offsets(&[(1, u16::MAX); 1000], 5, 3), [5, 6, 7]);
+        assert_eq!(offsets(&[(1, u16::MAX); 1000], 1 << 31, 3), []);
+        assert_eq!(offsets(&[(1, 5)], 1, 0), []);
     }
 }
