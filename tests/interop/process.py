@@ -121,6 +121,10 @@ class Process:
         wanted = fields.items()
         return [event for event in self.events[start:] if event.name == name and wanted <= event.fields.items()]
 
+    def crashed(self) -> bool:
+        """Whether it ended by a signal."""
+        return (self.child.poll() or 0) < 0
+
     def wait_for(self, name: str, *, timeout: float, start: int = 0, count: int = 1, **fields: str) -> Event:
         """The `count`th such event from position `start` on, once it has come."""
         deadline = time.monotonic() + timeout

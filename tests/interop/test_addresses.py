@@ -65,7 +65,8 @@ def test_we_add_prefer_and_delete_an_address(judge: Judge, key: str | None) -> N
     packets = judge.packets()
     for chunk, host in (("ASCONF", judge.network.a), ("ASCONF ACK", judge.network.b)):
         found = [packet for packet in packets if chunk in packet.chunks and packet.source in host.addresses]
-        assert len(found) == 3
+        # three requests; on a busy machine one may be repeated
+        assert len(found) >= 3
         assert all(is_authenticated(packet, chunk) for packet in found)
     check_gone(packets, first)
 
