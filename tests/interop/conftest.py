@@ -47,7 +47,7 @@ def judge(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Judge]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that fails because the other implementation crashed says nothing about ours: it is skipped, and that is said."""
+    """A test whose other implementation crashed says nothing about ours: it is skipped, and that is said."""
     report = yield
     judge = getattr(item, "funcargs", {}).get("judge")
     if report.when == "call" and report.failed and judge is not None and judge.crashed():

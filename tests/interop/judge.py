@@ -59,7 +59,7 @@ class Judge:
         return other
 
     def crashed(self) -> bool:
-        """Whether the other implementation died of itself: usrsctp 0.9.5 has a race between its timers and its readers."""
+        """Whether the other implementation died of itself, as usrsctp 0.9.5 now and then does in its timer thread."""
         return any(other.crashed() for other in self.others)
 
     def packets(self) -> list[tshark.SctpPacket]:
