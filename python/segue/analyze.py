@@ -241,6 +241,7 @@ def analyze(
     ['sctp-path']
     """
     sources = [_source(capture) for capture in captures]
+    _check_two(sources)
     told = None if progress is None else _progress_of(progress, sources)
     return Analysis(_native.analyze(sources, series, max_flows, told))
 
@@ -249,6 +250,15 @@ def _source(capture: CaptureSource) -> tuple[str, bytes | None]:
     if isinstance(capture, tuple):
         return capture
     return os.fspath(capture), None
+
+
+def _check_two(sources: Sequence[tuple[str, bytes | None]]) -> None:
+    """One file under two names would make every packet its own copy."""
+    files = [Path(name) for name, content in sources if content is None]
+    # What cannot be read is for the engine to say.
+    with contextlib.suppress(OSError):
+        if len(files) == 2 and files[0].samefile(files[1]):
+            raise _native.CaptureError(f"{files[1]}: given twice, expected the capture of the other end, or none")
 
 
 def _progress_of(progress: Progress, sources: Sequence[tuple[str, bytes | None]]) -> Callable[[int], object]:

@@ -245,6 +245,19 @@ class Metrics:
         return sum(handover.latency_s for handover in self.handovers) / len(self.handovers)
 
 
+def transfer_rows(metrics: Metrics) -> list[tuple[str, str]]:
+    """What a run says of a file's transfer, as (name, text); nothing if it says nothing."""
+    taken, theory = metrics.extra.get("transfer_time_s"), metrics.extra.get("theory_s")
+    if taken is None and theory is None:
+        return []
+    text = "not ended" if taken is None else f"{taken:.3f} s"
+    rows = [("transfer time", text if theory is None else f"{text}, in theory {theory:.3f} s")]
+    by_path = metrics.extra.get("bytes_per_path") or {}
+    if by_path:
+        rows.append(("received by path", ", ".join(f"{path} {size / 1e6:.3f} MB" for path, size in by_path.items())))
+    return rows
+
+
 def _handover(entry: dict[str, Any]) -> Handover:
     return Handover(
         time_s=entry["time"],

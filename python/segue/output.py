@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -53,6 +54,16 @@ def check_directory(path: Path) -> None:
             pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def check_apart(path: Path, sources: Iterable[Path]) -> None:
+    """Make sure that writing `path` replaces none of the files that are read.
+
+    Raises:
+        OSError: It would.
+    """
+    if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
+        raise OSError(errno.EEXIST, "is read itself, expected another name", str(path))
 
 
 def _umask() -> int:

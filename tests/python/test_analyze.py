@@ -217,6 +217,19 @@ def test_output_that_cannot_be_written_is_refused(segue: Segue, capture: Path, t
     assert "directory" in one_line(segue("analyze", capture, option, tmp_path / "x.parquet"))
 
 
+def test_one_capture_given_twice_is_refused(segue: Segue, capture: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.pcapng"
+    link.symlink_to(capture)
+    for other in (capture, link):
+        assert "given twice" in one_line(segue("analyze", capture, other))
+
+
+def test_a_capture_is_not_replaced_by_its_report(segue: Segue, capture: Path) -> None:
+    before = capture.read_bytes()
+    assert "is read itself" in one_line(segue("analyze", capture, "--report", capture))
+    assert capture.read_bytes() == before
+
+
 def test_a_capture_that_breaks_off_is_analysed_as_far_as_it_goes(segue: Segue, tmp_path: Path, moving: bytes) -> None:
     path = tmp_path / "broken.pcapng"
     path.write_bytes(moving[:-10])

@@ -79,6 +79,26 @@ def test_table_is_for_people(segue: Segue) -> None:
     assert "\x1b[" not in result.stdout
 
 
+def test_a_transfer_is_in_the_table_and_the_report(segue: Segue, tmp_path: Path) -> None:
+    report = tmp_path / "r.html"
+    result = segue("run", "cmt", "--set", "file_size=1 MB", "--report", report)
+    assert result.returncode == 0, result.stderr
+    for text in (result.stdout, report.read_text()):
+        assert "transfer time" in text
+        assert "in theory" in text
+        assert "ran1" in text
+
+
+def test_parts_of_a_handoff_are_in_the_table_and_the_report(segue: Segue, tmp_path: Path) -> None:
+    report = tmp_path / "r.html"
+    result = segue("run", "vertical", "--set", "case=gprs-lan", "--report", report)
+    assert result.returncode == 0, result.stderr
+    for text in (result.stdout, report.read_text()):
+        for part in ("t_d", "t_c", "t_r", "t_a"):
+            assert part in text
+    assert "Handoffs" in report.read_text()
+
+
 def test_run_writes_captures_frames_and_report(segue: Segue, tmp_path: Path) -> None:
     result = segue(
         "run", "sigma", *SHORT, "--pcap", tmp_path / "p", "--trace", tmp_path / "t", "--report", tmp_path / "r.html"

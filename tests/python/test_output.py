@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from segue.output import check_directory, write_file
+from segue.output import check_apart, check_directory, write_file
 
 
 def test_file_is_written_with_its_directory(tmp_path: Path) -> None:
@@ -57,3 +57,15 @@ def test_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     write_file(link, "new")
     assert link.is_symlink()
     assert target.read_text() == "new"
+
+
+def test_what_is_read_is_not_written(tmp_path: Path) -> None:
+    source, link, other = tmp_path / "source", tmp_path / "link", tmp_path / "other"
+    source.write_text("text")
+    link.symlink_to(source)
+    other.write_text("")
+    for path in (other, tmp_path / "new"):
+        check_apart(path, [source, tmp_path / "missing"])
+    for path in (source, link):
+        with pytest.raises(OSError, match="expected another name"):
+            check_apart(path, [tmp_path / "missing", source])

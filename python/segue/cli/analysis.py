@@ -10,7 +10,7 @@ import click
 
 from segue.analyze import Analysis, analyze
 from segue.cli.progress import Bars
-from segue.output import check_directory, write_file
+from segue.output import check_apart, check_directory, write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,7 +22,7 @@ def analyze_captures(
     captures: tuple[Path, ...], *, as_json: bool, out: Path | None, report: Path | None, max_flows: int | None
 ) -> None:
     """`segue analyze`."""
-    _check_outputs(out, report)
+    _check_outputs(captures, out, report)
     with Bars() as bars:
         analysis = analyze(*captures, series=report is not None, max_flows=max_flows, progress=bars.reading)
         if out is not None:
@@ -41,13 +41,15 @@ def analyze_captures(
         print_findings(analysis.findings)
 
 
-def _check_outputs(out: Path | None, report: Path | None) -> None:
+def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | None) -> None:
     """Refuse what cannot be written before long work begins."""
     if out is not None:
         check_directory(out.parent if out.suffix == PARQUET else out)
     for path, what in ((out if out and out.suffix == PARQUET else None, "a Parquet"), (report, "an HTML")):
         if path is not None and path.is_dir():
             raise IsADirectoryError(21, f"is a directory, expected the name of {what} file", str(path))
+        if path is not None:
+            check_apart(path, captures)
     if report is not None:
         check_directory(report.parent)
 

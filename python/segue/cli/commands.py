@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from segue.cli.progress import Bars
-from segue.output import check_directory, write_file
+from segue.output import check_apart, check_directory, write_file
 from segue.run import Run, run
 from segue.scenarios import load, scenarios
 
@@ -34,6 +34,8 @@ def run_scenario(
             check_directory(directory)
     if report is not None and report.is_dir():
         raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
+    if report is not None:
+        check_apart(report, [Path(source.file)])
     with Bars() as bars:
         bars.spin(f"simulating {source.name}")
         result = run(source, overrides, seed=seed, trace=report is not None or trace is not None, pcap=pcap is not None)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from segue.metrics import Metrics
+from segue.metrics import Handoff, Metrics, transfer_rows
 from segue.papers.claims import Claim
 from segue.run import Run
 
@@ -37,6 +37,8 @@ def print_run(run: Run) -> None:
         "lost to handover, queue, otherwise",
         f"{metrics.packets_lost_to_handover}, {metrics.packets_lost_to_queue}, {metrics.packets_lost_otherwise}",
     )
+    for name, text in transfer_rows(metrics):
+        table.add_row(name, escape(text))
     table.add_row("event log", f"{metrics.events} events, {metrics.event_log_hash}")
     console.print(table)
     if metrics.handoffs or metrics.flows:
@@ -82,6 +84,7 @@ def _print_handoffs(console: Console, metrics: Metrics) -> None:
                 handoff.to_address,
             )
         console.print(handoffs)
+        _print_parts(console, metrics.handoffs[:MOST_HANDOVERS])
     if metrics.flows:
         flows = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         flows.add_column("flow")
@@ -98,6 +101,20 @@ def _print_handoffs(console: Console, metrics: Metrics) -> None:
                 _milliseconds(flow.interruption_s),
             )
         console.print(flows)
+
+
+def _print_parts(console: Console, handoffs: Sequence[Handoff]) -> None:
+    """Detection, configuration, registration, and adaptation."""
+    if not any(handoff.parts for handoff in handoffs):
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("time (s)", "t_d (ms)", "t_c (ms)", "t_r (ms)", "T_n (ms)", "t_a (ms)"):
+        table.add_column(column, justify="right")
+    for handoff in handoffs:
+        if (parts := handoff.parts) is not None:
+            times = (parts.t_d_s, parts.t_c_s, parts.t_r_s, parts.t_n_s, parts.t_a_s)
+            table.add_row(f"{handoff.begin_s:.3f}", *map(_milliseconds, times))
+    console.print(table)
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -47,9 +47,9 @@ def find_switches(packets: pl.DataFrame, sender: str) -> list[Switch]:
     switches = []
     for row in moves.iter_rows(named=True):
         # A retransmission may have gone to the new path before new data did.
-        first = all_sent.filter((pl.col("destination") == row["destination"]) & (pl.col("time_s") > row["last_old_s"]))[
-            "time_s"
-        ].min()
+        first = all_sent.filter(
+            (pl.col("destination") == row["destination"]) & (pl.col("time_s") >= row["last_old_s"])
+        )["time_s"].min()
         assert isinstance(first, float)
         switches.append(Switch(row["old"], row["destination"], row["last_old_s"], first))
     return switches

@@ -9,8 +9,12 @@ from segue.plot import style
 from segue.plot.sequence import Switch, sender_of
 
 
-def tsn_against_time(packets: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str) -> Figure:
+def tsn_against_time(
+    packets: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str, in_bytes: bool = False
+) -> Figure:
     """Every DATA chunk that the sender sends: segment number from the first on, coloured by destination.
+
+    With `in_bytes`, sequence numbers count bytes, as TCP's do.
 
     Points are drawn as an image in SVG too: a run may have hundreds of thousands.
     """
@@ -18,7 +22,8 @@ def tsn_against_time(packets: pl.DataFrame, switches: list[Switch], *, title: st
     data = packets.filter(pl.col("kind") == "DATA").with_columns(time_s=pl.col("time_ns") / 1e9)
     sent = data.filter((pl.col("node") == sender) & (pl.col("action") == "sent"))
     initial = sent["tsn"][0]
-    sent = sent.with_columns(number=_number(initial))
+    number = _number(initial) / 1e6 if in_bytes else _number(initial)
+    sent = sent.with_columns(number=number)
     figure, [axes] = style.new_figure(title, subtitle, height=4.4)
     for index, (key, path) in enumerate(sent.group_by("destination", maintain_order=True)):
         axes.plot(
@@ -31,7 +36,7 @@ def tsn_against_time(packets: pl.DataFrame, switches: list[Switch], *, title: st
             rasterized=True,
             label=f"sent to {key[0]}",
         )
-    lost = data.filter(pl.col("action") == "dropped").with_columns(number=_number(initial))
+    lost = data.filter(pl.col("action") == "dropped").with_columns(number=number)
     if not lost.is_empty():
         axes.plot(
             lost["time_s"],
@@ -45,7 +50,7 @@ def tsn_against_time(packets: pl.DataFrame, switches: list[Switch], *, title: st
     if len(switches) <= 60:
         for switch in switches:
             axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.5, linestyle=(0, (4, 3)), zorder=1)
-    axes.set(xlabel="time (s)", ylabel="segment number")
+    axes.set(xlabel="time (s)", ylabel="offset in the stream (MB)" if in_bytes else "segment number")
     axes.set_xlim(left=0)
     axes.legend(loc="upper left", markerscale=2.5, frameon=False, fontsize=style.LEGEND_SIZE)
     return figure

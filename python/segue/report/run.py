@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
+from segue.metrics import Metrics, transfer_rows
 from segue.output import write_file
 from segue.plot.ladder import signalling_ladder
 from segue.plot.position import position_against_cells
@@ -14,7 +15,7 @@ from segue.plot.sequence import Switch, find_switches, segment_sequence, sender_
 from segue.plot.style import render
 from segue.plot.tsn import tsn_against_time
 from segue.plot.window import congestion_windows
-from segue.report.html import figure_section, page, table_section, text_section
+from segue.report.html import Section, figure_section, page, table_section, text_section
 from segue.run import Run
 
 BEFORE_S = 1.5
@@ -27,20 +28,48 @@ def write_run_report(run: Run, path: Path) -> Path:
     metrics = run.metrics
     sections = [
         table_section("Metrics", ["metric", "value"], _metric_rows(run)),
-        table_section(
-            "Handovers",
-            ["time (s)", "from", "to", "latency (ms)", "interruption (ms)", "lost packets"],
-            [
-                [f"{h.time_s:.3f}", h.from_address, h.to_address, f"{h.latency_s * 1e3:.1f}",
-                 f"{h.interruption_s * 1e3:.1f}", str(h.lost_packets)]
-                for h in metrics.handovers
-            ],
-        ),
+        *_handover_sections(metrics),
         *(figure_section(heading, render(figure)) for heading, figure in run_figures(run)),
         text_section("Scenario as run", run.scenario_toml),
     ]  # fmt: skip
     lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
     return write_file(path, page(f"Run of {metrics.scenario}", lead, sections))
+
+
+def _handover_sections(metrics: Metrics) -> list[Section]:
+    """What the data shows of handovers, what signalling shows of a shim's, and what flows got."""
+    sections = []
+    if metrics.handovers or not metrics.handoffs:
+        rows = [
+            [f"{h.time_s:.3f}", h.from_address, h.to_address, _ms(h.latency_s), _ms(h.interruption_s),
+             str(h.lost_packets)]
+            for h in metrics.handovers
+        ]  # fmt: skip
+        columns = ["time (s)", "from", "to", "latency (ms)", "interruption (ms)", "lost packets"]
+        sections.append(table_section("Handovers", columns, rows) if rows else Section("Handovers", "<p>None.</p>"))
+    if metrics.handoffs:
+        rows = [
+            [f"{h.begin_s:.3f}", h.host, h.from_address or "", h.to_address, _ms(h.handoff_delay_s),
+             _ms(h.interruption_s)]
+            + ([""] * 4 if (p := h.parts) is None else [_ms(p.t_d_s), _ms(p.t_c_s), _ms(p.t_r_s), _ms(p.t_a_s)])
+            for h in metrics.handoffs
+        ]  # fmt: skip
+        columns = ["time (s)", "host", "from", "to", "handoff delay (ms)", "interruption (ms)", "detection t_d (ms)",
+                   "configuration t_c (ms)", "registration t_r (ms)", "adaptation t_a (ms)"]  # fmt: skip
+        sections.append(table_section("Handoffs", columns, rows))
+    if metrics.flows:
+        rows = [
+            [f"{f.sender} to {f.receiver}", f.transport, str(f.transferred_bytes), str(f.packets_sent),
+             str(f.retransmissions), str(f.lost_packets), str(f.spurious_retransmissions), _ms(f.interruption_s)]
+            for f in metrics.flows
+        ]  # fmt: skip
+        columns = ["flow", "transport", "bytes", "packets", "retransmitted", "lost", "spurious", "interruption (ms)"]
+        sections.append(table_section("Flows", columns, rows))
+    return sections
+
+
+def _ms(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:.1f}"
 
 
 def run_figures(run: Run) -> list[tuple[str, Figure]]:
@@ -52,7 +81,9 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
     except ValueError:
         return found
     switches = find_switches(packets, sender)
-    if switches:
+    # Bytes are no segments to number modulo anything, and acknowledgements of their own no signalling.
+    in_bytes = packets.filter(pl.col("kind") == "SACK").is_empty()
+    if switches and not in_bytes:
         switch = switches[0]
         start, end = _signalling_span(run, switch)
         first, last = span_around(packets, switch)
@@ -79,9 +110,13 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
         )  # fmt: skip
     found.append(
         (
-            "TSN against time",
+            "Sequence numbers against time" if in_bytes else "TSN against time",
             tsn_against_time(
-                packets, switches, title="Segments sent, by path", subtitle="A flat stretch is an outage."
+                packets,
+                switches,
+                title="Segments sent, by path",
+                subtitle="A flat stretch is an outage.",
+                in_bytes=in_bytes,
             ),
         )
     )
@@ -94,7 +129,7 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
             (
                 "Congestion windows",
                 congestion_windows(
-                    windows, switches, start_s=0, end_s=run.metrics.duration_s, title="Congestion windows",
+                    windows, switches, start_s=0, end_s=_last_s(packets, sender), title="Congestion windows",
                     subtitle=f"Of {sender}'s paths; a curve ends where its address is deleted.", deletions=deleted,
                 ),
             )
@@ -110,6 +145,13 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
             )
         )  # fmt: skip
     return found
+
+
+def _last_s(packets: pl.DataFrame, sender: str) -> float:
+    """When `sender` last sent or got a packet, and a little: a transfer may end long before its run."""
+    last = packets.filter(pl.col("node") == sender)["time_ns"].max()
+    assert isinstance(last, int)
+    return last / 1e9 * 1.02
 
 
 def _signalling_span(run: Run, switch: Switch) -> tuple[float, float]:
@@ -144,5 +186,6 @@ def _metric_rows(run: Run) -> list[list[str]]:
          f"{m.packets_lost_to_handover}, {m.packets_lost_to_queue}, {m.packets_lost_otherwise}"],
         ["duplicates", str(m.duplicate_packets)],
         ["T3-rtx expiries", str(m.timeouts)],
+        *map(list, transfer_rows(m)),
         ["events, packet hops", f"{m.events}, {m.packet_hops}"],
     ]  # fmt: skip

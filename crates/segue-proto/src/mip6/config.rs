@@ -392,6 +392,14 @@ impl HomeAgentConfig {
                 ));
             }
         }
+        self.check_limits()
+    }
+
+    /// As [`Self::check`], without addresses and mobile nodes: what can be said before those are known.
+    ///
+    /// # Errors
+    /// One line that names the key and what was expected.
+    pub fn check_limits(&self) -> Result<(), String> {
         if self.max_lifetime < LIFETIME_UNIT {
             return Err(format!(
                 "max_lifetime = {}: expected at least {LIFETIME_UNIT}",

@@ -305,6 +305,9 @@ fn shims(s: &ScenarioFile) -> Result<(), Problem> {
             return problem(key, format!("`{home}`: expected the name of a cell"));
         }
     }
+    if let Err(message) = s.mip6.home_agent.check_limits() {
+        return problem("mip6.home_agent", message);
+    }
     for host in &s.host {
         if let Err(message) = crate::build::shim_config(s, host).check() {
             let section = if s.scheme.is_ilnp() { "ilnp" } else { "mip6" };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -229,16 +230,20 @@ def _points(axes: Axes, part: pl.DataFrame, x: str, colour: str, label: str, mar
 
 
 def _buffers(axes: Axes, part: pl.DataFrame, colour: str, label: str, marker: str) -> None:
-    """A curve of smallest buffers; points that no buffer reaches end it."""
+    """A curve of smallest buffers; it leaves the figure where no buffer is enough, and may come back."""
     part = part.sort("bw_ratio")
     top = 2.0 * ex.IDEAL_KIB
-    finite = part.filter(pl.col("median").is_finite())
-    median = finite["median"].to_numpy()
-    high = finite["high"].clip(upper_bound=top).to_numpy()
+    reached = pl.col("median").is_finite()
+    # A curve has gaps where its values are no numbers.
+    shown = part.with_columns(
+        median=pl.when(reached).then("median").otherwise(float("nan")),
+        below=pl.when(reached).then(pl.col("median") - pl.col("low")).otherwise(0.0),
+        above=pl.when(reached).then(pl.col("high").clip(upper_bound=top) - pl.col("median")).otherwise(0.0),
+    )
     axes.errorbar(
-        finite["bw_ratio"].to_numpy(),
-        median,
-        yerr=[median - finite["low"].to_numpy(), high - median],
+        shown["bw_ratio"].to_numpy(),
+        shown["median"].to_numpy(),
+        yerr=[shown["below"].to_numpy(), shown["above"].to_numpy()],
         color=colour,
         marker=marker,
         markersize=4.5,
@@ -246,14 +251,9 @@ def _buffers(axes: Axes, part: pl.DataFrame, colour: str, label: str, marker: st
         elinewidth=1.0,
         label=label,
     )
-    lost = part.filter(pl.col("median").is_infinite())
-    if lost.height and finite.height:
-        last = finite.row(-1, named=True)
-        first = lost.filter(pl.col("bw_ratio") > last["bw_ratio"])
-        if first.height:
-            axes.plot(
-                [last["bw_ratio"], first["bw_ratio"][0]], [last["median"], top], color=colour, linestyle=(0, (2, 2))
-            )
+    for one, other in pairwise(part.select("bw_ratio", "median").iter_rows()):
+        if math.isfinite(one[1]) != math.isfinite(other[1]):
+            axes.plot([one[0], other[0]], [min(one[1], top), min(other[1], top)], color=colour, linestyle=(0, (2, 2)))
 
 
 def _buffer_axes(axes: Axes, table: pl.DataFrame) -> None:
