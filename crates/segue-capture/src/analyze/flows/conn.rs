@@ -381,7 +381,7 @@ impl Conn {
         // what leaves by one pair of addresses goes one way, whatever else tells paths apart
         let goes =
             |p: &PathState| p.direction == direction && p.outer == sight.outer && p.ports == sight.ports;
-        let way = if sight.both && sight.role != Role::Receiver {
+        let way = if sight.both {
             self.paths.iter().position(goes).map_or(path, |n| n as u16)
         } else {
             path
@@ -399,7 +399,7 @@ impl Conn {
                 stamp: item.stamp,
             };
             match (item.number, sight.role) {
-                (Some(number), Role::Receiver) => ends.received(at(number), sight.taken),
+                (Some(number), Role::Receiver) => ends.received(at(number), way, sight.taken),
                 (Some(number), _) => ends.sent(at(number), way, limits.copies),
                 (None, _) => ends.unmatched(),
             }
