@@ -11,7 +11,9 @@ use crate::ledger::Ledger;
 use crate::world::{A, B, Network, PORT, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{AddressRequest, AsconfAuth, Config, Event, Profile, Reliability, SendOptions};
+use segue_proto::sctp::{
+    AddressRequest, AsconfAuth, AssociationId, Config, Event, Profile, Reliability, SendOptions,
+};
 use segue_proto::{Duration, Instant};
 use segue_wire::checksum::sctp_crc32c;
 use segue_wire::icmpv6::Icmpv6;
@@ -87,6 +89,10 @@ struct Play<'a> {
     forged: bool,
     /// Whether messages may be given up, and streams begin anew.
     partial: bool,
+    /// The association that each end had first.
+    first: [Option<AssociationId>; 2],
+    /// A COOKIE ECHO that came again, after its association had ended, began another: what had been delivered may be again.
+    anew: bool,
     connects: usize,
     last_number: [u16; 2],
     steps: u32,
@@ -104,6 +110,8 @@ impl<'a> Play<'a> {
             over: [false; 2],
             forged: false,
             partial: false,
+            first: [None; 2],
+            anew: false,
             connects: 1,
             last_number: addresses,
             steps: 0,
@@ -352,6 +360,9 @@ impl<'a> Play<'a> {
 
     fn look(&mut self) {
         for host in [A, B] {
+            let current = self.world.ids[host];
+            self.first[host] = self.first[host].or(current);
+            self.anew |= current != self.first[host];
             while let Some(message) = self.world.messages[host].pop_front() {
                 let taken = self.ledgers[1 - host].receive(&message);
                 assert!(!self.is_honest() || taken.is_ok(), "{taken:?}");
@@ -404,7 +415,7 @@ impl<'a> Play<'a> {
 
     /// Whether everything that is sent must be delivered, once and unharmed.
     fn is_honest(&self) -> bool {
-        !self.forged && !self.partial && self.connects == 1
+        !self.forged && !self.partial && !self.anew && self.connects == 1
     }
 
     fn is_settled(&self) -> bool {
