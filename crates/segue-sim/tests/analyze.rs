@@ -9,7 +9,7 @@ use segue_capture::analyze::{
 use segue_sim::recorder::FlowMetrics;
 use segue_sim::{Metrics, RunOptions, RunOutput, Scenario, run};
 
-/// Nanoseconds that a packet takes on the slowest link of the scenarios: times agree within it.
+/// Seconds that a packet takes on the slowest link of the scenarios: times agree within it.
 const PACKET_TIME_S: f64 = 1e-3;
 
 const SHIMS: [&str; 5] = ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft", "ilnp-multihomed"];

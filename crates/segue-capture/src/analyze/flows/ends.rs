@@ -8,9 +8,10 @@
 //!   before the end of the captures than any packet took.
 //! - A packet is **reordered** if one that was sent later arrived before it.
 //!
-//! Copies of the same bytes are told apart by their timestamps (RFC 7323). Where these are the same, or there are none, the
-//! copy that arrives is the oldest that nothing sent later by its way has overtaken, since ways seldom reorder. A packet that arrives in another cut than it was sent in (segmentation offload at either end)
-//! is matched by the bytes that it covers; what was sent counts as arrived when any of it did.
+//! Copies of the same bytes are told apart by their timestamps (RFC 7323) and by the way that they take. Where these are the
+//! same, or there are none, the copy that arrives is the oldest that nothing sent later by its way has overtaken, since ways
+//! seldom reorder. A packet that arrives in another cut than it was sent in (segmentation offload at either end) is matched
+//! by the bytes that it covers; what was sent counts as arrived when any of it did.
 
 use super::sequence::BASE;
 use crate::analyze::model::EndCounts;
