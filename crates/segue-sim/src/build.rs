@@ -19,7 +19,7 @@ use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Medium, Owner};
 use crate::network::directory::Directory;
-use crate::network::errors::{ErrorBudget, router_address};
+use crate::network::errors::router_address;
 use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::routers::{Access, RouterNode, prefix_of};
@@ -37,7 +37,7 @@ use segue_proto::address::{Dhcpv6Server, ServerConfig};
 use segue_proto::host::{Host, HostError, ShimConfig};
 use segue_proto::nd::{AdvertisedPrefix, RouterConfig, RouterNd};
 use segue_proto::random::Stream;
-use segue_proto::{Duration, Instant, InterfaceId, l2};
+use segue_proto::{Duration, ErrorBudget, Instant, InterfaceId, l2};
 use segue_wire::icmpv6::nd::LinkLayerAddress;
 
 /// Prefix of a cell's link.
