@@ -287,8 +287,8 @@ def notes(findings: Findings) -> Iterator[str]:
         yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
     if findings.flows_evicted:
         yield (
-            f"PARTIAL: too many flows at a time: {findings.flows_evicted} made room for others, and count as two if they "
-            "went on"
+            f"PARTIAL: too many flows at a time: {findings.flows_evicted} made room for others, and count as two if "
+            "they went on"
         )
     if findings.flows_total > len(findings.flows):
         yield f"{findings.flows_total} flows were seen, {len(findings.flows)} are reported"

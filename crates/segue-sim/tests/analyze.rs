@@ -207,6 +207,7 @@ fn they_agree_on_every_vertical_handover() {
         (5, "wlan-gprs-wlan", "52 s"),
         (6, "gprs-wlan-gprs", "75 s"),
         (7, "gprs-lan-gprs", "75 s"),
+        (8, "gprs-wlan-gprs-soft", "75 s"),
     ] {
         let output = captured(&text, &[("case", case), ("duration", duration)], seed);
         let analysis = analysed(&output, ["mn", "cn"]);
