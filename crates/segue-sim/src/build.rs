@@ -24,7 +24,7 @@ use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::routers::{Access, RouterNode, prefix_of};
 use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
-use crate::output::{RunOptions, Trace};
+use crate::output::{CellReach, RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
@@ -186,7 +186,13 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             .iter()
             .map(|c| {
                 let at = point(c.position);
-                (c.name.clone(), at.x, at.y, c.radius.metres())
+                CellReach {
+                    name: c.name.clone(),
+                    x_m: at.x,
+                    y_m: at.y,
+                    radius_m: c.radius.metres(),
+                    present_s: c.present.as_ref().map(|p| p.seconds(s.duration)),
+                }
             })
             .collect(),
         ..Trace::default()

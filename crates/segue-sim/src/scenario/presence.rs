@@ -33,6 +33,17 @@ impl Presence {
         self.0.first().is_some_and(|w| w.from.is_zero())
     }
 
+    /// The windows of a run that lasts so long, seconds.
+    pub(crate) fn seconds(&self, duration: Duration) -> Vec<(f64, f64)> {
+        let within = self.0.iter().filter(|w| w.from < duration);
+        within
+            .map(|w| {
+                let until = w.until.map_or(duration, |u| u.min(duration));
+                (w.from.as_secs_f64(), until.as_secs_f64())
+            })
+            .collect()
+    }
+
     fn checked(windows: Vec<Window>) -> Result<Self, &'static str> {
         let in_order = windows
             .windows(2)
@@ -109,6 +120,17 @@ impl<'de> Visitor<'de> for OneOrMore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_run_only_what_lies_in_it_is_told() {
+        let presence = read("[\"0 s..20 s\", \"40 s..90 s\", \"100 s..\"]").unwrap();
+        let whole = [(0.0, 20.0), (40.0, 90.0), (100.0, 120.0)];
+        assert_eq!(presence.seconds(Duration::from_secs(120)), whole);
+        assert_eq!(
+            presence.seconds(Duration::from_secs(60)),
+            [(0.0, 20.0), (40.0, 60.0)]
+        );
+    }
 
     fn read(text: &str) -> Result<Presence, String> {
         #[derive(Deserialize)]
