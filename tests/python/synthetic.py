@@ -29,6 +29,7 @@ def metrics(**changes: object) -> dict[str, object]:
         "loss_rate": 0.0,
         "throughput_bps": 1e6,
         "delivered_bytes": 2_500_000,
+        "corrupt_messages": 0,
         "packets_sent": 1000,
         "packets_retransmitted": 0,
         "packets_lost_to_handover": 0,
@@ -36,6 +37,14 @@ def metrics(**changes: object) -> dict[str, object]:
         "packets_lost_otherwise": 0,
         "duplicate_packets": 0,
         "timeouts": 0,
+        "transfer_time_s": None,
+        "theory_s": None,
+        "fast_retransmits": 0,
+        "spurious_fast_retransmits": 0,
+        "rbuf_blocked_s": 0.0,
+        "bytes_per_path": {},
+        "sacks_sent": 0,
+        "multipath": None,
         "handoffs": [],
         "flows": [],
         "signalling": {"packets": 0, "bytes": 0, "by_kind": {}},
@@ -163,7 +172,13 @@ class TraceBuilder:
                 }
             ),
             "cells": pl.DataFrame(
-                {"name": ["cell 1", "cell 2"], "x_m": [0.0, 70.0], "y_m": [0.0, 0.0], "radius_m": [40.0, 40.0]}
+                {
+                    "name": ["cell 1", "cell 2"],
+                    "x_m": [0.0, 70.0],
+                    "y_m": [0.0, 0.0],
+                    "radius_m": [40.0, 40.0],
+                    "present_s": pl.Series([None, None], dtype=pl.List(pl.Float64)),
+                }
             ),
         }
         return Run(FakeNative(metrics(**changes), tables))  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ pub mod flow;
 pub mod ledger;
 mod log;
 mod names;
+pub mod overlap;
 pub(crate) mod report;
 pub(crate) mod segments;
 mod signalling;
@@ -150,6 +151,13 @@ impl Recorder {
     #[must_use]
     pub fn with_sctp_followed(self, follow_sctp: bool) -> Self {
         Self { follow_sctp, ..self }
+    }
+
+    /// Finds handovers where data takes all paths at once, if so.
+    #[must_use]
+    pub fn with_overlaps_followed(mut self, concurrent: bool) -> Self {
+        self.flows.follow_overlaps(concurrent);
+        self
     }
 
     /// Whether tables are recorded.

@@ -96,13 +96,8 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
     let bytes_per_path = transfer::by_link(file, &measured.bytes_by_path);
-    // with data on all paths at once there is no moment at which it moves from one to the other
     let concurrent = file.scheme == Scheme::Cmt;
-    let handovers = if concurrent {
-        Vec::new()
-    } else {
-        measured.handovers
-    };
+    let handovers = measured.handovers;
     let mut totals = measured.totals;
     totals.packets_sent += tcp.packets_sent;
     totals.packets_retransmitted += tcp.packets_retransmitted;

@@ -576,8 +576,11 @@ impl Association {
         let last = self.control.iter().rposition(answers);
         let mut index = 0..;
         self.control
-            .retain(|c| index.next() == last || c.source.is_some());
-        let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            .retain(|c| index.next() == last || (c.source.is_some() && !answers(c)));
+        let asconf = self
+            .control
+            .iter()
+            .position(|c| c.source.is_some() && !answers(c))?;
         let control = self.control.remove(asconf)?;
         Some(self.write_control(control, packet))
     }

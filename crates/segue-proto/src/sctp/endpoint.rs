@@ -305,6 +305,9 @@ impl Endpoint {
                 {
                     self.on_out_of_the_blue(&arrived, sctp);
                 }
+                Some(index) if self.is_second_with_its_peer(index, &arrived, sctp) => {
+                    self.give_up_second(index)
+                }
                 Some(index) => self.deliver(&arrived, index, sctp),
                 None => self.on_out_of_the_blue(&arrived, sctp),
             },

@@ -48,8 +48,8 @@ pub(super) struct Sent {
     pub retransmissions: u32,
     /// The receiver keeps it (NR-SACK): its data is gone here, and its room in the send buffer free.
     pub released: bool,
-    /// The next new TSN when it was last sent again.
-    pub resent_before: Tsn,
+    /// When it was last sent.
+    pub sent_at: Instant,
     /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
@@ -226,8 +226,8 @@ impl Outbound {
                 .is_some_and(|m| m.data.len() - m.position == len as usize)
     }
 
-    /// Cuts the next new chunk off the queue, as sent on `path`; `immediate`: with the I bit, whoever asks for it.
-    pub(super) fn send_next(&mut self, path: PathId, immediate: bool) -> Option<(Tsn, &Sent)> {
+    /// Cuts the next new chunk off the queue, as sent now on `path`; `immediate`: with the I bit, whoever asks for it.
+    pub(super) fn send_next(&mut self, now: Instant, path: PathId, immediate: bool) -> Option<(Tsn, &Sent)> {
         let message = self.unsent.front_mut()?;
         let len = message.data.len();
         let start = message.position;
@@ -268,7 +268,7 @@ impl Outbound {
             retransmitted: false,
             retransmissions: 0,
             released: false,
-            resent_before: tsn,
+            sent_at: now,
             fast_retransmitted: false,
             fast_marked: false,
         });
@@ -367,6 +367,14 @@ impl Outbound {
         Some(start.add(found as u32))
     }
 
+    /// Of what is outstanding on `path`, that which was sent first.
+    pub(super) fn first_sent_on(&self, path: PathId) -> Option<Tsn> {
+        let own = self
+            .all_sent()
+            .filter(|(_, s)| s.state == ChunkState::Outstanding && s.path == path);
+        own.min_by_key(|(_, s)| s.sent_at).map(|(tsn, _)| tsn)
+    }
+
     /// Marks everything outstanding for which `which` holds; returns the user bytes marked.
     pub(super) fn mark_where(&mut self, mut which: impl FnMut(&Sent) -> bool) -> u32 {
         let mut bytes = 0;
@@ -416,41 +424,35 @@ impl Outbound {
     }
 
     /// Takes out every message that was not acknowledged in whole: first those of which something was sent, then the
-    /// others.
+    /// others. Of what the peer has promised to keep (NR-SACK) nothing is left: such a message comes in pieces.
     pub(super) fn take_messages(&mut self) -> (Vec<Message>, Vec<Message>) {
         self.release();
         let (mut begun, mut unsent) = (Vec::new(), Vec::new());
-        let mut open: Option<(Message, bool)> = None;
+        let mut open: Option<(Pieces, bool)> = None;
         for sent in core::mem::take(&mut self.sent) {
             // what was abandoned is so in all its chunks, and the user knows
             let arrived = matches!(sent.state, ChunkState::GapAcked | ChunkState::Abandoned);
-            let (message, all_arrived) = open.get_or_insert_with(|| {
-                let message = Message {
-                    stream_id: sent.stream_id,
-                    payload_protocol_id: sent.payload_protocol_id,
-                    unordered: sent.unordered,
-                    first: true,
-                    last: true,
-                    parts: SmallVec::new(),
-                };
-                (message, true)
-            });
-            message.parts.push(sent.data);
+            let (pieces, all_arrived) = open.get_or_insert_with(|| (Pieces::of(&sent), true));
+            if sent.released {
+                pieces.leave_out();
+            } else {
+                pieces.push(sent.data);
+            }
             *all_arrived &= arrived;
             if sent.ending
-                && let Some((message, all_arrived)) = open.take()
+                && let Some((pieces, all_arrived)) = open.take()
                 && !all_arrived
             {
-                begun.push(message);
+                begun.extend(pieces.finish());
             }
         }
         for rest in core::mem::take(&mut self.unsent) {
             let data = rest.data.slice(rest.position, rest.data.len() - rest.position);
             if rest.position > 0
-                && let Some((mut message, _)) = open.take()
+                && let Some((mut pieces, _)) = open.take()
             {
-                message.parts.push(data);
-                begun.push(message);
+                pieces.push(data);
+                begun.extend(pieces.finish());
                 continue;
             }
             let message = Message {
@@ -481,5 +483,62 @@ impl Outbound {
             ChunkState::Marked => self.marked -= 1,
             ChunkState::GapAcked | ChunkState::Abandoned => {}
         }
+    }
+}
+
+/// A message that is put together again, as far as its data is still there.
+struct Pieces {
+    finished: Vec<Message>,
+    open: Message,
+    /// Data is missing behind what `open` has.
+    gap: bool,
+}
+
+impl Pieces {
+    /// Those of the message that `sent` is of.
+    fn of(sent: &Sent) -> Self {
+        let open = Message {
+            stream_id: sent.stream_id,
+            payload_protocol_id: sent.payload_protocol_id,
+            unordered: sent.unordered,
+            first: true,
+            last: true,
+            parts: SmallVec::new(),
+        };
+        Self {
+            finished: Vec::new(),
+            open,
+            gap: false,
+        }
+    }
+
+    fn push(&mut self, data: Data) {
+        if core::mem::take(&mut self.gap) {
+            let next = Message {
+                first: false,
+                parts: SmallVec::new(),
+                ..self.open
+            };
+            let before = core::mem::replace(&mut self.open, next);
+            if !before.parts.is_empty() {
+                self.finished.push(Message {
+                    last: false,
+                    ..before
+                });
+            }
+        }
+        self.open.parts.push(data);
+    }
+
+    fn leave_out(&mut self) {
+        self.gap = true;
+    }
+
+    fn finish(mut self) -> Vec<Message> {
+        self.open.last &= !self.gap;
+        if !self.open.parts.is_empty() {
+            self.finished.push(self.open);
+        }
+        self.finished
     }
 }

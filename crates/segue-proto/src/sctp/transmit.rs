@@ -200,13 +200,12 @@ impl Association {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
-            let next_tsn = self.outbound.next_tsn();
             let Some(sent) = self.outbound.get_mut(tsn) else {
                 break;
             };
             sent.path = path;
             sent.retransmitted = true;
-            sent.resent_before = next_tsn;
+            sent.sent_at = now;
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             sent.missing_reports = 0;
             let fast = core::mem::take(&mut sent.fast_marked);
@@ -224,8 +223,8 @@ impl Association {
                 && self.config.sack_immediately == SackImmediately::WhenBlocked;
             chunks.push(Chunk::Data(chunk));
             state.on_sent(now, tsn, size, false);
-            // section 7.2.4 rule 4
-            if fast && state.earliest == tsn {
+            // section 7.2.4 rule 4; after a timeout elsewhere, section 6.1: T3-rtx is started anew for the earliest
+            if state.earliest == tsn {
                 state.t3_rtx = Some(now + state.rto());
             }
             self.counters.data_chunks_sent += 1;
@@ -263,7 +262,7 @@ impl Association {
                     probes || (blocks && !last) || (closing && last)
                 }
             };
-            let Some((tsn, sent)) = self.outbound.send_next(path, immediate) else {
+            let Some((tsn, sent)) = self.outbound.send_next(now, path, immediate) else {
                 break;
             };
             chunks.push(Chunk::Data(sent.chunk(tsn)));

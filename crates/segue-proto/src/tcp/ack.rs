@@ -2,6 +2,7 @@
 //! (RFC 6298, RFC 7323), and the peer's window.
 
 use super::arrive::is_before;
+use super::config::WindowUse;
 use super::connection::Connection;
 use super::event::Event;
 use super::recovery::Phase;
@@ -285,7 +286,7 @@ impl Connection {
             .map(|sent| now.since(sent));
         if let Some(rtt) = by_time.or_else(|| self.time_by_timestamp(now, report)) {
             self.rtt.measure(rtt, self.snd_una, self.snd_nxt);
-            self.note_round_trip(rtt);
+            self.note_round_trip(now, rtt);
         }
     }
 
@@ -314,9 +315,15 @@ impl Connection {
             return;
         }
         let cwnd = self.window.cwnd();
-        // as Linux: in use but for a burst; in slow start, by half
-        let window_was_full = report.former_pipe + BURST * self.mss > cwnd
-            || (self.window.in_slow_start() && cwnd < report.former_pipe.saturating_mul(2));
+        let used = report.former_pipe;
+        let window_was_full = match self.config.window_use {
+            // a window in bytes may end within a segment
+            WindowUse::Full => used + self.mss > cwnd,
+            WindowUse::Nearly => {
+                used + BURST * self.mss > cwnd
+                    || (self.window.in_slow_start() && cwnd < used.saturating_mul(2))
+            }
+        };
         self.window.on_ack(Acked {
             now,
             // what was SACKed before has opened the window then, or was part of a recovery that it brought down

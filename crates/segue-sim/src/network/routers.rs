@@ -1,17 +1,16 @@
 //! Routers: longest match is exact match here, because every prefix is a /64.
 
-use super::errors::ErrorBudget;
 use super::{LazyTimer, Network, Node};
 use crate::recorder::DropCause;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
-use segue_proto::InterfaceId;
 use segue_proto::address::Dhcpv6Server;
 use segue_proto::ilnp::Rewriter;
 use segue_proto::mip6::HomeAgent;
 use segue_proto::nd::RouterNd;
 use segue_proto::tcp::WindowClamp;
+use segue_proto::{ErrorBudget, InterfaceId};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Ipv6Header, Packet, Payload};
 

@@ -27,8 +27,8 @@ impl Association {
         if holder == path || fast >= slow {
             return None;
         }
-        let peer_has_room_for_it = self.outbound.get(tsn).is_some_and(|s| !s.retransmitted);
-        if !peer_has_room_for_it {
+        let sent_once = self.outbound.get(tsn).is_some_and(|s| !s.retransmitted);
+        if !sent_once {
             return None;
         }
         self.penalise(now, holder);
@@ -87,7 +87,7 @@ impl Association {
         if state.flightsize == 0 {
             state.t3_rtx = None;
         } else if state.earliest == tsn
-            && let Some(next) = self.outbound.earliest_on(path, tsn.next())
+            && let Some(next) = self.outbound.first_sent_on(path)
         {
             self.paths[usize::from(path.0)].earliest = next;
         }
