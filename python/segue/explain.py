@@ -115,6 +115,11 @@ def size(count: int) -> str:
 
 def until_full_speed(handover: TrafficHandover) -> str:
     """How long after its first packet the new path was at its full speed."""
+    known = handover.adaptation
+    return _until_full_speed(handover) + (" (by the first hour)" if known is not None and known.is_capped else "")
+
+
+def _until_full_speed(handover: TrafficHandover) -> str:
     if handover.adaptation is None:
         return "too little data"
     return "at once" if handover.adaptation.adaptation_time_s == 0 else seconds(handover.adaptation.adaptation_time_s)
@@ -177,11 +182,13 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
             f"silent again for {seconds(handover.settling_gap_s)}, within a second of the first new packet",
         )
     full = {"at once": "the full one at once", "too little data": "too little data to say when it was the full one"}
-    after = until_full_speed(handover)
+    after = _until_full_speed(handover)
+    capped = handover.adaptation is not None and handover.adaptation.is_capped
     yield (
         "speed",
         f"{rate(handover.throughput_before_bps)} before, {rate(handover.throughput_after_bps)} after; "
-        + full.get(after, f"the full one after {after}"),
+        + full.get(after, f"the full one after {after}")
+        + (", by what the first hour carried" if capped else ""),
     )
     if handover.rtt_before_s is not None or handover.rtt_after_s is not None:
         known = [(handover.rtt_before_s, "before"), (handover.rtt_after_s, "after")]
@@ -278,6 +285,11 @@ def notes(findings: Findings) -> Iterator[str]:
             yield f"{capture.file}: packets of these interfaces are not understood: {', '.join(unknown)}"
     for name, count in findings.limits.items():
         yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
+    if findings.flows_evicted:
+        yield (
+            f"PARTIAL: too many flows at a time: {findings.flows_evicted} made room for others, and count as two if "
+            "they went on"
+        )
     if findings.flows_total > len(findings.flows):
         yield f"{findings.flows_total} flows were seen, {len(findings.flows)} are reported"
 

@@ -292,11 +292,13 @@ class AdaptationTime:
         adaptation_time_s: t_a, seconds.
         threshold_bps: The mean over the bins, which has to be reached, bit/s.
         bins: Bins that it was worked out from.
+        is_capped: Whether there were more than are kept, an hour of them: what came later counts in nothing.
     """
 
     adaptation_time_s: float
     threshold_bps: float
     bins: int
+    is_capped: bool
 
 
 @dataclass(frozen=True, slots=True)

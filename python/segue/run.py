@@ -103,7 +103,10 @@ class Run:
 
     @cached_property
     def cells(self) -> pl.DataFrame:
-        """Radio cells: `name`, `x_m`, `y_m`, `radius_m`."""
+        """Radio cells: `name`, `x_m`, `y_m`, `radius_m`, `present_s`.
+
+        `present_s` is of cells that come and go by the clock: a beginning and an end for each time that they are there.
+        """
         return self._frame("cells")
 
     @property

@@ -172,7 +172,13 @@ class TraceBuilder:
                 }
             ),
             "cells": pl.DataFrame(
-                {"name": ["cell 1", "cell 2"], "x_m": [0.0, 70.0], "y_m": [0.0, 0.0], "radius_m": [40.0, 40.0]}
+                {
+                    "name": ["cell 1", "cell 2"],
+                    "x_m": [0.0, 70.0],
+                    "y_m": [0.0, 0.0],
+                    "radius_m": [40.0, 40.0],
+                    "present_s": pl.Series([None, None], dtype=pl.List(pl.Float64)),
+                }
             ),
         }
         return Run(FakeNative(metrics(**changes), tables))  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ pub mod address;
 pub mod app;
 pub mod congestion;
 pub mod contract;
+mod error_budget;
 pub mod host;
 pub mod ilnp;
 pub mod l2;
@@ -26,4 +27,5 @@ pub mod time;
 pub mod units;
 
 pub use contract::{CellId, InterfaceId, LinkEvent, Transmit};
+pub use error_budget::ErrorBudget;
 pub use time::{Duration, Instant};

@@ -30,6 +30,7 @@ mod sctp_sack_immediately;
 mod sctp_udp_encapsulation;
 mod sctp_zero_window;
 mod sigma_invariants;
+mod tcp_networks;
 mod tcp_recovery;
 mod tcp_states;
 mod tcp_transfer;

@@ -392,6 +392,37 @@ fn equal_or_higher_priorities_make_no_room_and_reliable_messages_take_all() {
     assert!(net.association(A).is_sender_dry());
 }
 
+/// What has arrived in whole is no longer anybody's to abandon, though it takes room until it is acknowledged in order.
+#[test]
+fn a_message_that_has_arrived_makes_no_room() {
+    let config = Config {
+        send_buffer: 10_000,
+        ..Config::default()
+    };
+    let mut net = Net::established(config.clone(), [1, 1]);
+    lose(&mut net, |chunk| starts_at(chunk, 0));
+    send(&mut net, 0, 0, 1000, SendOptions::default()).unwrap();
+    send(&mut net, 1, 1000, 1000, priority(5)).unwrap();
+    send(&mut net, 1, 2000, 1000, priority(5)).unwrap();
+    net.run_for(ms(300));
+    assert_eq!(received(&net), [1000, 2000]);
+    for i in 3..10 {
+        send(&mut net, 2, i * 1000, 1000, SendOptions::default()).unwrap();
+    }
+    assert_eq!(
+        send(&mut net, 2, 90_000, 1000, SendOptions::default()),
+        Err(SendError::BufferFull)
+    );
+    assert_eq!(abandoned(&net), []);
+    // one of which a part is still under way may go, with the part that has arrived
+    let mut net = Net::established(config, [1, 1]);
+    lose(&mut net, |chunk| starts_at(chunk, 0));
+    send(&mut net, 1, 0, 4000, priority(5)).unwrap();
+    net.run_for(ms(300));
+    send(&mut net, 2, 90_000, 10_000, SendOptions::default()).unwrap();
+    assert_eq!(abandoned(&net), [(1, true)]);
+}
+
 #[test]
 fn expired_messages_free_the_send_buffer_for_a_new_one() {
     let config = Config {

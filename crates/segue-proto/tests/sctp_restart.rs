@@ -4,9 +4,9 @@
 use crate::common::*;
 use core::net::Ipv6Addr;
 use segue_proto::random::Stream;
-use segue_proto::sctp::{Config, Endpoint, Event, PathState, Restarted};
+use segue_proto::sctp::{Config, Endpoint, Event, MultipathConfig, PathState, Restarted};
 use segue_proto::{Duration, InterfaceId};
-use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter, SctpPacket};
+use segue_wire::sctp::{Chunk, ErrorCause, GapAckBlock, Init, NrSack, Parameter, Sack, SctpPacket};
 use segue_wire::{Data, Packet, Payload, Tsn};
 
 fn seconds(n: u64) -> Duration {
@@ -136,6 +136,78 @@ fn a_peer_that_restarts_takes_the_place_of_its_former_self() {
     }
     // paths begin anew, and the second address must be confirmed again
     assert!(net.association(B).paths().all(|p| p.error_count == 0));
+}
+
+/// What the peer had promised to keep is no longer there to be given back, and nothing is put in its place.
+#[test]
+fn what_a_restarted_peer_had_promised_to_keep_is_left_out() {
+    let config = Config {
+        multipath: Some(MultipathConfig {
+            nr_sack: true,
+            ..MultipathConfig::default()
+        }),
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    let tag = net.tag_of(B);
+    net.run_for(seconds(1));
+    net.log.clear();
+    net.rule = Box::new(|_| vec![]);
+    // a message in five chunks, of which two or more go out at once, and two in one chunk
+    net.send(B, 3, synthetic(9000, 6500));
+    net.send(B, 2, synthetic(500, 1000));
+    let sent: Vec<_> = net
+        .log
+        .iter()
+        .flat_map(Departure::data)
+        .map(|d| (d.tsn, d.data.clone()))
+        .collect();
+    assert!(sent.len() >= 3, "{sent:?}");
+    let nr_sack = NrSack {
+        sack: Sack {
+            cumulative_tsn_ack: sent[0].0.previous(),
+            a_rwnd: 100_000,
+            gap_ack_blocks: Default::default(),
+            duplicate_tsns: Box::default(),
+            data_packets: 0,
+        },
+        nr_gap_ack_blocks: [GapAckBlock { start: 2, end: 2 }].into_iter().collect(),
+    };
+    let packet = net.forge_with_tag(B, address(A, 1), tag, [Chunk::NrSack(Box::new(nr_sack))]);
+    net.inject(B, packet);
+    lose_memory(&mut net, A, 1, 7);
+    net.rule = Box::new(|_| vec![ms(10)]);
+    net.connect();
+    net.run_for(seconds(1));
+    let told = restarts(&net, B);
+    let pieces: Vec<_> = told[0]
+        .unacknowledged
+        .iter()
+        .chain(&told[0].unsent)
+        .map(|m| {
+            let mut bytes = Vec::new();
+            for part in &m.parts {
+                part.emit(&mut bytes);
+            }
+            (m.stream_id, m.first, m.last, bytes)
+        })
+        .collect();
+    let (_, missing) = &sent[1];
+    let Data::Synthetic { offset, len } = *missing else {
+        panic!("{missing:?}")
+    };
+    let behind = offset + u64::from(len);
+    let bytes = |from: u64, to: u64| {
+        let mut bytes = Vec::new();
+        synthetic(from, (to - from) as u32).emit(&mut bytes);
+        bytes
+    };
+    let expected = [
+        (3, true, false, bytes(9000, offset)),
+        (3, false, true, bytes(behind, 9000 + 6500)),
+        (2, true, true, bytes(500, 1500)),
+    ];
+    assert_eq!(pieces, expected);
 }
 
 #[test]

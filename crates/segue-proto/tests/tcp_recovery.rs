@@ -208,6 +208,36 @@ fn a_spurious_timeout_is_found_out_by_new_data() {
 }
 
 #[test]
+fn of_timeouts_in_a_row_old_linux_takes_back_the_first_alone() {
+    // all arrives, but for a while no acknowledgement does: what is retransmitted then is reported as a duplicate
+    let silent_for = |p: Profile, silence: u64| {
+        let config = Config {
+            // so that DSACKs and timestamps alone tell
+            frto: false,
+            tail_loss_probe: false,
+            ..profile(p)
+        };
+        let mut w = World::new(&config);
+        w.rate = Some(10_000_000);
+        w.to_send[A] = 3_000_000;
+        w.connect();
+        w.run_for(ms(1000));
+        w.filter = Box::new(|from, _| if from == B { Fate::Lost } else { Fate::Arrives });
+        w.run_for(ms(silence));
+        w.filter = Box::new(|_, _| Fate::Arrives);
+        w.run_for(Duration::from_secs(30));
+        assert_eq!(w.received[B], 3_000_000);
+        let counters = *w.connection(A).counters();
+        (counters.timeouts, counters.undone)
+    };
+    for p in PROFILES {
+        assert_eq!(silent_for(p, 200), (1, 1), "{p:?}");
+        let repeated = u64::from(p == Profile::Modern);
+        assert_eq!(silent_for(p, 500), (2, repeated), "{p:?}");
+    }
+}
+
+#[test]
 fn the_loss_of_the_tail_is_repaired_by_a_probe_or_else_by_a_timeout() {
     // RFC 8985 section 7: the last segment is the 70th
     let last = |n: u32| if n == 70 { Fate::Lost } else { Fate::Arrives };
@@ -286,6 +316,26 @@ fn after_a_pause_a_sender_begins_again_with_the_initial_window() {
     };
     assert_eq!(burst(true), 10);
     assert!(burst(false) > 40);
+}
+
+#[test]
+fn where_the_receiver_s_window_is_the_lesser_one_old_linux_opens_its_own_no_further() {
+    let grown = |p: Profile| {
+        let mut w = World::new(&Config {
+            congestion_control: Algorithm::Reno,
+            ..profile(p)
+        });
+        w.to_send[A] = 100_000_000;
+        w.connect();
+        w.run_for(Duration::from_secs(5));
+        let now = w.connection(A).snapshot();
+        assert!(now.ssthresh > 1_000_000, "slow start, without loss");
+        f64::from(now.cwnd) / f64::from(now.snd_wnd)
+    };
+    let (old, new) = (grown(Profile::Linux24), grown(Profile::Modern));
+    // so that a timeout sets ssthresh to half of what the path has carried, and not to all of it
+    assert!((1.0..1.03).contains(&old), "{old}");
+    assert!((1.9..2.03).contains(&new), "{new}");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::types::{Float64Type, UInt8Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, RecordBatch};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, LargeListArray, PrimitiveArray, RecordBatch};
 use pyo3_arrow::PyTable;
 use segue_sim::Trace;
-use segue_sim::output::{PacketTable, PositionTable, SignallingTable, WindowTable};
+use segue_sim::output::{CellReach, PacketTable, PositionTable, SignallingTable, WindowTable};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -23,20 +23,7 @@ impl Tables {
     /// Takes a trace over.
     pub(crate) fn new(trace: Trace) -> Self {
         let nodes = trace.nodes;
-        let (names, rest): (Vec<_>, Vec<_>) = trace
-            .cells
-            .into_iter()
-            .map(|(name, x, y, radius)| (name, (x, y, radius)))
-            .unzip();
-        let cells = batch([
-            ("name", texts(names.iter().map(String::as_str))),
-            ("x_m", numbers::<Float64Type>(rest.iter().map(|c| c.0).collect())),
-            ("y_m", numbers::<Float64Type>(rest.iter().map(|c| c.1).collect())),
-            (
-                "radius_m",
-                numbers::<Float64Type>(rest.iter().map(|c| c.2).collect()),
-            ),
-        ]);
+        let cells = cells(&trace.cells);
         Self {
             batches: [
                 packets(trace.packets, &nodes),
@@ -55,6 +42,30 @@ impl Tables {
         let schema = batch.schema();
         PyTable::try_new(vec![batch], schema).ok()
     }
+}
+
+/// `present_s` has a beginning and an end for each time that a cell is there, one after the other; null where geometry says.
+fn cells(cells: &[CellReach]) -> RecordBatch {
+    let column = |of: fn(&CellReach) -> f64| numbers::<Float64Type>(cells.iter().map(of).collect());
+    let present = cells.iter().map(|c| {
+        let windows = c.present_s.as_ref()?;
+        Some(
+            windows
+                .iter()
+                .flat_map(|w| [Some(w.0), Some(w.1)])
+                .collect::<Vec<_>>(),
+        )
+    });
+    batch([
+        ("name", texts(cells.iter().map(|c| c.name.as_str()))),
+        ("x_m", column(|c| c.x_m)),
+        ("y_m", column(|c| c.y_m)),
+        ("radius_m", column(|c| c.radius_m)),
+        (
+            "present_s",
+            Arc::new(LargeListArray::from_iter_primitive::<Float64Type, _, _>(present)),
+        ),
+    ])
 }
 
 fn packets(table: PacketTable, nodes: &[String]) -> RecordBatch {
@@ -110,8 +121,10 @@ fn positions(table: PositionTable, nodes: &[String]) -> RecordBatch {
 }
 
 fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, name == "tsn")))
-        .expect("the simulator keeps the columns of a table equally long")
+    RecordBatch::try_from_iter_with_nullable(
+        columns.map(|(name, array)| (name, array, matches!(name, "tsn" | "present_s"))),
+    )
+    .expect("the simulator keeps the columns of a table equally long")
 }
 
 fn numbers<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> ArrayRef {

@@ -19,12 +19,12 @@ use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Medium, Owner};
 use crate::network::directory::Directory;
-use crate::network::errors::{ErrorBudget, router_address};
+use crate::network::errors::router_address;
 use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
-use crate::network::routers::{Access, RouterNode, prefix_of};
+use crate::network::routers::{Access, Route, RouterNode, prefix_of};
 use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
-use crate::output::{RunOptions, Trace};
+use crate::output::{CellReach, RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
@@ -37,7 +37,7 @@ use segue_proto::address::{Dhcpv6Server, ServerConfig};
 use segue_proto::host::{Host, HostError, ShimConfig};
 use segue_proto::nd::{AdvertisedPrefix, RouterConfig, RouterNd};
 use segue_proto::random::Stream;
-use segue_proto::{Duration, Instant, InterfaceId, l2};
+use segue_proto::{Duration, ErrorBudget, Instant, InterfaceId, l2};
 use segue_wire::icmpv6::nd::LinkLayerAddress;
 
 /// Prefix of a cell's link.
@@ -156,11 +156,12 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         let number = numbers.of(&router.name);
         let cell = s.cell.iter().position(|c| c.router == router.name);
         let access = cell.map(|cell| access(s, number, cell, &stream));
+        let addresses = router_addresses(s, &router.name, number, cell);
         nodes.push(Node::Router(Box::new(RouterNode {
-            routes: routes::routes(s, &numbers, number),
+            routes: Route::table(routes::routes(s, &numbers, number), &addresses),
             access,
             timer: LazyTimer::default(),
-            addresses: router_addresses(s, &router.name, number, cell),
+            addresses,
             errors: ErrorBudget::default(),
             clamp: bearers::window_clamp(s, &router.name),
             rewriter: cell.and_then(|cell| shims::rewriter(s, cell)),
@@ -186,7 +187,13 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             .iter()
             .map(|c| {
                 let at = point(c.position);
-                (c.name.clone(), at.x, at.y, c.radius.metres())
+                CellReach {
+                    name: c.name.clone(),
+                    x_m: at.x,
+                    y_m: at.y,
+                    radius_m: c.radius.metres(),
+                    present_s: c.present.as_ref().map(|p| p.seconds(s.duration)),
+                }
             })
             .collect(),
         ..Trace::default()

@@ -188,8 +188,23 @@ pub struct Trace {
     pub signalling: SignallingTable,
     /// Positions of moving nodes, sampled.
     pub positions: PositionTable,
-    /// Radio cells: (name, x, y, radius), metres.
-    pub cells: Vec<(String, f64, f64, f64)>,
+    /// Radio cells.
+    pub cells: Vec<CellReach>,
+}
+
+/// Where, or when, a cell is in reach.
+#[derive(Clone, Debug, Default)]
+pub struct CellReach {
+    /// Name.
+    pub name: String,
+    /// Its middle, metres.
+    pub x_m: f64,
+    /// The same, across.
+    pub y_m: f64,
+    /// Radius, metres.
+    pub radius_m: f64,
+    /// Where it comes and goes by the clock, whatever the place: from when until when, seconds of the run.
+    pub present_s: Option<Vec<(f64, f64)>>,
 }
 
 /// A row per packet event and chunk; packets without a DATA chunk have one row.

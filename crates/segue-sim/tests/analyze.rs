@@ -195,6 +195,44 @@ fn they_agree_when_both_hosts_move_and_when_nothing_keeps_the_connection() {
 }
 
 #[test]
+fn they_agree_on_every_vertical_handover() {
+    // queues of GPRS are long: the runs end in the middle of them
+    let text = scenario_text("vertical.toml");
+    let mut in_flight = 0;
+    for (seed, case, duration) in [
+        (1, "wlan-gprs", "65 s"),
+        (2, "lan-gprs", "40 s"),
+        (3, "gprs-wlan", "35 s"),
+        (4, "gprs-lan", "35 s"),
+        (5, "wlan-gprs-wlan", "52 s"),
+        (6, "gprs-wlan-gprs", "75 s"),
+        (7, "gprs-lan-gprs", "75 s"),
+        (8, "gprs-wlan-gprs-soft", "75 s"),
+    ] {
+        let output = captured(&text, &[("case", case), ("duration", duration)], seed);
+        let analysis = analysed(&output, ["mn", "cn"]);
+        let flow = flow_of(&output.metrics, "cn");
+        agree(&analysis, flow, case);
+        in_flight += flow.counts.in_flight_packets;
+        let handoffs = output.metrics.handoffs.iter().filter(|h| h.parts.is_some());
+        let found = analysis.handovers.len();
+        assert!(
+            found > 0 && found <= handoffs.count() + 1,
+            "{case}: {found} handovers"
+        );
+        if let Some(simulated) = flow.interruption_s {
+            let gaps = analysis
+                .handovers
+                .iter()
+                .map(|h| h.settling_gap_s.max(h.interruption_s));
+            let name = format!("{case}: interruption");
+            near(simulated, gaps.fold(0.0, f64::max), &name);
+        }
+    }
+    assert!(in_flight > 10, "hardly anything was under way at the ends");
+}
+
+#[test]
 fn the_handovers_of_sigma_are_those_of_the_simulator() {
     let text = scenario_text("sigma.toml");
     for (seed, settings) in [

@@ -240,7 +240,7 @@ mod tests {
     fn locators_and_identifiers_are_the_halves_of_an_address() {
         let address: Ipv6Addr = "2001:db8:1140:1000:14:4fff:ff20:ee64".parse().unwrap();
         let (locator, nid) = (Locator::of(address), Nid::of(address));
-        // the examples of RFC 6742 sections 2.1.2 and 2.3.2
+        // the examples of RFC 6742 sections 2.1.3 and 2.3.3
         assert_eq!(nid.to_string(), "14:4fff:ff20:ee64");
         assert_eq!("0014:4fff:ff20:ee64".parse(), Ok(nid));
         assert_eq!("2001:0DB8:1140:1000".parse(), Ok(locator));

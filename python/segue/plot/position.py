@@ -63,6 +63,29 @@ def position_against_cells(
     return figure
 
 
+def presence_of_cells(cells: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str) -> Figure:
+    """When cells that come and go by the clock are in reach, a row for each.
+
+    Args:
+        cells: `Run.cells`, of which `present_s` says so.
+        switches: Handovers, marked.
+        title: Title.
+        subtitle: What to see.
+    """
+    names = cells["name"].to_list()
+    figure, [axes] = style.new_figure(title, subtitle, height=1.8 + 0.38 * len(names))
+    for row, present in enumerate(cells["present_s"].to_list()):
+        colour = style.PATHS[row % len(style.PATHS)]
+        spans = [(begin, end - begin) for begin, end in zip(present[::2], present[1::2], strict=True)]
+        axes.broken_barh(spans, (row - 0.3, 0.6), facecolors=colour, alpha=0.75)
+    for switch in switches:
+        axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.7, linestyle=(0, (4, 3)))
+    axes.set(xlabel="time (s)", yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
+    axes.grid(visible=False, axis="y")
+    axes.set_xlim(left=0)
+    return figure
+
+
 def _extent(values: pl.Series) -> float:
     low, high = values.min(), values.max()
     return float(high) - float(low) if isinstance(low, float) and isinstance(high, float) else 0.0

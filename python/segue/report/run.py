@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from segue.metrics import Metrics, transfer_rows
 from segue.output import write_file
 from segue.plot.ladder import signalling_ladder
-from segue.plot.position import position_against_cells
+from segue.plot.position import position_against_cells, presence_of_cells
 from segue.plot.sequence import Switch, find_switches, segment_sequence, sender_of, span_around
 from segue.plot.style import render
 from segue.plot.tsn import tsn_against_time
@@ -134,16 +134,28 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
                 ),
             )
         )  # fmt: skip
-    if not run.positions.is_empty() and not run.cells.is_empty():
+    somewhere = run.cells.filter(pl.col("present_s").is_null())
+    if not run.positions.is_empty() and not somewhere.is_empty():
         found.append(
             (
                 "Position against the cells",
                 position_against_cells(
-                    run.positions, run.cells, switches, title="Position against the cells",
+                    run.positions, somewhere, switches, title="Position against the cells",
                     subtitle="Bands are the cells' reach; dashed lines are handovers of the data.",
                 ),
             )
         )  # fmt: skip
+    # those that are never there in this case of the scenario are left out
+    at_times = run.cells.filter(pl.col("present_s").list.len() > 0)
+    if not at_times.is_empty():
+        found.append(
+            (
+                "Networks in reach",
+                presence_of_cells(
+                    at_times, switches, title="Networks in reach", subtitle="Dashed lines are handovers of the data."
+                ),
+            )
+        )
     return found
 
 

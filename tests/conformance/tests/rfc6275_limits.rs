@@ -104,6 +104,44 @@ fn s11_7_3_expired_nonces_without_end_are_given_up() {
     assert!(net.take_events(MN).contains(&ShimEvent::HandoffFailed { peer }));
 }
 
+/// A refusal as the home agent would send it to `CARE_OF`.
+fn refusal(status: u8, sequence: u16) -> Packet {
+    let acknowledgement = BindingAcknowledgement {
+        status,
+        sequence,
+        ..BindingAcknowledgement::default()
+    };
+    let mut header = MobilityHeader::new(
+        MobilityMessage::BindingAcknowledgement(acknowledgement),
+        vec![
+            MobilityOption::ReplayProtection(1),
+            MobilityOption::blank_authentication(256),
+        ],
+    );
+    let data = header.authenticated_bytes().expect("bytes");
+    header.authenticate(mn_ha_code(security().key.as_bytes(), CARE_OF, HOME, &data));
+    let mut answer = Packet {
+        payload: Payload::Mobility(Box::new(header)),
+        ..datagram(HOME_AGENT, CARE_OF, b"")
+    };
+    answer.extensions.push(ExtensionHeader::type_2_routing(HOME));
+    answer
+}
+
+/// The Binding Updates to the home agent since this was last asked: when, and their sequence numbers.
+fn home_updates(net: &mut Net) -> Vec<(u64, u16)> {
+    let sent = net.signalling().into_iter();
+    let updates = sent.filter_map(|(at, _, _, h)| match h.message {
+        MobilityMessage::BindingUpdate(u) if u.home_registration => {
+            Some((at.as_nanos() / 1_000_000_000, u.sequence))
+        }
+        _ => None,
+    });
+    let updates = updates.collect();
+    net.sent.clear();
+    updates
+}
+
 /// What is at home with a key, and refuses every Binding Update with `status` as soon as it has it.
 fn refused_without_end(status: u8) -> usize {
     let mut net = Net::ordinary();
@@ -113,38 +151,13 @@ fn refused_without_end(status: u8) -> usize {
     let mut last = 0;
     for _ in 0..1000 {
         net.run(ms(20));
-        let sent = net.signalling().into_iter();
-        let updates = sent.filter_map(|(_, _, _, h)| match h.message {
-            MobilityMessage::BindingUpdate(u) if u.home_registration => Some(u.sequence),
-            _ => None,
-        });
-        let new: Vec<u16> = updates.collect();
-        net.sent.clear();
+        let new = home_updates(&mut net);
         seen += new.len();
-        for sequence in new {
+        for (_, sequence) in new {
             // the last one that it claims to have had is ahead of ours, each time
             last = sequence.wrapping_add(100);
             let out_of_window = status == binding_status::SEQUENCE_OUT_OF_WINDOW;
-            let acknowledgement = BindingAcknowledgement {
-                status,
-                sequence: if out_of_window { last } else { sequence },
-                ..BindingAcknowledgement::default()
-            };
-            let mut header = MobilityHeader::new(
-                MobilityMessage::BindingAcknowledgement(acknowledgement),
-                vec![
-                    MobilityOption::ReplayProtection(1),
-                    MobilityOption::blank_authentication(256),
-                ],
-            );
-            let data = header.authenticated_bytes().expect("bytes");
-            header.authenticate(mn_ha_code(security().key.as_bytes(), CARE_OF, HOME, &data));
-            let mut answer = Packet {
-                payload: Payload::Mobility(Box::new(header)),
-                ..datagram(HOME_AGENT, CARE_OF, b"")
-            };
-            answer.extensions.push(ExtensionHeader::type_2_routing(HOME));
-            net.inject(answer);
+            net.inject(refusal(status, if out_of_window { last } else { sequence }));
         }
     }
     assert!(last > 0, "the proof that there was something to refuse");
@@ -164,6 +177,64 @@ fn s11_8_a_home_agent_that_goes_on_refusing_is_not_asked_every_round_trip() {
             (3..=8).contains(&updates),
             "{status}: {updates} Binding Updates in 20 s"
         );
+    }
+}
+
+/// Away, with a home agent that refuses every Binding Update for 100 s: when those were sent.
+fn refused_for_a_while(status: u8) -> (Net, Vec<u64>) {
+    let mut net = Net::ordinary();
+    net.fate = Box::new(|_, p| p.ip.destination != HOME_AGENT);
+    net.hand_over(MN, 0, 1, CARE_OF);
+    let mut at = Vec::new();
+    for _ in 0..1000 {
+        net.run(ms(100));
+        for (second, sequence) in home_updates(&mut net) {
+            at.push(second);
+            net.inject(refusal(status, sequence));
+        }
+    }
+    let failed = ShimEvent::HandoffFailed { peer: HOME_AGENT };
+    let told = net.take_events(MN).into_iter().filter(|e| *e == failed).count();
+    assert_eq!(told, 1, "{status}");
+    net.fate = Box::new(|_, _| true);
+    (net, at)
+}
+
+/// Sections 11.7.3 and 11.8: a reason that may pass does not end home registration; nor is it asked for more often than
+/// without an answer.
+#[test]
+fn s11_7_3_what_is_refused_for_now_is_asked_for_again() {
+    for status in [
+        binding_status::UNSPECIFIED,
+        binding_status::INSUFFICIENT_RESOURCES,
+        binding_status::DAD_FAILED,
+    ] {
+        let (mut net, at) = refused_for_a_while(status);
+        assert_eq!(at, [0, 32, 64, 96], "{status}");
+        net.run(secs(40));
+        assert_eq!(net.mobile(MN).registered(), Some(CARE_OF), "{status}");
+        let done = |e: &ShimEvent| matches!(e, ShimEvent::HandoffDone { to: CARE_OF, .. });
+        assert!(net.take_events(MN).iter().any(done), "{status}");
+        assert_eq!(net.counts(MN).bad_sequence, 0, "{status}");
+    }
+}
+
+/// Section 11.7.3: no further Binding Update is sent where it is known that it does not help, until the node moves.
+#[test]
+fn s11_7_3_what_is_refused_for_good_is_left_until_the_next_move() {
+    for status in [
+        binding_status::PROHIBITED,
+        binding_status::HOME_REGISTRATION_NOT_SUPPORTED,
+        binding_status::NOT_HOME_SUBNET,
+        binding_status::NOT_HOME_AGENT,
+        binding_status::REGISTRATION_TYPE_CHANGE,
+        binding_status::INVALID_CARE_OF_ADDRESS,
+    ] {
+        let (mut net, at) = refused_for_a_while(status);
+        assert_eq!(at, [0], "{status}");
+        net.hand_over(MN, 1, 2, CARE_OF_2);
+        net.run(secs(1));
+        assert_eq!(net.mobile(MN).registered(), Some(CARE_OF_2), "{status}");
     }
 }
 

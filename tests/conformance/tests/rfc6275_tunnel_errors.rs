@@ -67,6 +67,7 @@ fn heard(net: &mut Net, host: usize) -> Vec<(Ipv6Addr, Icmpv6)> {
 }
 
 static LARGE: [u8; 1400] = [7; 1400];
+static TOO_LARGE: [u8; 1440] = [7; 1440];
 
 /// Section 8.2, by the home agent: the MTU less the tunnel's header; all else is that the address cannot be reached.
 #[test]
@@ -166,4 +167,55 @@ fn errors_about_what_was_never_sent_are_dropped() {
     assert_eq!((heard(&mut net, CN).len(), heard(&mut net, MN).len()), (0, 0));
     assert_eq!(net.agents[0].counts().tunnel_errors_dropped, 2);
     assert_eq!(net.counts(MN).tunnel_errors_dropped, 2);
+}
+
+/// RFC 4443 section 2.4 f: ten at once, ten a second, whoever asks for them.
+#[test]
+fn errors_of_the_home_agent_are_limited() {
+    let mut net = away();
+    net.send(CN, HOME, &LARGE);
+    net.run(secs(1));
+    let packet = tunnelled(&net, HOME_AGENT);
+    net.hosts[CN].received.clear();
+    for _ in 0..100 {
+        net.inject(error(&packet, too_big(1400)));
+    }
+    // and its own among them
+    net.send(CN, HOME, &TOO_LARGE);
+    net.run(ms(50));
+    assert_eq!(heard(&mut net, CN).len(), 10);
+    let counts = net.agents[0].counts();
+    assert_eq!((counts.tunnel_errors_relayed, counts.errors_withheld), (10, 91));
+    net.run(ms(500));
+    for _ in 0..100 {
+        net.inject(error(&packet, unreachable));
+    }
+    net.run(ms(50));
+    assert_eq!(heard(&mut net, CN).len(), 5);
+}
+
+/// RFC 2473 section 3.1: the entry of the tunnel forwards, so it takes one off the hop limit; and if none is left it says so
+/// like any router (RFC 4443 section 3.3).
+#[test]
+fn the_entry_of_the_tunnel_is_a_hop() {
+    let mut net = away();
+    let with_hops = |hop_limit: u8| {
+        let mut packet = datagram(CORRESPONDENT, HOME, b"in");
+        packet.ip.hop_limit = hop_limit;
+        packet
+    };
+    net.inject(with_hops(2));
+    net.run(secs(1));
+    assert_eq!(inner(&tunnelled(&net, HOME_AGENT)).ip.hop_limit, 1);
+    net.sent.clear();
+    net.hosts[MN].received.clear();
+    net.inject(with_hops(1));
+    net.run(secs(1));
+    assert_eq!(net.hosts[MN].received.len(), 0);
+    assert_eq!(net.agents[0].counts().tunnel_limit, 1);
+    let heard_of = heard(&mut net, CN);
+    let [(HOME_AGENT, Icmpv6::TimeExceeded { code: 0, invoking })] = &heard_of[..] else {
+        panic!("{heard_of:?}")
+    };
+    assert_eq!(invoking[..], with_hops(1).to_vec()[..]);
 }

@@ -2,6 +2,7 @@
 //! gets, which is answers to what he says himself; and every packet that is dropped is counted by its reason.
 
 mod forged_identifier;
+mod full_cache;
 
 use segue_conformance::shims::{Shims, datagram, locator, ms, nid, parameter_problem, with_nonce};
 use segue_proto::Duration;
@@ -77,13 +78,15 @@ fn first_packets_from_impossible_addresses_are_counted() {
         locator(66).address(nid(1)),
         locator(66).address(segue_wire::ilnp::Nid(0)),
         Locator(0xfe80 << 48).address(nid(66)),
+        // and an identity is never on the wire
+        shims.hosts[0].shim.identity(),
     ];
     for source in from {
         shims.inject(with_nonce(datagram(source, to, b"forged"), GUESS));
     }
     shims.run_for(ms(50));
     assert!(shims.hosts[1].up.is_empty());
-    assert_eq!(count(&shims, 1, "bad_source"), 3);
+    assert_eq!(count(&shims, 1, "bad_source"), 4);
     assert_eq!(shims.hosts[1].shim.correspondents().count(), 1);
 }
 

@@ -1,6 +1,7 @@
 //! ICMPv6 Locator Update (RFC 6743): handoffs of one end and of both, what is lost, what is repeated, what is refused.
 
 mod entries;
+mod reachability;
 mod replays;
 
 use segue_conformance::shims::{

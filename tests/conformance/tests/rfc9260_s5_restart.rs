@@ -3,7 +3,7 @@
 use segue_conformance::expect;
 use segue_conformance::script::chunks::{PEER_TAG, data, init, peer_tsn};
 use segue_conformance::script::{Script, ms, peer, quiet};
-use segue_proto::sctp::Event;
+use segue_proto::sctp::{Association, Event};
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter};
 
@@ -99,6 +99,69 @@ fn row_b_both_ends_opened_at_once() {
     t.send([data(0)]);
     assert_eq!(t.messages.len(), 1);
     assert_eq!(t.end.associations().count(), 1);
+}
+
+/// Section 1.3. The peer's second address has not been confirmed when the user connects to it.
+#[test]
+fn a_second_association_with_a_peer_ends_when_its_init_ack_shows_whose_it_is() {
+    let listed = || vec![Parameter::Ipv6Address(peer(2))];
+    for (what, tag, parameters) in [
+        (
+            "by the address of the first",
+            77,
+            vec![Parameter::Ipv6Address(peer(1))],
+        ),
+        ("by the tag of the first", init().initiate_tag, vec![]),
+    ] {
+        let mut t = Script::listening(quiet());
+        t.shake_hands(listed());
+        t.forget();
+        let second = t
+            .end
+            .connect(t.now, &[peer(2)], 5000)
+            .expect("nothing speaks against it yet");
+        t.command(|_, _| ());
+        let tag_of_second = expect!(t, Chunk::Init(init) => init.initiate_tag);
+        let mut ack = Init {
+            initiate_tag: tag,
+            parameters,
+            ..init()
+        };
+        ack.parameters.push(Parameter::StateCookie("cookie".into()));
+        let first = t.our_tag;
+        t.our_tag = tag_of_second;
+        t.send_from(peer(2), [Chunk::InitAck(Box::new(ack))]);
+        assert!(t.take_all().is_empty(), "{what}");
+        assert_eq!(t.end.counters().refused.second_associations, 1, "{what}");
+        assert!(
+            t.end.association(second).is_none_or(Association::is_closed),
+            "{what}"
+        );
+        t.our_tag = first;
+        t.send([data(0)]);
+        assert_eq!(t.messages.len(), 1, "{what}");
+    }
+}
+
+/// An address that somebody has claimed and not proven does not keep this end from the one whose it is.
+#[test]
+fn an_association_with_who_has_an_address_that_another_claims_goes_on() {
+    let mut t = Script::listening(quiet());
+    t.shake_hands(vec![Parameter::Ipv6Address(peer(2))]);
+    t.forget();
+    t.end
+        .connect(t.now, &[peer(2)], 5000)
+        .expect("the address is not proven");
+    t.command(|_, _| ());
+    t.our_tag = expect!(t, Chunk::Init(init) => init.initiate_tag);
+    let ack = Init {
+        initiate_tag: 77,
+        parameters: vec![Parameter::StateCookie("cookie".into())],
+        ..init()
+    };
+    t.send_from(peer(2), [Chunk::InitAck(Box::new(ack))]);
+    expect!(t, Chunk::CookieEcho(_));
+    assert_eq!(t.end.counters().refused.total(), 0);
 }
 
 #[test]

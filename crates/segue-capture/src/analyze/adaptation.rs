@@ -36,6 +36,8 @@ pub struct AdaptationTime {
     pub threshold_bps: f64,
     /// Complete bins.
     pub bins: usize,
+    /// There were more than [`MAX_BINS`]: the threshold is the mean of those, and what came later counts in nothing.
+    pub is_capped: bool,
 }
 
 /// One bin that a packet ended.
@@ -108,12 +110,6 @@ impl ThroughputBins {
         &self.bins
     }
 
-    /// Whether there was more than [`MAX_BINS`] hold.
-    #[must_use]
-    pub const fn is_capped(&self) -> bool {
-        self.capped
-    }
-
     /// t_a, were the last packet added the last of the connection.
     #[must_use]
     pub fn adaptation_time(&self) -> Option<AdaptationTime> {
@@ -142,6 +138,7 @@ impl ThroughputBins {
             adaptation_time_s: adaptation_ns / 1e9,
             threshold_bps,
             bins: self.bins.len(),
+            is_capped: self.capped,
         })
     }
 }
@@ -228,6 +225,12 @@ mod tests {
             bins.add(n * 200 * MS, 100);
         }
         assert_eq!(bins.bins().len(), MAX_BINS);
-        assert!(bins.is_capped());
+        assert!(bins.adaptation_time().unwrap().is_capped);
+        assert!(
+            !bins_of(&[(0, 1), (200, 1), (400, 1)])
+                .adaptation_time()
+                .unwrap()
+                .is_capped
+        );
     }
 }

@@ -55,6 +55,10 @@ pub struct Config {
     /// section 2); those of this implementation never repeat, and a host of another that is really back is believed when
     /// it tells again.
     pub replay_guard: Duration,
+    /// Most bytes that go, in each `active_time`, to locators of a peer that only its updates have named: neither was it heard
+    /// from there, nor has the directory, the configuration or a call named them. Beyond that, the directory is asked. RFC
+    /// 6743 has no such check, and nothing means none. A host that moves is heard from where it is now with the update already, and loses nothing by it.
+    pub unconfirmed_bytes: Option<u32>,
     /// Unanswered transmissions of an update after which the directory is asked where the peer is (RFC 6740 section 6.2).
     pub look_up_after: u32,
     /// Packets sent without hearing from the peer after which the directory is asked, if `silent_time` has passed too.
@@ -97,6 +101,7 @@ impl Default for Config {
             lu_max_timeout: Duration::from_secs(32),
             lu_attempts: 7,
             replay_guard: Duration::from_secs(1),
+            unconfirmed_bytes: None,
             look_up_after: 3,
             silent_packets: 8,
             silent_time: Duration::from_secs(3),
@@ -284,6 +289,12 @@ impl Config {
             }
             if let Some(bad) = peer.locators.iter().find(|l| !l.is_routable()) {
                 return Err(format!("peers: {}: {bad} is not a unicast prefix", peer.nid));
+            }
+            if peer.locators.contains(&self.identity_prefix) {
+                return Err(format!(
+                    "peers: {}: expected locators, not the identity prefix {}",
+                    peer.nid, self.identity_prefix
+                ));
             }
         }
         Ok(())

@@ -52,7 +52,8 @@ counters! {
         missing_nonce,
         /// Dropped: with a nonce, for the identity of this host, which is never on the wire.
         identity_on_wire,
-        /// Dropped: a first packet from an address that no peer can have: no locator, no identifier, or one of ours.
+        /// Dropped: a packet with a nonce from an address that no peer can have: no locator, no identifier, or one of ours; or
+        /// an identity.
         bad_source,
         /// Dropped: a first packet from a peer that is known already under another identifier of ours.
         second_session,
@@ -68,7 +69,8 @@ counters! {
         lu_wrong_nonce,
         /// Dropped: locator updates that repeat one superseded just before.
         lu_replayed,
-        /// Dropped: locator updates with a locator to which nothing can be routed, or with none that is valid.
+        /// Dropped: locator updates with a locator to which nothing can be routed, with the identity prefix, or with none that
+        /// is valid.
         lu_bad_locator,
         /// Dropped: acknowledgements of something else than the update under way.
         lu_unexpected_ack,
@@ -80,6 +82,10 @@ counters! {
         no_local_locator,
         /// Not sent: the peer's locators are not known, and as many packets wait as may.
         no_remote_locator,
+        /// Not sent: as much went already to locators that nothing but updates has named as may (`unconfirmed_bytes`).
+        unconfirmed_locator,
+        /// Not sent: an answer to a peer whose session had to make room for others.
+        no_session,
         /// Not sent: the directory does not know the peer, or has not said in time.
         not_found,
         /// Not sent: the peer is known by another identity.

@@ -58,24 +58,57 @@ impl Flow {
 /// Whether a packet begins something: a TCP SYN without ACK, an SCTP INIT, an echo request. Of other protocols the
 /// network layer cannot tell.
 pub(super) fn is_call(packet: &Packet) -> bool {
+    begins(packet) == Some(true)
+}
+
+/// Whether a packet answers what begins something, or is an error about a packet of the peer's: it says nothing to whoever has
+/// not sent that.
+pub(super) fn is_answer(packet: &Packet) -> bool {
+    let is_error = match &packet.payload {
+        Payload::Icmpv6(message) => message.is_error(),
+        Payload::Raw(raw) => raw.next_header == ICMPV6 && raw.bytes.first().is_some_and(|t| *t < 128),
+        _ => false,
+    };
+    is_error || begins(packet) == Some(false)
+}
+
+/// Whether a packet begins something (`true`) or answers what does: a SYN with ACK, an INIT ACK, an echo reply. Nothing if
+/// the network layer cannot tell.
+fn begins(packet: &Packet) -> Option<bool> {
     const TCP: u8 = 6;
     const SCTP: u8 = 132;
     const INIT: u8 = 1;
+    const INIT_ACK: u8 = 2;
+    const ECHO_REQUEST: u8 = 128;
+    const ECHO_REPLY: u8 = 129;
     const FLAGS_OF_TCP: usize = 13;
     const FIRST_CHUNK_OF_SCTP: usize = 12;
-    let has_init = |sctp: &SctpPacket| matches!(sctp.chunks.first(), Some(Chunk::Init(_)));
-    let is_syn = |flags: TcpFlags| flags.0 & (TcpFlags::SYN.0 | TcpFlags::ACK.0) == TcpFlags::SYN.0;
+    let of_sctp = |sctp: &SctpPacket| match sctp.chunks.first()? {
+        Chunk::Init(_) => Some(true),
+        Chunk::InitAck(_) => Some(false),
+        _ => None,
+    };
+    let of_tcp = |flags: TcpFlags| {
+        let has = |flag: TcpFlags| flags.0 & flag.0 != 0;
+        has(TcpFlags::SYN).then(|| !has(TcpFlags::ACK))
+    };
     match &packet.payload {
-        Payload::Tcp(tcp) => is_syn(tcp.flags),
-        Payload::Sctp(sctp) => has_init(sctp),
-        Payload::SctpOverUdp { packet: sctp, .. } => has_init(sctp),
-        Payload::Icmpv6(Icmpv6::EchoRequest(_)) => true,
-        Payload::Raw(raw) if raw.next_header == TCP => raw
-            .bytes
-            .get(FLAGS_OF_TCP)
-            .is_some_and(|flags| is_syn(TcpFlags(*flags))),
-        Payload::Raw(raw) if raw.next_header == SCTP => raw.bytes.get(FIRST_CHUNK_OF_SCTP) == Some(&INIT),
-        _ => false,
+        Payload::Tcp(tcp) => of_tcp(tcp.flags),
+        Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => of_sctp(sctp),
+        Payload::Icmpv6(Icmpv6::EchoRequest(_)) => Some(true),
+        Payload::Icmpv6(Icmpv6::EchoReply(_)) => Some(false),
+        Payload::Raw(raw) => match (raw.next_header, &raw.bytes[..]) {
+            (TCP, bytes) => of_tcp(TcpFlags(*bytes.get(FLAGS_OF_TCP)?)),
+            (SCTP, bytes) => match *bytes.get(FIRST_CHUNK_OF_SCTP)? {
+                INIT => Some(true),
+                INIT_ACK => Some(false),
+                _ => None,
+            },
+            (ICMPV6, [ECHO_REQUEST, ..]) => Some(true),
+            (ICMPV6, [ECHO_REPLY, ..]) => Some(false),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -43,6 +43,9 @@ pub struct RemoteLocator {
     pub used: Option<Instant>,
     /// The peer has told that it is no longer there; kept for what is on its way without a nonce.
     pub withdrawn: bool,
+    /// The peer was heard from there, or the directory, the configuration or the address that was called has named it: it
+    /// is not only what an update says.
+    pub confirmed: bool,
 }
 
 impl RemoteLocator {
@@ -54,6 +57,7 @@ impl RemoteLocator {
             until: None,
             used: None,
             withdrawn: false,
+            confirmed: true,
         }
     }
 
@@ -61,6 +65,7 @@ impl RemoteLocator {
         Self {
             preference: entry.preference,
             until: Some(now + Duration::from_secs(u64::from(entry.lifetime_s))),
+            confirmed: false,
             ..Self::found(entry.locator)
         }
     }
@@ -153,6 +158,10 @@ pub struct Correspondent {
     pub(super) unheard_since: Instant,
     /// Packets heard from it since the first nonce was sent to it.
     pub(super) heard: u32,
+    /// Packets heard from it.
+    pub(super) packets_heard: u32,
+    /// Bytes sent to locators that are not confirmed, and since when.
+    pub(super) unconfirmed: (Instant, u64),
     /// Any packet has been sent to it.
     pub(super) contacted: bool,
     /// Packets shared out so far.
@@ -199,6 +208,8 @@ impl Correspondent {
             unheard: 0,
             unheard_since: now,
             heard: 0,
+            packets_heard: 0,
+            unconfirmed: (now, 0),
             contacted: false,
             turn: 0,
             way: None,
@@ -242,6 +253,7 @@ impl Correspondent {
         for mut old in self.locators.drain(..) {
             if let Some(again) = new.iter_mut().find(|n| n.locator == old.locator) {
                 again.used = old.used;
+                again.confirmed |= old.confirmed;
             } else {
                 old.withdrawn = true;
                 if old.state(now, config.active_time) != LocatorState::Withdrawn {
@@ -273,6 +285,7 @@ impl Correspondent {
         self.used = now;
         self.unheard = 0;
         self.heard = self.heard.saturating_add(u32::from(self.contacted));
+        self.packets_heard = self.packets_heard.saturating_add(1);
         self.look_up_interval = FIRST_LOOK_UP_INTERVAL;
         self.next_look_up = now;
     }
@@ -281,9 +294,33 @@ impl Correspondent {
     pub(super) fn was_heard_at(&mut self, now: Instant, locator: Locator) {
         self.was_heard(now);
         self.mark(now, locator);
+        self.confirm(locator);
         if self.is_at(locator) {
             self.heard_at_home = Some(now);
         }
+    }
+
+    /// The peer was heard, with the nonce, from `locator`.
+    pub(super) fn confirm(&mut self, locator: Locator) {
+        if let Some(known) = self.locators.iter_mut().find(|l| l.locator == locator) {
+            known.confirmed = true;
+        }
+    }
+
+    /// Whether `locator` is only what an update has said, and not what anything has shown.
+    pub(super) fn is_unconfirmed(&self, locator: Locator) -> bool {
+        self.locators.iter().any(|l| l.locator == locator && !l.confirmed)
+    }
+
+    /// Counts `bytes` against what may go to unconfirmed locators in `period`. Whether they may.
+    pub(super) fn spend(&mut self, now: Instant, bytes: u64, most: u64, period: Duration) -> bool {
+        let (since, spent) = &mut self.unconfirmed;
+        if now.since(*since) >= period {
+            (*since, *spent) = (now, 0);
+        }
+        let may = *spent + bytes <= most;
+        *spent += if may { bytes } else { 0 };
+        may
     }
 
     /// The peer has our nonce by now: packets to it may come from any of our locators. Whether that is new.

@@ -61,6 +61,11 @@ impl Ilnp {
     ) -> Inbound {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
+        // an identity is never on the wire
+        if Locator::of(source) == self.config.identity_prefix {
+            self.out.counters.bad_source += 1;
+            return Inbound::Taken;
+        }
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
         if state == LocatorState::Withdrawn {
             self.out.counters.stale_locator += 1;
@@ -172,6 +177,7 @@ impl Ilnp {
                 let key = owner.key;
                 if let Some(known) = known {
                     self.ilcc.join(key, known);
+                    self.settle_handover();
                 }
                 return Some(key);
             }

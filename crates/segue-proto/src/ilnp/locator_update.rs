@@ -64,6 +64,11 @@ impl Accepted {
         self.current != Some(body) && before.is_some_and(|(_, at)| lately(*at) || heard.is_some_and(lately))
     }
 
+    /// Whether there was one.
+    pub fn any(&self) -> bool {
+        self.current.is_some()
+    }
+
     fn accept(&mut self, now: Instant, body: u64) {
         if self.current == Some(body) {
             return;
@@ -211,7 +216,9 @@ impl Ilnp {
         let entries = &message.locators;
         // RFC 6743 section 2: the lifetime is the most that it may be considered valid, and all that are named are valid
         let valid = || entries.iter().filter(|e| e.lifetime_s > 0);
-        if entries.iter().any(|e| !e.locator.is_routable()) || valid().next().is_none() {
+        let identity_prefix = self.config.identity_prefix;
+        let usable = |locator: Locator| locator.is_routable() && locator != identity_prefix;
+        if entries.iter().any(|e| !usable(e.locator)) || valid().next().is_none() {
             counters.lu_bad_locator += 1;
             return;
         }
@@ -237,6 +244,7 @@ impl Ilnp {
         peer.was_heard(now);
         peer.mode = Mode::Ilnp;
         peer.replace(now, &self.config, &told);
+        peer.confirm(Locator::of(source));
         route_changed(now, peer, &mut self.out);
         message.operation = LocatorOperation::Acknowledgement;
         if signal(peer, &self.local, source, message, &mut self.out) {

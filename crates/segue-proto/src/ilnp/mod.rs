@@ -60,6 +60,16 @@
 //! the first to use them; and a call that has not been answered, if he forges its ports and the locator of the peer within the
 //! first round trip. Both are as with plain IPv6; against them RFC 6740 section 9 has IPsec.
 //!
+//! When the cache is full, sessions go of which one packet was heard before those that carry on, and these before calls of
+//! this host's; calls that wait for a look-up are the last. Whoever sends twice in every name that he makes up still drives
+//! out sessions that peers began and that are idle. They are begun again by what the peer sends next, but for what
+//! answers: a SYN with ACK of a session that is gone is dropped, since as a call it would go to somebody else.
+//!
+//! *That a peer is where it says* nobody checks in RFC 6743: who holds a session, and so a valid nonce, can have what goes to
+//! him go to the network of somebody else: as much as the transport above sends to one who acknowledges blindly. With
+//! [`Config::unconfirmed_bytes`] it is no more than that, until a packet with his nonce comes from there. That shows something only where networks let nobody send with the addresses of others (RFC 2827): a test like
+//! that of RFC 6275 section 5.2 would need a message that RFC 6743 does not have.
+//!
 //! RFC 6743 gives its message no sequence number. [`Config::replay_guard`] says how a replay is known by somebody
 //! who has been *on* the path. He is believed if the peer has been silent for that long; what this host then sends to a
 //! locator that was given up makes the peer tell again, which is believed at once. Against who is on the path now,

@@ -1,7 +1,7 @@
 //! The way down: identities become locators and identifiers.
 
 use super::config::{Identifiers, NonceIn, Sharing};
-use super::flow::{Flow, is_call};
+use super::flow::{Flow, is_answer, is_call};
 use super::ilcc::{Correspondent, Mode, RemoteLocator, Way};
 use super::local::LocatorState;
 use super::locator_update::look_up;
@@ -68,7 +68,7 @@ impl Ilnp {
         {
             locals = [(at.locator, at.interface)].into_iter().collect();
         }
-        let remotes = peer.best(now);
+        let mut remotes = peer.best(now);
         if locals.is_empty() {
             self.out.counters.no_local_locator += 1;
             return None;
@@ -77,6 +77,24 @@ impl Ilnp {
             look_up(now, peer, &mut self.out);
             self.out.counters.no_remote_locator += 1;
             return None;
+        }
+        let unconfirmed = config
+            .unconfirmed_bytes
+            .filter(|_| remotes.iter().any(|r| peer.is_unconfirmed(*r)));
+        if let Some(most) = unconfirmed
+            && !peer.spend(
+                now,
+                packet.buffer_len() as u64,
+                u64::from(most),
+                config.active_time,
+            )
+        {
+            remotes.retain(|r| !peer.is_unconfirmed(*r));
+            if remotes.is_empty() {
+                self.out.counters.unconfirmed_locator += 1;
+                look_up(now, peer, &mut self.out);
+                return None;
+            }
         }
         let ((local, interface), remote) = share(config.sharing, &locals, &remotes, peer, &packet);
         if !peer.contacted {
@@ -99,7 +117,7 @@ impl Ilnp {
         let rule = peer.rule.unwrap_or(config.checksum.into());
         let addresses = (local.address(peer.local_nid), remote.address(peer.nid));
         let nonce = peer.local_nonce;
-        if locals.len() * remotes.len() == 1 || config.sharing == Sharing::None {
+        if unconfirmed.is_none() && (locals.len() * remotes.len() == 1 || config.sharing == Sharing::None) {
             let index = peer.locators.iter().position(|l| l.locator == remote);
             peer.way = index.map(|index| Way {
                 generation: self.local.generation(),
@@ -158,6 +176,11 @@ impl Ilnp {
             return Some(peer.key);
         }
         let called = self.ilcc.called(destination).map(|c| c.key);
+        if called.is_none() && is_answer(packet) {
+            // to a session that had to make room: a call that begins with an answer would tell its peer nothing
+            self.out.counters.no_session += 1;
+            return None;
+        }
         let key = called.or_else(|| self.call(now, destination))?;
         self.ilcc.claim(key, flow, now);
         Some(key)

@@ -205,9 +205,21 @@ impl Ilcc {
         if let Some(session) = node.sessions.iter_mut().find(|c| c.key == called) {
             session.local_nonce = gone.local_nonce;
             session.remote_nonce = gone.remote_nonce;
-            session.told = gone.told;
             session.contacted = gone.contacted;
             session.way = None;
+            // what was said by these nonces, either way: an update under way goes on, and none is taken twice
+            session.told = gone.told;
+            session.update = gone.update;
+            session.updates = gone.updates;
+            session.gave_up = gone.gave_up;
+            session.acknowledged = gone.acknowledged;
+            session.refresh = gone.refresh;
+            session.rule = gone.rule;
+            if gone.accepted.any() {
+                session.locators = gone.locators;
+                session.unconfirmed = gone.unconfirmed;
+                session.accepted = gone.accepted;
+            }
         }
     }
 
@@ -227,11 +239,10 @@ impl Ilcc {
         gone
     }
 
-    /// Forgets the one that was used least lately; one to which nothing has been sent before any other, and one that the
-    /// peer began before a call of this host's, because whoever makes up identifiers has as many of those as he likes:
-    /// an echo request or a SYN is answered at once.
+    /// Forgets the one that is missed least (see [`Worth`]); of those that are worth the same, the one that was used least
+    /// lately.
     pub fn forget_oldest(&mut self) -> Option<Forgotten> {
-        let oldest = self.iter().min_by_key(|c| (c.contacted, c.called, c.used))?;
+        let oldest = self.iter().min_by_key(|c| (Worth::of(c), c.used))?;
         let key = oldest.key;
         self.forget(key)
     }
@@ -243,7 +254,7 @@ impl Ilcc {
         if uninvited().count() < MAX_UNINVITED {
             return None;
         }
-        let key = uninvited().min_by_key(|c| (c.contacted, c.used))?.key;
+        let key = uninvited().min_by_key(|c| (Worth::of(c), c.used))?.key;
         self.forget(key)
     }
 
@@ -257,6 +268,34 @@ impl Ilcc {
         }
         self.len -= 1;
         Some(Forgotten::of(&gone))
+    }
+}
+
+/// What a session is worth when the cache is full, the least first. Whoever makes up identifiers has as many sessions as he
+/// likes, and answers to them too: a SYN or an echo request is answered at once. But of most he sends one packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Worth {
+    /// The peer began it, and has had no answer.
+    Unanswered,
+    /// The peer began it, and was not heard again.
+    OnePacket,
+    /// The peer began it, and carries on.
+    Uninvited,
+    /// A call of this host's.
+    Called,
+    /// A call whose packets wait for a look-up: nothing can be heard of it yet.
+    Waiting,
+}
+
+impl Worth {
+    fn of(session: &Correspondent) -> Self {
+        match session {
+            c if c.called && (c.asked || !c.held.is_empty()) => Self::Waiting,
+            c if c.called => Self::Called,
+            c if c.packets_heard > 1 => Self::Uninvited,
+            c if c.contacted => Self::OnePacket,
+            _ => Self::Unanswered,
+        }
     }
 }
 

@@ -9,8 +9,10 @@ use super::reply::Reply;
 use super::return_routability::{mn_ha_code, verify_mn_ha_code};
 use super::tunnel::{TunnelError, encapsulate};
 use super::{Counters, TUNNEL_OVERHEAD, count_sent, is_newer, is_signalling, lifetime_units, packet};
+use crate::error_budget::ErrorBudget;
 use crate::shim::Count;
 use crate::time::{Duration, Instant};
+use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::mobility::{
@@ -53,6 +55,8 @@ pub struct HomeAgent {
     pending: VecDeque<(Instant, Registration)>,
     transmits: VecDeque<Packet>,
     events: VecDeque<HomeAgentEvent>,
+    /// For errors of its own and those that it relays.
+    errors: ErrorBudget,
     counters: Counters,
 }
 
@@ -82,6 +86,7 @@ impl HomeAgent {
             pending: VecDeque::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
+            errors: ErrorBudget::default(),
             counters: Counters::default(),
             config,
         }
@@ -183,16 +188,22 @@ impl HomeAgent {
         };
         binding.last_used = Some(now);
         let care_of_address = binding.care_of_address;
-        // the tunnel's entry is a hop (RFC 2473 section 3.1)
+        // the tunnel's entry is a hop (RFC 2473 section 3.1), and says so if it is the last (RFC 4443 section 3.3)
         if packet.ip.hop_limit <= 1 {
             self.counters.tunnel_limit += 1;
+            self.report(now, &packet, |invoking| Icmpv6::TimeExceeded {
+                code: 0,
+                invoking,
+            });
             return None;
         }
         packet.ip.hop_limit -= 1;
         let mtu = self.config.path_mtu.bytes() as usize - TUNNEL_OVERHEAD as usize;
         if packet.buffer_len() > mtu.max(MIN_MTU) {
             self.counters.too_big += 1;
-            self.report_too_big(&packet, mtu.max(MIN_MTU));
+            // RFC 2473 section 7.1 a
+            let mtu = mtu.max(MIN_MTU) as u32;
+            self.report(now, &packet, |invoking| Icmpv6::PacketTooBig { mtu, invoking });
             return None;
         }
         let signalling = is_signalling(&packet);
@@ -205,20 +216,24 @@ impl HomeAgent {
         None
     }
 
-    /// RFC 2473 section 7.1 a.
-    fn report_too_big(&mut self, about: &Packet, mtu: usize) {
+    /// Tells the source of a packet why it is dropped.
+    fn report(&mut self, now: Instant, about: &Packet, message: impl FnOnce(Bytes) -> Icmpv6) {
         if Icmpv6::may_report(about) {
-            let message = Icmpv6::PacketTooBig {
-                mtu: mtu as u32,
-                invoking: Icmpv6::quote(about),
-            };
-            self.transmits.push_back(packet(
-                self.config.address,
-                about.ip.source,
-                Vec::new(),
-                Payload::Icmpv6(message),
-            ));
+            self.send_error(now, about.ip.source, message(Icmpv6::quote(about)));
         }
+    }
+
+    /// Sends an error, if it is not one too many. Whether it was not.
+    fn send_error(&mut self, now: Instant, to: Ipv6Addr, message: Icmpv6) -> bool {
+        let may = self.errors.take(now);
+        if may {
+            let payload = Payload::Icmpv6(message);
+            self.transmits
+                .push_back(packet(self.config.address, to, Vec::new(), payload));
+        } else {
+            self.counters.errors_withheld += 1;
+        }
+        may
     }
 
     /// An error about a packet that this home agent has sent through a tunnel (RFC 2473 section 8).
@@ -230,13 +245,8 @@ impl HomeAgent {
             self.counters.tunnel_errors_dropped += 1;
             return;
         };
-        self.counters.tunnel_errors_relayed += 1;
-        self.transmits.push_back(packet(
-            self.config.address,
-            error.source,
-            Vec::new(),
-            Payload::Icmpv6(message),
-        ));
+        let sent = self.send_error(now, error.source, message);
+        self.counters.tunnel_errors_relayed += u64::from(sent);
     }
 
     /// A packet that came through the tunnel from `source`: it goes on if that is where its mobile node is (section

@@ -103,6 +103,8 @@ pub struct EndpointRefused {
     pub too_many_associations: u64,
     /// Associations not begun for want of a local address.
     pub no_local_address: u64,
+    /// INIT ACKs for an association that would have been the second with its peer (section 1.3).
+    pub second_associations: u64,
 }
 
 impl EndpointRefused {
@@ -124,6 +126,7 @@ impl EndpointRefused {
             + self.new_addresses
             + self.too_many_associations
             + self.no_local_address
+            + self.second_associations
     }
 }
 

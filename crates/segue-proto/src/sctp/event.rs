@@ -117,7 +117,8 @@ pub struct Restarted {
     /// Messages given to `send` of which nothing was sent.
     pub unsent: Vec<Message>,
     /// Messages sent in part or in whole and not acknowledged in whole: of each what is not known to have arrived in
-    /// order.
+    /// order. One of which the peer had promised to keep a part (NR-SACK) comes without that, in pieces that are not `first`
+    /// or not `last`.
     pub unacknowledged: Vec<Message>,
     /// Messages that arrived in whole before the restart and were not taken by `recv`.
     pub unread: Vec<Message>,

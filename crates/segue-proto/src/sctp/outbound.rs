@@ -424,41 +424,35 @@ impl Outbound {
     }
 
     /// Takes out every message that was not acknowledged in whole: first those of which something was sent, then the
-    /// others.
+    /// others. Of what the peer has promised to keep (NR-SACK) nothing is left: such a message comes in pieces.
     pub(super) fn take_messages(&mut self) -> (Vec<Message>, Vec<Message>) {
         self.release();
         let (mut begun, mut unsent) = (Vec::new(), Vec::new());
-        let mut open: Option<(Message, bool)> = None;
+        let mut open: Option<(Pieces, bool)> = None;
         for sent in core::mem::take(&mut self.sent) {
             // what was abandoned is so in all its chunks, and the user knows
             let arrived = matches!(sent.state, ChunkState::GapAcked | ChunkState::Abandoned);
-            let (message, all_arrived) = open.get_or_insert_with(|| {
-                let message = Message {
-                    stream_id: sent.stream_id,
-                    payload_protocol_id: sent.payload_protocol_id,
-                    unordered: sent.unordered,
-                    first: true,
-                    last: true,
-                    parts: SmallVec::new(),
-                };
-                (message, true)
-            });
-            message.parts.push(sent.data);
+            let (pieces, all_arrived) = open.get_or_insert_with(|| (Pieces::of(&sent), true));
+            if sent.released {
+                pieces.leave_out();
+            } else {
+                pieces.push(sent.data);
+            }
             *all_arrived &= arrived;
             if sent.ending
-                && let Some((message, all_arrived)) = open.take()
+                && let Some((pieces, all_arrived)) = open.take()
                 && !all_arrived
             {
-                begun.push(message);
+                begun.extend(pieces.finish());
             }
         }
         for rest in core::mem::take(&mut self.unsent) {
             let data = rest.data.slice(rest.position, rest.data.len() - rest.position);
             if rest.position > 0
-                && let Some((mut message, _)) = open.take()
+                && let Some((mut pieces, _)) = open.take()
             {
-                message.parts.push(data);
-                begun.push(message);
+                pieces.push(data);
+                begun.extend(pieces.finish());
                 continue;
             }
             let message = Message {
@@ -489,5 +483,62 @@ impl Outbound {
             ChunkState::Marked => self.marked -= 1,
             ChunkState::GapAcked | ChunkState::Abandoned => {}
         }
+    }
+}
+
+/// A message that is put together again, as far as its data is still there.
+struct Pieces {
+    finished: Vec<Message>,
+    open: Message,
+    /// Data is missing behind what `open` has.
+    gap: bool,
+}
+
+impl Pieces {
+    /// Those of the message that `sent` is of.
+    fn of(sent: &Sent) -> Self {
+        let open = Message {
+            stream_id: sent.stream_id,
+            payload_protocol_id: sent.payload_protocol_id,
+            unordered: sent.unordered,
+            first: true,
+            last: true,
+            parts: SmallVec::new(),
+        };
+        Self {
+            finished: Vec::new(),
+            open,
+            gap: false,
+        }
+    }
+
+    fn push(&mut self, data: Data) {
+        if core::mem::take(&mut self.gap) {
+            let next = Message {
+                first: false,
+                parts: SmallVec::new(),
+                ..self.open
+            };
+            let before = core::mem::replace(&mut self.open, next);
+            if !before.parts.is_empty() {
+                self.finished.push(Message {
+                    last: false,
+                    ..before
+                });
+            }
+        }
+        self.open.parts.push(data);
+    }
+
+    fn leave_out(&mut self) {
+        self.gap = true;
+    }
+
+    fn finish(mut self) -> Vec<Message> {
+        self.open.last &= !self.gap;
+        if !self.open.parts.is_empty() {
+            self.finished.push(self.open);
+        }
+        self.finished
     }
 }

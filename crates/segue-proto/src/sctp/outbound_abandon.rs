@@ -100,10 +100,8 @@ impl Outbound {
         let waiting = waiting
             .filter(|m| m.policy.priority_below(policy).is_some())
             .map(|m| m.data.len());
-        let under_way = self
-            .sent
-            .iter()
-            .filter(|s| sent && s.policy.priority_below(policy).is_some());
+        let under_way = self.to_arrive().filter(|_| sent).flat_map(|(_, chunks)| chunks);
+        let under_way = under_way.filter(|s| !s.released && s.policy.priority_below(policy).is_some());
         waiting.sum::<usize>() + under_way.map(|s| s.data.len()).sum::<usize>()
     }
 
@@ -117,15 +115,36 @@ impl Outbound {
             .map(|c| c.1)
     }
 
-    /// As [`lowest_unsent_below`](Self::lowest_unsent_below), of the messages of which some was sent.
+    /// As [`lowest_unsent_below`](Self::lowest_unsent_below), of the messages of which some was sent and something has not
+    /// arrived.
     pub(super) fn lowest_sent_below(&self, policy: Policy) -> Option<Tsn> {
-        let candidates = self.sent.iter().enumerate().filter_map(|(i, s)| {
-            let held = s.state != ChunkState::Abandoned;
-            Some((s.policy.priority_below(policy).filter(|_| held)?, i))
+        let candidates = self.to_arrive().filter_map(|(at, mut chunks)| {
+            let priority = chunks.next()?.policy.priority_below(policy)?;
+            Some((priority, at))
         });
         candidates
-            .max_by_key(|&(priority, i)| (priority, core::cmp::Reverse(i)))
-            .map(|(_, i)| self.base.add(i as u32))
+            .max_by_key(|&(priority, at)| (priority, core::cmp::Reverse(at)))
+            .map(|(_, at)| self.base.add(at as u32))
+    }
+
+    /// The messages of which some was sent that have not arrived in whole and are not abandoned, each as the place of its
+    /// first chunk and its chunks.
+    fn to_arrive(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = &Sent>)> {
+        let mut next = 0;
+        let messages = core::iter::from_fn(move || {
+            let begin = next;
+            let len = self.sent.range(begin..).position(|s| s.ending);
+            next = len.map_or(self.sent.len(), |len| begin + len + 1);
+            (begin < next).then_some((begin, next))
+        });
+        messages
+            .map(|(begin, end)| (begin, self.sent.range(begin..end)))
+            .filter(|(_, chunks)| {
+                let waits = |s: &Sent| matches!(s.state, ChunkState::Outstanding | ChunkState::Marked);
+                let abandoned = chunks.clone().any(|s| s.state == ChunkState::Abandoned);
+                let ends = chunks.clone().last().is_some_and(|s| s.ending);
+                !abandoned && (!ends || chunks.clone().any(waits))
+            })
     }
 
     /// Index of the first message of which nothing was sent.

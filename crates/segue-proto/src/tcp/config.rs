@@ -50,6 +50,17 @@ pub enum Reduction {
     Prr,
 }
 
+/// When the window counts as used, so that an acknowledgement opens it (RFC 7661 has the reasons).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowUse {
+    /// As much was in the network as it allows. Linux 2.4: where the receiver's window is the lesser one, cwnd ends there.
+    Full,
+    /// But for a burst of three segments; in slow start, half of it. Linux from 3.16 on.
+    #[default]
+    Nearly,
+}
+
 /// How the retransmission timeout is worked out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -139,6 +150,9 @@ pub struct Config {
     /// Take a reduction back if timestamps (Eifel, RFC 3522) or DSACKs (RFC 3708) show that the retransmissions were
     /// needless.
     pub undo: bool,
+    /// That includes timeouts while something that was retransmitted before is outstanding. Linux 2.4 to 3.10 takes those for
+    /// proven: of several timeouts in a row none but the first can be taken back.
+    pub undo_repeated: bool,
     /// Rule of the retransmission timeout.
     pub rto_rule: RtoRule,
     /// Before the first measurement.
@@ -160,6 +174,8 @@ pub struct Config {
     pub quick_acks: u32,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
+    /// When cwnd counts as used.
+    pub window_use: WindowUse,
     /// cwnd falls back towards the initial window when nothing was sent for RTOs (RFC 5681 section 4.1, RFC 2861).
     pub idle_restart: bool,
     /// cwnd falls when it was not used for an RTO (RFC 2861 section 3.2).
@@ -205,6 +221,7 @@ impl Config {
             tail_loss_probe: true,
             frto: true,
             undo: true,
+            undo_repeated: true,
             rto_rule: RtoRule::Linux,
             rto_initial: Duration::from_secs(1),
             rto_min: Duration::from_millis(200),
@@ -215,6 +232,7 @@ impl Config {
             ack_frequency: 2,
             quick_acks: 16,
             nagle: true,
+            window_use: WindowUse::Nearly,
             idle_restart: true,
             cwnd_validation: true,
             time_wait: Duration::from_secs(60),
@@ -232,6 +250,7 @@ impl Config {
                 lost_retransmissions: true,
                 early_retransmit: true,
                 tail_loss_probe: false,
+                undo_repeated: false,
                 ..modern
             },
             Profile::Linux24 => Self {
@@ -246,6 +265,8 @@ impl Config {
                 lost_retransmissions: true,
                 tail_loss_probe: false,
                 frto: false,
+                undo_repeated: false,
+                window_use: WindowUse::Full,
                 rto_initial: Duration::from_secs(3),
                 max_syn_retransmits: 5,
                 ..modern

@@ -42,7 +42,7 @@ mod timers;
 mod transmit;
 mod window_clamp;
 
-pub use config::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule};
+pub use config::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse};
 pub use connection::Connection;
 pub use counters::{Counters, EndpointCounters, Refused};
 pub use endpoint::Endpoint;

@@ -62,6 +62,8 @@ pub(super) struct Networks {
 /// What a connection sees of the network that its peer is in, and how it resumes there.
 #[derive(Debug, Default)]
 pub(super) struct OnNetwork {
+    /// When the peer came; nothing if it has been there from the beginning.
+    since: Option<Instant>,
     shortest: Option<Duration>,
     /// Begin of the round at hand, and the bytes delivered in it.
     round: Option<Instant>,
@@ -133,14 +135,23 @@ impl Connection {
                 shortest,
                 capacity: left.capacity,
             });
-        let mut entered = OnNetwork::default();
+        let mut entered = OnNetwork {
+            since: Some(now),
+            ..OnNetwork::default()
+        };
         if let Some(known) = known {
             let margin = known.srtt.as_secs_f64() * remedy.rtt_margin.max(0.0);
             self.rtt
                 .assume(known.srtt + Duration::from_secs_f64(margin), known.variation);
-            if self.rto_at.is_some() {
-                // what is under way has as long as anything has in that network
-                self.rto_at = Some(now + self.rtt.rto()).min(self.rto_at);
+            if let Some(armed) = self.rto_at {
+                // what is under way has as long as anything has in that network; what a timeout has found lost waits no
+                // longer than it would have
+                let there = now + self.rtt.rto();
+                self.rto_at = Some(if self.retries == 0 {
+                    there
+                } else {
+                    there.min(armed)
+                });
             }
             if remedy.careful_resume {
                 entered.resume = Some(Resume::Reconnaissance(known));
@@ -157,18 +168,26 @@ impl Connection {
         seen
     }
 
-    /// An acknowledgement measured a round trip.
-    pub(super) fn note_round_trip(&mut self, rtt: Duration) {
-        if let Some(network) = &mut self.network {
+    /// An acknowledgement measured a round trip. What was sent before the peer came tells nothing of this network, though
+    /// its acknowledgement came over it.
+    pub(super) fn note_round_trip(&mut self, now: Instant, rtt: Duration) {
+        if let Some(network) = &mut self.network
+            && network.since.is_none_or(|since| now.since(since) >= rtt)
+        {
             network.shortest = Some(network.shortest.map_or(rtt, |s| s.min(rtt)));
         }
     }
 
     /// An acknowledgement has had its effect: so many bytes left the network, and a round begins, or not.
+    #[inline]
     pub(super) fn note_delivery(&mut self, now: Instant, bytes: u32, round_start: bool) {
-        if !self.config.remedy.remembers() {
-            return;
+        if self.config.remedy.remembers() {
+            self.remember_delivery(now, bytes, round_start);
         }
+    }
+
+    #[inline(never)]
+    fn remember_delivery(&mut self, now: Instant, bytes: u32, round_start: bool) {
         let calm = matches!(self.recovery.phase, Phase::Open | Phase::Disorder);
         let network = self.network.get_or_insert_default();
         network.delivered += u64::from(bytes);

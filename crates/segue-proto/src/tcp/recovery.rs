@@ -40,6 +40,8 @@ pub(super) struct Recovery {
     prior: Prior,
     /// What was sent before this position is of no use to judge a reduction by.
     no_undo_before: u64,
+    /// F-RTO may take the last timeout back, whatever else may not.
+    frto_undo: bool,
     /// Timestamp of the first retransmission.
     pub first_retransmission: Option<u32>,
     /// F-RTO is under way.
@@ -71,6 +73,7 @@ impl Recovery {
             undo_retransmissions: None,
             prior: Prior { cwnd: 0, ssthresh: 0 },
             no_undo_before: 0,
+            frto_undo: false,
             first_retransmission: None,
             frto: false,
             new_data_first: false,
@@ -97,6 +100,7 @@ impl Recovery {
     pub fn forget_prior(&mut self, next: u64) {
         self.undo_marker = None;
         self.undo_retransmissions = None;
+        self.frto_undo = false;
         self.no_undo_before = next;
     }
 
@@ -125,18 +129,10 @@ impl Connection {
     /// What the acknowledgement means for recovery.
     pub(super) fn recover(&mut self, now: Instant, report: &Report) {
         if self.has_reneged() {
-            // RFC 2018 section 8: what the peer had SACKed it no longer has
-            self.board.forget_sacks();
-            self.enter_loss(now);
-            self.forced = true;
+            self.on_reneging(now);
         }
         if report.advanced && self.recovery.duplicates > 0 && self.recovery.phase != Phase::Loss {
-            let gone = (report.acked / self.mss.max(1)).saturating_sub(1);
-            self.recovery.duplicates = match self.recovery.phase {
-                // RFC 6582 section 3.2, step 3: partial window deflation
-                Phase::Recovery => self.recovery.duplicates.saturating_sub(gone),
-                _ => 0,
-            };
+            self.forget_duplicates(report);
         }
         match self.recovery.phase {
             Phase::Open if report.sacked == 0 && !report.duplicate && self.board.sacked_segments() == 0 => {
@@ -221,7 +217,9 @@ impl Connection {
             // step 3b: something arrived that was sent once only
             if report.original_arrived {
                 self.counters.spurious_timeouts += 1;
-                self.undo(true);
+                if self.recovery.frto_undo {
+                    self.take_back(true);
+                }
                 self.become_open();
                 self.in_disorder(now, report);
                 return;
@@ -357,6 +355,7 @@ impl Connection {
     }
 
     /// cwnd on its way to ssthresh.
+    #[inline(never)]
     pub(super) fn reduce(&mut self, delivered: u32) {
         let ssthresh = self.window.ssthresh();
         let pipe = self.pipe();
@@ -458,14 +457,12 @@ impl Connection {
             flightsize: self.board.flightsize(),
             cut_already,
         });
+        self.mark_undo(cut_already);
         self.board.mark_all_lost();
         let r = &mut self.recovery;
         r.phase = Phase::Loss;
         r.high = self.snd_nxt;
         r.duplicates = 0;
-        r.undo_marker = (self.config.undo && self.snd_una >= r.no_undo_before).then_some(self.snd_una);
-        r.undo_retransmissions = None;
-        r.first_retransmission = None;
         r.dup_thresh = r.dup_thresh.min(DUP_THRESH);
         // RFC 5682 section 2.1, step 1: not where a recovery was under way already
         r.frto = self.config.frto && (new || self.retries > 0);
@@ -473,6 +470,50 @@ impl Connection {
         r.probe = None;
         self.reorder_at = None;
         self.probe_at = None;
+    }
+
+    /// Without SACK: new data is acknowledged after duplicates.
+    #[inline(never)]
+    fn forget_duplicates(&mut self, report: &Report) {
+        let gone = (report.acked / self.mss.max(1)).saturating_sub(1);
+        self.recovery.duplicates = match self.recovery.phase {
+            // RFC 6582 section 3.2, step 3: partial window deflation
+            Phase::Recovery => self.recovery.duplicates.saturating_sub(gone),
+            _ => 0,
+        };
+    }
+
+    /// RFC 2018 section 8: what the peer had SACKed it no longer has.
+    #[inline(never)]
+    fn on_reneging(&mut self, now: Instant) {
+        self.board.forget_sacks();
+        self.enter_loss(now);
+        self.forced = true;
+    }
+
+    /// Notes what a timeout can be taken back by, before everything outstanding is marked as lost. `again` says that it is
+    /// of a window that was cut before.
+    fn mark_undo(&mut self, again: bool) {
+        let (mut ever, mut under_way) = (false, 0);
+        for sent in self.board.iter() {
+            ever |= sent.was_retransmitted();
+            under_way += u32::from(sent.is_retransmitted());
+        }
+        let r = &mut self.recovery;
+        if !ever {
+            r.first_retransmission = None;
+        }
+        r.frto_undo = self.config.undo && self.snd_una >= r.no_undo_before;
+        if !r.frto_undo {
+            r.undo_marker = None;
+        } else if !self.config.undo_repeated {
+            r.undo_marker = (!ever).then_some(self.snd_una);
+            r.undo_retransmissions = None;
+        } else if !again {
+            r.undo_marker = Some(self.snd_una);
+            // those may be reported as duplicates later
+            r.undo_retransmissions = (under_way > 0).then_some(under_way);
+        }
     }
 
     /// Whether the first segment outstanding is marked as SACKed: then SND.UNA would be beyond it.
@@ -530,17 +571,22 @@ impl Connection {
         needless && self.undo(false)
     }
 
-    /// Takes the last reduction back.
+    /// Takes the last reduction back, if it may be.
     fn undo(&mut self, unmark: bool) -> bool {
-        if self.recovery.undo_marker.take().is_none() {
-            return false;
+        let may = self.recovery.undo_marker.is_some();
+        if may {
+            self.take_back(unmark);
         }
+        may
+    }
+
+    fn take_back(&mut self, unmark: bool) {
+        self.recovery.undo_marker = None;
         if unmark {
             self.board.unmark_lost();
         }
         self.counters.undone += 1;
         self.window.on_undo(self.recovery.prior);
-        true
     }
 }
 

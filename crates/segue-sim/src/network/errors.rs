@@ -4,39 +4,8 @@ use super::{Network, Node};
 use crate::recorder::DropCause;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
-use segue_proto::{Duration, Instant};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Ipv6Header, Packet, Payload};
-
-/// A router's token bucket of errors (RFC 4443 section 2.4 f): ten at once, ten a second.
-#[derive(Debug)]
-pub(crate) struct ErrorBudget {
-    tokens: u64,
-    since: Instant,
-}
-
-impl Default for ErrorBudget {
-    fn default() -> Self {
-        Self {
-            tokens: BURST,
-            since: Instant::ZERO,
-        }
-    }
-}
-
-impl ErrorBudget {
-    /// Whether an error may be sent now; it is counted then.
-    fn take(&mut self, now: Instant) -> bool {
-        let grown = now.since(self.since).as_nanos() / INTERVAL.as_nanos();
-        self.tokens = (self.tokens + grown).min(BURST);
-        self.since += Duration::from_nanos(grown * INTERVAL.as_nanos());
-        if self.tokens == 0 {
-            return false;
-        }
-        self.tokens -= 1;
-        true
-    }
-}
 
 impl Network {
     /// A router has no way for a packet: code 0, no route to destination.
@@ -88,22 +57,4 @@ impl Network {
 /// Address of router `number` among the nodes, for what it says itself: of a prefix that no link has.
 pub(crate) fn router_address(number: u32) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0xfffe, number as u16, 0, 0, 0, 1)
-}
-
-const BURST: u64 = 10;
-const INTERVAL: Duration = Duration::from_millis(100);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ten_errors_at_once_and_ten_a_second() {
-        let mut budget = ErrorBudget::default();
-        let mut sent = 0;
-        for ms in 0..=2000 {
-            sent += u64::from(budget.take(Instant::ZERO + Duration::from_millis(ms)));
-        }
-        assert_eq!(sent, 10 + 20);
-    }
 }

@@ -314,7 +314,7 @@ impl Tables {
         self.trace
             .cells
             .get(cell.0 as usize)
-            .map(|c| c.0.clone())
+            .map(|c| c.name.clone())
             .unwrap_or_default()
     }
 }

@@ -33,6 +33,17 @@ impl Presence {
         self.0.first().is_some_and(|w| w.from.is_zero())
     }
 
+    /// The windows of a run that lasts so long, seconds.
+    pub(crate) fn seconds(&self, duration: Duration) -> Vec<(f64, f64)> {
+        let within = self.0.iter().filter(|w| w.from < duration);
+        within
+            .map(|w| {
+                let until = w.until.map_or(duration, |u| u.min(duration));
+                (w.from.as_secs_f64(), until.as_secs_f64())
+            })
+            .collect()
+    }
+
     fn checked(windows: Vec<Window>) -> Result<Self, &'static str> {
         let in_order = windows
             .windows(2)
@@ -48,18 +59,21 @@ impl Presence {
 impl FromStr for Window {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let wrong = || UnitError::NotANumber {
+        let wrong = |expected| UnitError::NotARange {
             text: text.to_owned(),
-            expected: "a window such as \"20 s..40 s\" or \"40 s..\"",
+            expected,
         };
-        let (from, until) = text.split_once("..").ok_or_else(wrong)?;
+        let a_window = "a window such as \"20 s..40 s\" or \"40 s..\"";
+        let (from, until) = text.split_once("..").ok_or_else(|| wrong(a_window))?;
         let from = from.trim().parse()?;
         let until: Option<Duration> = match until.trim() {
             "" => None,
             until => Some(until.parse()?),
         };
         if until.is_some_and(|until| until <= from) {
-            return Err(wrong());
+            return Err(wrong(
+                "a window that ends after it begins, such as \"20 s..40 s\" or \"40 s..\"",
+            ));
         }
         Ok(Self { from, until })
     }
@@ -107,6 +121,17 @@ impl<'de> Visitor<'de> for OneOrMore {
 mod tests {
     use super::*;
 
+    #[test]
+    fn of_a_run_only_what_lies_in_it_is_told() {
+        let presence = read("[\"0 s..20 s\", \"40 s..90 s\", \"100 s..\"]").unwrap();
+        let whole = [(0.0, 20.0), (40.0, 90.0), (100.0, 120.0)];
+        assert_eq!(presence.seconds(Duration::from_secs(120)), whole);
+        assert_eq!(
+            presence.seconds(Duration::from_secs(60)),
+            [(0.0, 20.0), (40.0, 60.0)]
+        );
+    }
+
     fn read(text: &str) -> Result<Presence, String> {
         #[derive(Deserialize)]
         struct File {
@@ -138,9 +163,13 @@ mod tests {
 
     #[test]
     fn what_is_no_window_is_refused() {
+        assert_eq!(
+            read("\"20 s..10 s\"").unwrap_err(),
+            "`20 s..10 s`: expected a window that ends after it begins, such as \"20 s..40 s\" or \"40 s..\""
+        );
         for text in [
             "\"20 s\"",
-            "\"20 s..10 s\"",
+            "\"20 s..20 s\"",
             "\"20..30\"",
             "[]",
             "[\"0 s..\", \"40 s..\"]",

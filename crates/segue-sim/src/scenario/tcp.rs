@@ -4,7 +4,7 @@ use super::model::ScenarioFile;
 use super::validate::{Problem, problem};
 use segue_proto::Duration;
 use segue_proto::congestion::{Algorithm, Credit, RenoFriendliness, SlowStart};
-use segue_proto::tcp::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule};
+use segue_proto::tcp::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse};
 use segue_proto::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,12 @@ pub struct TcpSection {
     /// Whether needless reductions are taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<bool>,
+    /// Whether those of repeated timeouts are, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo_repeated: Option<bool>,
+    /// When the window counts as used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_use: Option<WindowUse>,
     /// Rule of the retransmission timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_rule: Option<RtoRule>,
@@ -131,6 +137,8 @@ pub(crate) fn config(s: &ScenarioFile) -> Config {
     c.tail_loss_probe = set.tail_loss_probe.unwrap_or(c.tail_loss_probe);
     c.frto = set.frto.unwrap_or(c.frto);
     c.undo = set.undo.unwrap_or(c.undo);
+    c.undo_repeated = set.undo_repeated.unwrap_or(c.undo_repeated);
+    c.window_use = set.window_use.unwrap_or(c.window_use);
     c.rto_rule = set.rto_rule.unwrap_or(c.rto_rule);
     c.rto_initial = set.rto_initial.unwrap_or(c.rto_initial);
     c.rto_min = set.rto_min.unwrap_or(c.rto_min);
@@ -180,9 +188,14 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         }
     }
     let config = config(s);
-    if config.rto_min > config.rto_max || config.rto_initial > config.rto_max {
-        return problem("tcp.rto_max", "expected at least rto_min and rto_initial");
-    }
+    super::timers::bounds(
+        "tcp",
+        config.rto_max,
+        [
+            ("rto_min", config.rto_min, set.rto_min.is_some()),
+            ("rto_initial", config.rto_initial, set.rto_initial.is_some()),
+        ],
+    )?;
     if config.ack_delay > MOST_ACK_DELAY {
         return problem(
             "tcp.ack_delay",

@@ -55,6 +55,7 @@ fn config(input: &mut Input<'_>) -> Config {
         checksum: [ChecksumRule::Ipv6, ChecksumRule::Identifiers][usize::from(pick(7, 1))],
         locator_timeout: (pick(8, 1) == 1).then(|| Duration::from_secs(3)),
         fallback_after: (pick(9, 1) == 1).then_some(3),
+        unconfirmed_bytes: (pick(10, 1) == 1).then_some(2000),
         idle_timeout: Duration::from_secs(100_000),
         max_held: 4,
         ..Config::default()

@@ -3,7 +3,9 @@
 use super::{GUESS, count};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
-use segue_conformance::shims::{PORT, Shims, datagram, header, locator, ms, nid, with_nonce};
+use segue_conformance::shims::{
+    Fate, PORT, Shims, datagram, header, locator, ms, nid, update_in, with_nonce,
+};
 use segue_proto::ilnp::{Config, Identifiers, NonceIn};
 use segue_proto::shim::ShimEvent;
 use segue_wire::icmpv6::Icmpv6;
@@ -23,7 +25,7 @@ fn from_port(mut packet: Packet, port: u16) -> Packet {
     packet
 }
 
-fn segment(source: Ipv6Addr, destination: Ipv6Addr, flags: TcpFlags) -> Packet {
+pub(super) fn segment(source: Ipv6Addr, destination: Ipv6Addr, flags: TcpFlags) -> Packet {
     Packet {
         ip: header(source, destination),
         extensions: Vec::new(),
@@ -233,6 +235,47 @@ fn calls_that_cross_become_one() {
         assert_eq!(dropped, (0, 0));
         assert_eq!(shims.hosts[host].shim.correspondents().count(), 1);
     }
+}
+
+/// What the one session was being told when it turned out to be the other's is told to the end.
+#[test]
+fn calls_that_cross_during_a_handoff_are_told_of_it() {
+    let mut shims = Shims::pair(&Config::default());
+    let (a, b) = (shims.identity(0), shims.identity(1));
+    // host 1 has called, between other ports
+    shims.send_packet(1, from_port(datagram(b, a, b"hello"), 999));
+    shims.run_for(ms(50));
+    let mut answer = datagram(a, b, b"hello");
+    if let Payload::Udp(udp) = &mut answer.payload {
+        udp.destination_port = 999;
+    }
+    shims.send_packet(0, answer);
+    shims.run_for(ms(50));
+    // host 0 moves, and its update is lost
+    shims.fate = Box::new(|_, packet| match update_in(packet) {
+        Some(_) => Fate::Lost,
+        None => Fate::Arrives,
+    });
+    shims.arrive(0, 1, locator(3));
+    shims.run_for(ms(100));
+    assert_eq!(count(&shims, 0, "lu_sent"), 1);
+    // both call at once
+    shims.send(0, b, b"hello?");
+    shims.run_for(ms(25));
+    shims.send(1, a, b"hello!");
+    shims.run_for(ms(100));
+    assert_eq!(shims.hosts[0].shim.correspondents().count(), 1, "they are one");
+    shims.fate = Box::new(|_, _| Fate::Arrives);
+    shims.run_for(ms(10_000));
+    assert_eq!(count(&shims, 0, "lu_ack_received"), 1);
+    let at: Vec<_> = shims.hosts[1]
+        .shim
+        .correspondents()
+        .filter(|c| c.called)
+        .flat_map(|c| c.locators.iter().map(|l| l.locator))
+        .collect();
+    assert_eq!(at, [locator(3), locator(1)]);
+    assert!(shims.reported(0, |e| matches!(e, ShimEvent::HandoffDone { .. })));
 }
 
 /// As many sessions as he likes, but not many at a time, and the node's own is not among those that go.

@@ -67,3 +67,21 @@ fn locators_are_refreshed_before_their_lifetime_is_over() {
         .filter(|(_, e)| matches!(e, ShimEvent::HandoffBegun { .. }));
     assert_eq!(handoffs.count(), 1, "it is no handoff");
 }
+
+/// The prefix of identities is nowhere: what went there would come back to this host's own transports at best.
+#[test]
+fn an_identity_is_no_locator() {
+    let mut shims = talking(Handoff::Soft);
+    let mut update = update_of(&mut shims, &[(7, 600)]);
+    if let Payload::Icmpv6(Icmpv6::LocatorUpdate(message)) = &mut update.payload {
+        message.locators[0].locator = segue_wire::ilnp::Locator::of(shims.identity(0));
+    }
+    shims.inject(update);
+    shims.run_for(ms(50));
+    assert_eq!(shims.counters(1).lu_bad_locator, 1);
+    assert_eq!(shims.counters(1).lu_received, 0);
+    let a = shims.identity(0);
+    shims.send(1, a, b"hello");
+    let to = shims.sent.last().unwrap().2.ip.destination;
+    assert_eq!(to, locator(1).address(nid(0)));
+}

@@ -4,8 +4,9 @@
 //! - A **retransmission** is a packet sent whose first byte had been sent before.
 //! - A packet is **lost** if it did not arrive, or arrived at a locator that its receiver no longer had.
 //! - A retransmission is **spurious** if an earlier copy arrived and was taken, even afterwards.
-//! - A packet is **in flight** if it did not arrive, was sent after the last one that arrived by its way, and no longer
-//!   before the end of the captures than any packet took.
+//! - A packet is **in flight** if it did not arrive, was sent after the last one that arrived by its way, and neither it
+//!   was sent nor that one arrived longer before the end of the captures than any packet took. Where a queue grows, the
+//!   packet at its head has been under way for longer than any before, but its way was not silent for so long.
 //! - A packet is **reordered** if one that was sent later arrived before it.
 //!
 //! Copies of the same bytes are told apart by their timestamps (RFC 7323) and by the way that they take. Where these are the
@@ -81,8 +82,8 @@ pub(in super::super) struct Ends {
     segments: VecDeque<Segment>,
     next: u64,
     origin: Option<u32>,
-    /// By way: number of the last copy that arrived.
-    last_received: Vec<u64>,
+    /// By way: number of the last copy that arrived, and when something last did.
+    last_received: Vec<(u64, u64)>,
     /// Highest number that arrived.
     highest_received: u64,
     longest_ns: u64,
@@ -253,7 +254,7 @@ impl Ends {
             if !copy.received && copy.stamp == stamp && may_be(copy) {
                 if copy.offset == offset && copy.length == packet.span {
                     let last = self.last_received.get(usize::from(copy.way));
-                    if last.is_none_or(|last| number > *last) {
+                    if last.is_none_or(|(last, _)| number > *last) {
                         return Some(number);
                     }
                     overtaken = overtaken.or(Some(number));
@@ -301,16 +302,18 @@ impl Ends {
         self.longest_ns = self.longest_ns.max(took_ns);
         self.highest_received = self.highest_received.max(number);
         if self.last_received.len() <= way {
-            self.last_received.resize(way + 1, 0);
+            self.last_received.resize(way + 1, (0, 0));
         }
-        self.last_received[way] = self.last_received[way].max(number);
+        let last = &mut self.last_received[way];
+        *last = (last.0.max(number), last.1.max(time_ns));
         while taken && let Some(later) = self.copy_mut(next) {
             later.spurious = true;
             next = later.next;
         }
     }
 
-    /// The oldest copy meets its fate. Those sent at or after `recent_ns` may be under way.
+    /// The oldest copy meets its fate. Those sent at or after `recent_ns`, or by a way over which something arrived since,
+    /// may be under way.
     fn settle_first(&mut self, recent_ns: u64) {
         let Some(copy) = self.copies.pop_front() else {
             return;
@@ -329,11 +332,10 @@ impl Ends {
         if self.segments.len() > 2 * self.copies.len() + ALWAYS_KEPT {
             self.segments.retain(|s| s.last > number);
         }
-        let behind = self
-            .last_received
-            .get(usize::from(copy.way))
-            .is_some_and(|last| number < *last);
-        let lost = !copy.taken && (copy.received || behind || copy.sent_ns < recent_ns);
+        let last = self.last_received.get(usize::from(copy.way));
+        let (last, arrived_ns) = last.copied().unwrap_or_default();
+        let silent = copy.sent_ns.max(arrived_ns) < recent_ns;
+        let lost = !copy.taken && (copy.received || number < last || silent);
         let add = |counts: &mut EndCounts| {
             counts.packets_sent += 1;
             counts.retransmissions += u64::from(copy.retransmission);
@@ -474,6 +476,24 @@ mod tests {
         let (counts, _) = ends.finish(8);
         // 2 was overtaken, 1 has been under way for longer than any packet was; 3 and 5 may come yet
         assert_eq!((counts.lost_packets, counts.in_flight_packets), (2, 2));
+    }
+
+    #[test]
+    fn behind_the_head_of_a_queue_that_grows_everything_is_in_flight() {
+        // a packet a second into a queue that lets one out every two; the last of them came just now, after ten seconds
+        let mut ends = Ends::default();
+        for n in 0..=20u32 {
+            ends.sent(at(u64::from(n), n * 100, 100, n), 0, 100);
+        }
+        for n in 0..=10u32 {
+            ends.received(at(2 * u64::from(n), n * 100, 100, n), 0, true);
+        }
+        // the one at the head has waited for eleven, longer than any
+        let (counts, _) = ends.clone().finish(22);
+        assert_eq!((counts.lost_packets, counts.in_flight_packets), (0, 10));
+        // once nothing has come for longer than a packet may take, it will not
+        let (counts, _) = ends.finish(31);
+        assert_eq!((counts.lost_packets, counts.in_flight_packets), (10, 0));
     }
 
     #[test]

@@ -125,6 +125,8 @@ impl MobileNode {
                 self.list.home.pending = None;
                 self.home_registration_done(now, header, pending, 0);
             }
+            status if may_pass(status) => self.register_later(now),
+            // nothing that this node could do about it would help (section 11.7.3), but a move may
             status if status >= binding_status::UNSPECIFIED => {
                 self.list.home.pending = None;
                 self.handoff = None;
@@ -184,6 +186,25 @@ impl MobileNode {
             self.list.home.sequence = sequence;
             pending.first_sequence = sequence;
             pending.first_sent = refused.next;
+        }
+    }
+
+    /// A Binding Update was refused for a reason that may pass: it goes out again at the slowest pace of retransmissions
+    /// (sections 11.7.3 and 11.8), for as long as the node is where it is.
+    fn register_later(&mut self, now: Instant) {
+        let sequence = self.list.home.sequence.wrapping_add(1);
+        let max = self.config.max_bindack_timeout;
+        let Some(pending) = &mut self.list.home.pending else {
+            return;
+        };
+        // as above: the transmission to come has the number behind this one
+        self.list.home.sequence = sequence;
+        pending.first_sequence = sequence;
+        pending.retransmission = Retransmission::begin(now, max);
+        pending.first_sent = pending.retransmission.next;
+        if !core::mem::replace(&mut pending.reported, true) {
+            let peer = self.config.home_agent;
+            self.events.push_back(ShimEvent::HandoffFailed { peer });
         }
     }
 
@@ -248,4 +269,13 @@ impl MobileNode {
             self.counters.no_care_of_address += 1;
         }
     }
+}
+
+/// Whether a home agent that refuses with this status may accept the same later, without anything that the mobile node
+/// could do about it: for want of room, because somebody else has the home address just now, or without a reason given.
+fn may_pass(status: u8) -> bool {
+    matches!(
+        status,
+        binding_status::UNSPECIFIED | binding_status::INSUFFICIENT_RESOURCES | binding_status::DAD_FAILED
+    )
 }

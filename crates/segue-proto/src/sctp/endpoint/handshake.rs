@@ -2,7 +2,6 @@
 
 use super::{Arrived, Endpoint};
 use crate::contract::LocalAddress;
-use crate::sctp::AssociationId;
 use crate::sctp::address_rules::{self, may_be_of_peer};
 use crate::sctp::association::{Association, State};
 use crate::sctp::auth;
@@ -10,6 +9,7 @@ use crate::sctp::cookie::{Cookie, CookieError};
 use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable};
 use crate::sctp::path::MAX_DESTINATIONS;
 use crate::sctp::restart::{Action, Answer, action};
+use crate::sctp::{AssociationId, Event};
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -238,6 +238,43 @@ impl Endpoint {
         } else {
             self.deliver(arrived, index, sctp);
         }
+    }
+
+    /// Whether a packet is the INIT ACK for an association that this end has begun and that turns out to be the second
+    /// with its peer: by the peer's tag, or by an address that is the peer's of the other one beyond doubt. `connect`
+    /// could not tell from an address that the other has not confirmed.
+    pub(super) fn is_second_with_its_peer(&self, index: usize, arrived: &Arrived, sctp: &SctpPacket) -> bool {
+        let [Chunk::InitAck(ack), ..] = sctp.chunks.as_slice() else {
+            return false;
+        };
+        let begun = &self.slots[index].association;
+        if begun.state != State::CookieWait || self.slots.len() == 1 {
+            return false;
+        }
+        let named = PeerParameters::read(&ack.parameters).addresses;
+        let mut others = self.slots.iter().enumerate().filter(|(i, s)| {
+            let a = &s.association;
+            *i != index && a.state != State::Closed && a.peer_port == arrived.from_port
+        });
+        others.any(|(_, s)| {
+            let a = &s.association;
+            // one that has no tag yet has 0, which no INIT ACK carries
+            a.peer_tag != 0
+                && (a.peer_tag == ack.initiate_tag
+                    || a.has_confirmed_address(arrived.from)
+                    || named.iter().any(|&address| a.has_confirmed_address(address)))
+        })
+    }
+
+    /// Section 1.3: two endpoints never have more than one association. The one that was begun last ends without a word:
+    /// the peer has kept nothing of it, and an ABORT under its tag could end the other.
+    #[inline(never)]
+    pub(super) fn give_up_second(&mut self, index: usize) {
+        self.counters.refused.second_associations += 1;
+        self.slots[index]
+            .association
+            .close(Event::Aborted { causes: Vec::new() });
+        self.touch(index);
     }
 
     fn accept(&mut self, arrived: &Arrived, cookie: &Cookie, local: &[LocalAddress]) -> Option<usize> {

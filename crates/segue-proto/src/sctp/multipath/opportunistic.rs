@@ -27,8 +27,8 @@ impl Association {
         if holder == path || fast >= slow {
             return None;
         }
-        let peer_has_room_for_it = self.outbound.get(tsn).is_some_and(|s| !s.retransmitted);
-        if !peer_has_room_for_it {
+        let sent_once = self.outbound.get(tsn).is_some_and(|s| !s.retransmitted);
+        if !sent_once {
             return None;
         }
         self.penalise(now, holder);
