@@ -1,5 +1,5 @@
-//! Concurrent multipath transfer when retransmissions are lost in their turn, or take longer than T3-rtx. Host A sends to the two
-//! addresses of host B.
+//! Concurrent multipath transfer when retransmissions are lost in their turn, or take longer than T3-rtx. Host A
+//! sends to the two addresses of host B.
 
 use crate::common::*;
 use segue_proto::sctp::multipath::RtxPolicy;

@@ -1,18 +1,20 @@
 //! SFR, split fast retransmit (Iyengar et al. 2006, section III), and the sender's part of DAC (section V).
 //!
-//! A chunk is missing only if something that was sent *later on the same path* is newly acknowledged: what overtook it on
-//! another path says nothing. So the highest TSN newly acknowledged (HTNA) is kept by path. A chunk that was sent again is
-//! on a path where later TSNs were in flight already, or where retransmissions with earlier ones follow it: it is missing only by what
-//! was sent after that, whatever its TSN.
+//! A chunk is missing only if something that was sent *later on the same path* is newly acknowledged: what overtook
+//! it on another path says nothing. So the highest TSN newly acknowledged (HTNA) is kept by path. A chunk that was
+//! sent again is on a path where later TSNs were in flight already, or where retransmissions with earlier ones follow
+//! it: it is missing only by what was sent after that, whatever its TSN.
 //!
-//! Multiple fast retransmit (MFR; Caro, Amer and Stewart, "Retransmission schemes for end-to-end failover with transport layer
-//! multihoming", GLOBECOM 2004) goes on with that: a fast retransmission that three later packets have overtaken is lost
-//! as well, and sent once more. Without it there is T3-rtx alone, which one retransmission lost in a queue of 1.6 s
-//! keeps waiting for seconds. The authors compare TSNs with the highest one outstanding at the time of the retransmission; here it
-//! is the times of sending, because a path that sends nothing but retransmissions has no higher TSNs.
+//! Multiple fast retransmit (MFR; Caro, Amer and Stewart, "Retransmission schemes for end-to-end failover with
+//! transport layer multihoming", GLOBECOM 2004) goes on with that: a fast retransmission that three later packets
+//! have overtaken is lost as well, and sent once more. Without it there is T3-rtx alone, which one retransmission
+//! lost in a queue of 1.6 s keeps waiting for seconds. The authors compare TSNs with the highest one outstanding at
+//! the time of the retransmission; here it is the times of sending, because a path that sends nothing but
+//! retransmissions has no higher TSNs.
 //!
-//! With DAC a SACK stands for several packets, and says for how many. If all that it newly acknowledges was sent on one path
-//! and lies beyond the missing chunk, so many packets have overtaken that; otherwise one is certain and no more.
+//! With DAC a SACK stands for several packets, and says for how many. If all that it newly acknowledges was sent on
+//! one path and lies beyond the missing chunk, so many packets have overtaken that; otherwise one is certain and no
+//! more.
 
 use super::PathShare;
 use crate::congestion::{CongestionControl, Loss};
