@@ -231,8 +231,8 @@ class Metrics:
         theory_s: What equations (3) to (5) of 003 give for it, within the file's end; `None` with other schemes.
         fast_retransmits: DATA chunks sent again because of missing reports; counted with the schemes of 003.
         spurious_fast_retransmits: Of them, those of which an earlier copy arrived.
-        rbuf_blocked_s: Time for which an SCTP sender's cwnd had room for data that waited, and the peer's receive window
-            had none.
+        rbuf_blocked_s: Time for which an SCTP sender's cwnd had room for data that waited, and the peer's receive
+            window had none.
         bytes_per_path: Bytes of SCTP that arrived, each counted once, by the receiver's link.
         sacks_sent: SACKs that SCTP sent.
         multipath: What concurrent multipath transfer counted; `None` without it.

@@ -1,13 +1,13 @@
 """Concurrent multipath transfer beside ns-2's SCTP/CMT agent, whose authors are those of CMT itself.
 
 Two paths that stay, with the rates and delays of paper 003: 384 kbit/s and 80 ms, and `ratio` times that and 15 ms. The
-compared number is the share of what both links carry less the headers, that arrives from 20 s to 80 s, each chunk counted
-once: ns-2 has IPv4 headers, Segue has those of IPv6.
+compared number is what arrives from 20 s to 80 s, each chunk counted once, as a share of what both links carry less the
+headers: ns-2 has those of IPv4, Segue those of IPv6.
 
-Where the buffer is small, what the one path loses decides how long the other waits, and a packet more or less, or the
-packet with which a timer expires, changes much. At ratio 2 with 64 kB ns-2 has 0.57 from 20 s to 80 s, and 0.62 from 20 s to
-200 s; Segue has from 0.53 to 0.69 there, by scheduler and Max.Burst. Such cases are held to a wider band. At ratio 14 with
-512 kB it is 0.68 and 0.60.
+Where the buffer is small, what the one path loses decides how long the other waits, and a packet more or less, or a
+timer that expires just so, changes much. At ratio 2 with 64 kB ns-2 has 0.57 from 20 s to 80 s, and 0.62 from 20 s to
+200 s; Segue has from 0.53 to 0.69 there, by scheduler and Max.Burst. At ratio 14 with 512 kB it is 0.68 and 0.60. Such
+cases are held to a wider band.
 """
 
 from __future__ import annotations

@@ -40,5 +40,6 @@ def test_a_missing_metric_is_noticed_and_a_new_one_is_kept() -> None:
 def test_counters_of_concurrent_multipath_transfer_become_a_dataclass() -> None:
     counters = {field.name: number for number, field in enumerate(fields(Multipath))}
     metrics = Metrics.from_json(json.dumps(synthetic.metrics(multipath=counters, transfer_time_s=35.3)))
-    assert metrics.multipath is not None and asdict(metrics.multipath) == counters
-    assert metrics.transfer_time_s == 35.3 and metrics.theory_s is None
+    assert metrics.multipath is not None
+    assert asdict(metrics.multipath) == counters
+    assert (metrics.transfer_time_s, metrics.theory_s) == (35.3, None)

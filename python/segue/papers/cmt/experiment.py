@@ -43,8 +43,8 @@ KIB = 1024
 IDEAL_KIB = 2048
 """Table I: "ideal buffer up to 2 MB"."""
 UNLIMITED_KIB = 65_536
-"""What claim C1 calls ideal: no transfer fills it. 2 MB may block from ratio 12 on, where the fast link carries more than that
-while a loss on the slow one is repaired."""
+"""What claim C1 calls ideal: no transfer fills it. 2 MB may block from ratio 12 on, where the fast link carries more
+than that while a loss on the slow one is repaired."""
 BUFFERS_KIB = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 """Receive buffers tried for figure 7. The paper's kB are taken as 1024 bytes: its sizes are powers of two."""
 QUICK_BUFFERS_KIB = (16, 32, 64, 128, 256, 512, 1024, 2048)

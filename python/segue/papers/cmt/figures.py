@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from segue.grid import summarise
@@ -275,7 +275,7 @@ def _kib_ticks(axis: object, values: Sequence[int]) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # type: ignore[attr-defined]
 
 
-def _shades(count: int) -> list[tuple[float, float, float, float]]:
+def _shades(count: int) -> list[str]:
     """So many colours in order, dark to light."""
     scale = LinearSegmentedColormap.from_list("ordered", style.ORDERED)
-    return [scale(number / max(count - 1, 1)) for number in range(count)]
+    return [to_hex(scale(number / max(count - 1, 1))) for number in range(count)]
