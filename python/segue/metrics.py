@@ -164,6 +164,46 @@ class Signalling:
 
 
 @dataclass(frozen=True, slots=True)
+class Multipath:
+    """Counters of concurrent multipath transfer, of all hosts together.
+
+    Attributes:
+        stale_sacks: SACKs that another one with the same cumulative TSN ack overtook (003 section III-A, second
+            problem).
+        overtaken_sacks: SACKs that one with a later cumulative TSN ack overtook.
+        ambiguous_round_trips: Round trips that ended with a SACK over another path (003 section III-A, third problem).
+        round_trips_refused: Of them, those that were not taken for a measurement.
+        pseudo_cumulative_acks: Times that a cwnd could grow while the cumulative TSN ack stood still (CUC).
+        missing_reports_withheld: Missing reports that were not counted (SFR).
+        retransmissions_lost: Fast retransmissions found lost in their turn (MFR).
+        chunks_spared: Chunks that a T3-rtx that expired left alone, because they were sent within the last round trip.
+        sacks_delayed: Packets out of order whose SACK was delayed (DAC).
+        paths_left: Paths left while others went on.
+        chunks_moved: Chunks in flight there that moved at once.
+        chunks_rescheduled: Chunks sent again on another path because the peer's window waited for them.
+        penalties: Times that a path was penalised for that.
+        shares_used_up: Times that a path with room got nothing because it had used up its part of a buffer.
+        waits: Times that data waited for a faster path although a slower one had room.
+    """
+
+    stale_sacks: int
+    overtaken_sacks: int
+    ambiguous_round_trips: int
+    round_trips_refused: int
+    pseudo_cumulative_acks: int
+    missing_reports_withheld: int
+    retransmissions_lost: int
+    chunks_spared: int
+    sacks_delayed: int
+    paths_left: int
+    chunks_moved: int
+    chunks_rescheduled: int
+    penalties: int
+    shares_used_up: int
+    waits: int
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Metrics of a run.
 
@@ -178,6 +218,7 @@ class Metrics:
         loss_rate: Data packets lost to handover / data packets sent (000 section VI-B).
         throughput_bps: Useful bits delivered / simulated time, bit/s (000 section VI-B).
         delivered_bytes: Useful bytes delivered.
+        corrupt_messages: Messages whose content was not what was sent: must be zero.
         packets_sent: Data packets sent, retransmissions included.
         packets_retransmitted: Of them, retransmissions.
         packets_lost_to_handover: Of them, lost to handover.
@@ -185,6 +226,16 @@ class Metrics:
         packets_lost_otherwise: Of them, lost otherwise.
         duplicate_packets: Data segments that arrived more than once.
         timeouts: T3-rtx expiries of the data sender.
+        transfer_time_s: From the first data of the first application with a size to the arrival of its last byte (003);
+            `None` if it did not all arrive.
+        theory_s: What equations (3) to (5) of 003 give for it, within the file's end; `None` with other schemes.
+        fast_retransmits: DATA chunks sent again because of missing reports; counted with the schemes of 003.
+        spurious_fast_retransmits: Of them, those of which an earlier copy arrived.
+        rbuf_blocked_s: Time for which an SCTP sender's cwnd had room for data that waited, and the peer's receive window
+            had none.
+        bytes_per_path: Bytes of SCTP that arrived, each counted once, by the receiver's link.
+        sacks_sent: SACKs that SCTP sent.
+        multipath: What concurrent multipath transfer counted; `None` without it.
         handoffs: Every handoff of a mobility shim, in order.
         flows: Every direction of a TCP connection in which data was sent.
         signalling: Signalling of mobility.
@@ -204,6 +255,7 @@ class Metrics:
     loss_rate: float
     throughput_bps: float
     delivered_bytes: int
+    corrupt_messages: int
     packets_sent: int
     packets_retransmitted: int
     packets_lost_to_handover: int
@@ -211,6 +263,14 @@ class Metrics:
     packets_lost_otherwise: int
     duplicate_packets: int
     timeouts: int
+    transfer_time_s: float | None
+    theory_s: float | None
+    fast_retransmits: int
+    spurious_fast_retransmits: int
+    rbuf_blocked_s: float
+    bytes_per_path: dict[str, int]
+    sacks_sent: int
+    multipath: Multipath | None
     handoffs: tuple[Handoff, ...]
     flows: tuple[Flow, ...]
     signalling: Signalling
@@ -233,6 +293,7 @@ class Metrics:
         values["handoffs"] = tuple(_handoff(entry) for entry in raw["handoffs"])
         values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
         values["signalling"] = _signalling(raw["signalling"])
+        values["multipath"] = _multipath(raw["multipath"])
         for name in ("handover_latency_s", "interruption_s"):
             values[name] = None if raw[name] is None else Spread(**raw[name])
         return cls(**values, extra={name: value for name, value in raw.items() if name not in own})
@@ -247,12 +308,12 @@ class Metrics:
 
 def transfer_rows(metrics: Metrics) -> list[tuple[str, str]]:
     """What a run says of a file's transfer, as (name, text); nothing if it says nothing."""
-    taken, theory = metrics.extra.get("transfer_time_s"), metrics.extra.get("theory_s")
+    taken, theory = metrics.transfer_time_s, metrics.theory_s
     if taken is None and theory is None:
         return []
     text = "not ended" if taken is None else f"{taken:.3f} s"
     rows = [("transfer time", text if theory is None else f"{text}, in theory {theory:.3f} s")]
-    by_path = metrics.extra.get("bytes_per_path") or {}
+    by_path = metrics.bytes_per_path
     if by_path:
         rows.append(("received by path", ", ".join(f"{path} {size / 1e6:.3f} MB" for path, size in by_path.items())))
     return rows
@@ -267,6 +328,12 @@ def _handover(entry: dict[str, Any]) -> Handover:
         interruption_s=entry["interruption_s"],
         lost_packets=entry["lost_packets"],
     )
+
+
+def _multipath(entry: dict[str, int] | None) -> Multipath | None:
+    if entry is None:
+        return None
+    return Multipath(**{field.name: entry[field.name] for field in fields(Multipath)})
 
 
 def _handoff(entry: dict[str, Any]) -> Handoff:

@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,9 +33,12 @@ def program() -> Path:
     named = os.environ.get("SEGUE_LAB")
     if named:
         return Path(named)
+    built = build.TARGET.parent / PROFILE / "segue-lab"
+    if not built.exists():
+        print("building segue-lab, which takes minutes the first time", file=sys.stderr, flush=True)
     command = ["cargo", "build", "--locked", "--profile", PROFILE, "--package", "segue-lab"]
     subprocess.run(command, cwd=build.ROOT, check=True, capture_output=True)
-    return build.TARGET.parent / PROFILE / "segue-lab"
+    return built
 
 
 class Namespace:

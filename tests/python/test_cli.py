@@ -180,6 +180,36 @@ def test_wrong_setting_is_refused_by_key(segue: Segue, setting: str, words: list
     assert all(word in message for word in words), message
 
 
+@pytest.mark.parametrize(
+    ("scenario", "setting", "message"),
+    [
+        ("papers/cmt", "parameters.rbuf=5", "--set: rbuf: `5` has no unit: expected a size with a unit"),
+        ("papers/cmt", "queue.packets=1.5", "--set: queue.packets: is 1.5 packets: expected a whole number"),
+        ("papers/cmt", "t_dwel=10 s", "--set: t_dwel: unknown key: did you mean `t_dwell`?"),
+        ("papers/cmt", "rto.mim=1 s", "--set: rto: unknown key: did you mean `rto.min`?"),
+        ("papers/cmt", "t_dwell=10", "--set: t_dwell: `10` has no unit: expected a duration"),
+        ("papers/cmt", "t_dwell=-1 s", "--set: t_dwell: `-1 s` is negative"),
+        ("papers/cmt", "rto.min=100 s", "--set: rto.min: expected at most rto_max, 60 s"),
+        ("papers/sigma", "l2.latency=8 s..7 s", "`8 s..7 s`: expected a range with the shorter duration first"),
+        ("papers/vertical", "cell.0.present=20 s..10 s", "`20 s..10 s`: expected a window that ends after it begins"),
+        ("papers/vertical", "host.mn.technologies=gprs", 'technologies: `"gprs"`: expected a list such as ["lan"]'),
+        (
+            "papers/sigma",
+            "application.0.start=1000 s",
+            "application[0].start: expected a time before `duration`, 500 s",
+        ),
+        (
+            "papers/vertical",
+            "scheme=cmt",
+            "scheme: changes the addresses of SCTP associations: expected an [[application]]",
+        ),
+        ("papers/cmt", "scheme=mip6", "scheme: moves hosts from [[cell]] to [[cell]]: expected [mobile]"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_plain_words(segue: Segue, scenario: str, setting: str, message: str) -> None:
+    assert message in one_line(segue("run", scenario, "--set", setting))
+
+
 @pytest.mark.parametrize("option", ["--pcap", "--trace", "--report"])
 def test_output_that_cannot_be_written_is_refused_before_the_run(segue: Segue, tmp_path: Path, option: str) -> None:
     (tmp_path / "file").write_text("")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, fields
 
 import pytest
 
 import synthetic
 from segue import Metrics, Spread
+from segue.metrics import Multipath
 
 
 def test_document_of_the_simulator_becomes_dataclasses() -> None:
@@ -28,8 +30,15 @@ def test_without_handovers_there_is_no_latency() -> None:
 
 
 def test_a_missing_metric_is_noticed_and_a_new_one_is_kept() -> None:
-    document = synthetic.metrics(corrupt_messages=0)
-    assert Metrics.from_json(json.dumps(document)).extra == {"corrupt_messages": 0}
+    document = synthetic.metrics(new_metric=0)
+    assert Metrics.from_json(json.dumps(document)).extra == {"new_metric": 0}
     del document["loss_rate"]
     with pytest.raises(KeyError, match="loss_rate"):
         Metrics.from_json(json.dumps(document))
+
+
+def test_counters_of_concurrent_multipath_transfer_become_a_dataclass() -> None:
+    counters = {field.name: number for number, field in enumerate(fields(Multipath))}
+    metrics = Metrics.from_json(json.dumps(synthetic.metrics(multipath=counters, transfer_time_s=35.3)))
+    assert metrics.multipath is not None and asdict(metrics.multipath) == counters
+    assert metrics.transfer_time_s == 35.3 and metrics.theory_s is None

@@ -3,6 +3,9 @@
 //! - in: `handle_packet(now, iface, packet)`, `handle_link(now, LinkEvent)`, `handle_timeout(now)`, and commands;
 //! - out: `poll_transmit(now) -> Option<Transmit>`, `poll_timeout() -> Option<Instant>`, `poll_event() -> Option<Event>`.
 //!
+//! Transports and hosts have `poll_transmit_into(now, &mut packet)` beside `poll_transmit`: the same, with the packet written
+//! where the driver wants it.
+//!
 //! One mutation, then the driver drains the three polls until they are empty: first `poll_transmit` and `poll_event`,
 //! in any order, until both return `None`, then `poll_timeout` once. `now` never goes back. A timeout handled early
 //! does nothing; a machine whose `poll_timeout` is at or before `now` must be given `handle_timeout(now)`.
@@ -26,6 +29,15 @@ pub struct Transmit {
     pub interface: InterfaceId,
     /// The packet, which names its own source address.
     pub packet: Packet,
+}
+
+impl Transmit {
+    /// Writes the packet to where it is wanted; gives the interface.
+    #[inline]
+    pub(crate) fn write_to(self, packet: &mut Packet) -> InterfaceId {
+        *packet = self.packet;
+        self.interface
+    }
 }
 
 /// What a link tells its host; the names are those of IEEE 802.21 where it has one.

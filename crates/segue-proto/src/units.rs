@@ -93,6 +93,14 @@ pub enum UnitError {
         /// What was expected, with an example.
         expected: &'static str,
     },
+    /// Not two ends of something, or in the wrong order.
+    #[error("`{text}`: expected {expected}")]
+    NotARange {
+        /// What was written.
+        text: String,
+        /// What was expected, with an example.
+        expected: &'static str,
+    },
     /// Less than zero where that means nothing.
     #[error("`{text}` is negative: expected {expected}, not below zero")]
     Negative {

@@ -17,6 +17,7 @@ mod sctp_icmp;
 mod sctp_limits;
 mod sctp_multihoming;
 mod sctp_multipath;
+mod sctp_multipath_losses;
 mod sctp_multipath_remedies;
 mod sctp_partial_delivery;
 mod sctp_partial_reliability;

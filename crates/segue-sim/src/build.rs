@@ -22,7 +22,7 @@ use crate::network::directory::Directory;
 use crate::network::errors::router_address;
 use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
-use crate::network::routers::{Access, RouterNode, prefix_of};
+use crate::network::routers::{Access, Route, RouterNode, prefix_of};
 use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{CellReach, RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
@@ -156,11 +156,12 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         let number = numbers.of(&router.name);
         let cell = s.cell.iter().position(|c| c.router == router.name);
         let access = cell.map(|cell| access(s, number, cell, &stream));
+        let addresses = router_addresses(s, &router.name, number, cell);
         nodes.push(Node::Router(Box::new(RouterNode {
-            routes: routes::routes(s, &numbers, number),
+            routes: Route::table(routes::routes(s, &numbers, number), &addresses),
             access,
             timer: LazyTimer::default(),
-            addresses: router_addresses(s, &router.name, number, cell),
+            addresses,
             errors: ErrorBudget::default(),
             clamp: bearers::window_clamp(s, &router.name),
             rewriter: cell.and_then(|cell| shims::rewriter(s, cell)),
@@ -221,7 +222,8 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         sample_period,
         corruption: stream("corruption"),
         recorder: Recorder::new(options, trace, captures, mobile_nodes, s.location.is_some())
-            .with_sctp_followed(s.scheme.has_shim() || s.scheme.is_multihomed()),
+            .with_sctp_followed(s.scheme.has_shim() || s.scheme.is_multihomed())
+            .with_overlaps_followed(s.scheme == crate::scenario::schemes::Scheme::Cmt),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

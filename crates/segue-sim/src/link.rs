@@ -4,10 +4,13 @@
 //! are worked out when the packet is queued, which is exact. [`Service::HeadOfLine`] serves the same link packet by
 //! packet, for links whose rate changes while packets wait; a test shows that the two agree on a constant link.
 
+mod ring;
+
 use crate::link_trace::{Cursor, LinkTrace};
 use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
+use ring::Ring;
 use segue_proto::random::Stream;
 use segue_proto::units::{BitRate, QueueLimit};
 use segue_proto::{Duration, Instant};
@@ -66,7 +69,7 @@ pub enum Fate {
     Abandoned,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Flight {
     packet: PacketRef,
     fate: Fate,
@@ -84,18 +87,18 @@ pub struct Link {
     random: bool,
     /// FIFO service: when the packet being sent is, if that is later than now.
     sending_until: Instant,
-    /// FIFO service: departure and length of those behind it.
+    /// FIFO service: departure and length of those behind it, and of some that have left.
     waiting: VecDeque<(Instant, u32)>,
     /// Head-of-line service: the packets queued, the first of them being sent.
     line: VecDeque<(PacketRef, u32)>,
     /// How many of those behind the first are urgent: they come next.
     urgent: usize,
-    /// Bytes of those behind the first.
+    /// Bytes of those behind the first, and of those that have left and are still in `waiting`.
     waiting_bytes: u64,
     /// Generation of the head-of-line schedule.
     generation: u32,
     /// Packets with an arrival ahead, in order; the first one's is in the scheduler.
-    flight: VecDeque<Flight>,
+    flight: Ring<Flight>,
     /// When the transmitter is done with all that is queued.
     busy_until: Instant,
     last_arrival: Instant,
@@ -137,7 +140,7 @@ impl Link {
             urgent: 0,
             waiting_bytes: 0,
             generation: 0,
-            flight: VecDeque::new(),
+            flight: Ring::new(),
             busy_until: Instant::ZERO,
             last_arrival: Instant::ZERO,
             hold: None,
@@ -165,8 +168,9 @@ impl Link {
         self.generation = self.generation.wrapping_add(1);
         let mut lost: Vec<PacketRef> = self.line.drain(..).map(|(packet, _)| packet).collect();
         let ghost = self.flight.front().map_or(now, |f| f.arrival.time());
-        lost.extend(self.flight.drain(1.min(self.flight.len())..).map(|f| f.packet));
-        if let Some(next) = self.flight.front_mut() {
+        lost.extend(self.flight.iter().skip(1).map(|f| f.packet));
+        self.flight.truncate(1);
+        if let Some(next) = self.flight.get_mut(0) {
             next.fate = Fate::Cut;
         }
         self.last_arrival = ghost;
@@ -211,7 +215,7 @@ impl Link {
 
     /// As [`enqueue`](Self::enqueue); with head-of-line service an `urgent` packet goes before all that are not, in a
     /// waiting room of its own.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue_as(
         &mut self,
         now: Instant,
@@ -223,9 +227,14 @@ impl Link {
     ) -> bool {
         match self.config.service {
             Service::Fifo => {
-                self.forget_departed(now);
                 let busy = now < self.busy_until;
-                if busy && !self.has_room(self.waiting.len(), length) {
+                // those that have left are forgotten when their room is needed
+                let full = self.waiting.len() == self.waiting.capacity()
+                    || !self.has_room(self.waiting.len(), length);
+                if !busy || full {
+                    self.forget_departed(now);
+                }
+                if busy && full && !self.has_room(self.waiting.len(), length) {
                     return false;
                 }
                 let departure = self.sent_by(self.busy_until.max(now), length);
@@ -301,7 +310,7 @@ impl Link {
     /// If nothing is in flight: the scheduler and the link disagree.
     #[inline]
     pub fn on_arrival(&mut self, scheduler: &mut Scheduler) -> Arrival {
-        let flight = self.flight.pop_front().expect("an arrival was scheduled");
+        let flight = self.flight.pop().expect("an arrival was scheduled");
         scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
         Arrival {
             packet: flight.packet,
@@ -314,8 +323,11 @@ impl Link {
     pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
         self.forget_departed(now);
         let staying = usize::from(now < self.busy_until) + self.waiting.len();
-        for flight in self.flight.iter_mut().rev().take(staying) {
-            flight.fate = Fate::Abandoned;
+        let flying = self.flight.len();
+        for index in flying.saturating_sub(staying)..flying {
+            if let Some(flight) = self.flight.get_mut(index) {
+                flight.fate = Fate::Abandoned;
+            }
         }
         self.waiting.clear();
         self.busy_until = self.busy_until.min(now);
@@ -339,7 +351,7 @@ impl Link {
     }
 
     /// The packet has been sent at `departure`: decides its fate and when it arrives.
-    #[inline]
+    #[inline(always)]
     fn depart(
         &mut self,
         departure: Instant,
@@ -400,28 +412,26 @@ impl Link {
         jitter
     }
 
-    #[inline]
+    #[inline(always)]
     fn fly(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
         if self.config.reorder {
-            scheduler.at(
-                arrival,
-                Event::LooseArrival {
-                    link: self.index,
-                    packet: packet.0,
-                    fate,
-                },
-            );
-            return;
+            return self.fly_loose(arrival, packet, fate, scheduler);
         }
         let ticket = scheduler.ticket(arrival);
         if self.flight.is_empty() {
             scheduler.next_arrival(self.index, Some(ticket));
         }
-        self.flight.push_back(Flight {
+        self.flight.push(Flight {
             packet,
             fate,
             arrival: ticket,
         });
+    }
+
+    #[inline(never)]
+    fn fly_loose(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
+        let (link, packet) = (self.index, packet.0);
+        scheduler.at(arrival, Event::LooseArrival { link, packet, fate });
     }
 
     fn serve(&mut self, now: Instant, length: u32, scheduler: &mut Scheduler) {
@@ -436,6 +446,7 @@ impl Link {
     }
 
     /// Forgets the packets that have been sent by `now`.
+    #[inline]
     fn forget_departed(&mut self, now: Instant) {
         if self.busy_until <= now {
             self.waiting.clear();
@@ -459,19 +470,24 @@ impl Link {
     }
 
     /// When `length` bytes have been sent that begin at `start`.
-    #[inline]
+    #[inline(always)]
     fn sent_by(&mut self, start: Instant, length: u32) -> Instant {
-        match &mut self.trace {
-            None => start + self.transmission_time(length),
-            Some(trace) => trace.0.sent_by(&mut trace.1, start, length),
+        // most packets of a direction are of one length
+        if self.cached_time.0 == length && self.trace.is_none() {
+            return start + self.cached_time.1;
         }
+        self.work_out_sent_by(start, length)
     }
 
-    fn transmission_time(&mut self, length: u32) -> Duration {
-        if self.cached_time.0 != length {
-            self.cached_time = (length, self.config.rate.time_for(u64::from(length)));
+    #[inline(never)]
+    fn work_out_sent_by(&mut self, start: Instant, length: u32) -> Instant {
+        match &mut self.trace {
+            None => {
+                self.cached_time = (length, self.config.rate.time_for(u64::from(length)));
+                start + self.cached_time.1
+            }
+            Some(trace) => trace.0.sent_by(&mut trace.1, start, length),
         }
-        self.cached_time.1
     }
 }
 

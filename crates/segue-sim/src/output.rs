@@ -133,12 +133,24 @@ pub struct MultipathMetrics {
     pub pseudo_cumulative_acks: u64,
     /// Missing reports that were not counted (SFR).
     pub missing_reports_withheld: u64,
+    /// Fast retransmissions found lost in their turn (MFR).
+    pub retransmissions_lost: u64,
+    /// Chunks that a T3-rtx that expired left alone, because they were sent within the last round trip.
+    pub chunks_spared: u64,
     /// Packets out of order whose SACK was delayed (DAC).
     pub sacks_delayed: u64,
     /// Paths left while others went on.
     pub paths_left: u64,
     /// Chunks in flight there that moved at once.
     pub chunks_moved: u64,
+    /// Chunks sent again on another path because the peer's window waited for them (opportunistic retransmission).
+    pub chunks_rescheduled: u64,
+    /// Times that a path was penalised for that.
+    pub penalties: u64,
+    /// Times that a path with room got nothing because it had used up its part of a buffer (buffer splitting).
+    pub shares_used_up: u64,
+    /// Times that data waited for a faster path although a slower one had room (BLEST, ECF).
+    pub waits: u64,
 }
 
 impl From<MultipathCounters> for MultipathMetrics {
@@ -150,9 +162,15 @@ impl From<MultipathCounters> for MultipathMetrics {
             round_trips_refused: c.round_trips_refused,
             pseudo_cumulative_acks: c.pseudo_cumulative_acks,
             missing_reports_withheld: c.missing_reports_withheld,
+            retransmissions_lost: c.retransmissions_lost,
+            chunks_spared: c.chunks_spared,
             sacks_delayed: c.sacks_delayed,
             paths_left: c.paths_left,
             chunks_moved: c.chunks_moved,
+            chunks_rescheduled: c.chunks_rescheduled,
+            penalties: c.penalties,
+            shares_used_up: c.shares_used_up,
+            waits: c.waits,
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod flow;
 pub mod ledger;
 mod log;
 mod names;
+pub mod overlap;
 pub(crate) mod report;
 pub(crate) mod segments;
 mod signalling;
@@ -152,6 +153,13 @@ impl Recorder {
         Self { follow_sctp, ..self }
     }
 
+    /// Finds handovers where data takes all paths at once, if so.
+    #[must_use]
+    pub fn with_overlaps_followed(mut self, concurrent: bool) -> Self {
+        self.flows.follow_overlaps(concurrent);
+        self
+    }
+
     /// Whether tables are recorded.
     pub fn tables(&mut self) -> Option<&mut Tables> {
         self.tables.as_mut()
@@ -164,13 +172,21 @@ impl Recorder {
         segments::each(node, &stored.packet, self.follow_sctp, |segment| {
             entries.add(self.connections.sent(now, segment));
         });
-        let retransmission = self.flows.sent(now, node, &stored.packet);
-        self.signalling.sent(&stored.packet, stored.length);
+        // TCP is no signalling, and its flows are in the ledger
+        let retransmission =
+            !matches!(stored.packet.payload, Payload::Tcp(_)) && self.sent_other(now, node, stored);
         if self.tables.is_some() || self.captures.is_some() {
             let retransmission = retransmission || self.connections.ledger.is_retransmission(entries);
             self.trace_sent(now, node, interface, stored, retransmission);
         }
         entries
+    }
+
+    /// The part of [`Self::sent`] that is not about TCP; whether it is a retransmission of data.
+    #[inline(never)]
+    fn sent_other(&mut self, now: Instant, node: u32, stored: &Stored) -> bool {
+        self.signalling.sent(&stored.packet, stored.length);
+        self.flows.sent(now, node, &stored.packet)
     }
 
     #[inline(never)]
@@ -217,12 +233,20 @@ impl Recorder {
         packet: &Packet,
     ) {
         self.log.record(now, Kind::Received, node, id, length);
-        self.flows.received(now, packet);
-        if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
-            self.connections.vertical.advertisement(now, node, interface);
+        if !matches!(packet.payload, Payload::Tcp(_)) {
+            self.received_other(now, node, interface, packet);
         }
         if self.tables.is_some() || self.captures.is_some() {
             self.trace_received(now, node, interface, id, length, packet);
+        }
+    }
+
+    /// The part of [`Self::received`] that is not about TCP.
+    #[inline(never)]
+    fn received_other(&mut self, now: Instant, node: u32, interface: InterfaceId, packet: &Packet) {
+        self.flows.received(now, packet);
+        if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
+            self.connections.vertical.advertisement(now, node, interface);
         }
     }
 

@@ -4,6 +4,7 @@ use crate::build;
 use crate::network::{Network, Node};
 use crate::output::{Metrics, RunOptions, RunOutput, Spread};
 use crate::recorder::FlowMetrics;
+use crate::recorder::ledger::FlowCounts;
 use crate::recorder::report::report;
 use crate::scenario::Scenario;
 use crate::scenario::schemes::Scheme;
@@ -86,20 +87,17 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let names: Vec<String> = scenario.node_names();
     let tcp = network.recorder.tcp_totals();
     let file = scenario.file();
-    let (fast_retransmits, spurious_fast_retransmits) = network.recorder.connections.fast_retransmissions();
     let (handoffs, tcp_flows) = report(&mut network.recorder.connections, &names, network.end);
+    let of_all = |count: fn(&FlowCounts) -> u64| tcp_flows.iter().map(|f| count(&f.counts)).sum::<u64>();
+    let fast_retransmits = of_all(|c| c.fast_retransmissions);
+    let spurious_fast_retransmits = of_all(|c| c.spurious_fast_retransmissions);
     let begin = transfer::begin(file, &tcp_flows);
     let transfer_time_s = transfer::time_s(file, &network, begin);
     let (flows, trace, captures) = network.recorder.finish();
     let measured = flows.finish();
     let bytes_per_path = transfer::by_link(file, &measured.bytes_by_path);
-    // with data on all paths at once there is no moment at which it moves from one to the other
     let concurrent = file.scheme == Scheme::Cmt;
-    let handovers = if concurrent {
-        Vec::new()
-    } else {
-        measured.handovers
-    };
+    let handovers = measured.handovers;
     let mut totals = measured.totals;
     totals.packets_sent += tcp.packets_sent;
     totals.packets_retransmitted += tcp.packets_retransmitted;

@@ -72,24 +72,61 @@ pub enum Event {
 
 /// A place in the order of events, drawn when the event is caused: time in the upper half, sequence number in the
 /// lower, so that one comparison orders both. The lowest bits are left free for what a [`Tournament`] has to know.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ticket(u128);
+///
+/// Kept in halves, so that what has a ticket need not be aligned to 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ticket {
+    time: u64,
+    rest: u64,
+}
 
 impl Ticket {
     /// After all others.
-    const NEVER: Self = Self(u128::MAX << Self::FREE_BITS);
+    const NEVER: Self = Self::of_key(u128::MAX << Self::FREE_BITS);
 
     /// Bits below the sequence number, for which 44 are enough: a run of years.
     const FREE_BITS: u32 = 20;
 
     const fn new(time: Instant, sequence: u64) -> Self {
-        Self((time.as_nanos() as u128) << 64 | (sequence << Self::FREE_BITS) as u128)
+        Self {
+            time: time.as_nanos(),
+            rest: sequence << Self::FREE_BITS,
+        }
+    }
+
+    const fn of_key(key: u128) -> Self {
+        Self {
+            time: (key >> 64) as u64,
+            rest: key as u64,
+        }
+    }
+
+    /// The number to compare.
+    const fn key(self) -> u128 {
+        (self.time as u128) << 64 | self.rest as u128
     }
 
     /// When.
     #[must_use]
     pub const fn time(self) -> Instant {
-        Instant::from_nanos((self.0 >> 64) as u64)
+        Instant::from_nanos(self.time)
+    }
+}
+
+impl Ord for Ticket {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+impl PartialOrd for Ticket {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+    #[inline]
+    fn lt(&self, other: &Self) -> bool {
+        self.key() < other.key()
     }
 }
 

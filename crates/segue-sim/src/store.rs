@@ -2,14 +2,15 @@
 //! in between, links pass its number.
 
 use crate::recorder::ledger::Entries;
-use segue_wire::{Packet, Payload};
+use segue_wire::Packet;
 
 /// Number of a stored packet, reused after it has left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PacketRef(pub u32);
 
-/// A stored packet.
+/// A stored packet. On cache lines of its own: what a hop looks at lies on one of them.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Stored {
     /// The packet.
     pub packet: Packet,
@@ -35,27 +36,50 @@ pub struct PacketStore {
 
 impl PacketStore {
     /// Puts a packet in, giving it the next number of the run.
-    #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketRef {
-        let id = self.next_id;
-        self.next_id += 1;
-        let length = packet.buffer_len() as u32;
-        let Some(index) = self.free.pop() else {
-            return self.place(Stored {
-                packet,
-                id,
-                length,
-                corrupted: false,
-                entries: Entries::NONE,
-                under_way: true,
-            });
+        *self.vacancy() = packet;
+        self.insert_written()
+    }
+
+    /// The place of the packet that is put in next, for it to be written there: packets are large, and this is where they
+    /// stay. What is in it is of no use.
+    #[inline]
+    pub fn vacancy(&mut self) -> &mut Packet {
+        let index = match self.free.last() {
+            Some(&index) => index,
+            None => self.make_room(),
         };
-        // field by field, since packets are large: this is the one place that they are moved to
+        &mut self.slots[index as usize].packet
+    }
+
+    /// Puts in the packet that was written to the [`vacancy`](Self::vacancy), giving it the next number of the run.
+    ///
+    /// # Panics
+    /// If nobody has asked for one.
+    #[inline]
+    pub fn insert_written(&mut self) -> PacketRef {
+        let index = self.free.pop().expect("a packet was written");
         let slot = &mut self.slots[index as usize];
-        slot.packet = packet;
-        (slot.id, slot.length) = (id, length);
+        (slot.id, slot.length) = (self.next_id, slot.packet.buffer_len() as u32);
         (slot.corrupted, slot.entries, slot.under_way) = (false, Entries::NONE, true);
+        self.next_id += 1;
         PacketRef(index)
+    }
+
+    /// Makes an empty place.
+    #[cold]
+    fn make_room(&mut self) -> u32 {
+        let index = self.slots.len() as u32;
+        self.slots.push(Stored {
+            packet: Packet::EMPTY,
+            id: 0,
+            length: 0,
+            corrupted: false,
+            entries: Entries::NONE,
+            under_way: false,
+        });
+        self.free.push(index);
+        index
     }
 
     /// Puts in another copy of a stored packet, under the same number.
@@ -65,17 +89,13 @@ impl PacketStore {
             packet: original.packet.clone(),
             ..*original
         };
-        self.place(copy)
-    }
-
-    fn place(&mut self, stored: Stored) -> PacketRef {
-        if let Some(index) = self.free.pop() {
-            self.slots[index as usize] = stored;
-            PacketRef(index)
-        } else {
-            self.slots.push(stored);
-            PacketRef(self.slots.len() as u32 - 1)
-        }
+        let index = self.free.pop().unwrap_or_else(|| {
+            let index = self.make_room();
+            self.free.pop();
+            index
+        });
+        self.slots[index as usize] = copy;
+        PacketRef(index)
     }
 
     /// A stored packet.
@@ -105,11 +125,7 @@ impl PacketStore {
     pub fn take(&mut self, at: PacketRef) -> Stored {
         let slot = self.get_mut(at);
         let gone = Stored {
-            packet: Packet {
-                ip: slot.packet.ip,
-                extensions: Vec::new(),
-                payload: Payload::NoNextHeader,
-            },
+            packet: Packet::EMPTY,
             under_way: false,
             ..*slot
         };

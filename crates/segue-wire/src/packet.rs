@@ -28,6 +28,19 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// From nowhere to nowhere with nothing in it: a place for a packet to be written to.
+    pub const EMPTY: Self = Self {
+        ip: Ipv6Header {
+            source: Ipv6Addr::UNSPECIFIED,
+            destination: Ipv6Addr::UNSPECIFIED,
+            traffic_class: 0,
+            hop_limit: 0,
+            flow_label: 0,
+        },
+        extensions: Vec::new(),
+        payload: Payload::NoNextHeader,
+    };
+
     /// Parses a packet, copying it once.
     ///
     /// ```

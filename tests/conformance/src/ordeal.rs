@@ -6,8 +6,9 @@
 use crate::ledger::Ledger;
 use crate::world::{A, B, Network, World, address, local};
 use core::net::Ipv6Addr;
+use segue_proto::congestion::Coupling;
 use segue_proto::random::Stream;
-use segue_proto::sctp::multipath::{Cuc, RtxPolicy};
+use segue_proto::sctp::multipath::{BufferSplit, Cuc, RtxPolicy, SchedulerKind};
 use segue_proto::sctp::{
     AddressRequest, AsconfAuth, Config, CwndCredit, Event, MultipathConfig, Profile, RetransmitTo,
     SackImmediately, SackRoute, SendOptions,
@@ -21,7 +22,8 @@ const STREAMS: u64 = 5;
 /// Virtual time after which a calm network must have delivered everything: ten times the longest RTO.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long a path must have been alive for it to be a fault that an end gives up.
+/// How long a path must have been alive for it to be a fault that an end gives up; or as long as the longest RTO of that end,
+/// which has no sooner opportunity to find out.
 const ALIVE: Duration = Duration::from_secs(10);
 
 /// What may befall the two hosts of an ordeal.
@@ -125,6 +127,8 @@ struct Ordeal {
     last_number: [u16; 2],
     over: [Option<Event>; 2],
     alive_since: Option<Instant>,
+    /// Longest RTO of each host.
+    longest_rto: [Duration; 2],
     /// A COOKIE ECHO came, with a cookie still good, after its association was lost: there is a new one.
     begun_again: bool,
     report: Report,
@@ -169,6 +173,7 @@ impl Ordeal {
             last_number: addresses,
             over: [None, None],
             alive_since: None,
+            longest_rto: [Duration::ZERO; 2],
             begun_again: false,
             report: Report::default(),
         }
@@ -329,6 +334,11 @@ impl Ordeal {
             })
         };
         let alive = reaches(A) && reaches(B);
+        for host in [A, B] {
+            if let Some(association) = self.world.association(host) {
+                self.longest_rto[host] = association.paths().map(|p| p.rto).max().unwrap_or_default();
+            }
+        }
         self.alive_since = alive.then(|| self.alive_since.unwrap_or(now));
     }
 
@@ -347,7 +357,7 @@ impl Ordeal {
                     Event::Closed => self.over[host] = Some(event),
                     Event::Lost => {
                         if let Some(since) = alive_since
-                            && self.world.now.since(since) > ALIVE
+                            && self.world.now.since(since) > ALIVE.max(self.longest_rto[host])
                         {
                             return Err(format!(
                                 "host {host} gives up at {:?}, though a path has been alive since {since:?}",
@@ -588,7 +598,41 @@ fn multipath(random: &mut Stream) -> MultipathConfig {
         pf_recovery: one_of(random, &[1, 2]),
         ignore_stale_sacks: random.chance(0.7),
         own_rtt: random.chance(0.7),
-        ..MultipathConfig::default()
+        mfr: random.chance(0.5),
+        spare_recent: random.chance(0.7),
+        scheduler: one_of(
+            random,
+            &[
+                SchedulerKind::RoundRobin,
+                SchedulerKind::FillFirst,
+                SchedulerKind::LowestRtt,
+                SchedulerKind::LargestCwnd,
+                SchedulerKind::Blest,
+                SchedulerKind::Ecf,
+            ],
+        ),
+        buffer_split: one_of(
+            random,
+            &[
+                BufferSplit::None,
+                BufferSplit::Sender,
+                BufferSplit::Receiver,
+                BufferSplit::Both,
+            ],
+        ),
+        opportunistic: random.chance(0.4),
+        nr_sack: random.chance(0.5),
+        congestion: one_of(
+            random,
+            &[
+                Coupling::Uncoupled,
+                Coupling::Lia,
+                Coupling::Olia,
+                Coupling::Balia,
+                Coupling::Rp1,
+                Coupling::Rp2,
+            ],
+        ),
     }
 }
 

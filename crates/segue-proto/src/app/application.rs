@@ -167,36 +167,7 @@ impl Application {
 
     /// Messages can be received: takes all there are.
     pub fn on_readable(&mut self, now: Instant, connection: &mut impl Connection) {
-        while let Some(piece) = connection.recv() {
-            if self.position.received == 0 {
-                self.stats.first_received = self.stats.first_received.or(Some(now));
-                self.events.push_back(AppEvent::FirstByte);
-            }
-            self.stats.last_received = Some(now);
-            for part in &piece.parts {
-                self.position.corrupt |= !part.is_synthetic_at(self.position.received);
-                self.position.received += part.len() as u64;
-                self.stats.bytes_received += part.len() as u64;
-            }
-            if piece.last {
-                self.stats.messages_received += 1;
-                self.stats.messages_corrupt += u64::from(core::mem::take(&mut self.position.corrupt));
-            }
-            match &mut self.machine {
-                Machine::Client(client) => {
-                    let latency = client.on_received(now, &mut self.position, &mut self.stats);
-                    self.events
-                        .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
-                }
-                Machine::Server { request, response } => {
-                    let asked = self.position.received / *request;
-                    let answered = core::mem::replace(&mut self.position.responses, asked);
-                    self.stats.responses += asked - answered;
-                    self.outgoing.left = self.outgoing.left.map(|l| l + (asked - answered) * *response);
-                }
-                _ => {}
-            }
-        }
+        while connection.recv(|parts, last| self.take(now, parts, last)) {}
         self.on_timeout(now, connection);
         self.flush(now, connection);
     }
@@ -235,7 +206,14 @@ impl Application {
     }
 
     /// Does what is due.
+    #[inline]
     pub fn on_timeout(&mut self, now: Instant, connection: &mut impl Connection) {
+        if let Machine::ConstantRate { .. } | Machine::Client(_) = self.machine {
+            self.do_what_is_due(now, connection);
+        }
+    }
+
+    fn do_what_is_due(&mut self, now: Instant, connection: &mut impl Connection) {
         match &mut self.machine {
             Machine::ConstantRate {
                 message,
@@ -283,14 +261,69 @@ impl Application {
         }
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has something to give.
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// The next event. Poll until `None` after every other call.
     pub fn poll_event(&mut self) -> Option<AppEvent> {
         self.events.pop_front()
     }
 
+    /// A message is received, or a piece of one, the last or not.
+    fn take(&mut self, now: Instant, parts: &[Data], last: bool) {
+        if self.position.received == 0 {
+            self.note_first_byte(now);
+        }
+        self.stats.last_received = Some(now);
+        for part in parts {
+            self.position.corrupt |= !part.is_synthetic_at(self.position.received);
+            self.position.received += part.len() as u64;
+            self.stats.bytes_received += part.len() as u64;
+        }
+        if last {
+            self.stats.messages_received += 1;
+            self.stats.messages_corrupt += u64::from(core::mem::take(&mut self.position.corrupt));
+        }
+        if let Machine::Client(_) | Machine::Server { .. } = self.machine {
+            self.count_messages(now);
+        }
+    }
+
+    #[inline(never)]
+    fn note_first_byte(&mut self, now: Instant) {
+        self.stats.first_received = self.stats.first_received.or(Some(now));
+        self.events.push_back(AppEvent::FirstByte);
+    }
+
+    /// Requests and responses that have arrived whole.
+    #[inline(never)]
+    fn count_messages(&mut self, now: Instant) {
+        match &mut self.machine {
+            Machine::Client(client) => {
+                let latency = client.on_received(now, &mut self.position, &mut self.stats);
+                self.events
+                    .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
+            }
+            Machine::Server { request, response } => {
+                let asked = self.position.received / *request;
+                let answered = core::mem::replace(&mut self.position.responses, asked);
+                self.stats.responses += asked - answered;
+                self.outgoing.left = self.outgoing.left.map(|l| l + (asked - answered) * *response);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
     fn flush(&mut self, now: Instant, connection: &mut impl Connection) {
-        self.outgoing
-            .flush(now, connection, &mut self.position, &mut self.stats);
+        if self.outgoing.left != Some(0) {
+            self.outgoing
+                .flush(now, connection, &mut self.position, &mut self.stats);
+        }
     }
 
     fn finish(&mut self, now: Instant, connection: &mut impl Connection) {

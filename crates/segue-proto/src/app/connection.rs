@@ -4,7 +4,6 @@ use crate::sctp::{Association, SendError, SendOptions};
 use crate::tcp;
 use crate::time::Instant;
 use segue_wire::Data;
-use smallvec::{SmallVec, smallvec};
 
 /// A connection that carries messages in order, or a stream of bytes.
 ///
@@ -29,20 +28,12 @@ pub trait Connection {
     /// Bytes of the largest message that travels in one piece; of a stream, as much as may be offered at once.
     fn max_message(&self) -> u32;
 
-    /// The next message received, or the next piece of one that is too long to be kept whole; makes room for more.
-    fn recv(&mut self) -> Option<Piece>;
+    /// Gives `take` the parts of the next message received, or of the next piece of one that is too long to be kept whole,
+    /// and whether the message ends with it; makes room for more. Whether there was any.
+    fn recv(&mut self, take: impl FnOnce(&[Data], bool)) -> bool;
 
     /// Closes once everything sent has arrived.
     fn close(&mut self, now: Instant);
-}
-
-/// A message received, or a piece of one.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Piece {
-    /// Its bytes.
-    pub parts: SmallVec<[Data; 1]>,
-    /// Whether the message ends with it.
-    pub last: bool,
 }
 
 /// Why a message was not taken.
@@ -66,11 +57,14 @@ impl Connection for Association {
         self.max_message_in_one_chunk()
     }
 
-    fn recv(&mut self) -> Option<Piece> {
-        Self::recv(self).map(|message| Piece {
-            parts: message.parts,
-            last: message.last,
-        })
+    #[inline]
+    fn recv(&mut self, take: impl FnOnce(&[Data], bool)) -> bool {
+        let message = Self::recv(self);
+        let any = message.is_some();
+        if let Some(message) = message {
+            take(&message.parts, message.last);
+        }
+        any
     }
 
     fn close(&mut self, now: Instant) {
@@ -91,12 +85,13 @@ impl Connection for tcp::Connection {
         MOST_AT_ONCE
     }
 
-    fn recv(&mut self) -> Option<Piece> {
-        let data = Self::recv(self)?;
-        Some(Piece {
-            parts: smallvec![data],
-            last: true,
-        })
+    #[inline]
+    fn recv(&mut self, take: impl FnOnce(&[Data], bool)) -> bool {
+        let data = Self::recv(self);
+        if let Some(data) = &data {
+            take(core::slice::from_ref(data), true);
+        }
+        data.is_some()
     }
 
     fn close(&mut self, _now: Instant) {

@@ -10,7 +10,7 @@ mod connection;
 
 pub use application::Application;
 pub use config::{Config, Kind, Role, Transport};
-pub use connection::{Connection, Piece, SendRefused};
+pub use connection::{Connection, SendRefused};
 
 use crate::time::{Duration, Instant};
 

@@ -2,7 +2,6 @@ use super::*;
 use crate::units::{BitRate, Bytes};
 use bytes::Bytes as Buffer;
 use segue_wire::Data;
-use smallvec::smallvec;
 use std::collections::VecDeque;
 
 fn at(ms: u64) -> Instant {
@@ -35,14 +34,14 @@ impl Connection for Pipe {
     fn max_message(&self) -> u32 {
         1000
     }
-    fn recv(&mut self) -> Option<Piece> {
-        let data = self.arrived.pop_front()?;
+    fn recv(&mut self, take: impl FnOnce(&[Data], bool)) -> bool {
+        let Some(data) = self.arrived.pop_front() else {
+            return false;
+        };
         let last = self.unfinished == 0;
         self.unfinished -= usize::from(!last);
-        Some(Piece {
-            parts: smallvec![data],
-            last,
-        })
+        take(&[data], last);
+        true
     }
     fn close(&mut self, _now: Instant) {
         self.closed = true;

@@ -438,40 +438,26 @@ impl Host {
 
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let mut packet = Packet::EMPTY;
+        let interface = self.poll_transmit_into(now, &mut packet)?;
+        Some(Transmit { interface, packet })
+    }
+
+    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it. Gives the
+    /// interface to send it on.
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         loop {
             if !self.transmits.is_empty() {
-                return self.transmits.pop_front();
+                return self.transmits.pop_front().map(|t| t.write_to(packet));
             }
-            if self.shim.is_none()
-                && let Some(tcp) = &mut self.tcp
-            {
-                // a segment has the size of its way, and goes as it is
-                let segment = tcp.poll_transmit(now);
-                if segment.is_some() {
-                    return segment;
-                }
-            }
-            if self.shim.is_some() {
-                let segment = self.tcp.as_mut().and_then(|t| t.poll_transmit(now));
-                if let Some(transmit) = segment.or_else(|| self.endpoint.poll_transmit(now)) {
-                    // what the shim holds back or has more to say about comes out when the parts settle
-                    match self.down_in_fragments(now, transmit) {
-                        Some(transmit) => return Some(transmit),
-                        None => continue,
-                    }
-                }
+            let interface = if self.shim.is_none() {
+                self.poll_transports(now, packet)
             } else {
-                let transmit = self.endpoint.poll_transmit(now);
-                if let Some(sent) = &transmit {
-                    return match self.mtu_exceeded_by(&sent.packet) {
-                        None => transmit,
-                        Some(mtu) => transmit.and_then(|t| self.fragmented(t, mtu)),
-                    };
-                }
-            }
+                self.poll_through_shim(now, packet)
+            };
             // Sending may have events of its own, and they may lead to more to send.
-            if !self.settle(now) {
-                return None;
+            if interface.is_some() || !self.settle(now) {
+                return interface;
             }
         }
     }
@@ -573,11 +559,35 @@ impl Host {
     }
 
     /// The MTU of the way that `packet` goes, if the packet is longer and not there to find out.
+    #[inline]
     fn mtu_exceeded_by(&self, packet: &Packet) -> Option<usize> {
         let mtu = self.endpoint.reduced_mtu(packet.ip.destination)? as usize;
         let sctp = packet.payload.sctp()?;
         let probe = sctp.chunks.iter().any(|c| matches!(c, Chunk::Pad(_)));
         (!probe && packet.buffer_len() > mtu).then_some(mtu)
+    }
+
+    /// The next packet of TCP or SCTP, on a host without a shim.
+    #[inline]
+    fn poll_transports(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+        if let Some(tcp) = &mut self.tcp {
+            // a segment has the size of its way, and goes as it is
+            let interface = tcp.poll_transmit_into(now, packet);
+            if interface.is_some() {
+                return interface;
+            }
+        }
+        let interface = self.endpoint.poll_transmit_into(now, packet)?;
+        match self.mtu_exceeded_by(packet) {
+            None => Some(interface),
+            Some(mtu) => {
+                let whole = Transmit {
+                    interface,
+                    packet: core::mem::replace(packet, Packet::EMPTY),
+                };
+                self.fragmented(whole, mtu).map(|t| t.write_to(packet))
+            }
+        }
     }
 
     #[inline(never)]

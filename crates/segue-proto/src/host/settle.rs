@@ -24,7 +24,7 @@ impl Host {
             return self.settle_all(now);
         }
         // most often there is data to be read, and nobody else is concerned
-        let mut moved = self.settle_sctp(now);
+        let mut moved = self.endpoint.has_events() && self.settle_sctp(now);
         if self.tcp.is_some() {
             moved |= self.settle_tcp(now);
         }
@@ -159,7 +159,15 @@ impl Host {
         self.tell_of_application(index);
     }
 
+    #[inline]
     pub(super) fn tell_of_application(&mut self, index: usize) {
+        if self.applications[index].application.has_events() {
+            self.tell_all_of_application(index);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_all_of_application(&mut self, index: usize) {
         while let Some(event) = self.applications[index].application.poll_event() {
             self.events.push_back(HostEvent::App {
                 application: index,

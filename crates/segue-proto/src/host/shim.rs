@@ -121,6 +121,20 @@ impl Host {
         self.transmits.pop_front()
     }
 
+    /// The next packet of TCP or SCTP that the shim lets go. What it holds back or has more to say about comes out when the
+    /// parts settle.
+    #[inline(never)]
+    pub(super) fn poll_through_shim(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+        loop {
+            let segment = self.tcp.as_mut().and_then(|t| t.poll_transmit(now));
+            let transmit = segment.or_else(|| self.endpoint.poll_transmit(now))?;
+            let goes = self.down_in_fragments(now, transmit);
+            if let Some(transmit) = goes.or_else(|| self.transmits.pop_front()) {
+                return Some(transmit.write_to(packet));
+            }
+        }
+    }
+
     /// Events and packets of the shim. Whether there were any.
     pub(super) fn settle_shim(&mut self, now: Instant) -> bool {
         let Some(shim) = &mut self.shim else { return false };

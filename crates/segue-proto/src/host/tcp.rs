@@ -67,12 +67,18 @@ impl Tcp {
         self.endpoint.poll_transmit(now)
     }
 
+    #[inline]
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+        self.endpoint.poll_transmit_into(now, packet)
+    }
+
     /// Packets to `peer` go to `to` from now on.
     pub fn network_changed(&mut self, now: Instant, peer: Ipv6Addr, to: Ipv6Addr) {
         self.endpoint
             .network_changed(now, peer, (to.to_bits() >> 64) as u64);
     }
 
+    #[inline]
     pub fn has_events(&self) -> bool {
         self.endpoint.has_events()
     }
@@ -147,8 +153,9 @@ impl Host {
         else {
             return;
         };
-        if let Some(connection) = self.tcp.as_mut().and_then(|t| t.endpoint.connection_mut(*id)) {
-            act(application, connection);
+        if let Some(tcp) = &mut self.tcp {
+            tcp.endpoint
+                .command(*id, |connection| act(application, connection));
         }
         self.tell_of_application(index);
     }
@@ -198,8 +205,8 @@ impl Host {
             }
             None => {
                 self.counters.without_application += 1;
-                if let Some(connection) = self.tcp.as_mut().and_then(|t| t.endpoint.connection_mut(id)) {
-                    connection.abort();
+                if let Some(tcp) = &mut self.tcp {
+                    tcp.endpoint.command(id, Connection::abort);
                 }
             }
         }

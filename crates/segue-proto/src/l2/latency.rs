@@ -121,7 +121,7 @@ impl FromStr for DurationRange {
         let Some((min, max)) = text.split_once("..") else {
             return text.parse().map(Self::fixed);
         };
-        Self::uniform(min.parse()?, max.parse()?).ok_or_else(|| UnitError::NotANumber {
+        Self::uniform(min.parse()?, max.parse()?).ok_or_else(|| UnitError::NotARange {
             text: text.to_owned(),
             expected: "a range with the shorter duration first, such as \"40 ms..350 ms\"",
         })

@@ -1,6 +1,7 @@
 //! A SACK arrives (RFC 9260 sections 6.2.1, 6.3.2, 7.2).
 
 use super::association::Association;
+use super::multipath::LastSent;
 use super::outbound::ChunkState;
 use super::path::PathId;
 use super::{CwndCredit, Event, Profile};
@@ -62,7 +63,11 @@ impl Association {
                 let size = sent.size();
                 self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.retransmitted);
                 if by_path {
-                    self.note_newly_acked(sent.path, tsn, true);
+                    let last_sent = LastSent {
+                        at: sent.sent_at,
+                        again: sent.retransmitted,
+                    };
+                    self.note_newly_acked(now, sent.path, tsn, last_sent, true);
                 }
             }
         }
@@ -140,13 +145,21 @@ impl Association {
             path.timed = None;
             let round_trip = now.since(sent_at);
             if !retransmitted && self.may_end_round_trip(id, round_trip) {
-                self.paths[usize::from(id.0)].rtt.measure(round_trip);
+                let path = &mut self.paths[usize::from(id.0)];
+                path.rtt.measure(round_trip);
+                let least = &mut path.share.least_round_trip;
+                *least = Some(least.map_or(round_trip, |l| l.min(round_trip)));
             }
         }
         let destination = usize::from(self.paths[usize::from(id.0)].destination.0);
         // section 8.1 and 8.2: the address the chunk was last sent to is alive
         if self.destinations[destination].error_count > 0 || self.association_error_count > 0 {
-            self.clear_errors(destination);
+            let since_last_sent = former == ChunkState::Outstanding && !retransmitted;
+            if since_last_sent || !self.doubts(destination) {
+                self.clear_errors(destination);
+            } else {
+                self.association_error_count = 0;
+            }
         }
     }
 
@@ -179,14 +192,19 @@ impl Association {
         for (start, end) in difference(blocks, &former) {
             for offset in start..=end {
                 let tsn = cumulative.add(offset);
-                let retransmitted = self.outbound.get(tsn).is_some_and(|s| s.retransmitted);
+                let Some(sent) = self.outbound.get(tsn) else { break };
+                let (retransmitted, at) = (sent.retransmitted, sent.sent_at);
                 let Some((state, path, size)) = self.outbound.set_state(tsn, ChunkState::GapAcked) else {
                     break;
                 };
                 if matches!(state, ChunkState::Outstanding | ChunkState::Marked) {
                     self.on_chunk_acked(now, tsn, state, path, size, retransmitted);
                     if self.multipath.is_some() {
-                        self.note_newly_acked(path, tsn, false);
+                        let last_sent = LastSent {
+                            at,
+                            again: retransmitted,
+                        };
+                        self.note_newly_acked(now, path, tsn, last_sent, false);
                     }
                     if highest_newly_acked.is_none_or(|h| h.before(tsn)) {
                         *highest_newly_acked = Some(tsn);
@@ -342,7 +360,13 @@ impl Association {
                 } else {
                     path.earliest
                 };
-                if let Some(tsn) = self.outbound.earliest_on(PathId(i as u8), from) {
+                let id = PathId(i as u8);
+                let earliest = if path.share.t3_by_order {
+                    self.outbound.first_sent_on(id)
+                } else {
+                    self.outbound.earliest_on(id, from)
+                };
+                if let Some(tsn) = earliest {
                     path.earliest = tsn;
                 }
                 if path.acked_bytes > 0 {

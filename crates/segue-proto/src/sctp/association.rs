@@ -27,7 +27,7 @@ use super::{
     SackImmediately, SendError, SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
-use crate::contract::{LocalAddress, Transmit};
+use crate::contract::{InterfaceId, LocalAddress};
 use crate::random::SecretRng;
 use crate::time::Instant;
 use bytes::Bytes;
@@ -35,7 +35,7 @@ use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use segue_wire::sctp::{Chunk, ErrorCause, Parameter};
-use segue_wire::{Data, Tsn};
+use segue_wire::{Data, Packet, Tsn};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -546,29 +546,29 @@ impl Association {
         matches!(self.state, State::CookieWait | State::CookieEchoed)
     }
 
-    /// The next packet to send.
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+    /// Writes the next packet to send to `packet`; gives the interface to send it on.
+    pub(super) fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         self.send_pmtu_probes(now);
         if self.is_stranded() {
-            return self.poll_stranded();
+            return self.poll_stranded(packet);
         }
         if let Some(control) = self.control.pop_front() {
-            return Some(self.control_transmit(control));
+            return Some(self.write_control(control, packet));
         }
         if self.state == State::Closed {
             return None;
         }
-        let transmit = self.poll_sack_or_data(now);
-        if transmit.is_some() {
-            return transmit;
+        let interface = self.poll_sack_or_data(now, packet);
+        if interface.is_some() {
+            return interface;
         }
         // looking for data may have brought a request of its own about: that streams are to be reset, for one
-        self.control.pop_front().map(|c| self.control_transmit(c))
+        self.control.pop_front().map(|c| self.write_control(c, packet))
     }
 
     /// The next packet of a host without an address that the peer knows.
     #[inline(never)]
-    fn poll_stranded(&mut self) -> Option<Transmit> {
+    fn poll_stranded(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
         // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
         // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
         // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
@@ -576,17 +576,21 @@ impl Association {
         let last = self.control.iter().rposition(answers);
         let mut index = 0..;
         self.control
-            .retain(|c| index.next() == last || c.source.is_some());
-        let asconf = self.control.iter().position(|c| c.source.is_some())?;
+            .retain(|c| index.next() == last || (c.source.is_some() && !answers(c)));
+        let asconf = self
+            .control
+            .iter()
+            .position(|c| c.source.is_some() && !answers(c))?;
         let control = self.control.remove(asconf)?;
-        Some(self.control_transmit(control))
+        Some(self.write_control(control, packet))
     }
 
-    pub(super) fn control_transmit(&self, control: ControlPacket) -> Transmit {
+    fn write_control(&self, control: ControlPacket, packet: &mut Packet) -> InterfaceId {
         let source = control
             .source
             .unwrap_or_else(|| self.source_towards(control.destination));
-        self.transmit(
+        self.write(
+            packet,
             source,
             control.destination,
             control.verification_tag,

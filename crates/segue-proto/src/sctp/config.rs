@@ -33,14 +33,14 @@ pub enum CwndCredit {
     AckPath,
 }
 
-/// Which of its addresses a host sends its acknowledgements from.
+/// Which of its addresses a host sends its acknowledgements from, those of heartbeats included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SackRoute {
     /// Where the local routing table points: the address last given to `Association::set_route`.
     #[default]
     RoutingTable,
-    /// The address that the acknowledged data came to.
+    /// The address that what is acknowledged came to.
     Arrival,
 }
 

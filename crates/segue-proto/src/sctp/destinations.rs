@@ -232,6 +232,9 @@ impl Association {
         let former = d.state;
         if matches!(former, PathState::Inactive | PathState::PotentiallyFailed) {
             d.state = PathState::Active;
+            if let Some(sent) = &mut d.heartbeat {
+                sent.moot = true;
+            }
             let address = d.address;
             if former == PathState::PotentiallyFailed {
                 self.restart_windows(index);
@@ -304,7 +307,8 @@ impl Association {
         }
         let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
         let window = SctpWindow::new(self.rules, self.initial_ssthresh);
-        let path = Path::new(source, destination, rtt, window, self.new_pmtu());
+        let mut path = Path::new(source, destination, rtt, window, self.new_pmtu());
+        path.share.t3_by_order = self.multipath.is_some();
         // a slot is used again only when no chunk remembers it
         let free = self.paths.iter().position(|p| !p.in_use);
         let id = match free {

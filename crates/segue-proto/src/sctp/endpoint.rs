@@ -327,18 +327,33 @@ impl Endpoint {
 
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let mut packet = Packet::EMPTY;
+        let interface = self.poll_transmit_into(now, &mut packet)?;
+        Some(Transmit { interface, packet })
+    }
+
+    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it. Gives the
+    /// interface to send it on.
+    #[inline]
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+        if self.answers.is_empty() && self.to_transmit.is_empty() {
+            return None;
+        }
+        self.write_next(now, packet)
+    }
+
+    fn write_next(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         if let Some(answer) = self.answers.pop_front() {
-            return Some(answer);
+            return Some(answer.write_to(packet));
         }
         while let Some(&id) = self.to_transmit.front() {
             if let Some(index) = self.slot_of(id) {
                 // sending starts timers
                 self.slots[index].deadline = None;
                 self.deadline = None;
-                // handed on as it is: moving a packet costs more than most of what is done here
-                let transmit = self.slots[index].association.poll_transmit(now);
-                if transmit.is_some() {
-                    return transmit;
+                let interface = self.slots[index].association.poll_transmit_into(now, packet);
+                if interface.is_some() {
+                    return interface;
                 }
                 let slot = &mut self.slots[index];
                 slot.queued_transmit = false;

@@ -28,6 +28,12 @@ impl Association {
         let d = &mut self.destinations[index];
         if let Some(sent) = d.heartbeat
             && sent.expires <= now
+            && sent.moot
+        {
+            d.heartbeat = None;
+        }
+        if let Some(sent) = d.heartbeat
+            && sent.expires <= now
         {
             // section 8.2: not acknowledged within an RTO; section 8.3: the RTO backs off
             d.heartbeat = None;
@@ -114,6 +120,7 @@ impl Association {
             path,
             sent_at: now,
             expires: now + rto,
+            moot: false,
         });
         self.schedule_heartbeat(now, index);
         self.queue_control(address, Chunk::Heartbeat(write_info(nonce, address)));

@@ -48,8 +48,8 @@ pub(super) struct Sent {
     pub retransmissions: u32,
     /// The receiver keeps it (NR-SACK): its data is gone here, and its room in the send buffer free.
     pub released: bool,
-    /// The next new TSN when it was last sent again.
-    pub resent_before: Tsn,
+    /// When it was last sent.
+    pub sent_at: Instant,
     /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
@@ -226,8 +226,8 @@ impl Outbound {
                 .is_some_and(|m| m.data.len() - m.position == len as usize)
     }
 
-    /// Cuts the next new chunk off the queue, as sent on `path`; `immediate`: with the I bit, whoever asks for it.
-    pub(super) fn send_next(&mut self, path: PathId, immediate: bool) -> Option<(Tsn, &Sent)> {
+    /// Cuts the next new chunk off the queue, as sent now on `path`; `immediate`: with the I bit, whoever asks for it.
+    pub(super) fn send_next(&mut self, now: Instant, path: PathId, immediate: bool) -> Option<(Tsn, &Sent)> {
         let message = self.unsent.front_mut()?;
         let len = message.data.len();
         let start = message.position;
@@ -268,7 +268,7 @@ impl Outbound {
             retransmitted: false,
             retransmissions: 0,
             released: false,
-            resent_before: tsn,
+            sent_at: now,
             fast_retransmitted: false,
             fast_marked: false,
         });
@@ -365,6 +365,14 @@ impl Outbound {
             .skip(offset)
             .position(|s| s.state == ChunkState::Outstanding && s.path == path)?;
         Some(start.add(found as u32))
+    }
+
+    /// Of what is outstanding on `path`, that which was sent first.
+    pub(super) fn first_sent_on(&self, path: PathId) -> Option<Tsn> {
+        let own = self
+            .all_sent()
+            .filter(|(_, s)| s.state == ChunkState::Outstanding && s.path == path);
+        own.min_by_key(|(_, s)| s.sent_at).map(|(tsn, _)| tsn)
     }
 
     /// Marks everything outstanding for which `which` holds; returns the user bytes marked.

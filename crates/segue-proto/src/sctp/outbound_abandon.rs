@@ -58,7 +58,7 @@ impl Outbound {
             retransmitted: false,
             retransmissions: 0,
             released: false,
-            resent_before: Tsn(0),
+            sent_at: crate::time::Instant::ZERO,
             fast_retransmitted: false,
             fast_marked: false,
         });

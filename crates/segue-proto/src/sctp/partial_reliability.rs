@@ -7,10 +7,10 @@ use super::association::{Association, PACKET_HEADERS};
 use super::options::Policy;
 use super::outbound::ChunkState;
 use super::{Event, Reliability};
-use crate::contract::Transmit;
+use crate::contract::InterfaceId;
 use crate::time::Instant;
 use segue_wire::sctp::{Chunk, ForwardTsn};
-use segue_wire::{Ssn, Tsn};
+use segue_wire::{Packet, Ssn, Tsn};
 use smallvec::SmallVec;
 
 /// What the sender remembers of abandoned TSNs.
@@ -166,7 +166,7 @@ impl Association {
 
     /// The FORWARD TSN that is due, with the SACK that is owed, as a packet of its own.
     #[inline(never)]
-    pub(super) fn forward_tsn_packet(&mut self, now: Instant) -> Option<Transmit> {
+    pub(super) fn forward_tsn_packet(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         let path = &self.paths[usize::from(self.current_path()?.0)];
         let destination = self.destinations[self.current].address;
         let source = path.source;
@@ -175,7 +175,8 @@ impl Association {
             .mtu
             .saturating_sub(PACKET_HEADERS + self.data_overhead());
         let chunk = self.take_forward_tsn(now, room)?;
-        Some(self.transmit(source, destination, self.peer_tag, SmallVec::from_buf([chunk])))
+        let chunks = SmallVec::from_buf([chunk]);
+        Some(self.write(packet, source, destination, self.peer_tag, chunks))
     }
 
     /// The peer has not acknowledged a FORWARD TSN (rule A5). If DATA is in flight its own timers judge the path.

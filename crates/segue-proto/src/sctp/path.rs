@@ -55,6 +55,8 @@ pub(super) struct HeartbeatSent {
     pub sent_at: Instant,
     /// One RTO after `sent_at`: then it counts as an error (section 8.2).
     pub expires: Instant,
+    /// Data was acknowledged since, and the destination is in use again: it need not be answered.
+    pub moot: bool,
 }
 
 /// Send state of a (source, destination) pair.
@@ -69,7 +71,8 @@ pub(super) struct Path {
     /// DATA chunks outstanding, bytes with header and padding.
     pub flightsize: u32,
     pub t3_rtx: Option<Instant>,
-    /// Lowest TSN outstanding on this path; meaningless without flight.
+    /// Lowest TSN outstanding on this path, or that which was sent first (`PathShare::t3_by_order`); meaningless without
+    /// flight.
     pub earliest: Tsn,
     /// The one TSN whose round trip is being measured.
     pub timed: Option<(Tsn, Instant)>,
@@ -121,7 +124,7 @@ impl Path {
 
     /// Books a chunk of `size` bytes sent now.
     pub(super) fn on_sent(&mut self, now: Instant, tsn: Tsn, size: u32, first_transmission: bool) {
-        if self.flightsize == 0 || tsn.before(self.earliest) {
+        if self.flightsize == 0 || (tsn.before(self.earliest) && !self.share.t3_by_order) {
             self.earliest = tsn;
         }
         self.flightsize += size;

@@ -1,10 +1,10 @@
 //! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
-use super::Event;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
 use super::auth;
 use super::inbound::Arrival;
 use super::local_addresses::{Local, LocalState};
+use super::{Event, SackRoute};
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -77,7 +77,7 @@ impl Association {
                 break;
             }
         }
-        self.send_replies(from);
+        self.send_replies(from, to);
         if let Some(serial) = awaited {
             self.ask_again(now, serial);
         }
@@ -216,7 +216,7 @@ impl Association {
 
     /// Sends what answers the packet at hand: HEARTBEAT ACKs, and an ERROR with as many causes as fit (section 3.3.10
     /// asks for none of them to be repeated).
-    fn send_replies(&mut self, from: Ipv6Addr) {
+    fn send_replies(&mut self, from: Ipv6Addr, to: Ipv6Addr) {
         if self.replies.heartbeat_acks.is_empty() && self.replies.causes.is_empty() {
             return;
         }
@@ -224,6 +224,13 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
+        // section 8.3: over the path that is probed, if so configured
+        let back = self.config.sack_route == SackRoute::Arrival && !replies.heartbeat_acks.is_empty();
+        let arrived = self
+            .local
+            .iter()
+            .find(|l| l.address.address == to && l.is_source());
+        let source = arrived.filter(|_| back).map(|l| l.address);
         let mut room = (self.config.mtu.saturating_sub(PACKET_HEADERS)) as usize;
         let mut chunks: SmallVec<[Chunk; 1]> = SmallVec::new();
         for info in replies.heartbeat_acks {
@@ -250,7 +257,7 @@ impl Association {
         }
         if !chunks.is_empty() {
             self.control.push_back(ControlPacket {
-                source: None,
+                source,
                 destination: from,
                 verification_tag: self.peer_tag,
                 chunks,

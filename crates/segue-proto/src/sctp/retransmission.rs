@@ -28,6 +28,7 @@ impl Association {
             }
         }
         path.rtt.back_off();
+        let srtt = path.rtt.srtt();
         path.clear_flight();
         let destination = usize::from(path.destination.0);
         if !probe_answered {
@@ -37,8 +38,12 @@ impl Association {
         share.fast_recovery_exit = None;
         share.pseudo.forget();
         let marked = self.outbound.marked;
-        let bytes = self.outbound.mark_where(|sent| sent.path == id);
+        let spared = self.spared_from(now, srtt);
+        let bytes = self
+            .outbound
+            .mark_where(|sent| sent.path == id && sent.sent_at < spared);
         self.paths[index].share.on_lost(self.outbound.marked - marked);
+        self.resume_flight(now, id);
         self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
         self.fast_recovery_exit = None;
         // section 6.1 rule A: a window probe that is answered but not taken is no error of the path

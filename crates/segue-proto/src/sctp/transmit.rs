@@ -6,7 +6,7 @@ use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
 use super::{Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
 use crate::congestion::CongestionControl;
-use crate::contract::{LocalAddress, Transmit};
+use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{Chunk, Sack, SctpPacket};
@@ -30,7 +30,7 @@ pub(super) enum Plan {
 
 impl Association {
     #[inline]
-    pub(super) fn poll_sack_or_data(&mut self, now: Instant) -> Option<Transmit> {
+    pub(super) fn poll_sack_or_data(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         let blocked_since = self.rwnd_blocked_since.take();
         let plan = self.plan(now);
         if let Some(since) = blocked_since {
@@ -38,10 +38,10 @@ impl Association {
         }
         let Some(plan) = plan else {
             if self.sack_now {
-                return Some(self.sack_packet());
+                return Some(self.sack_packet(packet));
             }
             return if self.partial.due {
-                self.forward_tsn_packet(now)
+                self.forward_tsn_packet(now, packet)
             } else {
                 None
             };
@@ -59,7 +59,7 @@ impl Association {
             .max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
         if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
-            return self.forward_tsn_packet(now);
+            return self.forward_tsn_packet(now, packet);
         }
         // section 6.1: a SACK that is owed goes with the data if it fits
         if self.unacknowledged_packets > 0 || self.sack_now {
@@ -70,7 +70,7 @@ impl Association {
                 chunks.push(self.take_acknowledgement());
                 room -= sack_size;
             } else if self.sack_now {
-                return Some(self.sack_packet());
+                return Some(self.sack_packet(packet));
             }
         }
         if self.partial.due
@@ -87,7 +87,7 @@ impl Association {
         }
         let path = &self.paths[usize::from(path.0)];
         let destination = self.destinations[usize::from(path.destination.0)].address;
-        Some(self.transmit(path.source, destination, self.peer_tag, chunks))
+        Some(self.write(packet, path.source, destination, self.peer_tag, chunks))
     }
 
     fn plan(&mut self, now: Instant) -> Option<Plan> {
@@ -200,13 +200,12 @@ impl Association {
                 break;
             }
             self.outbound.set_state(tsn, ChunkState::Outstanding);
-            let next_tsn = self.outbound.next_tsn();
             let Some(sent) = self.outbound.get_mut(tsn) else {
                 break;
             };
             sent.path = path;
             sent.retransmitted = true;
-            sent.resent_before = next_tsn;
+            sent.sent_at = now;
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             sent.missing_reports = 0;
             let fast = core::mem::take(&mut sent.fast_marked);
@@ -224,8 +223,8 @@ impl Association {
                 && self.config.sack_immediately == SackImmediately::WhenBlocked;
             chunks.push(Chunk::Data(chunk));
             state.on_sent(now, tsn, size, false);
-            // section 7.2.4 rule 4
-            if fast && state.earliest == tsn {
+            // section 7.2.4 rule 4; after a timeout elsewhere, section 6.1: T3-rtx is started anew for the earliest
+            if state.earliest == tsn {
                 state.t3_rtx = Some(now + state.rto());
             }
             self.counters.data_chunks_sent += 1;
@@ -263,7 +262,7 @@ impl Association {
                     probes || (blocks && !last) || (closing && last)
                 }
             };
-            let Some((tsn, sent)) = self.outbound.send_next(path, immediate) else {
+            let Some((tsn, sent)) = self.outbound.send_next(now, path, immediate) else {
                 break;
             };
             chunks.push(Chunk::Data(sent.chunk(tsn)));
@@ -302,9 +301,10 @@ impl Association {
     }
 
     /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
-    fn sack_packet(&mut self) -> Transmit {
+    fn sack_packet(&mut self, packet: &mut Packet) -> InterfaceId {
         let acknowledgement = self.take_acknowledgement();
-        self.transmit(
+        self.write(
+            packet,
             self.sack_source(),
             self.reply_to,
             self.peer_tag,
@@ -347,28 +347,35 @@ impl Association {
         ) / 4) as usize
     }
 
+    /// Writes a packet of these chunks to `packet`; gives the interface to send it on.
     #[inline(always)]
-    pub(super) fn transmit(
+    pub(super) fn write(
         &self,
+        packet: &mut Packet,
         source: LocalAddress,
         destination: Ipv6Addr,
         verification_tag: u32,
         mut chunks: SmallVec<[Chunk; 1]>,
-    ) -> Transmit {
+    ) -> InterfaceId {
         self.auth.protect(&mut chunks);
-        transmit(
-            source,
-            destination,
-            (self.local_port, self.peer_port),
-            self.udp_ports(destination),
+        let sctp = SctpPacket {
+            source_port: self.local_port,
+            destination_port: self.peer_port,
             verification_tag,
             chunks,
-        )
+        };
+        write(
+            packet,
+            source.address,
+            destination,
+            self.udp_ports(destination),
+            sctp,
+        );
+        source.interface
     }
 }
 
 /// A packet from `ports.0` to `ports.1`, in UDP between `udp_ports` if there are any.
-#[inline(always)]
 pub(super) fn transmit(
     source: LocalAddress,
     destination: Ipv6Addr,
@@ -377,31 +384,42 @@ pub(super) fn transmit(
     verification_tag: u32,
     chunks: SmallVec<[Chunk; 1]>,
 ) -> Transmit {
-    let packet = SctpPacket {
+    let mut packet = Packet::EMPTY;
+    let sctp = SctpPacket {
         source_port: ports.0,
         destination_port: ports.1,
         verification_tag,
         chunks,
     };
+    write(&mut packet, source.address, destination, udp_ports, sctp);
     Transmit {
         interface: source.interface,
-        packet: Packet {
-            ip: Ipv6Header {
-                source: source.address,
-                destination,
-                traffic_class: 0,
-                hop_limit: HOP_LIMIT,
-                flow_label: 0,
-            },
-            extensions: Vec::new(),
-            payload: match udp_ports {
-                None => Payload::Sctp(packet),
-                Some((source_port, destination_port)) => Payload::SctpOverUdp {
-                    source_port,
-                    destination_port,
-                    packet,
-                },
-            },
-        },
+        packet,
     }
+}
+
+#[inline(always)]
+fn write(
+    packet: &mut Packet,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    udp_ports: Option<(u16, u16)>,
+    sctp: SctpPacket,
+) {
+    packet.ip = Ipv6Header {
+        source,
+        destination,
+        traffic_class: 0,
+        hop_limit: HOP_LIMIT,
+        flow_label: 0,
+    };
+    packet.extensions.clear();
+    packet.payload = match udp_ports {
+        None => Payload::Sctp(sctp),
+        Some((source_port, destination_port)) => Payload::SctpOverUdp {
+            source_port,
+            destination_port,
+            packet: sctp,
+        },
+    };
 }

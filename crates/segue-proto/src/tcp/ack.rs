@@ -62,31 +62,31 @@ impl Report {
 impl Connection {
     /// An acknowledgement of `ack`, which is not older than SND.UNA and not beyond SND.NXT.
     pub(super) fn on_ack(&mut self, now: Instant, ack: u64, segment: &TcpSegment) {
-        if self.has_nothing_to_learn(ack, segment) {
-            // the data of a peer that is only sent to: what follows would come to the same
-            self.take_window(ack, segment, u32::from(segment.window) << self.snd_wscale);
-            self.rto_at = None;
-            self.probe_at = None;
-            return;
-        }
+        let nothing_to_learn = self.has_nothing_to_learn(ack, segment);
+        let window = u32::from(segment.window) << self.snd_wscale;
         let mut report = Report {
             former_una: self.snd_una,
             former_pipe: self.pipe(),
             advanced: ack > self.snd_una,
             ..Report::default()
         };
-        let window = u32::from(segment.window) << self.snd_wscale;
         report.duplicate = !report.advanced
             && segment.seq_len() == 0
             && !segment.flags.intersects(TcpFlags::SYN | TcpFlags::FIN)
             && window == self.snd_wnd
             && !self.board.is_empty();
+        self.take_window(ack, segment, window);
+        if nothing_to_learn {
+            // the data of a peer that is only sent to: what follows would come to the same
+            self.rto_at = None;
+            self.probe_at = None;
+            return;
+        }
         report.echo = segment
             .options
             .timestamps
             .filter(|t| self.timestamps && t.echo != 0)
             .map(|t| t.echo);
-        self.take_window(ack, segment, window);
         if report.advanced {
             self.take_cumulative(now, ack, &mut report);
         }
@@ -147,17 +147,24 @@ impl Connection {
             self.snd_wnd = window;
             self.max_snd_wnd = self.max_snd_wnd.max(window);
             (self.snd_wl1, self.snd_wl2) = (at, ack);
-            if was_closed && window > 0 && self.persist_at.take().is_some() {
-                self.persist_backoff = 0;
-                // the octet that probed the window was not taken
-                if ack < self.snd_nxt {
-                    self.board.mark_lost(0);
-                    self.forced = true;
-                }
+            if was_closed && window > 0 {
+                self.on_window_opened(ack);
             }
         }
         // a peer that answers is there, however small its window
         self.retries = 0;
+    }
+
+    #[inline(never)]
+    fn on_window_opened(&mut self, ack: u64) {
+        if self.persist_at.take().is_some() {
+            self.persist_backoff = 0;
+            // the octet that probed the window was not taken
+            if ack < self.snd_nxt {
+                self.board.mark_lost(0);
+                self.forced = true;
+            }
+        }
     }
 
     fn take_cumulative(&mut self, now: Instant, ack: u64, report: &mut Report) {
@@ -277,18 +284,20 @@ impl Connection {
             .first_sent
             .filter(|_| report.advanced && !report.retransmitted_acked)
             .map(|sent| now.since(sent));
-        let by_timestamp = || {
-            report
-                .echo
-                .filter(|_| report.advanced && report.acked > 0)
-                .map(|echo| self.since_ts(now, echo))
-                // a clock that only counts milliseconds
-                .filter(|rtt| !rtt.is_zero())
-        };
-        if let Some(rtt) = by_time.or_else(by_timestamp) {
+        if let Some(rtt) = by_time.or_else(|| self.time_by_timestamp(now, report)) {
             self.rtt.measure(rtt, self.snd_una, self.snd_nxt);
             self.note_round_trip(now, rtt);
         }
+    }
+
+    #[inline(never)]
+    fn time_by_timestamp(&self, now: Instant, report: &Report) -> Option<Duration> {
+        report
+            .echo
+            .filter(|_| report.advanced && report.acked > 0)
+            .map(|echo| self.since_ts(now, echo))
+            // a clock that only counts milliseconds
+            .filter(|rtt| !rtt.is_zero())
     }
 
     /// cwnd after the acknowledgement: opened outside fast recovery, brought down within.
@@ -343,12 +352,17 @@ impl Connection {
             && self.send_room() >= u64::from(wanted.max(self.config.send_buffer / 3))
         {
             self.wanted = None;
-            self.events.push_back(Event::Writable);
+            self.tell(Event::Writable);
         }
         if self.dry_pending && self.snd_una >= self.buffer.end() {
             self.dry_pending = false;
-            self.events.push_back(Event::SendersDry);
+            self.tell(Event::SendersDry);
         }
+    }
+
+    #[inline(never)]
+    fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
     }
 
     /// Whether the acknowledgement is for a transmission before the first retransmission (Eifel, RFC 3522 section 3.2).

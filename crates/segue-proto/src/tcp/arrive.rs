@@ -250,28 +250,16 @@ impl Connection {
     /// The ACK field: section 3.10.7.4, fifth. Whether the rest of the segment is to be looked at.
     fn take_ack(&mut self, now: Instant, segment: &TcpSegment) -> bool {
         let ack = self.position_of(segment.ack);
-        if self.state == State::SynReceived {
-            if ack != 1 || self.board.is_empty() {
-                self.counters.refused.impossible_acks += 1;
-                self.reset_pending = Some(segment.ack);
-                return false;
-            }
-            self.acknowledge_syn(now, segment);
-            self.establish(now);
-        }
-        // RFC 5961 section 5.2
-        let oldest = self.snd_una as i64 - i64::from(self.max_snd_wnd);
-        if ack < oldest || ack > self.snd_nxt as i64 {
-            self.counters.refused.impossible_acks += 1;
-            self.challenge(now);
+        if self.state == State::SynReceived && !self.complete_handshake(now, ack, segment) {
             return false;
         }
-        if ack < self.snd_una as i64 {
-            // old: nothing is news in it but perhaps its SACK blocks, and its data
-            self.on_old_ack(segment);
-            return self.state != State::Closed;
+        if ack < self.snd_una as i64 || ack > self.snd_nxt as i64 {
+            return self.take_other_ack(now, ack, segment);
         }
         self.on_ack(now, ack as u64, segment);
+        if self.state == State::Established {
+            return true;
+        }
         let fin_acked = self.fin_queued && self.snd_una == self.send_end();
         match self.state {
             State::FinWait1 if fin_acked => {
@@ -285,14 +273,43 @@ impl Connection {
         self.state != State::Closed
     }
 
+    /// The ACK field in SYN-RECEIVED: whether it is for our SYN.
+    #[inline(never)]
+    fn complete_handshake(&mut self, now: Instant, ack: i64, segment: &TcpSegment) -> bool {
+        if ack != 1 || self.board.is_empty() {
+            self.counters.refused.impossible_acks += 1;
+            self.reset_pending = Some(segment.ack);
+            return false;
+        }
+        self.acknowledge_syn(now, segment);
+        self.establish(now);
+        true
+    }
+
+    /// An acknowledgement that is not between SND.UNA and SND.NXT (RFC 5961 section 5.2). Whether the rest of the segment is
+    /// to be looked at.
+    #[inline(never)]
+    fn take_other_ack(&mut self, now: Instant, ack: i64, segment: &TcpSegment) -> bool {
+        let oldest = self.snd_una as i64 - i64::from(self.max_snd_wnd);
+        if ack < oldest || ack > self.snd_nxt as i64 {
+            self.counters.refused.impossible_acks += 1;
+            self.challenge(now);
+            return false;
+        }
+        // old: nothing is news in it but perhaps its SACK blocks, and its data
+        self.on_old_ack(segment);
+        self.state != State::Closed
+    }
+
     /// Data and FIN of a segment that begins at position `at` (SYN passed).
     fn take_data(&mut self, now: Instant, at: i64, segment: &mut TcpSegment) {
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             self.on_data_after_fin(now, at, segment);
             return;
         }
-        let mut data = core::mem::replace(&mut segment.data, Data::Bytes(bytes::Bytes::new()));
-        let mut fin = segment.flags.contains(TcpFlags::FIN);
+        let nothing = Data::Synthetic { offset: 0, len: 0 };
+        let data = core::mem::replace(&mut segment.data, nothing);
+        let fin = segment.flags.contains(TcpFlags::FIN);
         self.rcv_mss = self.rcv_mss.max(data.len() as u32);
         if self
             .last_data_received
@@ -304,10 +321,19 @@ impl Connection {
         if self.state == State::FinWait2 {
             self.wait_at = Some(now + self.config.fin_wait_2);
         }
-        let next = self.reassembly.next();
-        let edge = self.rcv_adv.max(next);
+        let room = (self.rcv_adv.max(self.reassembly.next()) as i64 - at).max(0) as usize;
+        // nearly always it is inside the window, and nothing is known of a FIN
+        if data.len() > room || at < 1 || fin || self.fin_at.is_some() {
+            self.take_end_of_data(now, at, data, fin, room);
+        } else {
+            self.take_in(now, at as u64, data);
+        }
+    }
+
+    /// The data of a segment that is cut by the window, or has or may contradict a FIN. There is so much `room` for it.
+    #[inline(never)]
+    fn take_end_of_data(&mut self, now: Instant, at: i64, mut data: Data, mut fin: bool, room: usize) {
         // beyond the window: cut off
-        let room = (edge as i64 - at).max(0) as usize;
         if data.len() > room {
             data = data.slice(0, room);
             fin = false;
@@ -327,27 +353,7 @@ impl Connection {
             return;
         }
         if data.len() > skip {
-            if skip > 0 {
-                data = data.slice(skip, data.len() - skip);
-            }
-            let ready = self.reassembly.ready_bytes();
-            let taken = self.reassembly.take(start as u64, data);
-            self.counters.data_bytes_received += self.reassembly.ready_bytes() - ready;
-            if taken.duplicate.is_some() {
-                self.counters.duplicate_segments += 1;
-                self.duplicate = taken.duplicate.filter(|_| self.config.dsack);
-            }
-            if taken.out_of_order {
-                self.counters.out_of_order_segments += 1;
-            }
-            if taken.in_order && !self.readable_told {
-                self.readable_told = true;
-                self.events.push_back(Event::Readable);
-            }
-            self.schedule_ack(
-                now,
-                taken.in_order && !taken.filled_gap && taken.duplicate.is_none(),
-            );
+            self.take_in(now, start as u64, data.slice(skip, data.len() - skip));
         }
         match self.fin_at {
             Some(at) if self.reassembly.next() >= at => self.on_fin(now, at),
@@ -359,12 +365,47 @@ impl Connection {
         }
     }
 
+    /// Data at a position inside the window.
+    fn take_in(&mut self, now: Instant, at: u64, data: Data) {
+        if data.is_empty() {
+            return;
+        }
+        let ready = self.reassembly.ready_bytes();
+        let expected = self.reassembly.expects(at);
+        let in_order = if expected {
+            self.reassembly.append(data);
+            true
+        } else {
+            self.take_unexpected(at, data)
+        };
+        self.counters.data_bytes_received += self.reassembly.ready_bytes() - ready;
+        if in_order && !self.readable_told {
+            self.readable_told = true;
+            self.events.push_back(Event::Readable);
+        }
+        self.schedule_ack(now, expected);
+    }
+
+    /// Data that is a duplicate, beyond a gap, or fills one. Whether something is in order now that was not.
+    #[inline(never)]
+    fn take_unexpected(&mut self, at: u64, data: Data) -> bool {
+        let taken = self.reassembly.take(at, data);
+        if taken.duplicate.is_some() {
+            self.counters.duplicate_segments += 1;
+            self.duplicate = taken.duplicate.filter(|_| self.config.dsack);
+        }
+        if taken.out_of_order {
+            self.counters.out_of_order_segments += 1;
+        }
+        taken.in_order
+    }
+
     /// RFC 5681 section 4.2: segments that are out of order, fill a gap or are duplicates are acknowledged at once;
-    /// others at the second full-sized one, or after a while.
-    fn schedule_ack(&mut self, now: Instant, in_order: bool) {
+    /// others, which were expected, at the second full-sized one, or after a while.
+    fn schedule_ack(&mut self, now: Instant, expected: bool) {
         let unacknowledged = self.reassembly.next() - self.last_ack_sent;
         let full = u64::from(self.config.ack_frequency) * u64::from(self.rcv_mss);
-        if !in_order || self.quick_acks > 0 || unacknowledged >= full || self.reassembly.has_gap() {
+        if !expected || self.quick_acks > 0 || unacknowledged >= full || self.reassembly.has_gap() {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(now + self.config.ack_delay);

@@ -154,6 +154,15 @@ impl Endpoint {
         self.slot_of(id).map(|i| &*self.slots[i].connection)
     }
 
+    /// Has `act` command a connection; `None` if there is none of this id. Poll the endpoint afterwards.
+    #[inline]
+    pub fn command<T>(&mut self, id: ConnectionId, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let index = self.slot_of(id)?;
+        let result = act(&mut self.slots[index].connection);
+        self.note_change(index);
+        Some(result)
+    }
+
     /// A connection, to be commanded. Poll the endpoint afterwards.
     pub fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         let index = self.slot_of(id)?;
@@ -242,27 +251,42 @@ impl Endpoint {
 
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let mut packet = Packet::EMPTY;
+        let interface = self.poll_transmit_into(now, &mut packet)?;
+        Some(Transmit { interface, packet })
+    }
+
+    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it. Gives the
+    /// interface to send it on.
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         if !self.answers.is_empty() {
-            return self.answers.pop_front();
+            return self.answers.pop_front().map(|t| t.write_to(packet));
         }
         while let Some(&id) = self.to_transmit.front() {
+            let mut sends = None;
             if let Some(index) = self.slot_of(id) {
-                let slot = &mut self.slots[index];
                 // sending starts timers
                 self.deadline = None;
-                let transmit = slot.connection.poll_transmit(now);
-                if transmit.is_some() {
-                    return transmit;
+                let slot = &mut self.slots[index];
+                let connection = &mut *slot.connection;
+                if connection.poll_transmit_into(now, packet) {
+                    sends = Some(connection.local.interface);
+                    if connection.may_transmit() {
+                        return sends;
+                    }
                 }
                 slot.queued_transmit = false;
-                self.has_ended |= slot.connection.is_done();
+                self.has_ended |= connection.is_done();
                 // sending may have events of its own
-                if !slot.queued_notify && slot.connection.has_events() {
+                if !slot.queued_notify && connection.has_events() {
                     slot.queued_notify = true;
                     self.to_notify.push_back(id);
                 }
             }
             self.to_transmit.pop_front();
+            if sends.is_some() {
+                return sends;
+            }
         }
         None
     }
@@ -295,6 +319,7 @@ impl Endpoint {
 
     /// Whether `poll_event` may have something to bring out.
     #[must_use]
+    #[inline]
     pub fn has_events(&self) -> bool {
         !self.to_notify.is_empty()
     }
@@ -307,6 +332,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
+    #[inline]
     fn slot_of(&self, id: ConnectionId) -> Option<usize> {
         match self.slots.as_slice() {
             [only] if only.id == id => Some(0),
@@ -343,21 +369,22 @@ impl Endpoint {
 
     /// To be called for a connection that is about to be commanded: whatever it will have to send or to tell is asked for.
     fn touch(&mut self, index: usize) {
-        self.queue(index, true);
+        self.queue(index, true, true);
     }
 
-    /// To be called for a connection that has been given something: what it has to tell is known.
+    /// To be called for a connection that has been given something: what it has to send and to tell is known.
     #[inline]
     fn note_change(&mut self, index: usize) {
-        let tells = self.slots[index].connection.has_events();
-        self.queue(index, tells);
+        let connection = &*self.slots[index].connection;
+        let (transmits, tells) = (connection.may_transmit(), connection.has_events());
+        self.queue(index, transmits, tells);
     }
 
     #[inline]
-    fn queue(&mut self, index: usize, tells: bool) {
+    fn queue(&mut self, index: usize, transmits: bool, tells: bool) {
         self.deadline = None;
         let slot = &mut self.slots[index];
-        if !slot.queued_transmit {
+        if transmits && !slot.queued_transmit {
             slot.queued_transmit = true;
             self.to_transmit.push_back(slot.id);
         }

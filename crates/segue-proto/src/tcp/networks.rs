@@ -179,10 +179,15 @@ impl Connection {
     }
 
     /// An acknowledgement has had its effect: so many bytes left the network, and a round begins, or not.
+    #[inline]
     pub(super) fn note_delivery(&mut self, now: Instant, bytes: u32, round_start: bool) {
-        if !self.config.remedy.remembers() {
-            return;
+        if self.config.remedy.remembers() {
+            self.remember_delivery(now, bytes, round_start);
         }
+    }
+
+    #[inline(never)]
+    fn remember_delivery(&mut self, now: Instant, bytes: u32, round_start: bool) {
         let calm = matches!(self.recovery.phase, Phase::Open | Phase::Disorder);
         let network = self.network.get_or_insert_default();
         network.delivered += u64::from(bytes);

@@ -136,10 +136,15 @@ impl Connection {
     }
 
     /// Section 7.4: whether the probe made good a loss, which costs as any other does.
+    #[inline]
     pub(super) fn end_probe(&mut self, report: &Report) {
-        let Some((high, retransmitted)) = self.recovery.probe else {
-            return;
-        };
+        if let Some(probe) = self.recovery.probe {
+            self.judge_probe(probe, report);
+        }
+    }
+
+    #[inline(never)]
+    fn judge_probe(&mut self, (high, retransmitted): (u64, bool), report: &Report) {
         if report.dsack && self.snd_una >= high {
             // both arrived: nothing was lost
             self.recovery.probe = None;

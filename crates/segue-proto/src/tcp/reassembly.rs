@@ -80,6 +80,19 @@ impl Reassembly {
         Some(data)
     }
 
+    /// Whether data at position `at` is what comes next, and there is nothing beyond.
+    #[inline]
+    pub fn expects(&self, at: u64) -> bool {
+        at == self.next && self.ranges.is_empty()
+    }
+
+    /// Takes data that is expected.
+    #[inline]
+    pub fn append(&mut self, data: Data) {
+        self.next += data.len() as u64;
+        self.push_ready(data);
+    }
+
     /// Takes `data` at position `at`, cut to the window by the caller.
     pub fn take(&mut self, mut at: u64, mut data: Data) -> Taken {
         let mut taken = Taken {
@@ -98,9 +111,8 @@ impl Reassembly {
             data = data.slice(skip, data.len() - skip);
             at = self.next;
         }
-        if self.ranges.is_empty() && at == self.next {
-            self.next = end;
-            self.push_ready(data);
+        if self.expects(at) {
+            self.append(data);
             taken.in_order = true;
             return taken;
         }

@@ -129,18 +129,10 @@ impl Connection {
     /// What the acknowledgement means for recovery.
     pub(super) fn recover(&mut self, now: Instant, report: &Report) {
         if self.has_reneged() {
-            // RFC 2018 section 8: what the peer had SACKed it no longer has
-            self.board.forget_sacks();
-            self.enter_loss(now);
-            self.forced = true;
+            self.on_reneging(now);
         }
         if report.advanced && self.recovery.duplicates > 0 && self.recovery.phase != Phase::Loss {
-            let gone = (report.acked / self.mss.max(1)).saturating_sub(1);
-            self.recovery.duplicates = match self.recovery.phase {
-                // RFC 6582 section 3.2, step 3: partial window deflation
-                Phase::Recovery => self.recovery.duplicates.saturating_sub(gone),
-                _ => 0,
-            };
+            self.forget_duplicates(report);
         }
         match self.recovery.phase {
             Phase::Open if report.sacked == 0 && !report.duplicate && self.board.sacked_segments() == 0 => {
@@ -363,6 +355,7 @@ impl Connection {
     }
 
     /// cwnd on its way to ssthresh.
+    #[inline(never)]
     pub(super) fn reduce(&mut self, delivered: u32) {
         let ssthresh = self.window.ssthresh();
         let pipe = self.pipe();
@@ -477,6 +470,25 @@ impl Connection {
         r.probe = None;
         self.reorder_at = None;
         self.probe_at = None;
+    }
+
+    /// Without SACK: new data is acknowledged after duplicates.
+    #[inline(never)]
+    fn forget_duplicates(&mut self, report: &Report) {
+        let gone = (report.acked / self.mss.max(1)).saturating_sub(1);
+        self.recovery.duplicates = match self.recovery.phase {
+            // RFC 6582 section 3.2, step 3: partial window deflation
+            Phase::Recovery => self.recovery.duplicates.saturating_sub(gone),
+            _ => 0,
+        };
+    }
+
+    /// RFC 2018 section 8: what the peer had SACKed it no longer has.
+    #[inline(never)]
+    fn on_reneging(&mut self, now: Instant) {
+        self.board.forget_sacks();
+        self.enter_loss(now);
+        self.forced = true;
     }
 
     /// Notes what a timeout can be taken back by, before everything outstanding is marked as lost. `again` says that it is

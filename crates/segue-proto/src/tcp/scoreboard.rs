@@ -47,6 +47,8 @@ impl Sent {
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     queue: VecDeque<Sent>,
+    /// Bytes of all of them.
+    bytes: u32,
     sacked_bytes: u32,
     sacked_segments: u32,
     /// Lost and not SACKed.
@@ -84,10 +86,7 @@ impl Scoreboard {
 
     /// Bytes between SND.UNA and SND.NXT: FlightSize of RFC 5681.
     pub fn flightsize(&self) -> u32 {
-        match (self.queue.front(), self.queue.back()) {
-            (Some(first), Some(last)) => (last.end - first.start) as u32,
-            _ => 0,
-        }
+        self.bytes
     }
 
     /// SetPipe of RFC 6675 section 4: what is thought to be in the network.
@@ -121,6 +120,7 @@ impl Scoreboard {
 
     /// A new segment was sent.
     pub fn push(&mut self, now: Instant, start: u64, end: u64) {
+        self.bytes += (end - start) as u32;
         self.queue.push_back(Sent {
             start,
             end,
@@ -137,22 +137,32 @@ impl Scoreboard {
             return None;
         }
         self.queue.pop_front();
-        if first.is_sacked() {
-            self.sacked_bytes -= first.len();
-            self.sacked_segments -= 1;
-            if first.end <= self.lost_to {
-                self.sacked_below -= 1;
-            }
-        } else if first.is_lost() {
-            self.lost_bytes -= first.len();
+        self.bytes -= first.len();
+        // nearly all were sent once and are heard of for the first time
+        if first.flags != 0 {
+            self.count_off(&first);
         }
-        if first.is_retransmitted() {
-            self.retransmitted_bytes -= first.len();
-        }
-        if self.queue.is_empty() || self.highest_sacked <= ack {
+        if self.highest_sacked <= ack {
             self.highest_sacked = 0;
         }
         Some(first)
+    }
+
+    /// A segment that something was known of is gone from the queue.
+    #[inline(never)]
+    fn count_off(&mut self, gone: &Sent) {
+        if gone.is_sacked() {
+            self.sacked_bytes -= gone.len();
+            self.sacked_segments -= 1;
+            if gone.end <= self.lost_to {
+                self.sacked_below -= 1;
+            }
+        } else if gone.is_lost() {
+            self.lost_bytes -= gone.len();
+        }
+        if gone.is_retransmitted() {
+            self.retransmitted_bytes -= gone.len();
+        }
     }
 
     /// The beginning of the first segment was acknowledged.
@@ -162,6 +172,7 @@ impl Scoreboard {
         };
         let cut = (ack - first.start) as u32;
         first.start = ack;
+        self.bytes -= cut;
         let flags = first.flags;
         if flags & SACKED != 0 {
             self.sacked_bytes -= cut;
@@ -452,6 +463,7 @@ impl Scoreboard {
     pub fn check(&self) {
         let sum =
             |flag: fn(&Sent) -> bool| -> u32 { self.queue.iter().filter(|s| flag(s)).map(Sent::len).sum() };
+        assert_eq!(self.bytes, sum(|_| true));
         assert_eq!(self.sacked_bytes, sum(Sent::is_sacked));
         assert_eq!(self.lost_bytes, sum(|s| s.is_lost() && !s.is_sacked()));
         assert_eq!(self.retransmitted_bytes, sum(Sent::is_retransmitted));

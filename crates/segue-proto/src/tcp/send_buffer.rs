@@ -103,6 +103,23 @@ impl SendBuffer {
         }
     }
 
+    /// The offset in the synthetic sequence of the `len` bytes from position `from` on, if that is what they are and all
+    /// that the buffer holds, as in a bulk transfer. Of no bytes it is zero.
+    #[inline]
+    pub fn synthetic_offset(&self, from: u64, len: u32) -> Option<u64> {
+        if len == 0 {
+            return Some(0);
+        }
+        match self.pieces.front() {
+            Some(Piece {
+                at,
+                content: Content::Synthetic(offset),
+                ..
+            }) if self.pieces.len() == 1 => Some(offset.wrapping_add(from - at)),
+            _ => None,
+        }
+    }
+
     /// The `len` bytes from position `from` on.
     ///
     /// # Panics

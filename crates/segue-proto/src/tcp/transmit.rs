@@ -5,56 +5,86 @@ use super::config::LossDetection;
 use super::connection::Connection;
 use super::event::State;
 use super::recovery::Phase;
-use crate::contract::Transmit;
 use crate::time::Instant;
 use segue_wire::tcp::{MAX_SACK_BLOCKS, SackBlock, TcpFlags, TcpOptions, TcpSegment, Timestamps};
 use segue_wire::{Data, Ipv6Header, Packet, Payload, SeqNumber};
 
+/// A segment that is to be sent, before it is made. What is decided, and made of it, are apart, so that a packet can be
+/// made where it is to be: moving one costs more than most of what is done here.
+#[derive(Clone, Copy, Debug)]
+enum Outgoing {
+    Reset(SeqNumber),
+    Syn,
+    /// What lies between two positions: data, FIN, both, or nothing, and then it is there to acknowledge.
+    Data {
+        start: u64,
+        end: u64,
+    },
+}
+
 impl Connection {
-    /// The next segment to send. Poll until `None` after every other call.
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        // a packet is made where its caller wants it: moving it costs more than most of what is done here
-        let transmit = self.next_packet(now);
-        self.counters.segments_sent += u64::from(transmit.is_some());
-        transmit
+    /// Writes the packet of the next segment to send to `packet`; whether there is one. Poll until `false` after every
+    /// other call.
+    pub(super) fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        let Some(outgoing) = self.next_segment(now) else {
+            return false;
+        };
+        self.counters.segments_sent += 1;
+        match outgoing {
+            Outgoing::Data { start, end } => self.write_data(now, start, end, packet),
+            Outgoing::Syn => self.write_syn(now, packet),
+            Outgoing::Reset(seq) => self.write_reset(seq, packet),
+        }
+        true
     }
 
-    fn next_packet(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(seq) = self.reset_pending.take() {
-            return Some(self.packet(
-                seq,
-                TcpFlags::RST,
-                TcpOptions::default(),
-                0,
-                Data::Bytes(bytes::Bytes::new()),
-            ));
-        }
-        if self.syn_pending {
-            return Some(self.send_syn(now));
+    /// Whether [`poll_transmit`](Self::poll_transmit) may have something to give or to do. `false` is certain.
+    #[inline]
+    pub(super) fn may_transmit(&self) -> bool {
+        self.ack_now
+            || !self.board.is_empty()
+            || self.snd_nxt < self.send_end()
+            || self.reset_pending.is_some()
+            || self.syn_pending
+            || self.probe_pending
+            || self.window_probe_pending
+            || self.state == State::Closed
+    }
+
+    fn next_segment(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.reset_pending.is_some() || self.syn_pending {
+            return self.next_control(now);
         }
         if self.is_synchronized() {
-            let packet = self.next_data(now);
-            if packet.is_some() {
-                return packet;
+            let segment = self.next_data(now);
+            if segment.is_some() {
+                return segment;
             }
         }
         if self.ack_now {
-            return Some(self.send_ack(now));
+            let (start, end) = (self.snd_nxt, self.snd_nxt);
+            return Some(Outgoing::Data { start, end });
         }
         self.arm_persist(now);
         None
     }
 
+    /// A RST or SYN.
+    #[inline(never)]
+    fn next_control(&mut self, now: Instant) -> Option<Outgoing> {
+        if let Some(seq) = self.reset_pending.take() {
+            return Some(Outgoing::Reset(seq));
+        }
+        Some(self.send_syn(now))
+    }
+
     /// A segment with data or FIN, if one may go.
-    fn next_data(&mut self, now: Instant) -> Option<Transmit> {
+    fn next_data(&mut self, now: Instant) -> Option<Outgoing> {
         if self.board.is_empty() && self.snd_nxt >= self.send_end() {
             return None;
         }
-        if core::mem::take(&mut self.window_probe_pending) {
-            return Some(self.send_window_probe(now));
-        }
-        if core::mem::take(&mut self.probe_pending) {
-            return self.send_loss_probe(now);
+        if self.window_probe_pending || self.probe_pending {
+            return self.send_probe(now);
         }
         let cwnd = self.window.cwnd();
         let pipe = self.pipe();
@@ -63,9 +93,9 @@ impl Connection {
         {
             return self.retransmit_if(now, index, pipe, cwnd);
         }
-        let packet = self.send_new_data(now, pipe, cwnd);
-        if packet.is_some() {
-            return packet;
+        let segment = self.send_new_data(now, pipe, cwnd);
+        if segment.is_some() {
+            return segment;
         }
         if self.recovery.phase == Phase::Recovery && self.sack && !self.uses_rack() {
             return self.send_what_may_be_missing(now, pipe, cwnd);
@@ -73,8 +103,18 @@ impl Connection {
         None
     }
 
+    #[inline(never)]
+    fn send_probe(&mut self, now: Instant) -> Option<Outgoing> {
+        if core::mem::take(&mut self.window_probe_pending) {
+            return Some(self.send_window_probe(now));
+        }
+        self.probe_pending = false;
+        self.send_loss_probe(now)
+    }
+
     /// A lost segment, if cwnd has room for it or it goes anyway.
-    fn retransmit_if(&mut self, now: Instant, index: usize, pipe: u32, cwnd: u32) -> Option<Transmit> {
+    #[inline(never)]
+    fn retransmit_if(&mut self, now: Instant, index: usize, pipe: u32, cwnd: u32) -> Option<Outgoing> {
         let sent = self.board.at(index)?;
         // what the peer has no room for any more is not sent again, but for the first
         if sent.start >= self.snd_una + u64::from(self.snd_wnd) && index > 0 {
@@ -90,7 +130,7 @@ impl Connection {
 
     /// Rules 3 and 4 of NextSeg (RFC 6675 section 4), where nothing new can be sent.
     #[inline(never)]
-    fn send_what_may_be_missing(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Transmit> {
+    fn send_what_may_be_missing(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Outgoing> {
         if pipe + self.mss > cwnd {
             return None;
         }
@@ -112,7 +152,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn retransmit(&mut self, now: Instant, index: usize) -> Transmit {
+    fn retransmit(&mut self, now: Instant, index: usize) -> Outgoing {
         let fin = |s: &Self, end: u64| end > s.buffer.end();
         if let Some(sent) = self.board.at(index)
             && sent.len() - u32::from(fin(self, sent.end)) > self.mss
@@ -128,7 +168,10 @@ impl Connection {
         if index == 0 || self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto());
         }
-        self.data_packet(now, sent.start, sent.end)
+        Outgoing::Data {
+            start: sent.start,
+            end: sent.end,
+        }
     }
 
     /// Whether new data could go as far as the peer's window is concerned.
@@ -136,7 +179,7 @@ impl Connection {
         self.snd_nxt < self.send_end() && self.snd_nxt < self.snd_una + u64::from(self.snd_wnd)
     }
 
-    fn send_new_data(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Transmit> {
+    fn send_new_data(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Outgoing> {
         let end = self.new_segment_end(pipe, cwnd)?;
         if self.board.is_empty() {
             self.restart_after_idle(now);
@@ -159,16 +202,7 @@ impl Connection {
         if room == 0 || pipe + len as u32 > cwnd {
             return None;
         }
-        if len < u64::from(self.mss) && len < left {
-            // sender's silly window syndrome (RFC 9293 section 3.8.6.2.1, rule 3)
-            if len < u64::from(self.max_snd_wnd / 2) {
-                return None;
-            }
-        } else if len < u64::from(self.mss)
-            && self.config.nagle
-            && !self.fin_queued
-            && self.snd_nxt > self.snd_una
-        {
+        if len < u64::from(self.mss) && !self.may_be_short(len, left) {
             return None;
         }
         let fin = fin_left && len == left && room > len;
@@ -178,8 +212,19 @@ impl Connection {
         Some(self.snd_nxt + len + u64::from(fin))
     }
 
+    /// Whether a segment of `len` bytes may go, which is less than a full one.
+    #[inline(never)]
+    fn may_be_short(&self, len: u64, left: u64) -> bool {
+        if len < left {
+            // sender's silly window syndrome (RFC 9293 section 3.8.6.2.1, rule 3)
+            return len >= u64::from(self.max_snd_wnd / 2);
+        }
+        // Nagle's algorithm (section 3.7.4)
+        !self.config.nagle || self.fin_queued || self.snd_nxt <= self.snd_una
+    }
+
     /// Sends what lies between SND.NXT and `end`.
-    fn send_new(&mut self, now: Instant, end: u64) -> Transmit {
+    fn send_new(&mut self, now: Instant, end: u64) -> Outgoing {
         let start = self.snd_nxt;
         self.snd_nxt = end;
         self.board.push(now, start, end);
@@ -191,7 +236,7 @@ impl Connection {
         }
         self.arm_probe(now);
         self.validate_window(now);
-        self.data_packet(now, start, end)
+        Outgoing::Data { start, end }
     }
 
     /// RFC 5681 section 4.1 and RFC 2861: nothing was sent for an RTO.
@@ -214,8 +259,13 @@ impl Connection {
         if flight + self.mss > cwnd {
             self.unused_since = now;
             self.most_used = 0;
-            return;
+        } else {
+            self.validate_unfilled_window(now, flight, cwnd);
         }
+    }
+
+    #[inline(never)]
+    fn validate_unfilled_window(&mut self, now: Instant, flight: u32, cwnd: u32) {
         self.most_used = self.most_used.max(flight);
         if !self.config.cwnd_validation || now.since(self.unused_since) < self.rtt.rto() {
             return;
@@ -231,9 +281,9 @@ impl Connection {
 
     /// RFC 8985 section 7.3: new data if there is any, or the last segment again.
     #[inline(never)]
-    fn send_loss_probe(&mut self, now: Instant) -> Option<Transmit> {
+    fn send_loss_probe(&mut self, now: Instant) -> Option<Outgoing> {
         let high = self.snd_nxt;
-        let packet = if self.may_send_new_data() {
+        let segment = if self.may_send_new_data() {
             let left = self.send_end() - self.snd_nxt;
             let room = self.snd_una + u64::from(self.snd_wnd) - self.snd_nxt;
             let end = self.snd_nxt + left.min(room).min(u64::from(self.mss));
@@ -245,14 +295,14 @@ impl Connection {
             self.retransmit(now, index)
         };
         self.rto_at = Some(now + self.rtt.rto());
-        Some(packet)
+        Some(segment)
     }
 
     /// RFC 9293 section 3.8.6.1: at least one octet of new data, or the one that was sent already.
     #[inline(never)]
-    fn send_window_probe(&mut self, now: Instant) -> Transmit {
+    fn send_window_probe(&mut self, now: Instant) -> Outgoing {
         self.counters.window_probes += 1;
-        let packet = if self.board.is_empty() {
+        let segment = if self.board.is_empty() {
             let room = (self.snd_una + u64::from(self.snd_wnd)).saturating_sub(self.snd_nxt);
             let left = self.send_end() - self.snd_nxt;
             let end = self.snd_nxt + left.min(room.max(1)).min(u64::from(self.mss));
@@ -264,7 +314,7 @@ impl Connection {
         self.rto_at = None;
         self.probe_at = None;
         self.persist_at = Some(now + self.persist_interval());
-        packet
+        segment
     }
 
     /// Data waits, nothing is outstanding, and the window does not let it go: probes will find out when it does.
@@ -279,7 +329,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn send_syn(&mut self, now: Instant) -> Transmit {
+    fn send_syn(&mut self, now: Instant) -> Outgoing {
         self.syn_pending = false;
         self.syn_transmissions += 1;
         if self.syn_transmissions > 1 {
@@ -292,6 +342,11 @@ impl Connection {
             self.board.on_retransmit(now, 0, 1);
         }
         self.rto_at = Some(now + self.rtt.rto());
+        Outgoing::Syn
+    }
+
+    #[inline(never)]
+    fn write_syn(&mut self, now: Instant, packet: &mut Packet) {
         let answers = self.state == State::SynReceived;
         let config = &self.config;
         let mut options = TcpOptions::default();
@@ -321,38 +376,21 @@ impl Connection {
         } else {
             TcpFlags::SYN
         };
-        self.packet(
-            self.iss,
-            flags,
-            options,
-            window as u16,
-            Data::Bytes(bytes::Bytes::new()),
-        )
+        let data = Data::Bytes(bytes::Bytes::new());
+        self.write(packet, self.iss, flags, options, window as u16, data);
     }
 
-    fn send_ack(&mut self, now: Instant) -> Transmit {
-        self.counters.acks_sent += 1;
-        let mut options = TcpOptions::with_timestamps(self.timestamps_now(now));
-        if self.sack && (self.reassembly.has_gap() || self.duplicate.is_some()) {
-            self.add_sack_blocks(&mut options);
-        }
-        let window = self.window_to_offer();
-        self.acknowledged();
-        self.packet(
-            self.seq_of(self.snd_nxt),
-            TcpFlags::ACK,
-            options,
-            window,
-            Data::Bytes(bytes::Bytes::new()),
-        )
+    #[inline(never)]
+    fn write_reset(&mut self, seq: SeqNumber, packet: &mut Packet) {
+        let data = Data::Bytes(bytes::Bytes::new());
+        self.write(packet, seq, TcpFlags::RST, TcpOptions::default(), 0, data);
     }
 
-    fn data_packet(&mut self, now: Instant, start: u64, end: u64) -> Transmit {
+    fn write_data(&mut self, now: Instant, start: u64, end: u64, packet: &mut Packet) {
         let data_end = end.min(self.buffer.end());
         let len = data_end.saturating_sub(start) as u32;
-        let data = self.buffer.slice(start, len);
         let mut flags = TcpFlags::ACK;
-        if end > data_end {
+        if end > data_end.max(start) {
             flags = flags | TcpFlags::FIN;
         }
         if len > 0 {
@@ -361,16 +399,40 @@ impl Connection {
             if data_end == self.buffer.end() {
                 flags = flags | TcpFlags::PSH;
             }
+        } else if end == start {
+            self.counters.acks_sent += 1;
         }
-        let options = TcpOptions::with_timestamps(self.timestamps_now(now));
-        let window = self.window_to_offer();
         // SACK blocks would make a full segment too long: they go by themselves
-        if !self.reassembly.has_gap() && self.duplicate.is_none() {
+        let reports = self.reassembly.has_gap() || self.duplicate.is_some();
+        let window = self.window_to_offer();
+        if end == start || !reports {
             self.acknowledged();
         } else {
             self.ack_now = true;
         }
-        self.packet(self.seq_of(start), flags, options, window, data)
+        let offset = self.buffer.synthetic_offset(start, len);
+        let data = Data::Synthetic {
+            offset: offset.unwrap_or_default(),
+            len,
+        };
+        let options = TcpOptions::with_timestamps(self.timestamps_now(now));
+        self.write(packet, self.seq_of(start), flags, options, window, data);
+        if offset.is_none() || (reports && end == start) {
+            self.write_rare(start, len, packet);
+        }
+    }
+
+    /// What few segments have: SACK blocks, where there is no data, and data that is kept as bytes.
+    #[inline(never)]
+    fn write_rare(&mut self, start: u64, len: u32, packet: &mut Packet) {
+        let Payload::Tcp(segment) = &mut packet.payload else {
+            return;
+        };
+        if len > 0 {
+            segment.data = self.buffer.slice(start, len);
+        } else if self.sack {
+            self.add_sack_blocks(&mut segment.options);
+        }
     }
 
     /// What was received is acknowledged by the segment at hand.
@@ -426,49 +488,46 @@ impl Connection {
             offered
         };
         // rounded up where rounding down would take back what was offered
-        window = window.max(offered).next_multiple_of(unit);
+        window = (window.max(offered) + (unit - 1)) & !(unit - 1);
         window = window.min(u64::from(u16::MAX) << self.rcv_wscale);
         self.rcv_adv = self.rcv_adv.max(next + window);
         (window >> self.rcv_wscale) as u16
     }
 
-    fn packet(
+    /// Part of its callers, so that nothing is put together anywhere but in its place.
+    #[inline(always)]
+    fn write(
         &self,
+        packet: &mut Packet,
         seq: SeqNumber,
         flags: TcpFlags,
         options: TcpOptions,
         window: u16,
         data: Data,
-    ) -> Transmit {
+    ) {
         let ack = if flags.contains(TcpFlags::ACK) {
             self.irs.add(self.reassembly.next() as u32)
         } else {
             SeqNumber(0)
         };
-        let packet = Packet {
-            ip: Ipv6Header {
-                source: self.local.address,
-                destination: self.remote,
-                traffic_class: 0,
-                hop_limit: HOP_LIMIT,
-                flow_label: 0,
-            },
-            extensions: Vec::new(),
-            payload: Payload::Tcp(TcpSegment {
-                source_port: self.local_port,
-                destination_port: self.remote_port,
-                seq,
-                ack,
-                flags,
-                window,
-                options,
-                data,
-            }),
+        packet.ip = Ipv6Header {
+            source: self.local.address,
+            destination: self.remote,
+            traffic_class: 0,
+            hop_limit: HOP_LIMIT,
+            flow_label: 0,
         };
-        Transmit {
-            interface: self.local.interface,
-            packet,
-        }
+        packet.extensions.clear();
+        packet.payload = Payload::Tcp(TcpSegment {
+            source_port: self.local_port,
+            destination_port: self.remote_port,
+            seq,
+            ack,
+            flags,
+            window,
+            options,
+            data,
+        });
     }
 }
 

@@ -5,8 +5,8 @@ use crate::scenario::model::ForgeryEntry;
 use crate::scenario::schemes::{Forged, ForgedNonce};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
+use segue_proto::InterfaceId;
 use segue_proto::random::{SecretRng as _, Stream};
-use segue_proto::{InterfaceId, Transmit};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{Locator, LocatorEntry, LocatorOperation, LocatorUpdate, Nonce};
 use segue_wire::ipv6::Ipv6Option;
@@ -49,11 +49,8 @@ impl Network {
         let Some(forgery) = self.forgeries.get(number as usize) else {
             return;
         };
-        let transmit = Transmit {
-            interface: InterfaceId::default(),
-            packet: forgery.packet.clone(),
-        };
-        self.send_from_host(forgery.node, transmit);
+        *self.store.vacancy() = forgery.packet.clone();
+        self.send_from_host(forgery.node, InterfaceId::default());
     }
 }
 

@@ -6,7 +6,7 @@ use crate::store::PacketRef;
 use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
 use segue_proto::sctp::{PathSnapshot, PathState};
-use segue_proto::{InterfaceId, LinkEvent, Transmit};
+use segue_proto::{InterfaceId, LinkEvent};
 
 /// A host and what it is connected by.
 pub(crate) struct HostNode {
@@ -81,9 +81,12 @@ impl Network {
     fn service_host(&mut self, node: u32) {
         let now = self.now;
         loop {
-            let host = &mut self.host(node).host;
-            if let Some(transmit) = host.poll_transmit(now) {
-                self.send_from_host(node, transmit);
+            let Node::Host(host) = &mut self.nodes[node as usize] else {
+                return;
+            };
+            let host = &mut host.host;
+            if let Some(interface) = host.poll_transmit_into(now, self.store.vacancy()) {
+                self.send_from_host(node, interface);
                 continue;
             }
             let Some(event) = host.poll_event() else {
@@ -105,13 +108,13 @@ impl Network {
             });
     }
 
-    /// A host sends a packet. Part of its caller, so that the packet is moved from there into the store and not in between.
-    #[inline(always)]
-    pub fn send_from_host(&mut self, node: u32, transmit: Transmit) {
-        let packet = self.store.insert(transmit.packet);
+    /// A host sends the packet that it has written to the store's vacancy.
+    #[inline]
+    pub fn send_from_host(&mut self, node: u32, interface: InterfaceId) {
+        let packet = self.store.insert_written();
         let stored = self.store.get_mut(packet);
-        stored.entries = self.recorder.sent(self.now, node, transmit.interface, stored);
-        match self.host(node).ports[transmit.interface.0 as usize] {
+        stored.entries = self.recorder.sent(self.now, node, interface, stored);
+        match self.host(node).ports[usize::from(interface.0)] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
             HostPort::Radio(attachment) => self.send_from_station(attachment, packet),
         }

@@ -20,7 +20,7 @@ use crate::scheduler::{Event, Scheduler};
 use crate::store::{PacketRef, PacketStore};
 use cells::{Attachment, Cell, Place};
 use hosts::HostNode;
-use routers::{RouterNode, Way};
+use routers::RouterNode;
 use segue_proto::random::Stream;
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::Packet;
@@ -168,14 +168,14 @@ impl Network {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive_by_link(&mut self, link: u32, packet: PacketRef, fate: Fate) {
         // nearly every packet: as it was sent, and by a wire
         if fate != Fate::Arrives || self.bearers.of_link(link).is_some() {
             return self.arrive_otherwise(link, packet, fate);
         }
         let end = self.link_ends[link as usize];
-        self.deliver(packet, end.node, end.interface);
+        self.cross_hop(packet, end.node, end.interface);
     }
 
     #[inline(never)]
@@ -198,8 +198,15 @@ impl Network {
     }
 
     /// A packet has crossed a hop to `node`: through the wire, then to whoever the node is.
-    #[inline]
+    #[inline(never)]
     pub fn deliver(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
+        self.cross_hop(packet, node, interface);
+    }
+
+    /// [`Self::deliver`] as a part of its caller: a hop over a link is one function from the arrival to the next link's
+    /// queue, since what it does is little more than calls of its parts would cost.
+    #[inline(always)]
+    fn cross_hop(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
         if self.wire == Wire::Exact {
             self.through_bytes(packet);
         }
@@ -213,8 +220,8 @@ impl Network {
         };
         // nearly every packet just goes on over the next link
         let ip = &mut self.store.get_mut(packet).packet.ip;
-        match router.plain_way(ip.destination) {
-            Some(Way::Link(link)) if ip.hop_limit > 1 => {
+        match router.plain_link(ip.destination) {
+            Some(link) if ip.hop_limit > 1 => {
                 ip.hop_limit -= 1;
                 self.send_on_link(link, packet);
             }

@@ -16,8 +16,7 @@ use segue_wire::{Ipv6Header, Packet, Payload};
 
 /// A router.
 pub(crate) struct RouterNode {
-    /// Prefix (upper 64 bits) to way out.
-    pub routes: Vec<(u64, Way)>,
+    pub routes: Vec<Route>,
     /// The cell it serves, with what it runs there.
     pub access: Option<Access>,
     pub timer: LazyTimer,
@@ -34,23 +33,51 @@ pub(crate) struct RouterNode {
 }
 
 impl RouterNode {
-    /// The way towards `destination`.
-    fn way(&self, destination: Ipv6Addr) -> Option<Way> {
+    /// The route towards `destination`.
+    fn route(&self, destination: Ipv6Addr) -> Option<&Route> {
         let prefix = prefix_of(destination);
-        let route = self.routes.iter().find(|(p, _)| *p == prefix);
-        route.map(|(_, way)| *way)
+        self.routes.iter().find(|route| route.prefix == prefix)
     }
 
-    /// The way towards `destination` where nothing but that is to be asked: the router is no home agent and no border of a
-    /// site, no proxy is on it, and the packet not for itself or its link.
+    /// The link towards `destination` where nothing but that is to be asked: the router is no home agent and no border of
+    /// a site, no proxy is on it, and the packet not for itself or its link.
     #[inline]
-    pub fn plain_way(&self, destination: Ipv6Addr) -> Option<Way> {
-        let machines = self.rewriter.is_some() || self.home_agent.is_some() || self.clamp.is_some();
-        let near = destination.is_multicast() || destination.is_unicast_link_local();
-        if machines || near || self.addresses.contains(&destination) {
+    pub fn plain_link(&self, destination: Ipv6Addr) -> Option<u32> {
+        if self.rewriter.is_some() || self.home_agent.is_some() || self.clamp.is_some() {
             return None;
         }
-        self.way(destination)
+        // no route has the prefix of what is multicast or link-local
+        let route = self.route(destination)?;
+        if route.near && self.addresses.contains(&destination) {
+            return None;
+        }
+        match route.way {
+            Way::Link(link) => Some(link),
+            Way::Cell(_) => None,
+        }
+    }
+}
+
+/// An entry of a router's table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    /// Upper 64 bits of the addresses that it is for.
+    prefix: u64,
+    /// The router has an address among them itself.
+    near: bool,
+    way: Way,
+}
+
+impl Route {
+    /// The table of a router that has these addresses, from ways by prefix.
+    pub fn table(ways: Vec<(u64, Way)>, addresses: &[Ipv6Addr]) -> Vec<Self> {
+        let near = |prefix| addresses.iter().any(|own| prefix_of(*own) == prefix);
+        let route = |(prefix, way)| Self {
+            prefix,
+            near: near(prefix),
+            way,
+        };
+        ways.into_iter().map(route).collect()
     }
 }
 
@@ -103,7 +130,7 @@ impl Network {
             return self.addressed_to_router(packet, node);
         }
         let inner = self.rewrite(packet, node, Rewriter::inbound);
-        let Some(way) = self.router(node).way(inner) else {
+        let Some(&Route { way, .. }) = self.router(node).route(inner) else {
             return self.drop_without_route(packet, node);
         };
         let ip = &mut self.store.get_mut(packet).packet.ip;

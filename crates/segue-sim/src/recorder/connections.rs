@@ -95,18 +95,9 @@ pub struct FlowReport {
 }
 
 impl Connections {
-    /// DATA chunks of SCTP sent again because of missing reports, and those of them of which an earlier copy arrived.
-    #[must_use]
-    pub fn fast_retransmissions(&self) -> (u64, u64) {
-        let counts = self.ledger.counts();
-        let all = counts.iter().map(|c| c.fast_retransmissions).sum();
-        (all, counts.iter().map(|c| c.spurious_fast_retransmissions).sum())
-    }
-
     /// A host sends a segment with data; gives the number of its entry.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
-        let id = self.ledger.sent(segment);
-        let number = self.ledger.entries()[id as usize].flow as usize;
+        let (id, number) = self.ledger.sent(segment);
         if self.receivers.len() <= number {
             self.receivers.resize_with(number + 1, Receiver::default);
         }
@@ -126,9 +117,8 @@ impl Connections {
         if !taken {
             return self.ledger.met(entries, PacketFate::Stale);
         }
-        self.ledger.met(entries, PacketFate::Delivered);
         for id in entries.iter() {
-            let entry = self.ledger.entries()[id as usize];
+            let entry = self.ledger.delivered(id);
             let length = u64::from(self.ledger.length_of(&entry));
             let receiver = &mut self.receivers[entry.flow as usize];
             receiver.node = Some(node);
@@ -227,6 +217,7 @@ impl Connections {
 
 impl Receiver {
     /// Takes the bytes from `begin` to `end`; how many of them are new.
+    #[inline]
     fn take(&mut self, begin: u64, end: u64) -> u64 {
         let begin = begin.max(self.cumulative);
         if end <= begin {
@@ -236,6 +227,11 @@ impl Receiver {
             self.cumulative = end;
             return end - begin;
         }
+        self.take_out_of_order(begin, end)
+    }
+
+    #[inline(never)]
+    fn take_out_of_order(&mut self, begin: u64, end: u64) -> u64 {
         let (mut new, mut at) = (0, begin);
         for (&first, &after) in self.beyond.range(..end) {
             if after > at {

@@ -1,5 +1,6 @@
 //! Data flows: one direction of an association each, told apart by their verification tag.
 
+use super::overlap::Overlaps;
 use crate::output::Spread;
 use segue_capture::handover::{Handover, HandoverMeter, LossCause};
 use segue_proto::Instant;
@@ -14,6 +15,8 @@ use std::net::Ipv6Addr;
 pub struct Flows {
     flows: Vec<Flow>,
     mobile: Vec<u32>,
+    /// Data takes all paths at once.
+    concurrent: bool,
 }
 
 #[derive(Debug)]
@@ -26,6 +29,8 @@ struct Flow {
     received: Received,
     /// New bytes that arrived, by path.
     bytes_by_path: SmallVec<[(Ipv6Addr, u64); 2]>,
+    /// Where data takes all paths at once.
+    overlaps: Option<Overlaps>,
     /// The mobile host is at the sending end, so that a path is named by the source address.
     sender_moves: bool,
 }
@@ -73,13 +78,22 @@ impl Flows {
         Self {
             flows: Vec::new(),
             mobile,
+            concurrent: false,
         }
+    }
+
+    /// Finds handovers where a path is left that others were used beside, if so.
+    pub fn follow_overlaps(&mut self, concurrent: bool) {
+        self.concurrent = concurrent;
     }
 
     /// A host made another path its primary.
     pub fn primary_changed(&mut self, sender: u32, path: Ipv6Addr) {
         for flow in self.flows.iter_mut().filter(|f| f.sender == Some(sender)) {
             flow.meter.path_announced(path);
+            if let Some(overlaps) = &mut flow.overlaps {
+                overlaps.primary_changed(path);
+            }
         }
     }
 
@@ -126,6 +140,9 @@ impl Flows {
                 packet.ip.destination
             };
             flow.meter.data_received(now.as_nanos(), path, data.tsn, useful);
+            if new && let Some(overlaps) = &mut flow.overlaps {
+                overlaps.received(now.as_nanos(), path);
+            }
             match flow.bytes_by_path.iter_mut().find(|(p, _)| *p == path) {
                 Some((_, bytes)) => *bytes += u64::from(useful),
                 None => flow.bytes_by_path.push((path, u64::from(useful))),
@@ -146,6 +163,11 @@ impl Flows {
         };
         for _ in chunks {
             flow.meter.data_lost(now.as_nanos(), path, cause);
+            if cause == LossCause::Handover
+                && let Some(overlaps) = &mut flow.overlaps
+            {
+                overlaps.lost(path);
+            }
         }
     }
 
@@ -160,7 +182,11 @@ impl Flows {
             let (sum, t) = (&mut all.totals, report.totals);
             if t.useful_bytes > most || all.handovers.is_empty() {
                 most = t.useful_bytes;
-                all.handovers = report.handovers;
+                all.handovers = match &flow.overlaps {
+                    // there is no moment at which all data moves from one path to the other
+                    Some(overlaps) => overlaps.finish(),
+                    None => report.handovers,
+                };
                 all.bytes_by_path = flow.bytes_by_path;
                 sum.longest_gap_ns = t.longest_gap_ns;
             }
@@ -198,6 +224,7 @@ impl Flows {
             highest_sent: None,
             received: Received::default(),
             bytes_by_path: SmallVec::new(),
+            overlaps: self.concurrent.then(Overlaps::default),
             sender_moves: false,
         });
         self.flows.len() - 1

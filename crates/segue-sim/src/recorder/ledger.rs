@@ -102,6 +102,17 @@ pub struct FlowKey {
     pub destination_port: u16,
 }
 
+/// Whether something was sent before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sending {
+    /// Its first byte had not been sent before.
+    Original,
+    /// It had.
+    Retransmission,
+    /// It had, and was sent again because of missing reports (SCTP).
+    FastRetransmission,
+}
+
 /// One packet. Small, since a run has as many as it has packets: memory that is used once costs more than the rest here.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -113,10 +124,19 @@ pub struct Entry {
     pub bytes: u16,
     /// What became of it.
     pub fate: PacketFate,
-    /// Its first byte had been sent before.
-    pub retransmission: bool,
-    /// Of SCTP: it was sent again because of missing reports.
-    pub fast: bool,
+    /// Whether its first byte had been sent before.
+    pub sending: Sending,
+}
+
+impl Entry {
+    fn is_retransmission(&self) -> bool {
+        self.sending != Sending::Original
+    }
+
+    /// It was sent once and arrived, as nearly all do: there is nothing to be counted of it but itself.
+    fn is_plain(&self) -> bool {
+        self.fate == PacketFate::Delivered && self.sending == Sending::Original
+    }
 }
 
 /// Counts of a flow, packets with data.
@@ -170,8 +190,8 @@ struct FlowLedger {
 }
 
 impl Ledger {
-    /// A host sends a segment; gives the number of its entry.
-    pub fn sent(&mut self, segment: &Segment) -> u32 {
+    /// A host sends a segment; gives the numbers of its entry and of its flow.
+    pub fn sent(&mut self, segment: &Segment) -> (u32, usize) {
         let number = self.flow(segment);
         let id = self.entries.len() as u32;
         let flow = &mut self.flows[number];
@@ -197,10 +217,13 @@ impl Ledger {
             flow: number as u32,
             bytes: segment.bytes as u16,
             fate: PacketFate::InFlight,
-            retransmission,
-            fast: false,
+            sending: if retransmission {
+                Sending::Retransmission
+            } else {
+                Sending::Original
+            },
         });
-        id
+        (id, number)
     }
 
     /// Sequence numbers that a packet takes.
@@ -222,6 +245,13 @@ impl Ledger {
         }
     }
 
+    /// What has this entry was delivered; gives it.
+    pub fn delivered(&mut self, id: u32) -> Entry {
+        let entry = &mut self.entries[id as usize];
+        entry.fate = PacketFate::Delivered;
+        *entry
+    }
+
     /// A host says that what it sent last of an SCTP flow with this number was sent because of missing reports.
     pub fn was_fast(&mut self, sender: u32, peer_tag: u32, tsn: u32) {
         let own = |k: &FlowKey| {
@@ -236,14 +266,16 @@ impl Ledger {
         if let Ok(at) = flow.originals.binary_search_by_key(&offset, start)
             && let Some(&last) = flow.last_copies.get(&flow.originals[at])
         {
-            self.entries[last as usize].fast = true;
+            self.entries[last as usize].sending = Sending::FastRetransmission;
         }
     }
 
     /// Whether something in the packet was a retransmission.
     #[must_use]
     pub fn is_retransmission(&self, entries: Entries) -> bool {
-        entries.iter().any(|id| self.entries[id as usize].retransmission)
+        entries
+            .iter()
+            .any(|id| self.entries[id as usize].is_retransmission())
     }
 
     /// Number of the flow with this key, once it has sent.
@@ -272,17 +304,18 @@ impl Ledger {
             ..FlowCounts::default()
         };
         let mut counts: Vec<FlowCounts> = self.flows.iter().map(begin).collect();
-        for (id, entry) in (0..).zip(&self.entries) {
+        for (id, entry) in (0..).zip(&self.entries).filter(|(_, e)| !e.is_plain()) {
             let c = &mut counts[entry.flow as usize];
             if entry.fate.is_lost() {
                 c.lost_packets += 1;
                 *c.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
             }
             c.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
-            let spurious = entry.retransmission && self.arrived_before(id);
+            let spurious = entry.is_retransmission() && self.arrived_before(id);
+            let fast = entry.sending == Sending::FastRetransmission;
             c.spurious_retransmissions += u64::from(spurious);
-            c.fast_retransmissions += u64::from(entry.fast);
-            c.spurious_fast_retransmissions += u64::from(entry.fast && spurious);
+            c.fast_retransmissions += u64::from(fast);
+            c.spurious_fast_retransmissions += u64::from(fast && spurious);
         }
         counts
     }
@@ -291,14 +324,17 @@ impl Ledger {
     #[must_use]
     pub fn totals(&self) -> DataTotals {
         let mut totals = DataTotals::default();
-        let tcp = |(_, e): &(u32, &Entry)| self.flows[e.flow as usize].key.transport == Transport::Tcp;
-        for (id, entry) in (0..).zip(&self.entries).filter(tcp) {
-            totals.packets_sent += 1;
-            totals.packets_retransmitted += u64::from(entry.retransmission);
+        for flow in self.flows.iter().filter(|f| f.key.transport == Transport::Tcp) {
+            totals.packets_sent += flow.sent;
+            totals.packets_retransmitted += flow.retransmissions;
+        }
+        let of_tcp = |e: &Entry| self.flows[e.flow as usize].key.transport == Transport::Tcp;
+        let entries = (0..).zip(&self.entries);
+        for (id, entry) in entries.filter(|(_, e)| !e.is_plain() && of_tcp(e)) {
             match entry.fate {
                 PacketFate::InFlight => {}
                 PacketFate::Delivered => {
-                    let again = entry.retransmission && self.arrived_before(id);
+                    let again = entry.is_retransmission() && self.arrived_before(id);
                     totals.duplicate_packets += u64::from(again);
                 }
                 PacketFate::Stale => totals.lost_to_handover += 1,
@@ -375,7 +411,7 @@ mod tests {
                 length: 100,
                 bytes: 100,
             };
-            one(ledger.sent(&segment))
+            one(ledger.sent(&segment).0)
         };
         numbers.iter().map(send).collect()
     }
@@ -431,9 +467,9 @@ mod tests {
             length,
             bytes: length,
         };
-        let whole = one(ledger.sent(&segment(1000, 1400)));
+        let whole = one(ledger.sent(&segment(1000, 1400)).0);
         ledger.met(whole, PacketFate::Delivered);
-        let tail = one(ledger.sent(&segment(1700, 700)));
+        let tail = one(ledger.sent(&segment(1700, 700)).0);
         assert!(ledger.is_retransmission(tail));
         assert_eq!(ledger.counts()[0].spurious_retransmissions, 1);
     }

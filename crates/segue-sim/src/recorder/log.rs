@@ -3,8 +3,8 @@
 use segue_proto::Instant;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Records gathered before they are hashed together.
-const BATCH: usize = 1024;
+/// Records gathered before they are hashed together: few, so that they leave the cache to what else a hop needs.
+const BATCH: usize = 128;
 
 /// Kinds of records.
 #[derive(Clone, Copy, Debug)]
@@ -41,15 +41,23 @@ impl EventLog {
     /// Writes a record.
     #[inline]
     pub fn record(&mut self, now: Instant, kind: Kind, node: u32, number: u64, length: u32) {
-        if self.gathered == BATCH {
-            self.flush();
-        }
-        self.batch[self.gathered] = [
+        let record = [
             now.as_nanos().to_le(),
             (number | (kind as u64) << 56).to_le(),
             (u64::from(node) | u64::from(length) << 32).to_le(),
         ];
+        let Some(place) = self.batch.get_mut(self.gathered) else {
+            return self.begin_batch(record);
+        };
+        *place = record;
         self.gathered += 1;
+    }
+
+    #[cold]
+    fn begin_batch(&mut self, record: [u64; 3]) {
+        self.flush();
+        self.batch[0] = record;
+        self.gathered = 1;
     }
 
     /// Writes the text of the record just written.

@@ -1,7 +1,7 @@
 //! What applications must be.
 
 use super::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
-use super::validate::{Problem, is_host, problem};
+use super::validate::{Problem, is_host, problem, written};
 use segue_proto::app;
 
 /// Messages per second that a constant-rate sender may be asked for: each is an event.
@@ -14,6 +14,15 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
             if !is_host(s, name) {
                 return problem(key(k), format!("`{name}`: expected the name of a host"));
             }
+        }
+        if a.start >= s.duration {
+            return problem(
+                key("start"),
+                format!(
+                    "expected a time before `duration`, {}: nothing is sent after that",
+                    written(s.duration)
+                ),
+            );
         }
         if a.from == a.to {
             return problem(key("to"), "expected another host than `from`");

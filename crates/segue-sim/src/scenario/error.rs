@@ -46,13 +46,14 @@ impl ScenarioError {
         source: &str,
         key: &str,
         value: Option<&toml::Value>,
-        choices: &[String],
+        choices: &Choices,
+        hint: Option<&str>,
         error: &toml::de::Error,
     ) -> Self {
         let message = error.message();
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         if message.starts_with("unknown field") && !quoted.is_empty() {
-            let hint = nearest(quoted[0], &quoted[1..]).map_or_else(
+            let hint = hint.or_else(|| nearest(quoted[0], &quoted[1..])).map_or_else(
                 || format!("expected one of {}", quoted[1..].join(", ")),
                 |n| format!("did you mean `{n}`?"),
             );
@@ -69,10 +70,14 @@ impl ScenarioError {
             );
         }
         let key = if key == "." { "" } else { key };
-        let plain = if choices.is_empty() {
-            expected_in_plain_words(message).map(str::to_owned)
-        } else {
-            Some(format!("one of {}", choices.join(", ")))
+        let plain = match choices {
+            Choices::None => expected_in_plain_words(message).map(str::to_owned),
+            Choices::One(names) => Some(format!("one of {}", names.join(", "))),
+            Choices::List(names) => Some(format!(
+                "a list such as [\"{}\"], each one of {}",
+                names[0],
+                names.join(", ")
+            )),
         };
         let value = value.filter(|v| message.starts_with("invalid ") && !v.is_table() && !v.is_array());
         match (value, plain) {
@@ -82,12 +87,31 @@ impl ScenarioError {
     }
 }
 
+/// The names of which a key takes one or several.
+pub(super) enum Choices {
+    /// It takes no names.
+    None,
+    /// One.
+    One(Vec<String>),
+    /// A list of them.
+    List(Vec<String>),
+}
+
 /// The candidate most like `word`, if any is like it at all.
-fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+pub(super) fn nearest<'a, T: AsRef<str>>(word: &str, candidates: &'a [T]) -> Option<&'a str> {
+    nearest_above(0.7, word, candidates)
+}
+
+/// The candidate most like `word`, if one is more like it than `least`: 1 is the same.
+pub(super) fn nearest_above<'a, T: AsRef<str>>(
+    least: f64,
+    word: &str,
+    candidates: &'a [T],
+) -> Option<&'a str> {
     candidates
         .iter()
-        .map(|c| (strsim::jaro_winkler(word, c), *c))
-        .filter(|(likeness, _)| *likeness > 0.7)
+        .map(|c| (strsim::jaro_winkler(word, c.as_ref()), c.as_ref()))
+        .filter(|(likeness, _)| *likeness > least)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, c)| c)
 }
@@ -120,7 +144,8 @@ fn expected_in_plain_words(message: &str) -> Option<&'static str> {
         "f64" => "a number",
         "bool" | "a" if expected.starts_with("bool") || expected == "a boolean" => "true or false",
         "struct" | "internally" | "map" => "a table",
-        "sequence" => "a list of tables",
+        "sequence" => "a list, in brackets",
+        _ if expected == "a sequence" => "a list, in brackets",
         _ if expected.starts_with("an array of length 2") => "a list of two, such as [\"0 m\", \"70 m\"]",
         _ => return None,
     })

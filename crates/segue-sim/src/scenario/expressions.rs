@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 use segue_proto::Duration;
-use segue_proto::units::{BitRate, Bytes, Packets};
+use segue_proto::units::{BitRate, Bytes, Packets, UnitError};
 use toml::Value;
 
 /// What a name stands for.
@@ -54,6 +54,33 @@ pub(super) fn compare(a: &Value, b: &Value) -> Result<Ordering, String> {
         ));
     }
     Ok(a.number.total_cmp(&b.number))
+}
+
+/// Whether `given` is of the kind of `declared`: a number, or a quantity with that unit. What is neither is left alone.
+///
+/// # Errors
+/// What is wrong with it, and what was expected.
+pub(super) fn expect_like(declared: &Value, given: &Value) -> Result<(), String> {
+    let Ok(kind) = Amount::of(declared).map(|amount| amount.unit) else {
+        return Ok(());
+    };
+    let text = match given {
+        Value::Integer(n) => n.to_string(),
+        Value::Float(n) => n.to_string(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let said = |e: UnitError| e.to_string();
+    match kind {
+        Unit::None => match given {
+            Value::Integer(_) | Value::Float(_) => Ok(()),
+            _ => Err(format!("`{text}`: expected a number such as {declared}")),
+        },
+        Unit::Nanoseconds => text.parse::<Duration>().map(drop).map_err(said),
+        Unit::BitsPerSecond => text.parse::<BitRate>().map(drop).map_err(said),
+        Unit::Bytes => text.parse::<Bytes>().map(drop).map_err(said),
+        Unit::Packets => text.parse::<Packets>().map(drop).map_err(said),
+    }
 }
 
 /// The names that occur in an expression.
@@ -147,6 +174,10 @@ impl Amount {
         if !(0.0..9.0e18).contains(&number) {
             return Err(format!("is {} that is negative or too large", self.unit.name()));
         }
+        // of bits, bytes and nanoseconds a fraction is none of the user's; half a packet is
+        if self.unit == Unit::Packets && number.fract() != 0.0 {
+            return Err(format!("is {number} packets: expected a whole number of them"));
+        }
         let n = number.round() as u64;
         let text = match self.unit {
             Unit::None => unreachable!("plain numbers are done with"),
@@ -233,6 +264,7 @@ mod tests {
             ("t_3 + t_1", "no key of [parameters]"),
             ("t_1 +", "expected a name"),
             ("2 apples * 3", "expected a duration"),
+            ("half * 3 packets", "is 1.5 packets: expected a whole number"),
             ("flag * 2", "expected a number"),
             ("", "expected a name"),
         ] {

@@ -22,6 +22,7 @@ mod validate;
 
 pub(crate) use validate::{first_cell, point};
 
+use error::Choices;
 pub use error::ScenarioError;
 pub use mobiles::Mobiles;
 pub use model::ScenarioFile;
@@ -46,6 +47,7 @@ impl Scenario {
         let parameters = parameters::apply(&mut table, file, overrides)?;
         let mut set = Vec::with_capacity(overrides.len());
         for (key, value) in overrides {
+            parameters.refuse_unknown(key)?;
             let key = if key == "case" || parameters.has(key) {
                 key.clone()
             } else {
@@ -69,7 +71,10 @@ impl Scenario {
         let mut parsed = model(&table).map_err(|(key, e)| {
             let value = overrides::find(&table, &key);
             let (source, name) = named(&key);
-            ScenarioError::key(&source, &name, value, &choices(&table, &key), &e)
+            // what was meant may be a parameter
+            let written = overrides::written(&key, overrides);
+            let hint = written.and_then(|w| error::nearest_above(LIKE, w, parameters.names()));
+            ScenarioError::key(&source, &name, value, &choices(&table, &key), hint, &e)
         })?;
         files::load(&mut parsed, file)?;
         validate::check(&parsed).map_err(|p| {
@@ -122,17 +127,25 @@ fn model(table: &toml::Table) -> Result<ScenarioFile, (String, toml::de::Error)>
         .map_err(|e| (e.path().to_string(), e.into_inner()))
 }
 
-/// The names of which `key` takes one, if it does: what is said to a name that nothing has.
-fn choices(table: &toml::Table, key: &str) -> Vec<String> {
-    let mut table = table.clone();
-    if overrides::apply(&mut table, key, "?").is_err() {
-        return Vec::new();
+/// The names of which `key` takes one or a list, if it does: what is said to a name that nothing has.
+fn choices(table: &toml::Table, key: &str) -> Choices {
+    let names = |value: &str, at: &str| {
+        let mut table = table.clone();
+        overrides::apply(&mut table, key, value).ok()?;
+        match model(&table) {
+            Err((key, error)) if key == at => Some(error::variants(error.message())),
+            _ => None,
+        }
+    };
+    let found = |names: Option<Vec<String>>| names.filter(|names| !names.is_empty());
+    if let Some(names) = found(names("?", key)) {
+        return Choices::One(names);
     }
-    match model(&table) {
-        Err((at, error)) if at == key => error::variants(error.message()),
-        _ => Vec::new(),
-    }
+    found(names("[\"?\"]", &format!("{key}[0]"))).map_or(Choices::None, Choices::List)
 }
+
+/// How much like a parameter's name what somebody has set must be to have been meant for it.
+const LIKE: f64 = 0.85;
 
 #[cfg(test)]
 mod tests;

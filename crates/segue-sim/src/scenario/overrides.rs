@@ -79,13 +79,16 @@ pub(super) fn find<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
 
 /// `--set` if an override set this key, something within it, or something around it.
 pub(super) fn source_of(key: &str, overrides: &[(String, String)]) -> Option<String> {
+    written(key, overrides).map(|_| SOURCE.to_owned())
+}
+
+/// The key that an override named which set this key, something within it, or something around it.
+pub(super) fn written<'a>(key: &str, overrides: &'a [(String, String)]) -> Option<&'a str> {
     let dotted = with_dots(key);
     let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
     let touches = |set: &str| within(&dotted, set) || within(set, &dotted);
-    overrides
-        .iter()
-        .any(|(set, _)| touches(&with_dots(set)))
-        .then(|| SOURCE.to_owned())
+    let found = overrides.iter().find(|(set, _)| touches(&with_dots(set)));
+    found.map(|(set, _)| set.as_str())
 }
 
 /// `cell[0].radius`, as messages have it, is `cell.0.radius`.

@@ -17,10 +17,11 @@
 //! `--set t_dwell="10 s"` sets the parameter. What is set from outside by its own key wins over what is derived.
 
 use super::expressions::{self, evaluate};
-use super::{ScenarioError, overrides};
+use super::{ScenarioError, error, overrides};
 use toml::{Table, Value};
 
 const PARAMETERS: &str = "parameters";
+const PREFIX: &str = "parameters.";
 const DERIVED: &str = "derived";
 const WHEN: &str = "when";
 
@@ -38,7 +39,29 @@ pub(super) struct Parameters {
 impl Parameters {
     /// Whether an override of `key` is one of a parameter.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.names.iter().any(|n| n == key)
+        self.names.iter().any(|n| is_of(key, n))
+    }
+
+    /// The names of parameters, for hints.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// An override of `key` that is of no parameter, though it says so.
+    pub(super) fn refuse_unknown(&self, key: &str) -> Result<(), ScenarioError> {
+        let Some(name) = key.strip_prefix(PREFIX).filter(|_| !self.has(key)) else {
+            return Ok(());
+        };
+        let problem = if self.names.is_empty() {
+            "the scenario has no [parameters]".to_owned()
+        } else {
+            let hint = error::nearest(name, &self.names).map_or_else(
+                || format!("expected one of {}", self.names.join(", ")),
+                did_you_mean,
+            );
+            format!("no such parameter: {hint}")
+        };
+        Err(ScenarioError::new(overrides::SOURCE, key, problem))
     }
 
     /// How a message is to name `key`: as its parameter where it is nothing else. Also whether that was set from outside.
@@ -78,9 +101,10 @@ pub(super) fn apply(
     };
     let mut values: Vec<(String, Value)> = Vec::new();
     for (name, value, limits) in flat_parameters(&declared) {
-        let given = set.iter().rev().find(|(key, _)| *key == name);
+        let given = set.iter().rev().find(|(key, _)| is_of(key, &name));
         let source = if given.is_some() { overrides::SOURCE } else { file };
-        let value = given.map_or(value, |(_, text)| overrides::parse(text));
+        let declared = value;
+        let value = given.map_or_else(|| declared.clone(), |(_, text)| overrides::parse(text));
         let used = derived.iter().any(|(_, e)| match e {
             Value::String(text) => expressions::names(text).any(|n| n == name),
             _ => false,
@@ -92,7 +116,9 @@ pub(super) fn apply(
                 "nothing in [derived] follows from this parameter",
             ));
         }
-        check_limits(&value, &limits).map_err(|problem| ScenarioError::new(source, &name, problem))?;
+        expressions::expect_like(&declared, &value)
+            .and_then(|()| check_limits(&value, &limits))
+            .map_err(|problem| ScenarioError::new(source, &name, problem))?;
         if given.is_some() {
             parameters.set.push(name.clone());
         }
@@ -108,10 +134,23 @@ pub(super) fn apply(
                 "expected an expression in quotes, such as \"t_1 + t_dwell\"",
             ));
         };
-        let outside = expressions::names(text).any(|n| parameters.set.iter().any(|s| s == n));
-        let source = if outside { overrides::SOURCE } else { file };
-        let value = evaluate(text, &lookup)
-            .map_err(|problem| ScenarioError::new(source, &format!("{key} = {text}"), problem))?;
+        let mut outside = expressions::names(text).filter(|n| parameters.set.iter().any(|s| s == n));
+        let (set, another) = (outside.next(), outside.next());
+        let source = if set.is_some() { overrides::SOURCE } else { file };
+        let unknown = expressions::names(text).find(|n| lookup(n).is_none());
+        let value = match unknown.filter(|_| lookup(text.trim()).is_none()) {
+            Some(name) => {
+                let known: Vec<&str> = values.iter().map(|(n, _)| n.as_str()).collect();
+                let hint = error::nearest(name, &known)
+                    .map_or_else(String::new, |n| format!(": {}", did_you_mean(n)));
+                Err(format!("`{name}` is no key of [{PARAMETERS}]{hint}"))
+            }
+            None => evaluate(text, &lookup),
+        };
+        let value = value.map_err(|problem| match set.filter(|_| another.is_none()) {
+            Some(name) => ScenarioError::new(source, name, format!("{problem}, by {key} = {text}")),
+            None => ScenarioError::new(source, &format!("{key} = {text}"), problem),
+        })?;
         let numbered = overrides::put(table, key, value, file)?;
         parameters.derived.push((numbered, text.clone()));
     }
@@ -120,6 +159,15 @@ pub(super) fn apply(
     }
     choose(table, file, set)?;
     Ok(parameters)
+}
+
+/// Whether an override of `key` is of the parameter `name`: it may name the table, too.
+fn is_of(key: &str, name: &str) -> bool {
+    key == name || key.strip_prefix(PREFIX) == Some(name)
+}
+
+fn did_you_mean(name: &str) -> String {
+    format!("did you mean `{name}`?")
 }
 
 /// `[when.KEY.VALUE]`: set where the top-level KEY has that value.
@@ -310,10 +358,46 @@ mod tests {
             (
                 "bw_ratio",
                 "fast",
-                "--set: bw_ratio: `fast`: expected a value such as 1",
+                "--set: bw_ratio: `fast`: expected a number such as 4",
             ),
             ("rbuf", "0 B", "--set: rbuf: expected 1500 B"),
-            ("rbuf", "5", "--set: rbuf: "),
+            (
+                "rbuf",
+                "5",
+                "--set: rbuf: `5` has no unit: expected a size with a unit, such as",
+            ),
+            ("parameters.rbuf", "5", "--set: rbuf: `5` has no unit"),
+            ("parameters.rbuf", "5 B", "--set: rbuf: expected 1500 B"),
+            (
+                "parameters.rbuff",
+                "64 kB",
+                "--set: parameters.rbuff: no such parameter: did you mean `rbuf`?",
+            ),
+            (
+                "rto.mim",
+                "1 s",
+                "--set: rto: unknown key: did you mean `rto.min`?",
+            ),
+            (
+                "t_dwel",
+                "1 s",
+                "--set: t_dwel: unknown key: did you mean `t_dwell`?",
+            ),
+            (
+                "queue.packets",
+                "1.5",
+                "--set: queue.packets: is 1.5 packets: expected a whole number of them, by ",
+            ),
+            (
+                "rto.min",
+                "100 s",
+                "--set: rto.min: expected at most rto_max, 60 s",
+            ),
+            (
+                "t_dwell",
+                "10",
+                "--set: t_dwell: `10` has no unit: expected a duration with a unit, such as",
+            ),
             (
                 "queue.packets",
                 "0",
@@ -322,9 +406,13 @@ mod tests {
             (
                 "t_dwell",
                 "-1 s",
-                "--set: link.ran1.outages.0.from = t_0 + t_1 + t_dwell: ",
+                "--set: t_dwell: `-1 s` is negative: expected a duration",
             ),
-            ("t_dwell", "5 kB", "cannot be added"),
+            (
+                "t_dwell",
+                "5 kB",
+                "--set: t_dwell: `5 kB`: unknown unit `kB`: expected a duration",
+            ),
             ("file_size", "0 B", "--set: file_size: expected more than 0 B"),
             (
                 "cmt.rtx_policy",

@@ -59,18 +59,21 @@ impl Presence {
 impl FromStr for Window {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let wrong = || UnitError::NotANumber {
+        let wrong = |expected| UnitError::NotARange {
             text: text.to_owned(),
-            expected: "a window such as \"20 s..40 s\" or \"40 s..\"",
+            expected,
         };
-        let (from, until) = text.split_once("..").ok_or_else(wrong)?;
+        let a_window = "a window such as \"20 s..40 s\" or \"40 s..\"";
+        let (from, until) = text.split_once("..").ok_or_else(|| wrong(a_window))?;
         let from = from.trim().parse()?;
         let until: Option<Duration> = match until.trim() {
             "" => None,
             until => Some(until.parse()?),
         };
         if until.is_some_and(|until| until <= from) {
-            return Err(wrong());
+            return Err(wrong(
+                "a window that ends after it begins, such as \"20 s..40 s\" or \"40 s..\"",
+            ));
         }
         Ok(Self { from, until })
     }
@@ -160,9 +163,13 @@ mod tests {
 
     #[test]
     fn what_is_no_window_is_refused() {
+        assert_eq!(
+            read("\"20 s..10 s\"").unwrap_err(),
+            "`20 s..10 s`: expected a window that ends after it begins, such as \"20 s..40 s\" or \"40 s..\""
+        );
         for text in [
             "\"20 s\"",
-            "\"20 s..10 s\"",
+            "\"20 s..20 s\"",
             "\"20..30\"",
             "[]",
             "[\"0 s..\", \"40 s..\"]",

@@ -188,9 +188,14 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         }
     }
     let config = config(s);
-    if config.rto_min > config.rto_max || config.rto_initial > config.rto_max {
-        return problem("tcp.rto_max", "expected at least rto_min and rto_initial");
-    }
+    super::timers::bounds(
+        "tcp",
+        config.rto_max,
+        [
+            ("rto_min", config.rto_min, set.rto_min.is_some()),
+            ("rto_initial", config.rto_initial, set.rto_initial.is_some()),
+        ],
+    )?;
     if config.ack_delay > MOST_ACK_DELAY {
         return problem(
             "tcp.ack_delay",

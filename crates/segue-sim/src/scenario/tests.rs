@@ -510,3 +510,90 @@ fn a_host_without_an_address_that_stays_cannot_be_connected_to() {
         .to_string();
     assert!(line.contains("ilnp: lu_attempts: expected at least 1"), "{line}");
 }
+
+/// What is refused of one of the scenarios of the papers.
+fn refused(text: &str, file: &str, overrides: &[(&str, &str)]) -> String {
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    let line = Scenario::from_toml(text, file, &overrides)
+        .expect_err("must be refused")
+        .to_string();
+    assert!(!line.contains('\n'), "more than one line: {line}");
+    line
+}
+
+const VERTICAL: &str = include_str!("../../../../scenarios/papers/vertical.toml");
+const CMT: &str = include_str!("../../../../scenarios/papers/cmt.toml");
+
+#[test]
+fn what_ends_before_it_begins_is_told_so() {
+    assert_eq!(
+        with(&[("l2.latency", "8 s..7 s")]).unwrap_err(),
+        "--set: l2.latency: `8 s..7 s`: expected a range with the shorter duration first, such as \"40 ms..350 ms\""
+    );
+    assert_eq!(
+        refused(VERTICAL, "vertical.toml", &[("cell.0.present", "20 s..10 s")]),
+        "--set: cell[0].present: `20 s..10 s`: expected a window that ends after it begins, such as \"20 s..40 s\" or \"40 s..\""
+    );
+    // however the file puts it
+    let text = SIGMA.replacen("[l2]\n", "[l2]\nlatency = \"8 s..7 s\"\n", 1);
+    let text = text.replacen("latency = \"200 ms\"", "", 1);
+    let line = refused(&text, "sigma.toml", &[]);
+    assert!(line.starts_with("sigma.toml: "), "{line}");
+}
+
+#[test]
+fn a_name_where_a_list_of_names_belongs_is_told_how_to_write_it() {
+    assert_eq!(
+        refused(VERTICAL, "vertical.toml", &[("host.mn.technologies", "gprs")]),
+        "--set: host[1].technologies: `\"gprs\"`: expected a list such as [\"lan\"], each one of lan, wlan-802.11b, \
+         wlan-802.11g, wlan-802.11n, gprs, umts, lte, 5g"
+    );
+    assert_eq!(
+        with(&[("link.0.outages", "often")]).unwrap_err(),
+        "--set: link[0].outages: `\"often\"`: expected a list, in brackets"
+    );
+}
+
+#[test]
+fn an_application_that_would_never_start_is_refused() {
+    assert_eq!(
+        with(&[("application.0.start", "500 s")]).unwrap_err(),
+        "--set: application[0].start: expected a time before `duration`, 500 s: nothing is sent after that"
+    );
+    assert!(with(&[("application.0.start", "499 s")]).is_ok());
+}
+
+#[test]
+fn a_scheme_for_which_there_is_nothing_to_do_is_refused() {
+    for scheme in ["cmt", "msctp-best", "failover"] {
+        let line = refused(VERTICAL, "vertical.toml", &[("scheme", scheme)]);
+        assert!(
+            line.starts_with("--set: scheme: changes the addresses of SCTP associations: expected"),
+            "{line}"
+        );
+    }
+    for scheme in ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft", "ilnp-multihomed"] {
+        let line = refused(CMT, "cmt.toml", &[("scheme", scheme)]);
+        assert!(
+            line.starts_with("--set: scheme: moves hosts from [[cell]] to [[cell]]: expected"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn of_two_timers_that_contradict_each_other_the_one_that_was_set_is_named() {
+    for section in ["sctp", "tcp"] {
+        for (set, value, expected) in [
+            ("rto_min", "1000 s", "expected at most rto_max, "),
+            ("rto_max", "2 ms", "expected at least rto_min, "),
+        ] {
+            let key = format!("{section}.{set}");
+            let line = with(&[(key.as_str(), value)]).unwrap_err();
+            assert!(line.starts_with(&format!("--set: {key}: {expected}")), "{line}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Least times between what happens again and again: with less, a run would be made of nothing else, and not end.
 
 use super::model::{AddressMethod, ScenarioFile};
-use super::validate::{Problem, problem};
+use super::validate::{Problem, problem, written};
 use segue_proto::Duration;
 
 /// A time unit of IEEE 802.11, in which beacon intervals are counted.
@@ -59,6 +59,29 @@ fn addresses(s: &ScenarioFile) -> Result<(), Problem> {
     for (key, delay) in [("server_delay", a.server_delay), ("ra_delay", a.ra_delay)] {
         if delay > LONGEST {
             return problem(format!("address.{key}"), "expected at most 3600 s");
+        }
+    }
+    Ok(())
+}
+
+/// RTO.Max of a `section` is no less than the others, each with whether it was set: that is then the one to change.
+pub(super) fn bounds(
+    section: &str,
+    max: Duration,
+    others: [(&str, Duration, bool); 2],
+) -> Result<(), Problem> {
+    for (name, rto, set) in others {
+        if rto > max && set {
+            return problem(
+                format!("{section}.{name}"),
+                format!("expected at most rto_max, {}", written(max)),
+            );
+        }
+        if rto > max {
+            return problem(
+                format!("{section}.rto_max"),
+                format!("expected at least {name}, {}", written(rto)),
+            );
         }
     }
     Ok(())

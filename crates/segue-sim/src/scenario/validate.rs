@@ -3,6 +3,7 @@
 use super::model::{CellEntry, HostEntry, LinkEntry, MobileSection, Pattern, RouterEntry, ScenarioFile};
 use crate::mobility::Point;
 use segue_proto::Duration;
+use segue_proto::app::Transport;
 use segue_proto::l2::Latency;
 use segue_proto::units::{Coordinate, QueueLimit};
 use segue_wire::ilnp::{Locator, Nid};
@@ -18,6 +19,13 @@ pub(super) fn problem<T>(key: impl Into<String>, expected: impl Into<String>) ->
         key: key.into(),
         expected: expected.into(),
     })
+}
+
+/// A duration as whoever writes scenarios writes it.
+pub(super) fn written(duration: Duration) -> String {
+    let value = toml::Value::try_from(duration);
+    let text = value.as_ref().ok().and_then(toml::Value::as_str);
+    text.map_or_else(|| duration.to_string(), str::to_owned)
 }
 
 /// Longest simulated time: far below the range of the clock.
@@ -44,6 +52,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     }
     super::timers::check(s)?;
     multihomed(s)?;
+    handed_over(s)?;
     sctp(s)?;
     super::tcp::check(s)?;
     super::remedy::check(s)?;
@@ -493,6 +502,25 @@ fn multihomed(s: &ScenarioFile) -> Result<(), Problem> {
             "expected a host that moves with this scheme: one with radios, or with a [[link]] that has outages",
         );
     }
+    let over_tcp = s.application.iter().all(|a| a.transport == Transport::Tcp);
+    if s.scheme.is_multihomed() && over_tcp && !s.application.is_empty() {
+        return problem(
+            "scheme",
+            "changes the addresses of SCTP associations: expected an [[application]] with transport = \"sctp\"",
+        );
+    }
+    Ok(())
+}
+
+/// A shim takes its host from cell to cell; of links that come and go it knows nothing.
+fn handed_over(s: &ScenarioFile) -> Result<(), Problem> {
+    let on_links = |h: &HostEntry| h.radios == 0 && crate::build::comes_and_goes(s, &h.name);
+    if s.scheme.has_shim() && s.mobile.is_empty() && s.host.iter().any(on_links) {
+        return problem(
+            "scheme",
+            "moves hosts from [[cell]] to [[cell]]: expected [mobile], not a [[link]] with outages",
+        );
+    }
     Ok(())
 }
 
@@ -537,9 +565,14 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
             "expected at least pf_max_retrans (RFC 7829 section 5)",
         );
     }
-    if config.rto_min > config.rto_max || config.rto_initial > config.rto_max {
-        return problem("sctp.rto_max", "expected at least rto_min and rto_initial");
-    }
+    super::timers::bounds(
+        "sctp",
+        config.rto_max,
+        [
+            ("rto_min", config.rto_min, s.sctp.rto_min.is_some()),
+            ("rto_initial", config.rto_initial, s.sctp.rto_initial.is_some()),
+        ],
+    )?;
     if config.sack_delay > Duration::from_millis(500) {
         return problem(
             "sctp.sack_delay",

@@ -1,16 +1,14 @@
 //! The earliest of many tickets of which one changes at a time.
 
 use super::Ticket;
-use core::hint::select_unpredictable;
 
 /// A ticket for each of a number of contestants, and whose is the earliest: a tournament tree. A change is one path from
-/// leaf to root, of a comparison each, and none of them is a branch that the processor has to guess, as those of a heap
-/// are.
+/// leaf to root, of a comparison each.
 #[derive(Debug)]
 pub(super) struct Tournament {
-    /// The earliest entry below each node. Node 1 is the root, 2n and 2n + 1 are the children of n, and the last half are
-    /// the contestants' own.
-    earliest: Vec<Entry>,
+    /// The earliest entry below each node, in pairs of rivals: nodes 2n and 2n + 1 are pair n and the children of node n,
+    /// node 1 is the root, and the last half are the contestants' own.
+    pairs: Vec<[Entry; 2]>,
 }
 
 /// A ticket with its contestant's number in the bits that a ticket leaves free.
@@ -28,47 +26,52 @@ impl Tournament {
             contestants <= 1 << Ticket::FREE_BITS,
             "more links than a ticket can name"
         );
-        let nodes = 2 * contestants.next_power_of_two();
         Self {
-            earliest: vec![Ticket::NEVER.0; nodes],
+            pairs: vec![[Ticket::NEVER.key(); 2]; contestants.next_power_of_two()],
         }
     }
 
     /// Gives `contestant` another ticket.
     #[inline]
     pub fn set(&mut self, contestant: u32, ticket: Ticket) {
-        let mut node = self.earliest.len() / 2 + contestant as usize;
-        if node >= self.earliest.len() {
+        if contestant as usize >= self.pairs.len() {
             self.grow(contestant);
-            node = self.earliest.len() / 2 + contestant as usize;
         }
-        let mut earliest = ticket.0 | Entry::from(contestant);
-        self.earliest[node] = earliest;
-        while node > 1 {
-            let rival = self.earliest[node ^ 1];
-            earliest = select_unpredictable(rival < earliest, rival, earliest);
+        let mut node = self.pairs.len() + contestant as usize;
+        let mut earliest = ticket.key() | Entry::from(contestant);
+        while let Some(pair) = self.pairs.get_mut(node / 2) {
+            let rival = pair[(node % 2) ^ 1];
+            pair[node % 2] = earliest;
+            if node == ROOT {
+                break;
+            }
+            // guessed well, since links take turns: a choice without a branch waits for every level before, and takes longer
+            if rival < earliest {
+                earliest = rival;
+            }
             node /= 2;
-            self.earliest[node] = earliest;
         }
     }
 
     /// Who has the earliest ticket, and which; somebody with [`Ticket::NEVER`] if nobody has one.
     #[inline]
     pub fn first(&self) -> (u32, Ticket) {
-        let first = self.earliest[1];
-        ((first & CONTESTANT) as u32, Ticket(first & !CONTESTANT))
+        let first = self.pairs[ROOT / 2][ROOT % 2];
+        ((first & CONTESTANT) as u32, Ticket::of_key(first & !CONTESTANT))
     }
 
     #[cold]
     fn grow(&mut self, contestant: u32) {
         let larger = Self::with_room_for(contestant as usize + 1);
-        let former = core::mem::replace(self, larger).earliest;
-        for (contestant, entry) in (0..).zip(&former[former.len() / 2..]) {
-            self.set(contestant, Ticket(entry & !CONTESTANT));
+        let former = core::mem::replace(self, larger).pairs;
+        let own = &former.as_flattened()[former.len()..];
+        for (contestant, entry) in (0..).zip(own) {
+            self.set(contestant, Ticket::of_key(entry & !CONTESTANT));
         }
     }
 }
 
+const ROOT: usize = 1;
 const CONTESTANT: Entry = (1 << Ticket::FREE_BITS) - 1;
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ RATIOS = tuple(range(1, 15))
 QUICK_RATIOS = (1, 2, 3, 4, 6, 8, 11, 14)
 DWELLS_S = (2, 5, 10, 15, 20, 25, 30, 35, 40)
 """Table I: 2 to 40 s."""
-IDEAL_DWELLS_S = (2, 10, 20, 40)
+IDEAL_DWELLS_S = (2, 5, 10, 20, 30, 40)
+QUICK_DWELLS_S = (2, 10, 20, 40)
 RATIO = 4
 """Of figures 5 and 6."""
 DWELL_S = 40
@@ -41,6 +42,9 @@ QUEUES = (20, 50, 100)
 KIB = 1024
 IDEAL_KIB = 2048
 """Table I: "ideal buffer up to 2 MB"."""
+UNLIMITED_KIB = 65_536
+"""What claim C1 calls ideal: no transfer fills it. 2 MB may block from ratio 12 on, where the fast link carries more than that
+while a loss on the slow one is repaired."""
 BUFFERS_KIB = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 """Receive buffers tried for figure 7. The paper's kB are taken as 1024 bytes: its sizes are powers of two."""
 QUICK_BUFFERS_KIB = (16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -53,6 +57,12 @@ JITTER_MS = 250
 LOSS = 1e-4
 """Packets lost on either access link, at random: some one in two transfers."""
 SLOW_BPS = 384_000
+WIRED_BPS = 100e6
+WIRED_DELAY_S = 0.005
+FAST_DELAY_S = 0.015
+"""Table I."""
+SLOW_START_PACKETS = 400
+"""By then slow start has filled the fast link at every ratio of table I."""
 PAYLOAD_BYTES = 1452
 PACKET_BYTES = 1520
 """User data of a full packet, and the packet as the links count it: 16 bytes of chunk header, 12 of common header, 40
@@ -129,19 +139,21 @@ class Plan:
         ratios: Bandwidth ratios of figure 7.
         buffers_kib: Receive buffers of figure 7.
         dwells_s: Dwelling times of figure 6.
+        ideal_dwells_s: Dwelling times of claim C1.
     """
 
     seeds: tuple[int, ...]
     ratios: tuple[int, ...] = RATIOS
     buffers_kib: tuple[int, ...] = BUFFERS_KIB
     dwells_s: tuple[int, ...] = DWELLS_S
+    ideal_dwells_s: tuple[int, ...] = IDEAL_DWELLS_S
 
     @classmethod
     def of(cls, *, quick: bool, seeds: int | None) -> Plan:
         """The whole, or a first look."""
         chosen = tuple(range(1, (seeds or (QUICK_SEEDS if quick else SEEDS)) + 1))
         if quick:
-            return cls(chosen, QUICK_RATIOS, QUICK_BUFFERS_KIB, IDEAL_DWELLS_S)
+            return cls(chosen, QUICK_RATIOS, QUICK_BUFFERS_KIB, QUICK_DWELLS_S, QUICK_DWELLS_S)
         return cls(chosen)
 
     def points(self) -> list[Point]:
@@ -165,10 +177,10 @@ class Plan:
     def ideal(self) -> list[Point]:
         """Claim C1: every ratio and dwelling time with an ideal buffer."""
         return [
-            Point(scheme, bw_ratio=ratio, t_dwell_s=dwell)
+            Point(scheme, bw_ratio=ratio, t_dwell_s=dwell, rbuf_kib=UNLIMITED_KIB)
             for scheme in (Scheme.CMT, Scheme.MSCTP_BEST, Scheme.MSCTP_WORST)
             for ratio in self.ratios
-            for dwell in IDEAL_DWELLS_S
+            for dwell in self.ideal_dwells_s
         ]
 
     def figure_7(self, queue: int = QUEUE) -> list[Point]:
@@ -246,6 +258,30 @@ def row(point: Point, seed: int, document: str) -> dict[str, Any]:
 def t_1_ms(seed: int) -> int:
     """When the overlap begins, ms: drawn by the seed, evenly around `T_1_S`."""
     return round(1000 * T_1_S + random.Random(seed).uniform(-JITTER_MS, JITTER_MS))
+
+
+def slow_start_idle_s(ratio: float) -> float:
+    """How long slow start leaves the fast link idle after the first packet has left, s.
+
+    A closed loop with nothing of the simulator in it: a window of three packets, a SACK for every second one, and three
+    packets for each SACK (RFC 4960 section 7.2.1), over the delays of table I.
+
+    >>> round(slow_start_idle_s(14), 2), round(slow_start_idle_s(1), 2)
+    (0.14, 0.03)
+    """
+    packet_bits = PACKET_BYTES * 8
+    transmission = packet_bits / (ratio * SLOW_BPS)
+    one_way = WIRED_DELAY_S + FAST_DELAY_S
+    to_link = one_way + packet_bits / WIRED_BPS
+    sent = [0.0, 0.0, 0.0]
+    free = idle = 0.0
+    for number in range(SLOW_START_PACKETS):
+        reaches = sent[number] + to_link
+        idle += max(reaches - free, 0.0)
+        free = max(reaches, free) + transmission
+        if number % 2 == 1:
+            sent += [free + one_way] * 3
+    return idle
 
 
 def select(frame: pl.DataFrame, points: Iterable[Point]) -> pl.DataFrame:

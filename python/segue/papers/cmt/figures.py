@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from segue.grid import summarise
@@ -153,13 +154,16 @@ def ideal(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     figure, (axes,) = style.new_figure(
         "CMT with an ideal buffer against the clamped equation (3)",
         "Paper: nearly optimal. Grey: within 3 % of what the links allow, less headers, or 1.5 s.\n"
-        f"One curve per dwelling time. {INTERVALS}",
+        f"Dashed: the time that slow start leaves the fast link idle, in seconds of the slow one. {INTERVALS}",
         height=4.8,
     )
     ratios = sorted(table["bw_ratio"].unique())
     limits = [max(1.5, 0.03 * min(table.filter(pl.col("bw_ratio") == ratio)["theory_s"].to_list())) for ratio in ratios]
     axes.fill_between(ratios, limits, [-1.5] * len(ratios), color=style.GRID, alpha=0.7, linewidth=0, zorder=0)
-    for dwell, colour, marker in zip(ex.IDEAL_DWELLS_S, style.ORDERED, ("v", "D", "^", "o"), strict=False):
+    idle = [ratio * ex.slow_start_idle_s(ratio) for ratio in ratios]
+    axes.plot(ratios, idle, color=style.MUTED, linewidth=1.2, linestyle="--", label="slow start", zorder=1)
+    dwells = sorted(table["t_dwell_s"].unique())
+    for dwell, colour, marker in zip(dwells, _shades(len(dwells)), "vDP^so", strict=False):
         part = table.filter(pl.col("t_dwell_s") == dwell)
         _points(axes, part, "bw_ratio", colour, f"{dwell} s in the overlap", marker)
     axes.axhline(0, color=style.MUTED, linewidth=0.9)
@@ -269,3 +273,9 @@ def _kib_ticks(axis: object, values: Sequence[int]) -> None:
     axis.set_major_locator(FixedLocator(list(values)))  # type: ignore[attr-defined]
     axis.set_minor_locator(NullLocator())  # type: ignore[attr-defined]
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # type: ignore[attr-defined]
+
+
+def _shades(count: int) -> list[tuple[float, float, float, float]]:
+    """So many colours in order, dark to light."""
+    scale = LinearSegmentedColormap.from_list("ordered", style.ORDERED)
+    return [scale(number / max(count - 1, 1)) for number in range(count)]

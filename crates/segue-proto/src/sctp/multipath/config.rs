@@ -17,6 +17,12 @@ pub struct MultipathConfig {
     pub dac: bool,
     /// Where retransmissions go.
     pub rtx_policy: RtxPolicy,
+    /// Multiple fast retransmit (Caro, Amer and Stewart 2004): a chunk that was fast retransmitted is so again when three
+    /// packets that were new after that are reported and it is not. RFC 9260 section 7.2.4 has it wait for T3-rtx.
+    pub mfr: bool,
+    /// A T3-rtx that expires does not mark what was sent on its path within the last smoothed round trip (Iyengar, Amer and
+    /// Stewart 2004).
+    pub spare_recent: bool,
     /// CMT-PF: a path whose T3-rtx expires is probed by heartbeats before it gets data again. Sets
     /// [`Config::pf_max_retrans`](crate::sctp::Config::pf_max_retrans) to 0, where that is not set.
     pub pf: bool,
@@ -46,6 +52,8 @@ impl Default for MultipathConfig {
             sfr: true,
             dac: true,
             rtx_policy: RtxPolicy::default(),
+            mfr: false,
+            spare_recent: true,
             pf: true,
             pf_recovery: 1,
             ignore_stale_sacks: true,

@@ -19,6 +19,10 @@ pub struct MultipathCounters {
     pub pseudo_cumulative_acks: u64,
     /// Missing reports that were not counted, because nothing sent later on the chunk's own path was acknowledged (SFR).
     pub missing_reports_withheld: u64,
+    /// Fast retransmissions that were found lost in their turn (MFR).
+    pub retransmissions_lost: u64,
+    /// Chunks that a T3-rtx that expired left alone, because they were sent within the last round trip.
+    pub chunks_spared: u64,
     /// Packets out of order whose SACK was delayed (DAC).
     pub sacks_delayed: u64,
     /// Paths that were left while others went on.
@@ -47,9 +51,15 @@ impl MultipathCounters {
             round_trips_refused,
             pseudo_cumulative_acks,
             missing_reports_withheld,
+            retransmissions_lost,
+            chunks_spared,
             sacks_delayed,
             paths_left,
             chunks_moved,
+            chunks_rescheduled,
+            penalties,
+            shares_used_up,
+            waits,
         );
     }
 }

@@ -45,10 +45,12 @@ mod schedule;
 pub mod scheduler;
 mod sfr;
 mod state;
+mod timeout;
 
 pub use buffer_split::BufferSplit;
 pub use config::{Cuc, MultipathConfig, RtxPolicy};
 pub use counters::MultipathCounters;
 pub(super) use failed::pf_max_retrans;
 pub use scheduler::{Scheduler, SchedulerKind};
+pub(super) use sfr::LastSent;
 pub(super) use state::{Multipath, PathShare};

@@ -87,7 +87,7 @@ impl Association {
         if state.flightsize == 0 {
             state.t3_rtx = None;
         } else if state.earliest == tsn
-            && let Some(next) = self.outbound.earliest_on(path, tsn.next())
+            && let Some(next) = self.outbound.first_sent_on(path)
         {
             self.paths[usize::from(path.0)].earliest = next;
         }

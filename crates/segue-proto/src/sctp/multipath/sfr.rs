@@ -1,12 +1,20 @@
 //! SFR, split fast retransmit (Iyengar et al. 2006, section III), and the sender's part of DAC (section V).
 //!
 //! A chunk is missing only if something that was sent *later on the same path* is newly acknowledged: what overtook it on
-//! another path says nothing. So the highest TSN newly acknowledged (HTNA) is kept by path. A chunk that was sent again on a
-//! path where later TSNs were in flight already is missing only by TSNs that were new after that.
+//! another path says nothing. So the highest TSN newly acknowledged (HTNA) is kept by path. A chunk that was sent again is
+//! on a path where later TSNs were in flight already, or where retransmissions with earlier ones follow it: it is missing only by what
+//! was sent after that, whatever its TSN.
+//!
+//! Multiple fast retransmit (MFR; Caro, Amer and Stewart, "Retransmission schemes for end-to-end failover with transport layer
+//! multihoming", GLOBECOM 2004) goes on with that: a fast retransmission that three later packets have overtaken is lost
+//! as well, and sent once more. Without it there is T3-rtx alone, which one retransmission lost in a queue of 1.6 s
+//! keeps waiting for seconds. The authors compare TSNs with the highest one outstanding at the time of the retransmission; here it
+//! is the times of sending, because a path that sends nothing but retransmissions has no higher TSNs.
 //!
 //! With DAC a SACK stands for several packets, and says for how many. If all that it newly acknowledges was sent on one path
 //! and lies beyond the missing chunk, so many packets have overtaken that; otherwise one is certain and no more.
 
+use super::PathShare;
 use crate::congestion::{CongestionControl, Loss};
 use crate::sctp::Profile;
 use crate::sctp::ack::Ranges;
@@ -16,9 +24,38 @@ use crate::sctp::path::PathId;
 use crate::time::Instant;
 use segue_wire::Tsn;
 
+/// The last transmission of a chunk that is acknowledged.
+#[derive(Clone, Copy)]
+pub(in crate::sctp) struct LastSent {
+    pub at: Instant,
+    pub again: bool,
+}
+
+impl PathShare {
+    /// A chunk is acknowledged whose last transmission was on this path. If it was sent before that, elsewhere or here,
+    /// the acknowledgement may be for the earlier one: it is, if it comes within the shortest round trip of the path
+    /// (RFC 8985 section 6.2, step 2).
+    fn note_order(&mut self, now: Instant, last_sent: LastSent) {
+        let too_early = |least| now.since(last_sent.at) < least;
+        if last_sent.again && self.least_round_trip.is_none_or(too_early) {
+            return;
+        }
+        if self.latest_newly_acked.is_none_or(|at| at < last_sent.at) {
+            self.latest_newly_acked = Some(last_sent.at);
+        }
+    }
+}
+
 impl Association {
     /// `tsn`, sent on `path`, is acknowledged for the first time, cumulatively or by a gap ack block.
-    pub(in crate::sctp) fn note_newly_acked(&mut self, path: PathId, tsn: Tsn, cumulatively: bool) {
+    pub(in crate::sctp) fn note_newly_acked(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        tsn: Tsn,
+        last_sent: LastSent,
+        cumulatively: bool,
+    ) {
         let Some(multipath) = &mut self.multipath else {
             return;
         };
@@ -32,10 +69,11 @@ impl Association {
         }
         sack.mixed |= sack.acked_path.is_some_and(|p| p != path);
         sack.acked_path = Some(path);
-        if let Some(path) = self.paths.get_mut(usize::from(path.0))
-            && later(path.share.highest_newly_acked)
-        {
-            path.share.highest_newly_acked = Some(tsn);
+        if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+            if later(path.share.highest_newly_acked) {
+                path.share.highest_newly_acked = Some(tsn);
+            }
+            path.share.note_order(now, last_sent);
         }
         if !cumulatively {
             self.advance_pseudo_cumulative_ack(path, tsn);
@@ -67,22 +105,22 @@ impl Association {
                 let Some(sent) = self.outbound.get_mut(tsn) else {
                     break;
                 };
-                if sent.state != ChunkState::Outstanding || sent.fast_retransmitted {
+                if sent.state != ChunkState::Outstanding || (sent.fast_retransmitted && !config.mfr) {
                     continue;
                 }
-                let own = self.paths.get(usize::from(sent.path.0));
-                let own = own.and_then(|p| p.share.highest_newly_acked);
-                // of what was sent again, only what was sent after that was sent later
-                let later_from = if sent.retransmitted {
-                    sent.resent_before
+                let own = self.paths.get(usize::from(sent.path.0)).map(|p| &p.share);
+                let overtaken = if sent.retransmitted {
+                    // its TSN says nothing of when it was sent
+                    own.is_some_and(|p| p.latest_newly_acked.is_some_and(|at| sent.sent_at < at))
                 } else {
-                    tsn
+                    own.is_some_and(|p| p.highest_newly_acked.is_some_and(|h| tsn.before(h)))
                 };
-                if config.sfr && own.is_none_or(|h| h.before(later_from)) {
+                if !overtaken && (config.sfr || sent.fast_retransmitted) {
                     self.counters.multipath.missing_reports_withheld += 1;
                     continue;
                 }
-                let all_beyond = sack.lowest_newly_acked.is_some_and(|l| tsn.before(l));
+                let all_beyond =
+                    !sent.retransmitted && sack.lowest_newly_acked.is_some_and(|l| tsn.before(l));
                 let reports = if config.dac && !sack.mixed && all_beyond {
                     sack.packets.max(1)
                 } else {
@@ -90,6 +128,7 @@ impl Association {
                 };
                 sent.missing_reports = sent.missing_reports.saturating_add(reports);
                 if sent.missing_reports >= threshold {
+                    self.counters.multipath.retransmissions_lost += u64::from(sent.fast_retransmitted);
                     sent.fast_retransmitted = true;
                     sent.fast_marked = true;
                     let (path, len) = (sent.path, sent.len());

@@ -4,7 +4,7 @@ use super::cuc::PseudoCumulativeAck;
 use super::{Cuc, MultipathConfig, Scheduler};
 use crate::congestion::InterLoss;
 use crate::sctp::path::PathId;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 
@@ -41,6 +41,12 @@ pub(in crate::sctp) struct PathShare {
     pub pseudo: PseudoCumulativeAck,
     /// Highest TSN of this path that the SACK at hand newly acknowledges.
     pub highest_newly_acked: Option<Tsn>,
+    /// When that was sent, of what the SACK at hand newly acknowledges on this path, which was sent last.
+    pub latest_newly_acked: Option<Instant>,
+    /// Shortest round trip of data.
+    pub least_round_trip: Option<Duration>,
+    /// T3-rtx runs for what was sent first, whatever its TSN.
+    pub t3_by_order: bool,
     /// In fast recovery until all that was sent on the path up to this TSN is acknowledged.
     pub fast_recovery_exit: Option<Tsn>,
     /// Round trips refused since the last one that was taken.
@@ -83,11 +89,11 @@ impl PathShare {
 
     /// Chunks of this path were found lost.
     pub(in crate::sctp) fn on_lost(&mut self, chunks: u32) {
-        self.lost = self.lost.saturating_add(chunks);
         if self.sent > MEMORY {
             self.sent /= 2;
             self.lost /= 2;
         }
+        self.lost = self.lost.saturating_add(chunks);
     }
 
     /// Share of the chunks sent that was lost, in millionths.

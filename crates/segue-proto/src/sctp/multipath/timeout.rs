@@ -1,0 +1,56 @@
+//! Timeouts, where retransmissions change paths.
+//!
+//! # For which chunk T3-rtx runs
+//! RFC 9260 section 6.3.2 has it run for the lowest TSN that is outstanding on the path (R3). A chunk that comes from another path has
+//! a lower TSN than what has been under way here for long: T3-rtx would stop following those, and expire an RTO after
+//! this one was sent, although acknowledgements arrive all the while; in a queue that fills, a round trip takes longer than the
+//! RTO that was worked out when it was shorter. So T3-rtx runs for the chunk that was sent first, which on one path and without
+//! retransmissions is the same. One that is lost is in its turn the first.
+//!
+//! # What is marked
+//! What was sent shortly before T3-rtx expires is not taken for lost (Iyengar, Amer and Stewart, "Retransmission
+//! policies for concurrent multipath transfer using SCTP multihoming", ICON 2004).
+//!
+//! RFC 9260 section 6.3.3 has everything that is outstanding on the path marked. With several paths T3-rtx often expires for one
+//! chunk, a retransmission that was lost, while the rest of the window is in the queue of a path that is well. All of it
+//! would go out a second time, on a path with a larger window, before its acknowledgement can be there. What was
+//! sent less than a smoothed round trip ago stays outstanding, and T3-rtx runs on for it.
+
+use crate::sctp::association::Association;
+use crate::sctp::outbound::ChunkState;
+use crate::sctp::path::PathId;
+use crate::time::{Duration, Instant};
+
+impl Association {
+    /// The time from which on chunks that were sent on a path with this smoothed round trip are left alone by its T3-rtx.
+    pub(in crate::sctp) fn spared_from(&self, now: Instant, srtt: Option<Duration>) -> Instant {
+        let spares = self.multipath.as_ref().is_some_and(|m| m.config.spare_recent);
+        match srtt {
+            Some(srtt) if spares => now - srtt,
+            _ => Instant::MAX,
+        }
+    }
+
+    /// Books what T3-rtx left outstanding on a path whose flight was cleared.
+    pub(in crate::sctp) fn resume_flight(&mut self, now: Instant, id: PathId) {
+        if self.multipath.is_none() {
+            return;
+        }
+        let Some(earliest) = self.outbound.first_sent_on(id) else {
+            return;
+        };
+        let spared = self.outbound.sent.iter();
+        let spared = spared.filter(|s| s.path == id && s.state == ChunkState::Outstanding);
+        let (mut flightsize, mut chunks) = (0, 0);
+        for sent in spared {
+            flightsize += sent.size();
+            chunks += 1;
+        }
+        self.counters.multipath.chunks_spared += chunks;
+        if let Some(path) = self.paths.get_mut(usize::from(id.0)) {
+            path.flightsize = flightsize;
+            path.earliest = earliest;
+            path.t3_rtx = Some(now + path.rto());
+        }
+    }
+}

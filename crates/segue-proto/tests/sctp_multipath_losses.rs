@@ -1,0 +1,315 @@
+//! Concurrent multipath transfer when retransmissions are lost in their turn, or take longer than T3-rtx. Host A sends to the two
+//! addresses of host B.
+
+use crate::common::*;
+use segue_proto::sctp::multipath::RtxPolicy;
+use segue_proto::sctp::{
+    Config, Event, MultipathConfig, PathSnapshot, PathState, Profile, SackRoute, SendOptions,
+};
+use segue_proto::{Duration, Instant};
+use segue_wire::Tsn;
+use segue_wire::sctp::{Chunk, GapAckBlock, Sack};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+const MESSAGE: u32 = 1000;
+
+fn config(multipath: MultipathConfig) -> Config {
+    Config {
+        rto_initial: ms(500),
+        rto_min: ms(200),
+        sack_delay: ms(50),
+        sack_route: SackRoute::Arrival,
+        receive_buffer: 4_000_000,
+        send_buffer: 4_000_000,
+        multipath: Some(multipath),
+        ..Config::new(Profile::Rfc4960)
+    }
+}
+
+/// Which of B's addresses a packet is to or from.
+fn path_of(d: &Departure) -> usize {
+    let b = if d.from == A {
+        d.packet.ip.destination
+    } else {
+        d.packet.ip.source
+    };
+    if b == address(B, 1) { 1 } else { 2 }
+}
+
+fn two_paths(config: Config) -> Net {
+    let mut net = Net::established(config, [1, 2]);
+    net.run_for(ms(1000));
+    assert_eq!(path(&net, 2).state, PathState::Active);
+    net.log.clear();
+    net
+}
+
+fn path(net: &Net, n: u16) -> PathSnapshot {
+    let mut paths = net.association(A).paths();
+    paths.find(|p| p.destination == address(B, n)).expect("path")
+}
+
+fn bulk(net: &mut Net, messages: u64) {
+    for i in 0..messages {
+        net.send(A, 0, synthetic(i * u64::from(MESSAGE), MESSAGE));
+    }
+}
+
+/// Loses the first `times` transmissions of the chunk that A sends to B's address 1 as number `nth`.
+fn lose_again_and_again(net: &mut Net, nth: usize, times: usize) {
+    let (mut count, mut unlucky, mut lost) = (0, None, 0);
+    net.rule = Box::new(move |d| {
+        if d.from == A
+            && let Some(chunk) = d.data().next()
+        {
+            count += usize::from(path_of(d) == 1);
+            if count == nth && unlucky.is_none() {
+                unlucky = Some(chunk.tsn);
+            }
+            if unlucky == Some(chunk.tsn) && lost < times {
+                lost += 1;
+                return vec![];
+            }
+        }
+        vec![ms(20)]
+    });
+}
+
+#[test]
+fn with_multiple_fast_retransmit_a_lost_retransmission_does_not_wait_for_t3() {
+    for policy in [RtxPolicy::Same, RtxPolicy::Cwnd] {
+        let run = |mfr| {
+            let mut net = two_paths(config(MultipathConfig {
+                mfr,
+                rtx_policy: policy,
+                ..MultipathConfig::default()
+            }));
+            lose_again_and_again(&mut net, 20, 3);
+            bulk(&mut net, 1000);
+            net.run_for(ms(6000));
+            assert_eq!(net.messages[B].len(), 1000);
+            (
+                net.association(A).counters(),
+                net.association(B).counters().duplicate_data_chunks,
+            )
+        };
+        let (with, duplicates) = run(true);
+        assert_eq!((with.t3_expiries, duplicates), (0, 0), "{policy:?}");
+        assert_eq!(
+            (with.fast_retransmits, with.multipath.retransmissions_lost),
+            (3, 2)
+        );
+        let (without, _) = run(false);
+        assert!(without.t3_expiries > 0, "{policy:?}");
+        assert_eq!(without.multipath.retransmissions_lost, 0);
+    }
+}
+
+/// Queues without end: path 1 carries a packet in 2 ms, path 2 one in 10 ms. Chunk `nth` to path 1 is lost once. How long the
+/// last packet of data took on path 2 is told.
+fn filling_queues(net: &mut Net, nth: usize) -> Rc<Cell<Duration>> {
+    let (mut count, mut free) = (0, [Instant::ZERO; 2]);
+    let took = Rc::new(Cell::new(Duration::ZERO));
+    let told = Rc::clone(&took);
+    net.rule = Box::new(move |d| {
+        if d.from == B || d.data().next().is_none() {
+            return vec![ms(10)];
+        }
+        let n = path_of(d) - 1;
+        count += usize::from(n == 0);
+        if n == 0 && count == nth {
+            return vec![];
+        }
+        free[n] = free[n].max(d.at) + ms([2, 10][n]);
+        let delay = free[n].since(d.at) + ms(10);
+        if n == 1 {
+            told.set(delay);
+        }
+        vec![delay]
+    });
+    took
+}
+
+#[test]
+fn a_chunk_that_comes_from_another_path_does_not_stop_t3_from_following_what_is_under_way_there() {
+    for nth in [100, 250, 400, 550] {
+        // path 2 has lost nothing: that is where the chunk goes
+        let mut net = two_paths(config(MultipathConfig {
+            rtx_policy: RtxPolicy::LossRate,
+            ..MultipathConfig::default()
+        }));
+        let took = filling_queues(&mut net, nth);
+        bulk(&mut net, 2000);
+        while net.association(A).counters().fast_retransmits == 0 {
+            assert!(net.step(at(100.0)));
+        }
+        let again = retransmitted(&net)[0];
+        assert_eq!(net.transmissions_of(A, again)[1].1, address(B, 2));
+        let (takes, rto) = (took.get(), path(&net, 2).rto);
+        assert!(
+            takes > rto,
+            "behind a queue that takes {takes}, with an RTO of {rto}"
+        );
+        net.run_for(ms(30_000));
+        assert_eq!(net.messages[B].len(), 2000);
+        assert_eq!(net.association(A).counters().t3_expiries, 0, "{nth}");
+    }
+}
+
+/// What was sent more than once.
+fn retransmitted(net: &Net) -> Vec<Tsn> {
+    let mut seen = BTreeSet::new();
+    let data = net.log.iter().filter(|d| d.from == A).flat_map(Departure::data);
+    data.filter(|c| !seen.insert(c.tsn.0)).map(|c| c.tsn).collect()
+}
+
+#[test]
+fn a_timeout_leaves_alone_what_was_sent_within_the_last_round_trip() {
+    let run = |spare_recent| {
+        let mut settings = config(MultipathConfig {
+            spare_recent,
+            rtx_policy: RtxPolicy::Same,
+            ..MultipathConfig::default()
+        });
+        settings.rto_min = ms(50);
+        let mut net = two_paths(settings);
+        // the retransmission is lost as well, and the rest of the window is under way when T3-rtx expires for it
+        lose_again_and_again(&mut net, 60, 2);
+        bulk(&mut net, 2000);
+        net.run_for(ms(6000));
+        assert_eq!(net.messages[B].len(), 2000);
+        let counters = net.association(A).counters();
+        assert!(counters.t3_expiries > 0);
+        (
+            counters.multipath.chunks_spared,
+            net.association(B).counters().duplicate_data_chunks,
+        )
+    };
+    let (spared, duplicates) = run(true);
+    assert!(spared > 0 && duplicates == 0, "{spared} {duplicates}");
+    let (spared, duplicates) = run(false);
+    assert!(spared == 0 && duplicates > 5, "{spared} {duplicates}");
+}
+
+#[test]
+fn an_acknowledgement_of_what_timed_out_brings_no_path_back() {
+    for pf in [true, false] {
+        let mut settings = config(MultipathConfig {
+            pf,
+            ..MultipathConfig::default()
+        });
+        // chunks stay marked for a while after the timeout
+        settings.max_burst = Some(1);
+        settings.pf_max_retrans = Some(0);
+        let mut net = two_paths(settings);
+        net.rule = Box::new(|_| vec![]);
+        net.command(A, |a, now| {
+            for i in 0..10 {
+                let data = synthetic(i * u64::from(MESSAGE), MESSAGE);
+                a.send(now, 0, data, SendOptions::default()).expect("sent");
+            }
+        });
+        for _ in 0..4 {
+            // duplicates of the last SACK: an opportunity to send, for what Max.Burst has kept back
+            let base = first_tsn(&net).previous();
+            let packet = net.forge(A, address(B, 1), [sack_of(base, &[])]);
+            net.inject(A, packet);
+        }
+        let [first, second] = [1, 2].map(|n| sent_to(&net, n));
+        assert!(first.len() == 5 && second.len() == 5, "{first:?} {second:?}");
+        let base = first_tsn(&net).previous();
+        let packet = net.forge(A, address(B, 1), [sack_of(base, &first)]);
+        net.inject(A, packet);
+        while path(&net, 2).state == PathState::Active {
+            assert!(net.step(net.now + ms(1000)) || net.now < at(10.0));
+        }
+        let marked = *second.last().expect("sent");
+        assert_eq!(net.transmissions_of(A, marked).len(), 1, "it waits");
+        let late: Vec<Tsn> = first.iter().copied().chain([marked]).collect();
+        let packet = net.forge(A, address(B, 1), [sack_of(base, &late)]);
+        net.inject(A, packet);
+        let expected = if pf {
+            PathState::PotentiallyFailed
+        } else {
+            PathState::Active
+        };
+        assert_eq!(path(&net, 2).state, expected);
+        net.rule = Box::new(|_| vec![ms(10)]);
+        net.run_for(ms(5000));
+        assert_eq!(path(&net, 2).state, PathState::Active, "a heartbeat does");
+    }
+}
+
+/// TSNs of DATA that A sent to B's address `n`, in order.
+fn sent_to(net: &Net, n: usize) -> Vec<Tsn> {
+    let own = net.log.iter().filter(|d| d.from == A && path_of(d) == n);
+    own.flat_map(Departure::data).map(|c| c.tsn).collect()
+}
+
+/// A SACK with the cumulative TSN ack `base` of `acked`, each in a block of its own.
+fn sack_of(base: Tsn, acked: &[Tsn]) -> Chunk {
+    let mut offsets: Vec<u16> = acked.iter().map(|t| t.distance_from(base) as u16).collect();
+    offsets.sort_unstable();
+    let cumulative = (1..).zip(&offsets).take_while(|(n, o)| n == *o).count() as u16;
+    let rest = offsets[usize::from(cumulative)..].iter();
+    let blocks = rest.map(|offset| GapAckBlock {
+        start: offset - cumulative,
+        end: offset - cumulative,
+    });
+    Chunk::Sack(Sack {
+        cumulative_tsn_ack: base.add(u32::from(cumulative)),
+        a_rwnd: 4_000_000,
+        gap_ack_blocks: blocks.collect(),
+        duplicate_tsns: Box::default(),
+        data_packets: 1,
+    })
+}
+
+#[test]
+fn a_heartbeat_that_data_has_answered_for_is_no_error_when_it_is_lost() {
+    let settings = Config {
+        rto_initial: ms(200),
+        rto_min: ms(100),
+        sack_delay: ms(20),
+        pf_max_retrans: Some(0),
+        ..Config::default()
+    };
+    let mut net = Net::established(settings, [1, 1]);
+    net.run_for(ms(500));
+    let mut lost = false;
+    net.rule = Box::new(move |d| {
+        let heartbeat = names(d.sctp()).contains(&"HEARTBEAT");
+        let first = d.from == A && d.data().next().is_some() && !core::mem::replace(&mut lost, true);
+        if heartbeat || first { vec![] } else { vec![ms(10)] }
+    });
+    net.send(A, 0, synthetic(0, MESSAGE));
+    net.run_for(Duration::from_secs(5));
+    let states: Vec<_> = net.events[A]
+        .iter()
+        .filter_map(|(_, e)| match e {
+            Event::PathStateChanged { state, .. } => Some(*state),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(states, [PathState::PotentiallyFailed, PathState::Active]);
+    assert_eq!(path(&net, 1).error_count, 0);
+}
+
+#[test]
+fn a_heartbeat_is_answered_over_the_path_that_it_probes() {
+    for (sack_route, own) in [(SackRoute::Arrival, true), (SackRoute::RoutingTable, false)] {
+        let mut settings = config(MultipathConfig::default());
+        settings.sack_route = sack_route;
+        let mut net = Net::symmetric(settings, [1, 2], 1);
+        net.connect();
+        net.run_for(ms(1000));
+        let with = |net: &Net, name: &str, n| {
+            let of = net.log.iter().filter(|d| names(d.sctp()).contains(&name));
+            of.filter(|d| path_of(d) == n).count()
+        };
+        assert_eq!(with(&net, "HEARTBEAT", 2), 1);
+        assert_eq!(with(&net, "HEARTBEAT-ACK", 2) == 1, own, "{sack_route:?}");
+    }
+}
