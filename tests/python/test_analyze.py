@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -56,6 +57,23 @@ def test_a_move_to_another_interface_is_found(moving: bytes) -> None:
     assert flow.direction(handover.direction).useful_bytes == 400_000
     assert explain.moved(handover, flow) == ("wlan0", "lte0")
     assert "another interface" in explain.reason(handover, analysis.findings)
+
+
+def test_what_limits_cut_off_is_said(moving: bytes) -> None:
+    analysis = analyze(("mn.pcapng", moving))
+    [handover] = analysis.findings.handovers
+    assert handover.adaptation is not None
+    assert not handover.adaptation.is_capped
+    assert analysis.handovers["t_a_is_capped"].to_list() == [False]
+    assert "hour" not in explain.until_full_speed(handover)
+    capped = replace(handover, adaptation=replace(handover.adaptation, is_capped=True))
+    assert "hour" in explain.until_full_speed(capped)
+    [speed] = [text for name, text in explain.story(capped, analysis.findings, None) if name == "speed"]
+    assert "hour" in speed
+    assert not any("PARTIAL" in note for note in explain.notes(analysis.findings))
+    evicted = replace(analysis.findings, flows_evicted=7)
+    [note] = [note for note in explain.notes(evicted) if "PARTIAL" in note]
+    assert "7 made room" in note
 
 
 def test_without_a_move_a_silence_is_a_pause() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.image
 import numpy as np
+import polars as pl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -17,7 +18,7 @@ from segue.papers.sigma import figures
 from segue.plot.sequence import find_switches
 from segue.plot.style import render
 from segue.report.html import claims_section, figure_section, page, table_section, text_section
-from segue.report.run import write_run_report
+from segue.report.run import network_figures, write_run_report
 
 RUNS = {"none": synthetic.seamless(), "low": synthetic.seamless(switch_s=8.16), "high": synthetic.stalled()}
 FRAMES = {
@@ -100,6 +101,25 @@ def test_run_report_is_one_file_that_asks_for_nothing_else(tmp_path: Path) -> No
     assert "url(" not in text.replace("url(#", "")
     for heading in ("Signalling", "TSN against time", "Congestion windows", "Position against the cells"):
         assert heading in text
+
+
+def test_networks_that_come_by_the_clock_are_shown_against_time_and_not_against_places() -> None:
+    times = {"lan": [], "wlan": [0.0, 35.0, 50.0, 80.0], "gprs": [20.0, 80.0]}
+    cells = pl.DataFrame(
+        {
+            "name": list(times),
+            "x_m": [0.0] * 3,
+            "y_m": [0.0] * 3,
+            "radius_m": [100.0] * 3,
+            "present_s": pl.Series(list(times.values()), dtype=pl.List(pl.Float64)),
+        }
+    )
+    [(title, figure)] = network_figures(cells, pl.DataFrame({"x_m": [0.0]}), [])
+    [axes] = figure.axes
+    assert title == "Networks in reach"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["wlan", "gprs"]
+    spans = [[path.get_extents().intervalx.tolist() for path in bars.get_paths()] for bars in axes.collections]
+    assert spans == [[[0.0, 35.0], [50.0, 80.0]], [[20.0, 80.0]]]
 
 
 def test_report_of_a_run_without_data_has_no_figures_but_is_written(tmp_path: Path) -> None:

@@ -134,19 +134,26 @@ def run_figures(run: Run) -> list[tuple[str, Figure]]:
                 ),
             )
         )  # fmt: skip
-    somewhere = run.cells.filter(pl.col("present_s").is_null())
-    if not run.positions.is_empty() and not somewhere.is_empty():
+    found += network_figures(run.cells, run.positions, switches)
+    return found
+
+
+def network_figures(cells: pl.DataFrame, positions: pl.DataFrame, switches: list[Switch]) -> list[tuple[str, Figure]]:
+    """Where the mobile host was against the cells, and when those that come and go by the clock were in reach."""
+    found = []
+    somewhere = cells.filter(pl.col("present_s").is_null())
+    if not positions.is_empty() and not somewhere.is_empty():
         found.append(
             (
                 "Position against the cells",
                 position_against_cells(
-                    run.positions, somewhere, switches, title="Position against the cells",
+                    positions, somewhere, switches, title="Position against the cells",
                     subtitle="Bands are the cells' reach; dashed lines are handovers of the data.",
                 ),
             )
         )  # fmt: skip
     # those that are never there in this case of the scenario are left out
-    at_times = run.cells.filter(pl.col("present_s").list.len() > 0)
+    at_times = cells.filter(pl.col("present_s").list.len() > 0)
     if not at_times.is_empty():
         found.append(
             (

@@ -14,7 +14,8 @@
 //! sctp.path_max_retrans = 5
 //! ```
 //!
-//! `--set t_dwell="10 s"` sets the parameter. What is set from outside by its own key wins over what is derived.
+//! `--set t_dwell="10 s"` sets the parameter, and so does `parameters.t_dwell`. What is set from outside by its own key wins
+//! over what is derived.
 
 use super::expressions::{self, evaluate};
 use super::{ScenarioError, error, overrides};

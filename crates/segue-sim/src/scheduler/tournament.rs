@@ -40,7 +40,7 @@ impl Tournament {
         let mut node = self.pairs.len() + contestant as usize;
         let mut earliest = ticket.key() | Entry::from(contestant);
         while let Some(pair) = self.pairs.get_mut(node / 2) {
-            let rival = pair[node % 2 ^ 1];
+            let rival = pair[(node % 2) ^ 1];
             pair[node % 2] = earliest;
             if node == ROOT {
                 break;
