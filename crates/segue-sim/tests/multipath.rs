@@ -30,8 +30,8 @@ fn start_up_s(ratio: f64) -> f64 {
     while next < 400 {
         // the second of two packets is acknowledged when it has arrived
         let arrives = sent[next] + one_way;
-        idle += (arrives - packet - free).max(0.0);
-        free = (arrives + packet).max(free + packet);
+        idle += (arrives - free).max(0.0);
+        free = arrives.max(free) + packet;
         if next % 2 == 1 {
             sent.extend([free + 0.020; 3]);
         }
@@ -42,7 +42,7 @@ fn start_up_s(ratio: f64) -> f64 {
 
 #[test]
 fn with_an_ideal_buffer_cmt_comes_near_equation_3_for_every_ratio_and_dwelling_time() {
-    // start-up alone takes about as long as 3 % or 1.5 s: a second of the fast link is `ratio` of the slow one. The rest is what
+    // start-up alone takes longer than 1.5 s, and nearly as long as 3 % where that is more: a second of the fast link is `ratio` of the slow one. The rest is what
     // the slow link needs to be confirmed and filled
     let slow_to_start = [(11, 10), (12, 10), (13, 10), (14, 5)];
     for ratio in 1..=14 {
@@ -57,7 +57,7 @@ fn with_an_ideal_buffer_cmt_comes_near_equation_3_for_every_ratio_and_dwelling_t
             if slow_to_start.contains(&(ratio, t_dwell)) {
                 let start_up = start_up_s(f64::from(ratio)) * f64::from(ratio);
                 let rest = time - theory - start_up;
-                assert!(start_up > 1.4 && (0.0..0.5).contains(&rest), "{at}; {start_up}");
+                assert!(start_up > 1.5 && (0.0..0.4).contains(&rest), "{at}; {start_up}");
             } else {
                 assert!((time - theory).abs() <= tolerance, "{at}");
             }

@@ -162,8 +162,8 @@ def c6(effects: Sequence[Effect]) -> Claim:
             for effect in effects
         ),
         all(effect.appears for effect in effects),
-        f"Criterion at ratio {ex.RATIO}: without the mechanism the measure is greater, seed by seed (the whole interval "
-        "of the difference lies above zero), and its median is so many times that with it: "
+        f"Criterion at ratio {ex.RATIO}: without the mechanism the measure is greater, seed by seed (the whole "
+        "interval of the difference lies above zero), and its median is so many times that with it: "
         + ", ".join(
             f"{effect.mechanism.name} {effect.mechanism.factor:g} in {effect.mechanism.setting} "
             f"({'met' if effect.appears else 'not met'})"

@@ -267,7 +267,7 @@ def slow_start_idle_s(ratio: float) -> float:
     packets for each SACK (RFC 4960 section 7.2.1), over the delays of table I.
 
     >>> round(slow_start_idle_s(14), 2), round(slow_start_idle_s(1), 2)
-    (0.14, 0.03)
+    (0.17, 0.03)
     """
     packet_bits = PACKET_BYTES * 8
     transmission = packet_bits / (ratio * SLOW_BPS)

@@ -154,7 +154,7 @@ def ideal(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     figure, (axes,) = style.new_figure(
         "CMT with an ideal buffer against the clamped equation (3)",
         "Paper: nearly optimal. Grey: within 3 % of what the links allow, less headers, or 1.5 s.\n"
-        f"Dashed: the time that slow start leaves the fast link idle, in seconds of the slow one. {INTERVALS}",
+        f"Dashed: idle time of the fast link in slow start, times the ratio. {INTERVALS}",
         height=4.8,
     )
     ratios = sorted(table["bw_ratio"].unique())
