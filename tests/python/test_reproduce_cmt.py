@@ -26,7 +26,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reproduction]:
     patch = pytest.MonkeyPatch()
     patch.setattr(ex, "QUICK_RATIOS", (1, 4))
     patch.setattr(ex, "QUICK_BUFFERS_KIB", (256, 2048))
-    patch.setattr(ex, "IDEAL_DWELLS_S", (10, 40))
+    patch.setattr(ex, "QUICK_DWELLS_S", (10, 40))
     try:
         return out, reproduce(out, quick=True, seeds=1)
     finally:
