@@ -105,6 +105,7 @@ pub(super) struct Engine {
     nids: BTreeSet<u64>,
     locators: Vec<Locators>,
     quic_id_lengths: udp::QuicIdLengths,
+    early_joins: Vec<mptcp::EarlyJoin>,
 }
 
 /// A decoded packet on its way to its flow.
@@ -146,6 +147,7 @@ impl Engine {
             nids: BTreeSet::new(),
             locators: Vec::new(),
             quic_id_lengths: udp::QuicIdLengths::default(),
+            early_joins: Vec::new(),
         }
     }
 
@@ -340,6 +342,9 @@ impl Engine {
     pub(super) fn finish(&mut self) {
         while let Some(oldest) = self.table.oldest() {
             self.end(oldest);
+        }
+        for _ in 0..self.early_joins.len() {
+            self.limit(mptcp::UNKNOWN);
         }
     }
 

@@ -1,12 +1,25 @@
 //! Subflows find their connection (RFC 8684 section 3).
 
 use super::{Engine, Found};
-use crate::analyze::decode::{MptcpOption, Tcp, flag, mptcp_options};
+use crate::analyze::decode::{Address, MptcpOption, Tcp, flag, mptcp_options};
 use crate::analyze::flows::conn::Conn;
 use crate::analyze::flows::mptcp::{token, token_key};
 use crate::analyze::flows::table::Slot;
 use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
+
+/// A subflow whose connection has not been seen yet. A capture of several interfaces may hold the packets of one of them
+/// before earlier ones of another.
+pub(super) struct EarlyJoin {
+    token: u32,
+    slot: Slot,
+    ends: (Address, Address),
+}
+
+const MAX_EARLY_JOINS: usize = 64;
+
+/// The limit that counts subflows whose connection is not in the capture.
+pub(super) const UNKNOWN: &str = "mptcp-joins-of-unknown-connections";
 
 impl Engine {
     /// The options of a segment, the data that they map, and when the data was sent that the segment acknowledges.
@@ -81,7 +94,7 @@ impl Engine {
                 }
             }
             MptcpOption::JoinSyn { token, .. } => {
-                self.join(found, slot, token);
+                self.join(slot, token, found.ends);
                 self.mptcp_signal(found, SignalKind::MptcpJoin, slot);
             }
             MptcpOption::Mapping {
@@ -128,26 +141,36 @@ impl Engine {
             return;
         };
         self.table.know(parent, token_key(token));
+        while let Some(index) = self.early_joins.iter().position(|early| early.token == token) {
+            let early = self.early_joins.swap_remove(index);
+            self.join(early.slot, early.token, early.ends);
+        }
     }
 
-    /// A further subflow: the token is that of the one who is asked.
-    fn join(&mut self, found: &Found<'_>, slot: Slot, token: u32) {
+    /// A further subflow between these two: the token is that of the one who is asked.
+    fn join(&mut self, slot: Slot, token: u32, ends: (Address, Address)) {
         let Some(parent) = self.table.find(&token_key(token)) else {
-            return self.limit("mptcp-joins-of-unknown-connections");
+            // a SYN may come more than once
+            let known = |early: &EarlyJoin| early.token == token && early.slot == slot;
+            if self.early_joins.iter().any(known) {
+                return;
+            }
+            if self.early_joins.len() == MAX_EARLY_JOINS {
+                self.early_joins.remove(0);
+                self.limit(UNKNOWN);
+            }
+            return self.early_joins.push(EarlyJoin { token, slot, ends });
         };
         let Some(connection) = self.table.get(parent) else {
             return;
         };
         // whose token it is: the ends of a connection are told apart by who is asked on one of their addresses
-        let asks_a = found.ends.1 == connection.a.0 || found.ends.0 == connection.b.0;
+        let asks_a = ends.1 == connection.a.0 || ends.0 == connection.b.0;
         let known = |end| connection.aliases.iter().find(|((known, _), _)| *known == end);
         let asks_a = asks_a
-            || known(found.ends.1).is_some_and(|(_, whose)| *whose == 0)
-            || known(found.ends.0).is_some_and(|(_, whose)| *whose == 1);
-        for (end, whose) in [
-            (found.ends.0, usize::from(asks_a)),
-            (found.ends.1, usize::from(!asks_a)),
-        ] {
+            || known(ends.1).is_some_and(|(_, whose)| *whose == 0)
+            || known(ends.0).is_some_and(|(_, whose)| *whose == 1);
+        for (end, whose) in [(ends.0, usize::from(asks_a)), (ends.1, usize::from(!asks_a))] {
             let listed = end == connection.a.0
                 || end == connection.b.0
                 || connection.aliases.iter().any(|((known, _), _)| *known == end);

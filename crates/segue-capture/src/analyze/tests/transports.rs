@@ -432,6 +432,29 @@ fn subflows_are_one_connection() {
     assert_eq!(kinds, [SignalKind::MptcpJoin, SignalKind::MptcpRemoveAddress]);
 }
 
+/// Captures of several interfaces are not always in the order of time.
+#[test]
+fn a_subflow_that_is_captured_before_its_connection_finds_it() {
+    let mut packets = mptcp_packets();
+    let join = packets
+        .iter()
+        .position(|p| p.0 == 1120 * MS)
+        .expect("the SYN of the subflow");
+    let mut join = packets.remove(join);
+    join.0 = 4;
+    packets.insert(0, join);
+    let analysis = analysed(&[raw(&packets)]);
+    assert!(analysis.limits.is_empty(), "{:?}", analysis.limits);
+    let handover = moved(&analysis, HandoverKind::MptcpSubflow);
+    let flow = analysis.flows.iter().find(|f| f.id == handover.flow);
+    assert_eq!(flow.expect("its flow").reverse.useful_bytes, 20_000);
+
+    // without the connection's beginning it stays unknown
+    packets.retain(|p| p.0 > 3);
+    let analysis = analysed(&[raw(&packets)]);
+    assert_eq!(analysis.limits["mptcp-joins-of-unknown-connections"], 1);
+}
+
 fn quic_packets() -> Vec<(u64, Vec<u8>)> {
     let (old, new, server) = ([10, 0, 0, 1], [10, 0, 9, 1], [192, 0, 2, 1]);
     let long = |destination: &[u8], source: &[u8]| {
