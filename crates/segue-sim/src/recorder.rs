@@ -2,6 +2,7 @@
 
 pub mod connections;
 pub mod flow;
+pub(crate) mod fragments;
 pub mod ledger;
 mod log;
 mod names;
@@ -18,6 +19,7 @@ use crate::output::{RunOptions, Trace};
 use crate::store::Stored;
 use connections::Connections;
 use flow::Flows;
+use fragments::{Wholes, fragment_of};
 use ledger::{Entries, PacketFate};
 use log::{EventLog, Kind};
 use segue_capture::handover::{DataTotals, LossCause};
@@ -109,6 +111,20 @@ impl DropCause {
     }
 }
 
+/// What became of a fragment at its host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FragmentTaken {
+    /// Others are awaited.
+    Waits,
+    /// The host no longer has the address.
+    Stale,
+    /// It was the last.
+    Last {
+        /// Whether the whole was handed to the transport.
+        taken: bool,
+    },
+}
+
 /// The recorder of a run.
 pub struct Recorder {
     log: EventLog,
@@ -119,6 +135,8 @@ pub struct Recorder {
     pub connections: Connections,
     /// Whether they are SCTP's too.
     follow_sctp: bool,
+    /// Packets under way in fragments.
+    wholes: Wholes,
     /// Signalling sent.
     pub signalling: Signalling,
     tables: Option<Tables>,
@@ -141,6 +159,7 @@ impl Recorder {
             flows: Flows::new(mobile),
             connections: Connections::default(),
             follow_sctp: false,
+            wholes: Wholes::default(),
             signalling: Signalling::default(),
             tables: options.trace.then(|| Tables::new(trace, located)),
             captures,
@@ -165,21 +184,72 @@ impl Recorder {
         self.tables.as_mut()
     }
 
-    /// A node sends a packet. Gives its entries in the ledger, which the packet is to carry.
-    pub fn sent(&mut self, now: Instant, node: u32, interface: InterfaceId, stored: &Stored) -> Entries {
+    /// A node sends a packet, in fragments with this identification if it has one. Gives its entries in the ledger, which
+    /// the packet is to carry.
+    pub fn sent(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        stored: &Stored,
+        fragments: Option<u32>,
+    ) -> Entries {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
         let mut entries = Entries::NONE;
         segments::each(node, &stored.packet, self.follow_sctp, |segment| {
             entries.add(self.connections.sent(now, segment));
         });
         // TCP is no signalling, and its flows are in the ledger
-        let retransmission =
+        let mut retransmission =
             !matches!(stored.packet.payload, Payload::Tcp(_)) && self.sent_other(now, node, stored);
+        if let Some(identification) = fragments
+            && let Some(whole) = self.wholes.find(identification)
+        {
+            (entries, retransmission) = (whole.entries, whole.retransmission);
+        }
         if self.tables.is_some() || self.captures.is_some() {
             let retransmission = retransmission || self.connections.ledger.is_retransmission(entries);
             self.trace_sent(now, node, interface, stored, retransmission);
         }
         entries
+    }
+
+    /// A node has cut a packet into fragments, and is about to send the first.
+    #[inline(never)]
+    pub fn fragmented(&mut self, now: Instant, node: u32, identification: u32, packet: &Packet) {
+        let mut entries = Entries::NONE;
+        segments::each(node, packet, self.follow_sctp, |segment| {
+            entries.add(self.connections.sent(now, segment));
+        });
+        let retransmission =
+            self.flows.sent(now, node, packet) || self.connections.ledger.is_retransmission(entries);
+        self.wholes
+            .add(identification, packet.clone(), entries, retransmission);
+    }
+
+    /// A host took a fragment. `taken`: whether it was the last, and what they make together was handed to the
+    /// transport.
+    #[inline(never)]
+    pub fn fragment_received(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        identification: u32,
+        taken: FragmentTaken,
+    ) {
+        let Some(whole) = self.wholes.find(identification) else {
+            return;
+        };
+        let entries = whole.entries;
+        match taken {
+            FragmentTaken::Waits => {}
+            FragmentTaken::Stale => self.connections.ledger.met(entries, PacketFate::Stale),
+            FragmentTaken::Last { taken } => {
+                self.flows.received(now, &whole.packet);
+                self.connections.arrived(now, node, interface, entries, taken);
+            }
+        }
     }
 
     /// The part of [`Self::sent`] that is not about TCP; whether it is a retransmission of data.
@@ -273,7 +343,14 @@ impl Recorder {
         self.log
             .record(now, Kind::Dropped, node, stored.id, stored.length);
         self.log.text(cause.name());
-        self.flows.lost(now, &stored.packet, cause.loss());
+        match fragment_of(&stored.packet).and_then(|(identification, _)| self.wholes.find(identification)) {
+            Some(whole) if whole.lost => {}
+            Some(whole) => {
+                whole.lost = true;
+                self.flows.lost(now, &whole.packet, cause.loss());
+            }
+            None => self.flows.lost(now, &stored.packet, cause.loss()),
+        }
         let fate = PacketFate::Dropped(cause);
         self.connections.ledger.met(stored.entries, fate);
         if let Some(tables) = &mut self.tables {

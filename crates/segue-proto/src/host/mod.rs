@@ -92,6 +92,8 @@ pub struct HostCounters {
     pub without_application: u64,
     /// Packets sent in fragments.
     pub fragmented: u64,
+    /// Packets put together from fragments that arrived.
+    pub reassembled: u64,
     /// Commands of SIGMA that SCTP did not take.
     pub commands_refused: u64,
     /// Times that the parts did not come to rest within the bound: a bug of this program.
@@ -121,6 +123,8 @@ pub struct Host {
     reassembler: Reassembler,
     /// Of the last packet that was fragmented.
     identification: u32,
+    /// That packet.
+    fragmented: Option<Box<Packet>>,
     events: VecDeque<HostEvent>,
     counters: HostCounters,
     /// The packet taken last got past the shim, when so many had not been for this host.
@@ -206,6 +210,7 @@ impl Host {
             transmits: VecDeque::new(),
             reassembler: Reassembler::default(),
             identification: Stream::new(seed, &format!("host {} fragments", config.name)).secret_u32(),
+            fragmented: None,
             events: VecDeque::new(),
             counters: HostCounters::default(),
             passed_up: None,
@@ -294,6 +299,7 @@ impl Host {
             && !names_home_address(packet)
             && let Some(fragment) = Fragment::of(packet)
         {
+            self.passed_up = None;
             self.handle_fragment(now, interface, fragment);
             return;
         }
@@ -490,6 +496,14 @@ impl Host {
         self.passed_up == Some(self.counters.not_for_us)
     }
 
+    /// The packet that was last sent in fragments, if they have this identification.
+    #[must_use]
+    pub fn fragmented_packet(&self, identification: u32) -> Option<&Packet> {
+        self.fragmented
+            .as_deref()
+            .filter(|_| self.identification == identification)
+    }
+
     /// The SCTP endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
@@ -550,6 +564,7 @@ impl Host {
         self.identification = self.identification.wrapping_add(1);
         self.counters.fragmented += 1;
         let interface = transmit.interface;
+        self.fragmented = Some(Box::new(transmit.packet.clone()));
         let mut fragments = fragment(transmit.packet, mtu, self.identification)
             .into_iter()
             .map(|packet| Transmit { interface, packet });
@@ -597,7 +612,10 @@ impl Host {
             return;
         }
         match self.reassembler.take(now, fragment) {
-            Outcome::Whole(packet) => self.handle_packet(now, interface, *packet),
+            Outcome::Whole(packet) => {
+                self.counters.reassembled += 1;
+                self.handle_packet(now, interface, *packet);
+            }
             Outcome::Waits => {}
             Outcome::Bad => self.counters.not_understood += 1,
         }

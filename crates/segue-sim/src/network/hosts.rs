@@ -1,6 +1,8 @@
 //! Hosts in the network: the protocol machines of `segue-proto`, drained after every mutation.
 
 use super::{LazyTimer, Network, Node};
+use crate::recorder::FragmentTaken;
+use crate::recorder::fragments::fragment_of;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
@@ -44,6 +46,10 @@ impl Network {
         let Node::Host(host) = &mut self.nodes[node as usize] else {
             unreachable!("node {node} is a router")
         };
+        if let Some((identification, _)) = fragment_of(&stored.packet) {
+            self.give_fragment(packet, node, interface, identification);
+            return;
+        }
         host.host
             .handle_packet_in_place(now, interface, &mut stored.packet);
         if !stored.entries.is_none() {
@@ -52,6 +58,31 @@ impl Network {
                 .connections
                 .arrived(now, node, interface, stored.entries, taken);
         }
+        self.store.remove(packet);
+        self.service_host(node);
+    }
+
+    #[inline(never)]
+    fn give_fragment(&mut self, packet: PacketRef, node: u32, interface: InterfaceId, identification: u32) {
+        let now = self.now;
+        let Node::Host(host) = &mut self.nodes[node as usize] else {
+            unreachable!("node {node} is a router")
+        };
+        let host = &mut host.host;
+        let before = host.counters();
+        host.handle_packet_in_place(now, interface, &mut self.store.get_mut(packet).packet);
+        let after = host.counters();
+        let taken = if after.reassembled > before.reassembled {
+            FragmentTaken::Last {
+                taken: host.took_packet(),
+            }
+        } else if after.not_for_us > before.not_for_us {
+            FragmentTaken::Stale
+        } else {
+            FragmentTaken::Waits
+        };
+        self.recorder
+            .fragment_received(now, node, interface, identification, taken);
         self.store.remove(packet);
         self.service_host(node);
     }
@@ -113,7 +144,16 @@ impl Network {
     pub fn send_from_host(&mut self, node: u32, interface: InterfaceId) {
         let packet = self.store.insert_written();
         let stored = self.store.get_mut(packet);
-        stored.entries = self.recorder.sent(self.now, node, interface, stored);
+        let fragment = fragment_of(&stored.packet);
+        if let Some((identification, 0)) = fragment
+            && let Node::Host(host) = &self.nodes[node as usize]
+            && let Some(whole) = host.host.fragmented_packet(identification)
+        {
+            self.recorder.fragmented(self.now, node, identification, whole);
+        }
+        stored.entries = self
+            .recorder
+            .sent(self.now, node, interface, stored, fragment.map(|f| f.0));
         match self.host(node).ports[usize::from(interface.0)] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
             HostPort::Radio(attachment) => self.send_from_station(attachment, packet),

@@ -99,6 +99,7 @@ fn ipv4(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
         identification: u16::from_be_bytes([header[4], header[5]]),
         direction: None,
         fragment: fragment & 0x2000 != 0,
+        fragments: None,
     })
 }
 
@@ -129,6 +130,7 @@ fn ipv6(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
         identification: 0,
         direction: None,
         fragment: false,
+        fragments: None,
     };
     if is_extension(decoded.protocol) {
         extensions(&mut decoded)?;
@@ -163,6 +165,8 @@ fn extensions(decoded: &mut Decoded<'_>) -> Result<(), Skip> {
                 if offset & 0xfff8 != 0 {
                     return Err(Skip::Fragment);
                 }
+                let &[.., a, b, c, d] = decoded.payload.first_chunk::<8>().ok_or(Skip::CutOff)?;
+                decoded.fragments = Some(u32::from_be_bytes([a, b, c, d]));
             }
             60 => options(decoded, header.get(2..).unwrap_or_default()),
             43 => routing(decoded, header),

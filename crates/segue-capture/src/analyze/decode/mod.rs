@@ -84,6 +84,8 @@ pub(super) struct Decoded<'a> {
     pub direction: Option<Direction>,
     /// First fragment of several.
     pub fragment: bool,
+    /// Identification of the fragments of an IPv6 packet.
+    pub fragments: Option<u32>,
 }
 
 /// Why a frame is not followed.

@@ -239,6 +239,7 @@ impl Engine {
             outer: packet.outer,
             ports: (0, 0),
             marks: packet.marks,
+            fragments: packet.fragments,
             taken,
             both,
         };

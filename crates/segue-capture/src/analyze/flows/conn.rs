@@ -49,6 +49,8 @@ pub(in super::super) struct Sight {
     pub outer: (Address, Address),
     pub ports: (u16, u16),
     pub marks: Marks,
+    /// Identification of the fragments that it comes in.
+    pub fragments: Option<u32>,
     /// The receiver takes it: not so what comes to a locator that it has left.
     pub taken: bool,
     /// The other end was captured as well, as far as that is known.
@@ -396,7 +398,7 @@ impl Conn {
                 time_ns: sight.time_ns,
                 seq: number,
                 span: item.span,
-                stamp: item.stamp,
+                stamp: item.stamp.or(sight.fragments),
             };
             match (item.number, sight.role) {
                 (Some(number), Role::Receiver) => ends.received(at(number), way, sight.taken),

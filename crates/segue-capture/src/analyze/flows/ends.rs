@@ -9,9 +9,10 @@
 //!   packet at its head has been under way for longer than any before, but its way was not silent for so long.
 //! - A packet is **reordered** if one that was sent later arrived before it.
 //!
-//! Copies of the same bytes are told apart by their timestamps (RFC 7323) and by the way that they take. Where these are the
-//! same, or there are none, the copy that arrives is the oldest that nothing sent later by its way has overtaken, since ways
-//! seldom reorder. A packet that arrives in another cut than it was sent in (segmentation offload at either end) is matched
+//! Copies of the same bytes are told apart by their timestamps (RFC 7323), by the identification of fragments, and by the
+//! way that they take. Where these are the same, or there are none, the copy that arrives is the oldest that nothing sent
+//! later by its way has overtaken, since ways seldom reorder; one that was sent again after an outage rather than the
+//! first, which would have taken longer than any packet before it. A packet that arrives in another cut than it was sent in (segmentation offload at either end) is matched
 //! by the bytes that it covers; what was sent counts as arrived when any of it did.
 
 use super::sequence::BASE;
@@ -245,26 +246,30 @@ impl Ends {
         let (offset, end, stamp) = self.extent(packet);
         let overlaps =
             |c: &Copy| c.stamp == stamp && c.offset < end && offset < c.offset + u64::from(c.length);
-        // the oldest copy of exactly this cut that has not arrived and was not overtaken on its way, or was
+        // the oldest copy of exactly this cut that has not arrived and was not overtaken on its way, or was; best one that
+        // took no longer than others have
         let segment = self.segment_of(offset).map(|at| self.segments[at]);
         let mut number = segment.map_or(0, |s| s.first);
-        let (mut overtaken, mut covering) = (None, None);
+        let (mut oldest, mut overtaken, mut covering) = (None, None, None);
         for _ in 0..CHAIN {
             let Some(copy) = self.copy(number) else { break };
             if !copy.received && copy.stamp == stamp && may_be(copy) {
                 if copy.offset == offset && copy.length == packet.span {
                     let last = self.last_received.get(usize::from(copy.way));
-                    if last.is_none_or(|(last, _)| number > *last) {
+                    if last.is_some_and(|(last, _)| number < *last) {
+                        overtaken = overtaken.or(Some(number));
+                    } else if packet.time_ns.saturating_sub(copy.sent_ns) <= self.longest_ns {
                         return Some(number);
+                    } else {
+                        oldest = oldest.or(Some(number));
                     }
-                    overtaken = overtaken.or(Some(number));
                 } else if covering.is_none() && overlaps(copy) {
                     covering = Some(number);
                 }
             }
             number = copy.next;
         }
-        overtaken.or(covering)
+        oldest.or(overtaken).or(covering)
     }
 
     /// One in another cut, and last of all one of which a part has arrived.
