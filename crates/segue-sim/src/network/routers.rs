@@ -186,7 +186,7 @@ impl Network {
         let packet = self.store.insert(packet);
         let now = self.now;
         self.recorder
-            .sent(now, node, InterfaceId::default(), self.store.get(packet));
+            .sent(now, node, InterfaceId::default(), self.store.get(packet), None);
         self.forward(packet, node);
     }
 
@@ -236,7 +236,7 @@ impl Network {
             let Some(transmit) = transmit else { break };
             let packet = self.store.insert(transmit.packet);
             self.recorder
-                .sent(now, node, InterfaceId::default(), self.store.get(packet));
+                .sent(now, node, InterfaceId::default(), self.store.get(packet), None);
             self.send_into_cell(cell, packet);
         }
         self.arm_router(node);
