@@ -42,8 +42,8 @@ fn start_up_s(ratio: f64) -> f64 {
 
 #[test]
 fn with_an_ideal_buffer_cmt_comes_near_equation_3_for_every_ratio_and_dwelling_time() {
-    // start-up alone takes longer than 1.5 s, and nearly as long as 3 % where that is more: a second of the fast link is `ratio` of the slow one. The rest is what
-    // the slow link needs to be confirmed and filled
+    // start-up alone takes longer than 1.5 s, and nearly as long as 3 % where that is more: a second of the fast link is
+    // `ratio` of the slow one. The rest is what the slow link needs to be confirmed and filled
     let slow_to_start = [(11, 10), (12, 10), (13, 10), (14, 5)];
     for ratio in 1..=14 {
         for t_dwell in [2, 5, 10, 20, 30, 40] {

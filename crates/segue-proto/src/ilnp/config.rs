@@ -57,7 +57,8 @@ pub struct Config {
     pub replay_guard: Duration,
     /// Most bytes that go, in each `active_time`, to locators of a peer that only its updates have named: neither was it heard
     /// from there, nor has the directory, the configuration or a call named them. Beyond that, the directory is asked. RFC
-    /// 6743 has no such check, and nothing means none. A host that moves is heard from where it is now with the update already, and loses nothing by it.
+    /// 6743 has no such check, and nothing means none. A host that moves is heard from where it is now with the update
+    /// already, and loses nothing by it. What goes to a peer with such a locator counts in full, wherever it is shared to.
     pub unconfirmed_bytes: Option<u32>,
     /// Unanswered transmissions of an update after which the directory is asked where the peer is (RFC 6740 section 6.2).
     pub look_up_after: u32,

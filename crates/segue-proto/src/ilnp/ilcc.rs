@@ -290,7 +290,7 @@ impl Correspondent {
         self.next_look_up = now;
     }
 
-    /// The peer was heard, with the nonce, from `locator`.
+    /// The peer was heard, in a packet that is taken to be its own, from `locator`.
     pub(super) fn was_heard_at(&mut self, now: Instant, locator: Locator) {
         self.was_heard(now);
         self.mark(now, locator);
@@ -300,7 +300,7 @@ impl Correspondent {
         }
     }
 
-    /// The peer was heard, with the nonce, from `locator`.
+    /// Something other than an update says that `locator` is the peer's.
     pub(super) fn confirm(&mut self, locator: Locator) {
         if let Some(known) = self.locators.iter_mut().find(|l| l.locator == locator) {
             known.confirmed = true;

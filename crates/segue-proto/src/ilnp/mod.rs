@@ -67,8 +67,9 @@
 //!
 //! *That a peer is where it says* nobody checks in RFC 6743: who holds a session, and so a valid nonce, can have what goes to
 //! him go to the network of somebody else: as much as the transport above sends to one who acknowledges blindly. With
-//! [`Config::unconfirmed_bytes`] it is no more than that, until a packet with his nonce comes from there. That shows something only where networks let nobody send with the addresses of others (RFC 2827): a test like
-//! that of RFC 6275 section 5.2 would need a message that RFC 6743 does not have.
+//! [`Config::unconfirmed_bytes`] it is no more than that, until a packet of the session comes from there: with his nonce,
+//! where every packet has it. That shows something only where networks let nobody send with the addresses of others (RFC
+//! 2827): a test like that of RFC 6275 section 5.2 would need a message that RFC 6743 does not have.
 //!
 //! RFC 6743 gives its message no sequence number. [`Config::replay_guard`] says how a replay is known by somebody
 //! who has been *on* the path. He is believed if the peer has been silent for that long; what this host then sends to a

@@ -361,12 +361,7 @@ impl Association {
                     path.earliest
                 };
                 let id = PathId(i as u8);
-                let earliest = if path.share.t3_by_order {
-                    self.outbound.first_sent_on(id)
-                } else {
-                    self.outbound.earliest_on(id, from)
-                };
-                if let Some(tsn) = earliest {
+                if let Some(tsn) = self.outbound.timed_on(id, from, path.share.t3_by_order) {
                     path.earliest = tsn;
                 }
                 if path.acked_bytes > 0 {

@@ -31,6 +31,10 @@ impl Association {
             && sent.moot
         {
             d.heartbeat = None;
+            // the path may have failed anew since data showed it to be well
+            if awaits_answer(d.state) {
+                d.heartbeat_due = Some(now);
+            }
         }
         if let Some(sent) = d.heartbeat
             && sent.expires <= now

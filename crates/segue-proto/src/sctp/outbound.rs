@@ -356,7 +356,7 @@ impl Outbound {
     }
 
     /// Lowest TSN outstanding on `path` at or after `from`.
-    pub(super) fn earliest_on(&self, path: PathId, from: Tsn) -> Option<Tsn> {
+    fn earliest_on(&self, path: PathId, from: Tsn) -> Option<Tsn> {
         let start = if from.before(self.base) { self.base } else { from };
         let offset = start.distance_from(self.base) as usize;
         let found = self
@@ -365,6 +365,15 @@ impl Outbound {
             .skip(offset)
             .position(|s| s.state == ChunkState::Outstanding && s.path == path)?;
         Some(start.add(found as u32))
+    }
+
+    /// The chunk of `path` that T3-rtx runs for: the lowest TSN at or after `from`, or `by_order` what was sent first.
+    pub(super) fn timed_on(&self, path: PathId, from: Tsn, by_order: bool) -> Option<Tsn> {
+        if by_order {
+            self.first_sent_on(path)
+        } else {
+            self.earliest_on(path, from)
+        }
     }
 
     /// Of what is outstanding on `path`, that which was sent first.

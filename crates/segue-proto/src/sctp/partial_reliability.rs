@@ -262,7 +262,7 @@ impl Association {
                 if state.flightsize == 0 {
                     state.t3_rtx = None;
                 } else if state.earliest == tsn
-                    && let Some(earliest) = self.outbound.earliest_on(path, floor)
+                    && let Some(earliest) = self.outbound.timed_on(path, floor, state.share.t3_by_order)
                 {
                     state.earliest = earliest;
                 }

@@ -233,11 +233,11 @@ impl Association {
         path.timed = None;
         if path.flightsize == 0 {
             path.clear_flight();
-        } else if let Some(tsn) = self
-            .outbound
-            .earliest_on(id, self.outbound.cumulative_tsn_ack().next())
-        {
-            path.earliest = tsn;
+        } else {
+            let floor = self.outbound.cumulative_tsn_ack().next();
+            if let Some(tsn) = self.outbound.timed_on(id, floor, path.share.t3_by_order) {
+                path.earliest = tsn;
+            }
         }
         self.open_burst();
     }

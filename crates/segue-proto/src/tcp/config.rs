@@ -56,7 +56,8 @@ pub enum Reduction {
 pub enum WindowUse {
     /// As much was in the network as it allows. Linux 2.4: where the receiver's window is the lesser one, cwnd ends there.
     Full,
-    /// But for a burst of three segments; in slow start, half of it. Linux from 3.16 on.
+    /// But for a burst of three segments; in slow start, half of it. Linux from 3.16 on; the profile of 3.9 has it too,
+    /// which before had the burst alone.
     #[default]
     Nearly,
 }

@@ -38,7 +38,7 @@ impl Connection {
         true
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) may have something to give or to do. `false` is certain.
+    /// Whether [`poll_transmit_into`](Self::poll_transmit_into) may have something to give or to do. `false` is certain.
     #[inline]
     pub(super) fn may_transmit(&self) -> bool {
         self.ack_now

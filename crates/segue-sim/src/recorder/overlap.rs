@@ -3,7 +3,8 @@
 //! No moment can be told at which the data moved from one path to the other: it used both as long as there were both.
 //! What can be told is that the sender left one of them, which shows when its primary path changes; and the
 //! definitions of 000 hold as they do for a path that still drains. Latency, from the last data over the old path to
-//! the first over the new one, is the length of the overlap, negative.
+//! the first over the new one, is the length of the overlap, negative. First and last data are those of a path in the
+//! whole run: a sender that comes back to a path it has left has its stays there taken for one.
 
 use segue_capture::handover::Handover;
 use smallvec::SmallVec;

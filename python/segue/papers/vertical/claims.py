@@ -284,7 +284,7 @@ def v9(runs: pl.DataFrame) -> Claim:
     hard, soft = ("gprs-wlan-gprs", "gprs-wlan-gprs-soft")
     shorter = {name: all(_is_shorter(runs, case, name) for case in (hard, soft)) for name in REMEDIES_JUDGED}
     proposed = shorter["injection"] and shorter["clamp"]
-    told = median(ex.values(runs, f"{soft}/none", "t_n_s"))
+    told = ex.values(runs, f"{soft}/none", "t_n_s")
     return Claim(
         "V9",
         "the two remedies of section 7, the RTT last seen on that kind of interface and a window clamped by a proxy "
@@ -307,8 +307,8 @@ def v9(runs: pl.DataFrame) -> Claim:
             "estimate of the round trip spares; after them the sender begins with one segment whatever it knows of "
             "GPRS, and t_a ends before a clamped window is reached. Soft: acknowledgements take the slow way from the "
             "mobile node's decision on, but the sender learns of the move by the Binding Update, "
-            f"{told:.1f} s after GPRS is there, when its timer has expired. The paper injects the RTT before the "
-            "handoff, for which the mobile node would have to announce it. What the clamp spares in a soft handoff are "
+            f"{median(told) if told else 0.0:.1f} s after GPRS is there, when its timer has expired. The paper injects "
+            "the RTT before the handoff, for which the mobile node would have to announce it. What the clamp spares in a soft handoff are "
             "losses and retransmissions, not t_a."
         ),
     )
@@ -326,6 +326,8 @@ def _remedied(runs: pl.DataFrame, case: str, remedy: str) -> str:
     def column(name: str) -> list[float]:
         return ex.values(runs, f"{case}/{remedy}", name)
 
+    if not column("t_a_s"):
+        return f"{ex.REMEDIES[remedy][0]} none"
     return (
         f"{ex.REMEDIES[remedy][0]} {_seconds(column('t_a_s'))} at {median(column('threshold_bps')) / 1e3:.0f} kbit/s, "
         f"{median(column('received_20_s_bytes')) / 1e3:.0f} kB"
@@ -336,6 +338,8 @@ def _remedied_softly(runs: pl.DataFrame, case: str, remedy: str) -> str:
     def column(name: str) -> list[float]:
         return ex.values(runs, f"{case}/{remedy}", name)
 
+    if not column("t_a_s"):
+        return f"{ex.REMEDIES[remedy][0]} none"
     again, lost = median(column("spurious_retransmissions")), median(column("lost_packets"))
     return f"{ex.REMEDIES[remedy][0]} {_seconds(column('t_a_s'))}, {again:.0f}, {lost:.0f}"
 

@@ -15,7 +15,7 @@ from segue.stats import median_interval
 
 SEEDS = 100
 QUICK_SEEDS = 40
-"""Twice the paper's handovers from WLAN to GPRS: with as many, chance decided whether means lay within bounds."""
+"""Twice the paper's handovers from WLAN to GPRS: means of quick and full runs are to lie on one side of a bound."""
 
 
 def reproduce(

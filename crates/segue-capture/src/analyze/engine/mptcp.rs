@@ -140,9 +140,15 @@ impl Engine {
         let Some(parent) = self.table.get(slot).and_then(|c| c.parent()) else {
             return;
         };
-        self.table.know(parent, token_key(token));
-        while let Some(index) = self.early_joins.iter().position(|early| early.token == token) {
-            let early = self.early_joins.swap_remove(index);
+        // a connection of too many keys does not learn it
+        if !self.table.know(parent, token_key(token)) {
+            return;
+        }
+        let known: Vec<EarlyJoin> = self
+            .early_joins
+            .extract_if(.., |early| early.token == token)
+            .collect();
+        for early in known {
             self.join(early.slot, early.token, early.ends);
         }
     }

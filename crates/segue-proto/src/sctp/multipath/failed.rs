@@ -31,7 +31,7 @@ impl Association {
         }
     }
 
-    /// Whether a destination is left alone until it has answered what was sent since it potentially failed.
+    /// Whether a destination is left alone until it has answered a heartbeat, or what T3-rtx did not take for lost.
     pub(in crate::sctp) fn doubts(&self, index: usize) -> bool {
         let pf = self.multipath.as_ref().is_some_and(|m| m.config.pf);
         pf && self.destinations[index].state == PathState::PotentiallyFailed
