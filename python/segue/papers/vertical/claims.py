@@ -285,6 +285,7 @@ def v9(runs: pl.DataFrame) -> Claim:
     shorter = {name: all(_is_shorter(runs, case, name) for case in (hard, soft)) for name in REMEDIES_JUDGED}
     proposed = shorter["injection"] and shorter["clamp"]
     told = ex.values(runs, f"{soft}/none", "t_n_s")
+    late = median(told) if told else 0.0
     return Claim(
         "V9",
         "the two remedies of section 7, the RTT last seen on that kind of interface and a window clamped by a proxy "
@@ -307,7 +308,7 @@ def v9(runs: pl.DataFrame) -> Claim:
             "estimate of the round trip spares; after them the sender begins with one segment whatever it knows of "
             "GPRS, and t_a ends before a clamped window is reached. Soft: acknowledgements take the slow way from the "
             "mobile node's decision on, but the sender learns of the move by the Binding Update, "
-            f"{median(told) if told else 0.0:.1f} s after GPRS is there, when its timer has expired. The paper injects "
+            f"{late:.1f} s after GPRS is there, when its timer has expired. The paper injects "
             "the RTT before the handoff, for which the mobile node would have to announce it. What the clamp spares in a soft handoff are "
             "losses and retransmissions, not t_a."
         ),
