@@ -297,6 +297,46 @@ fn a_heartbeat_that_data_has_answered_for_is_no_error_when_it_is_lost() {
     assert_eq!(path(&net, 1).error_count, 0);
 }
 
+/// RFC 7829 section 3.2: a path that potentially failed is probed every RTO, also when it failed again before the
+/// heartbeat of the first time was over.
+#[test]
+fn a_path_that_fails_again_is_probed_again() {
+    let settings = Config {
+        rto_initial: ms(400),
+        rto_min: ms(100),
+        sack_delay: ms(20),
+        pf_max_retrans: Some(0),
+        ..Config::default()
+    };
+    let mut net = Net::established(settings, [1, 1]);
+    let mut lost = false;
+    net.rule = Box::new(move |d| {
+        let heartbeat = names(d.sctp()).contains(&"HEARTBEAT");
+        let own = d.from == A && d.data().next().is_some();
+        let first = own && !core::mem::replace(&mut lost, true);
+        if heartbeat || first { vec![] } else { vec![ms(10)] }
+    });
+    net.send(A, 0, synthetic(0, MESSAGE));
+    let state = |net: &Net| path(net, 1).state;
+    while state(&net) == PathState::Active {
+        net.step(net.now + ms(1));
+    }
+    while state(&net) == PathState::PotentiallyFailed {
+        net.step(net.now + ms(1));
+    }
+    // what is measured next brings the RTO down: T3-rtx then expires before the heartbeat that is out
+    net.send(A, 0, synthetic(u64::from(MESSAGE), MESSAGE));
+    net.run_for(ms(100));
+    assert_eq!(state(&net), PathState::Active);
+    net.rule = Box::new(|d| if d.from == A { vec![] } else { vec![ms(10)] });
+    net.log.clear();
+    net.send(A, 0, synthetic(2 * u64::from(MESSAGE), MESSAGE));
+    net.run_for(ms(1500));
+    assert_eq!(state(&net), PathState::PotentiallyFailed);
+    let heartbeats = net.log.iter().filter(|d| names(d.sctp()).contains(&"HEARTBEAT"));
+    assert!(heartbeats.count() >= 1, "nothing asks whether it is back");
+}
+
 #[test]
 fn a_heartbeat_is_answered_over_the_path_that_it_probes() {
     for (sack_route, own) in [(SackRoute::Arrival, true), (SackRoute::RoutingTable, false)] {

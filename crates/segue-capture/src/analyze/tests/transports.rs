@@ -455,6 +455,31 @@ fn a_subflow_that_is_captured_before_its_connection_finds_it() {
     assert_eq!(analysis.limits["mptcp-joins-of-unknown-connections"], 1);
 }
 
+#[test]
+fn an_early_subflow_of_a_connection_with_too_many_keys_stays_unknown() {
+    let (first, second, peer) = ([10, 0, 0, 1], [10, 0, 9, 1], [192, 0, 2, 1]);
+    let its_key = 0x5555_6666_7777_8888u64;
+    let mut join = vec![30, 12, 0x10, 1];
+    join.extend(token(its_key, 1).to_be_bytes());
+    join.extend([1, 2, 3, 4]);
+    let mut packets = vec![(
+        0,
+        ipv4(second, peer, 6, 1, &tcp((41, 443), 800, 0, SYN, &join, 0)),
+    )];
+    let mut keys: Vec<[u64; 2]> = (0..40u64).map(|n| [2 * n, 2 * n + 1]).collect();
+    keys.push([its_key, 99]);
+    for (n, keys) in (1..).zip(keys) {
+        let mut option = vec![30, 20, 1, 0x81];
+        option.extend(keys.iter().flat_map(|k| k.to_be_bytes()));
+        packets.push((
+            n,
+            ipv4(first, peer, 6, 2, &tcp((40, 443), 901, 1, ACK, &option, 0)),
+        ));
+    }
+    let analysis = analysed(&[raw(&packets)]);
+    assert_eq!(analysis.limits["mptcp-joins-of-unknown-connections"], 1);
+}
+
 fn quic_packets() -> Vec<(u64, Vec<u8>)> {
     let (old, new, server) = ([10, 0, 0, 1], [10, 0, 9, 1], [192, 0, 2, 1]);
     let long = |destination: &[u8], source: &[u8]| {
