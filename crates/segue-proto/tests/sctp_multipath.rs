@@ -10,9 +10,9 @@ use segue_proto::{Duration, InterfaceId};
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, GapAckBlock, Sack};
 
-const MESSAGE: u32 = 1000;
+pub(crate) const MESSAGE: u32 = 1000;
 
-fn config(multipath: MultipathConfig) -> Config {
+pub(crate) fn config(multipath: MultipathConfig) -> Config {
     Config {
         rto_initial: ms(500),
         rto_min: ms(200),
@@ -26,7 +26,7 @@ fn config(multipath: MultipathConfig) -> Config {
 }
 
 /// B's address that a packet is about.
-fn path_of(d: &Departure) -> u16 {
+pub(crate) fn path_of(d: &Departure) -> u16 {
     let b = if d.from == A {
         d.packet.ip.destination
     } else {
@@ -45,21 +45,21 @@ fn two_paths(multipath: MultipathConfig, delays: [u64; 2]) -> Net {
     net
 }
 
-fn path(net: &Net, n: u16) -> PathSnapshot {
+pub(crate) fn path(net: &Net, n: u16) -> PathSnapshot {
     net.association(A)
         .paths()
         .find(|p| p.destination == address(B, n))
         .expect("path")
 }
 
-fn bulk(net: &mut Net, messages: u64) {
+pub(crate) fn bulk(net: &mut Net, messages: u64) {
     for i in 0..messages {
         net.send(A, 0, synthetic(i * u64::from(MESSAGE), MESSAGE));
     }
 }
 
 /// TSNs of DATA that A sent to B's address `n`, in order.
-fn sent_to(net: &Net, n: u16) -> Vec<Tsn> {
+pub(crate) fn sent_to(net: &Net, n: u16) -> Vec<Tsn> {
     let own = net.log.iter().filter(|d| d.from == A && path_of(d) == n);
     own.flat_map(Departure::data).map(|c| c.tsn).collect()
 }

@@ -2,10 +2,9 @@
 //! sends to the two addresses of host B.
 
 use crate::common::*;
+use crate::sctp_multipath::{MESSAGE, bulk, config, path, path_of, sent_to};
 use segue_proto::sctp::multipath::RtxPolicy;
-use segue_proto::sctp::{
-    Config, Event, MultipathConfig, PathSnapshot, PathState, Profile, SackRoute, SendOptions,
-};
+use segue_proto::sctp::{Config, Event, MultipathConfig, PathState, SackRoute, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, GapAckBlock, Sack};
@@ -13,48 +12,12 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-const MESSAGE: u32 = 1000;
-
-fn config(multipath: MultipathConfig) -> Config {
-    Config {
-        rto_initial: ms(500),
-        rto_min: ms(200),
-        sack_delay: ms(50),
-        sack_route: SackRoute::Arrival,
-        receive_buffer: 4_000_000,
-        send_buffer: 4_000_000,
-        multipath: Some(multipath),
-        ..Config::new(Profile::Rfc4960)
-    }
-}
-
-/// Which of B's addresses a packet is to or from.
-fn path_of(d: &Departure) -> usize {
-    let b = if d.from == A {
-        d.packet.ip.destination
-    } else {
-        d.packet.ip.source
-    };
-    if b == address(B, 1) { 1 } else { 2 }
-}
-
 fn two_paths(config: Config) -> Net {
     let mut net = Net::established(config, [1, 2]);
     net.run_for(ms(1000));
     assert_eq!(path(&net, 2).state, PathState::Active);
     net.log.clear();
     net
-}
-
-fn path(net: &Net, n: u16) -> PathSnapshot {
-    let mut paths = net.association(A).paths();
-    paths.find(|p| p.destination == address(B, n)).expect("path")
-}
-
-fn bulk(net: &mut Net, messages: u64) {
-    for i in 0..messages {
-        net.send(A, 0, synthetic(i * u64::from(MESSAGE), MESSAGE));
-    }
 }
 
 /// Loses the first `times` transmissions of the chunk that A sends to B's address 1 as number `nth`.
@@ -117,7 +80,7 @@ fn filling_queues(net: &mut Net, nth: usize) -> Rc<Cell<Duration>> {
         if d.from == B || d.data().next().is_none() {
             return vec![ms(10)];
         }
-        let n = path_of(d) - 1;
+        let n = usize::from(path_of(d)) - 1;
         count += usize::from(n == 0);
         if n == 0 && count == nth {
             return vec![];
@@ -240,12 +203,6 @@ fn an_acknowledgement_of_what_timed_out_brings_no_path_back() {
         net.run_for(ms(5000));
         assert_eq!(path(&net, 2).state, PathState::Active, "a heartbeat does");
     }
-}
-
-/// TSNs of DATA that A sent to B's address `n`, in order.
-fn sent_to(net: &Net, n: usize) -> Vec<Tsn> {
-    let own = net.log.iter().filter(|d| d.from == A && path_of(d) == n);
-    own.flat_map(Departure::data).map(|c| c.tsn).collect()
 }
 
 /// A SACK with the cumulative TSN ack `base` of `acked`, each in a block of its own.

@@ -13,7 +13,7 @@ use crate::shim::ShimEvent;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, Nid, Nonce};
-use segue_wire::{Ipv6Header, Packet, Payload, PseudoRule};
+use segue_wire::{Packet, Payload, PseudoRule};
 use smallvec::SmallVec;
 
 impl Ilnp {
@@ -160,7 +160,7 @@ impl Ilnp {
         self.out.counters.ilnp_sent += 1;
         Some(Transmit {
             interface: way.interface,
-            packet: core::mem::replace(packet, nothing()),
+            packet: core::mem::replace(packet, Packet::EMPTY),
         })
     }
 
@@ -331,21 +331,6 @@ pub(super) fn readdress(
         if let Payload::Raw(raw) = &mut packet.payload {
             raw.adjust(&old, &new);
         }
-    }
-}
-
-/// What is left where a packet was taken from.
-fn nothing() -> Packet {
-    Packet {
-        ip: Ipv6Header {
-            source: Ipv6Addr::UNSPECIFIED,
-            destination: Ipv6Addr::UNSPECIFIED,
-            traffic_class: 0,
-            hop_limit: 0,
-            flow_label: 0,
-        },
-        extensions: Vec::new(),
-        payload: Payload::NoNextHeader,
     }
 }
 

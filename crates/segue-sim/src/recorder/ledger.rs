@@ -1,6 +1,6 @@
 //! The ledger of packet fates: every TCP packet with data that leaves a host has an entry, and what became of it is
-//! noted where it happens. Of SCTP, where it is followed, every DATA chunk has one. It is the ground truth of loss and retransmission; what the two ends can make out of it is
-//! worked out apart from it, in `segue_capture::analyze`.
+//! noted where it happens. Of SCTP, where it is followed, every DATA chunk has one. It is the ground truth of loss and
+//! retransmission; what the two ends can make out of it is worked out apart from it, in `segue_capture::analyze`.
 
 use crate::recorder::DropCause;
 use segue_capture::handover::{DataTotals, LossCause};
