@@ -5,8 +5,9 @@
 //! path. That chunk goes out again on the free path at once, before it counts as lost; and the path that holds
 //! everybody up is penalised: cwnd and ssthresh are halved, once per round trip at most, so that it will hold less.
 //!
-//! Each chunk is moved once, and only if it was sent once. The copy that is still under way leaves the flight of its path:
-//! SCTP knows one path of a chunk.
+//! A chunk is moved from a slower path to a faster one only, so that none goes to and fro. It may be a retransmission: where
+//! a policy puts that at the end of a slow path's queue, it holds everybody up like any other. The copy that is still
+//! under way leaves the flight of its path: SCTP knows one path of a chunk.
 
 use crate::congestion::CongestionControl;
 use crate::sctp::association::Association;
@@ -25,10 +26,6 @@ impl Association {
         let (tsn, holder) = self.holding_up()?;
         let (fast, slow) = (self.srtt_of(path), self.srtt_of(holder));
         if holder == path || fast >= slow {
-            return None;
-        }
-        let sent_once = self.outbound.get(tsn).is_some_and(|s| !s.retransmitted);
-        if !sent_once {
             return None;
         }
         self.penalise(now, holder);
