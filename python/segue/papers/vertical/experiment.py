@@ -80,20 +80,29 @@ STEADY = {
     "cell.gprs.bearer.up.jitter": "0 s",
 }
 """GPRS with a round trip that is always the same."""
+WIDE = {
+    "cell.gprs.bearer.down.delay": "110 ms",
+    "cell.gprs.bearer.down.jitter": "400 ms",
+    "cell.gprs.bearer.up.delay": "110 ms",
+    "cell.gprs.bearer.up.jitter": "400 ms",
+}
+"""GPRS with the same mean round trip, and twice the jitter."""
 EMPTY = {
+    **WIDE,
     **ALWAYS_THERE,
     "cell.gprs.bearer.down.delay": "300 ms",
     "cell.gprs.bearer.up.delay": "300 ms",
 }
 """GPRS whose mean round trip of a second is that of packets that take no time to send."""
 LOADED = {
+    **WIDE,
     **ALWAYS_THERE,
     # a segment of 1500 bytes takes 224 ms down, and its acknowledgement some 65 ms up
     "cell.gprs.bearer.down.delay": "155 ms",
     "cell.gprs.bearer.up.delay": "155 ms",
 }
 """GPRS whose mean round trip of a second is that of a full segment and its acknowledgement."""
-READINGS = {"empty": EMPTY, "loaded": LOADED, "steady": STEADY}
+READINGS = {"wide": WIDE, "empty": EMPTY, "loaded": LOADED, "steady": STEADY}
 """What t_a from LAN to GPRS would be were the open parameters of GPRS others: to explain it, not to judge it."""
 
 
