@@ -56,6 +56,13 @@ pub struct DirectionSection {
     /// Packets that follow each other with less than this between them have the same. Left out: each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_hold: Option<Duration>,
+    /// It has to be set up before it sends, which takes this long, where it was let go: a bearer that is there while it is
+    /// used. Packets that come meanwhile wait.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub set_up: Duration,
+    /// It is let go when it has had nothing to send for longer than this.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub set_up_hold: Duration,
     /// Random loss.
     #[serde(default, skip_serializing_if = "is_default")]
     pub loss: LossModel,
@@ -151,7 +158,16 @@ fn link(entry: &mut Table, preset: &Table) -> Result<(), String> {
     };
     // what is set for the link is meant for both directions
     let mut set = Table::new();
-    for key in ["rate", "delay", "queue", "jitter", "jitter_hold", "loss"] {
+    for key in [
+        "rate",
+        "delay",
+        "queue",
+        "jitter",
+        "jitter_hold",
+        "set_up",
+        "set_up_hold",
+        "loss",
+    ] {
         set.extend(entry.get(key).map(|value| (key.to_owned(), value.clone())));
     }
     under(entry, down);
@@ -191,6 +207,9 @@ pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str,
     }
     if d.delay > LONGEST || d.jitter > LONGEST {
         return Err(("delay", "expected delay and jitter of at most 3600 s"));
+    }
+    if d.set_up > LONGEST || d.set_up_hold > LONGEST {
+        return Err(("set_up", "expected set_up and set_up_hold of at most 3600 s"));
     }
     if d.loss.first_invalid().is_some() {
         return Err(("loss", "expected probabilities from 0 to 1"));
