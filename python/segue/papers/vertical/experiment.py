@@ -103,7 +103,7 @@ LOADED = {
 }
 """GPRS whose mean round trip of a second is that of a full segment and its acknowledgement."""
 READINGS = {"wide": WIDE, "empty": EMPTY, "loaded": LOADED, "steady": STEADY}
-"""What t_a from LAN to GPRS would be were the open parameters of GPRS others: to explain it, not to judge it."""
+"""What t_a would be were GPRS read otherwise: to be told beside it, not to judge it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,7 @@ def variants(seeds: int) -> list[Variant]:
     half, third = max(seeds // 2, 1), max(seeds // 3, 1)
     hard = [Variant(case, {"case": case}, seeds if case in UPWARD else half) for case in CASE_NAMES]
     readings = [
-        Variant(f"lan-gprs-{name}", {"case": "lan-gprs", **keys}, half)
-        for name, keys in READINGS.items()
+        Variant(f"{case}-{name}", {"case": case, **keys}, half) for case in UPWARD for name, keys in READINGS.items()
     ]
     parts = [
         Variant("equation-2", {"case": "gprs-lan", **FAST_ADVERTISEMENTS}, 2 * seeds),
