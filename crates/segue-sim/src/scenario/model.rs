@@ -400,6 +400,9 @@ pub struct SctpSection {
     /// Packets per SACK.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sack_frequency: Option<u32>,
+    /// Packets acknowledged one by one, from the first on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quick_sacks: Option<u32>,
     /// Max.Burst, packets; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<u32>,
