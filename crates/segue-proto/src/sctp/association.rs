@@ -470,7 +470,7 @@ impl Association {
             inbound_streams: config.max_inbound_streams,
             readable_announced: false,
             unacknowledged_packets: 0,
-            quick_sacks: config.quick_sacks.max(1),
+            quick_sacks: config.quick_sacks,
             sack_now: false,
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,

@@ -122,9 +122,11 @@ pub struct Config {
     /// Packets with DATA that are acknowledged by one SACK: 2 by section 6.2, 1 for a SACK per packet.
     pub sack_frequency: u32,
     /// Packets with DATA, from the first of an association on, that are acknowledged one by one whatever `sack_frequency`
-    /// says. 1, and no less, by section 5.1. Section 6.2 allows more: slow start then doubles cwnd in each round trip,
-    /// where SACKs for every second packet make it half as much again. Linux's TCP does so for 16.
+    /// says. At least 1 by section 5.1; ns-2's agent has 0. Section 6.2 allows more: slow start then doubles cwnd in each
+    /// round trip, where SACKs for every second packet make it half as much again. Linux's TCP does so for 16.
     pub quick_sacks: u32,
+    /// Fewer missing reports than usual are enough for a fast retransmit where no more can come (RFC 5827).
+    pub early_retransmit: bool,
     /// Use of the I bit.
     pub sack_immediately: SackImmediately,
     /// Associations that an endpoint holds before it refuses to accept more. Those that the user opens are not limited.
@@ -190,6 +192,7 @@ impl Config {
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
             quick_sacks: 1,
+            early_retransmit: false,
             sack_immediately: SackImmediately::default(),
             max_associations: 65_536,
             partial_reliability: true,

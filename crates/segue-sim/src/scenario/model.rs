@@ -403,6 +403,9 @@ pub struct SctpSection {
     /// Packets acknowledged one by one, from the first on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_sacks: Option<u32>,
+    /// Early retransmit (RFC 5827).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub early_retransmit: bool,
     /// Max.Burst, packets; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<u32>,

@@ -559,9 +559,6 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
     if s.sctp.sack_frequency == Some(0) {
         return problem("sctp.sack_frequency", "expected at least 1");
     }
-    if s.sctp.quick_sacks == Some(0) {
-        return problem("sctp.quick_sacks", "expected at least 1 (RFC 9260 section 5.1)");
-    }
     let config = crate::build::sctp_config(s);
     if let (Some(pfmr), Some(psmr)) = (config.pf_max_retrans, config.primary_switchover_max_retrans)
         && psmr < pfmr
