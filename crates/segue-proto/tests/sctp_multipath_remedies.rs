@@ -84,6 +84,7 @@ fn every_scheduler_carries_everything_and_uses_both_paths() {
     use SchedulerKind as K;
     for scheduler in [
         K::RoundRobin,
+        K::Turns,
         K::FillFirst,
         K::LowestRtt,
         K::LargestCwnd,
@@ -104,6 +105,28 @@ fn every_scheduler_carries_everything_and_uses_both_paths() {
             .find(|p| p.destination == address(B, 2));
         assert!(slow.expect("path").cwnd > 4380, "{scheduler:?}");
     }
+}
+
+#[test]
+fn where_the_peers_window_is_the_limit_round_robin_gives_each_path_the_same() {
+    let config = multipath(16 * 1024, MultipathConfig::default());
+    let mut net = Net::established(config, [1, 2]);
+    join(&mut net, [FAST, SLOW]);
+    for i in 0..MESSAGES {
+        net.send(A, 0, synthetic(u64::from(i * MESSAGE), MESSAGE));
+    }
+    net.run_for(ms(20_000));
+    let begins = net.now;
+    net.run_for(ms(10_000));
+    let on = |n| {
+        let own = net
+            .log
+            .iter()
+            .filter(|d| d.from == A && d.at >= begins && d.packet.ip.destination == address(B, n));
+        own.flat_map(Departure::data).count()
+    };
+    let (first, second) = (on(1), on(2));
+    assert!(second > 50 && first.abs_diff(second) <= 2, "{first} and {second}");
 }
 
 #[test]

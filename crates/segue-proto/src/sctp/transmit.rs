@@ -235,6 +235,9 @@ impl Association {
 
     fn bundle_new(&mut self, now: Instant, path: PathId, mut room: u32, chunks: &mut SmallVec<[Chunk; 1]>) {
         self.use_burst(path);
+        if let Some(multipath) = &mut self.multipath {
+            multipath.scheduler.on_sent(now, path.0);
+        }
         let closing = self.state == State::ShutdownPending;
         let mut first = true;
         while let Some(len) = self.outbound.next_len() {
