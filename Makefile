@@ -25,7 +25,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
 .PHONY: help demo test bench gaps loss-response cmt-ns2 docs lint fmt build clean

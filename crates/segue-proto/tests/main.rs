@@ -12,6 +12,7 @@ mod sctp_auth_handshake;
 mod sctp_break_before_make;
 mod sctp_deactivation;
 mod sctp_delivery;
+mod sctp_early_retransmit;
 mod sctp_hostile;
 mod sctp_icmp;
 mod sctp_limits;

@@ -18,12 +18,12 @@ fn four_way_handshake_data_and_shutdown() {
     net.log.clear();
     net.send(A, 3, Data::Bytes("hello".into()));
     net.run_for(ms(300));
-    assert_eq!(net.trace(), ["A DATA", "B SACK"]);
-    assert_eq!(
-        net.log[1].at - net.log[0].at,
-        ms(210),
-        "the SACK is delayed by 200 ms"
-    );
+    net.send(A, 3, Data::Bytes("again".into()));
+    net.run_for(ms(300));
+    assert_eq!(net.trace(), ["A DATA", "B SACK", "A DATA", "B SACK"]);
+    let [first, second] = [0, 2].map(|i| net.log[i + 1].at - net.log[i].at);
+    assert_eq!(first, ms(10), "the first DATA is acknowledged at once");
+    assert_eq!(second, ms(210), "any other SACK is delayed by 200 ms");
     assert_eq!(net.messages[B][0].stream_id, 3);
     assert_eq!(net.messages[B][0].parts[..], [Data::Bytes("hello".into())]);
     assert!(net.has_event(A, &Event::SendersDry));
@@ -47,16 +47,37 @@ impl Net {
 }
 
 #[test]
+fn the_first_packets_are_acknowledged_one_by_one_as_configured() {
+    // RFC 9260 section 5.1: one, at least; but none by ns-2's agent
+    for (quick_sacks, expected) in [(0, [210, 210]), (1, [10, 210]), (2, [10, 10])] {
+        let config = Config {
+            quick_sacks,
+            ..Config::default()
+        };
+        let mut net = Net::established(config, [1, 1]);
+        let delays = [0, 1].map(|i| {
+            net.log.clear();
+            net.send(A, 0, synthetic(i * 100, 100));
+            net.run_for(ms(400));
+            assert_eq!(net.trace(), ["A DATA", "B SACK"]);
+            net.log[1].at - net.log[0].at
+        });
+        assert_eq!(delays, expected.map(ms), "{quick_sacks}");
+    }
+}
+
+#[test]
 fn every_second_packet_is_acknowledged_at_once() {
     // RFC 9260 section 6.2
     let mut net = Net::established(Config::default(), [1, 1]);
     let chunk = net.association(A).max_message_in_one_chunk();
     assert_eq!(chunk, 1500 - 40 - 12 - 16);
-    for i in 0..2 {
+    for i in 0..3 {
         net.send(A, 0, synthetic(u64::from(i * chunk), chunk));
     }
     net.run_for(ms(100));
-    assert_eq!(net.trace(), ["A DATA", "A DATA", "B SACK"]);
+    // the first has a SACK of its own (section 5.1)
+    assert_eq!(net.trace(), ["A DATA", "A DATA", "A DATA", "B SACK", "B SACK"]);
 }
 
 fn count(net: &Net, line: &str) -> usize {
@@ -496,8 +517,11 @@ fn a_sack_owed_travels_with_data() {
     let mut net = Net::established(Config::default(), [1, 1]);
     net.send(A, 0, synthetic(0, 100));
     net.run_for(ms(50));
+    net.send(A, 0, synthetic(100, 100));
+    net.run_for(ms(50));
     net.send(B, 0, synthetic(0, 100));
-    assert_eq!(net.trace(), ["A DATA", "B SACK DATA"]);
+    // the first is acknowledged at once
+    assert_eq!(net.trace(), ["A DATA", "B SACK", "A DATA", "B SACK DATA"]);
 }
 
 #[test]

@@ -49,13 +49,15 @@ fn join(net: &mut Net, links: [Link; 2]) {
     });
 }
 
-/// Sends `messages` messages over both links; returns when the last arrived, and the network as it is then.
+/// Sends `messages` messages over both links; returns when nine in ten had arrived, in whatever order, for a loss that
+/// waits for a timeout at the very end, or does not, is chance; and the network when all can be read.
 fn transfer(config: Config, messages: u32) -> (Duration, Net) {
     let mut net = Net::established(config, [1, 2]);
     net.keep_log = false;
     join(&mut net, [FAST, SLOW]);
     let begins = net.now;
     let mut sent = 0;
+    let mut most_at = None;
     while net.messages[B].len() < messages as usize {
         while sent < messages && net.association(A).send_space() > MESSAGE as usize {
             net.send(A, 0, synthetic(u64::from(sent * MESSAGE), MESSAGE));
@@ -65,6 +67,9 @@ fn transfer(config: Config, messages: u32) -> (Duration, Net) {
             net.step(begins + Duration::from_secs(120)),
             "the transfer stopped"
         );
+        if most_at.is_none() && arrived(&net) * 10 >= u64::from(messages) * 9 {
+            most_at = Some(net.now);
+        }
         net.association(A).check_invariants().expect("A");
         net.association(B).check_invariants().expect("B");
     }
@@ -72,12 +77,19 @@ fn transfer(config: Config, messages: u32) -> (Duration, Net) {
         let sent = synthetic(i as u64 * u64::from(MESSAGE), MESSAGE);
         assert_eq!(message.parts[..], [sent]);
     }
-    (net.now.since(begins), net)
+    (most_at.expect("nine in ten").since(begins), net)
+}
+
+/// Chunks that B has, each counted once.
+fn arrived(net: &Net) -> u64 {
+    net.association(B).counters().data_chunks_received
 }
 
 const SMALL: u32 = 64 * 1024;
 const LARGE: u32 = 1 << 20;
 const MESSAGES: u32 = 1000;
+/// Nine in ten messages over the fast link alone, without a pause; over the slow one, 42 s; over both, 4.7 s.
+const FAST_ALONE: Duration = ms(5300);
 
 #[test]
 fn every_scheduler_carries_everything_and_uses_both_paths() {
@@ -95,15 +107,8 @@ fn every_scheduler_carries_everything_and_uses_both_paths() {
             scheduler,
             ..MultipathConfig::default()
         };
-        let (took, net) = transfer(multipath(LARGE, config), MESSAGES);
-        // 5.9 s over the fast link alone, 47 s over the slow one
-        assert!(took < ms(9000), "{scheduler:?}: {took:?}");
-        // the slow one has its window beyond the initial one
-        let slow = net
-            .association(A)
-            .paths()
-            .find(|p| p.destination == address(B, 2));
-        assert!(slow.expect("path").cwnd > 4380, "{scheduler:?}");
+        let took = transfer(multipath(LARGE, config), MESSAGES).0;
+        assert!(took < FAST_ALONE, "{scheduler:?}: {took:?}");
     }
 }
 
@@ -196,7 +201,7 @@ fn every_coupling_carries_everything() {
     });
     // the paths share nothing here: who couples them gains nothing by it
     assert!(times.iter().all(|t| *t >= times[0] - ms(100)), "{times:?}");
-    assert!(times.iter().all(|t| *t < ms(12_000)), "{times:?}");
+    assert!(times.iter().all(|t| *t < FAST_ALONE), "{times:?}");
 }
 
 fn nr_sacks() -> MultipathConfig {

@@ -259,7 +259,7 @@ impl Association {
                 .filter(|h| cumulative.before(*h))
                 .map_or(0, |h| h.distance_from(cumulative))
         };
-        let threshold = if rfc2960 { 4 } else { 3 };
+        let threshold = self.missing_report_threshold();
         let mut marked = false;
         let mut hole = 1;
         for &(start, end) in blocks {

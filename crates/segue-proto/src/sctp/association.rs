@@ -128,6 +128,8 @@ pub struct Association {
     pub(super) readable_announced: bool,
     /// Packets with DATA since the last SACK.
     pub(super) unacknowledged_packets: u32,
+    /// So many packets with DATA, from the first on, are still to be acknowledged one by one.
+    pub(super) quick_sacks: u32,
     pub(super) sack_now: bool,
     /// a_rwnd last advertised, less what arrived since.
     pub(super) advertised_rwnd: u32,
@@ -468,6 +470,7 @@ impl Association {
             inbound_streams: config.max_inbound_streams,
             readable_announced: false,
             unacknowledged_packets: 0,
+            quick_sacks: config.quick_sacks,
             sack_now: false,
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,

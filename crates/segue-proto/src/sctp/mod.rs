@@ -52,6 +52,7 @@
 //!   7496).
 //! - Streams are reset and added (RFC 6525): [`Association::reset_streams`] and its neighbours.
 //! - Quick failover (RFC 7829): [`Config::pf_max_retrans`] has settings and what they give.
+//! - Early retransmit (RFC 5827): [`Config::early_retransmit`].
 //! - Messages longer than the receive buffer are delivered in pieces (RFC 6458): [`Message::first`] and
 //!   [`Message::last`].
 //!
@@ -106,6 +107,7 @@ mod cookie;
 mod counters;
 mod deactivation;
 mod destinations;
+mod early_retransmit;
 pub mod encapsulation;
 mod endpoint;
 pub mod event;

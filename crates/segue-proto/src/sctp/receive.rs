@@ -372,8 +372,12 @@ impl Association {
         self.reassembly.buffered + self.reassembly.overhead_beyond(allowance)
     }
 
-    /// Section 6.2: every second packet with DATA is acknowledged at once, any other within the delay.
+    /// Section 6.2: every second packet with DATA is acknowledged at once, any other within the delay. The first of an
+    /// association is too (section 5.1; RFC 2960 and 4960 section 5.1 say the same), and more from there on if so
+    /// configured.
     fn owe_sack(&mut self, now: Instant, immediate: bool) {
+        let immediate = immediate || self.quick_sacks > 0;
+        self.quick_sacks = self.quick_sacks.saturating_sub(1);
         self.unacknowledged_packets += 1;
         if self.state == State::ShutdownSent {
             // section 9.2: SACK and SHUTDOWN, T2 starts anew

@@ -37,6 +37,8 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
         .map_or(c.hb_interval, |i| (!i.is_zero()).then_some(i));
     c.sack_delay = set.sack_delay.unwrap_or(c.sack_delay);
     c.sack_frequency = set.sack_frequency.unwrap_or(c.sack_frequency);
+    c.quick_sacks = set.quick_sacks.unwrap_or(c.quick_sacks);
+    c.early_retransmit = set.early_retransmit;
     c.max_burst = set.max_burst.map_or(c.max_burst, |b| (b > 0).then_some(b));
     c.udp_encapsulation = set.udp_encapsulation.then(sctp::UdpEncapsulation::default);
     c.cwnd_credit = set.cwnd_credit;

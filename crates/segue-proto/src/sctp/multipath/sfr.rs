@@ -18,7 +18,6 @@
 
 use super::PathShare;
 use crate::congestion::{CongestionControl, Loss};
-use crate::sctp::Profile;
 use crate::sctp::ack::Ranges;
 use crate::sctp::association::Association;
 use crate::sctp::outbound::ChunkState;
@@ -94,11 +93,7 @@ impl Association {
             return;
         };
         let limit = highest.distance_from(cumulative);
-        let threshold = if self.config.profile == Profile::Rfc2960 {
-            4
-        } else {
-            3
-        };
+        let threshold = self.missing_report_threshold();
         let mut marked = false;
         let mut hole = 1;
         for &(start, end) in blocks {
