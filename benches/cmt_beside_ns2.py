@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Concurrent multipath transfer over two paths that stay: Segue beside ns-2's SCTP/CMT agent, with ensembles of both.
 
-Where the receive buffer blocks, a delay that differs by half a millisecond changes which path the next packets take, and
-with it the rate of a minute by several per cent, in ns-2 as in Segue. One run of each then says little. So every case is
-run several times by both, with the same small changes of delays and queues, and the means are compared.
+Where the receive buffer blocks, a delay that differs by half a millisecond changes which path the next packets take,
+and with it the rate of a minute by several per cent, in ns-2 as in Segue. One run of each then says little. So every
+case is run several times by both, with the same small changes of delays and queues, and the means are compared.
 
     benches/cmt_beside_ns2.py                       all cases, 15 runs of each by both: some 5 minutes on two cores
     benches/cmt_beside_ns2.py --case 2,64 --case 14,512 --until 320
     benches/cmt_beside_ns2.py --as-published        Segue as scenarios/papers/cmt.toml has it, ns-2 with Max.Burst
 
-The network is that of scenarios/papers/cmt.toml: 384 kbit/s and 80 ms, and `ratio` times that and 15 ms. Compared is what
-arrives, each chunk counted once, as a share of what both links carry less the headers: ns-2 has those of IPv4, Segue those
-of IPv6. Needs ns-2 (Debian package ns2) and Segue's Python package.
+The network is that of scenarios/papers/cmt.toml: 384 kbit/s and 80 ms, and `ratio` times that and 15 ms. Compared is
+what arrives, each chunk counted once, as a share of what both links carry less the headers: ns-2 has those of IPv4,
+Segue those of IPv6. Needs ns-2 (Debian package ns2) and Segue's Python package.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ LIKE_NS2 = {
 }
 """What ns-2's agent does, as far as Segue can be set to it.
 
-- `scheduler`: what a SACK lets go goes on one path until its window is full; the next SACK's begins with the other path.
+- `scheduler`: what a SACK lets go goes on one path until its window is full; the next SACK begins with the other.
 - `mfr`: a chunk is fast retransmitted once; when it is lost again it waits for T3-rtx.
 - `spare_recent`: a T3-rtx that expires marks all that is outstanding on the path.
 - `pf_recovery`: a path that has answered its heartbeat begins with two segments (`cmtPFCwnd_`).
-- `own_rtt`, `ignore_stale_sacks`: round trips are measured by any SACK; what a SACK does not report any more is outstanding
-  again, even if the SACK was overtaken.
-- `max_burst`: no limit. The agent applies its limit from the first acknowledged retransmission on and not before, so that it is
-  switched off there too.
+- `own_rtt`, `ignore_stale_sacks`: round trips are measured by any SACK; what a SACK does not report any more is
+  outstanding again, even if the SACK was overtaken.
+- `max_burst`: no limit. The agent applies its limit from the first acknowledged retransmission on and not before, so
+  that it is switched off there too.
 """
 
 AS_PUBLISHED: dict[str, str] = {}
@@ -210,7 +210,9 @@ def main() -> None:
     """The table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", type=parse_case, action="append", metavar="RATIO,KB", help="instead of all")
-    parser.add_argument("--runs", type=int, default=len(VARIATIONS), help="of each case, by both (default: %(default)s)")
+    parser.add_argument(
+        "--runs", type=int, default=len(VARIATIONS), help="of each case, by both (default: %(default)s)"
+    )
     parser.add_argument("--until", type=int, default=200, metavar="S", help="end of measurement (default: %(default)s)")
     parser.add_argument("--as-published", action="store_true", help="do not set Segue to what ns-2's agent does")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time (default: %(default)s)")

@@ -1,12 +1,12 @@
 """Concurrent multipath transfer beside ns-2's SCTP/CMT agent, whose authors are those of CMT itself.
 
 Two paths that stay, with the rates and delays of paper 003, and Segue set to what the agent does (`LIKE_NS2` in
-benches/cmt_beside_ns2.py, which says what that is). Compared are all buffers from 512 kB on, and at ratios 1 and 2 the
-smaller ones too. How, was settled before Segue was looked at, by what ns-2 does with itself when delays change by half a
-millisecond and queues by a packet:
+benches/cmt_beside_ns2.py, which says what that is). Compared are all buffers from 512 kB on, and at ratios 1 and 2
+the smaller ones too. How, depends on ns-2 alone, on what it makes of delays that differ by half a millisecond and of
+queues that differ by a packet:
 
 - Where its results stay within 3 % of each other, one run of each stands for all, and they agree within 3 %.
-- Where they do not (`SENSITIVE`), one run says nothing: at ratio 14 with 512 kB they lie from 0.59 to 0.71. There the means
+- Where they do not (`SENSITIVE`), one run says nothing: at ratio 14 with 512 kB they are 0.59 to 0.71. There the means
   of ensembles with the same changes agree within 3 %, or as closely as the ensembles tell (95 % interval).
 """
 
@@ -32,7 +32,7 @@ SENSITIVE = {
     Case(14, 512): (15, 130),
     Case(14, 1024): (6, UNTIL_S),
 }
-"""Runs, and when the measurement ends, s: more where the results lie further apart, longer where the links are slower."""
+"""Runs, and when the measurement ends, s: more where the results lie further apart, longer where links are slower."""
 WIDEST_INTERVAL = 0.06
 """An ensemble that leaves more open than that would let anything pass."""
 
