@@ -6,8 +6,8 @@
 #
 #   ns cmt.tcl RATIO RBUF QUEUE BEGIN END [SLOW_DELAY [FAST_DELAY [MAX_BURST [RTO_MIN]]]]
 #
-# Receive buffer in bytes, queues in packets, begin and end in seconds, delays of the two access links in ms; MAX_BURST 1 or
-# 0, with or without.
+# Receive buffer in bytes, queues in packets, begin and end in seconds, delays of the two access links in ms; MAX_BURST 1
+# or 0, with or without.
 #
 # Prints the goodput between the two times (bit/s, every chunk counted once), the share that it has of both links' rates
 # less the headers, and what each path carried and lost.
@@ -18,8 +18,8 @@
 # - it sends nothing before every destination is confirmed, which takes a heartbeat to each;
 # - dataChunkSize_ includes the 16 bytes of the chunk's header: 1468 is 1452 of user data;
 # - with minRto_ 50 ms and sackDelay_ 200 ms its timers expire without any loss;
-# - its receiver sorts stream sequence numbers, of 16 bit, as numbers: where chunks are out of order when they begin again,
-#   after 65536 of them, nothing is delivered any more, and the window closes for good;
+# - its receiver sorts stream sequence numbers, of 16 bit, as numbers: where chunks are out of order when they begin
+#   again, after 65536 of them, nothing is delivered any more, and the window closes for good;
 # - Max.Burst, for each destination, is applied from the first acknowledged retransmission on, never before.
 
 if {[llength $argv] < 5} {
