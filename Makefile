@@ -25,10 +25,10 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test bench gaps loss-response docs lint fmt build clean
+.PHONY: help demo test bench gaps loss-response cmt-peer docs lint fmt build clean
 .PHONY: system-packages check-format check-rust check-python test-rust test-python
 
 help:  ## List the targets
@@ -52,6 +52,9 @@ gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue b
 loss-response: system-packages  ## Measure TCP's goodput under random loss, Segue beside the kernel (root; 6 minutes)
 	cargo build --release --locked --package segue-lab
 	SEGUE_LAB=$(abspath $(TARGET))/release/segue-lab $(PYTHON) tests/interop/loss_response.py
+
+cmt-peer: build  ## Measure multipath transfers beside ns-2's agent, ensembles of both (some 5 minutes)
+	$(BIN)/python benches/cmt_beside_ns2.py
 
 docs: build  ## Make the figures that the documents show
 	$(BIN)/segue reproduce sigma --out report

@@ -4,7 +4,10 @@
 #   sender --- router 1 --- receiver    100 Mbit/s and 5 ms, then RATIO x 384 kbit/s and 15 ms
 #          \-- router 2 --/             100 Mbit/s and 5 ms, then 384 kbit/s and 80 ms
 #
-#   ns cmt.tcl RATIO RBUF QUEUE BEGIN END [RTO_MIN]   receive buffer in bytes, queues in packets, times in seconds
+#   ns cmt.tcl RATIO RBUF QUEUE BEGIN END [SLOW_DELAY [FAST_DELAY [MAX_BURST [RTO_MIN]]]]
+#
+# Receive buffer in bytes, queues in packets, begin and end in seconds, delays of the two access links in ms; MAX_BURST 1
+# or 0, with or without.
 #
 # Prints the goodput between the two times (bit/s, every chunk counted once), the share that it has of both links' rates
 # less the headers, and what each path carried and lost.
@@ -14,19 +17,25 @@
 # - one association per process: its state is partly global;
 # - it sends nothing before every destination is confirmed, which takes a heartbeat to each;
 # - dataChunkSize_ includes the 16 bytes of the chunk's header: 1468 is 1452 of user data;
-# - with minRto_ 50 ms and sackDelay_ 200 ms its timers expire without any loss.
+# - with minRto_ 50 ms and sackDelay_ 200 ms its timers expire without any loss;
+# - its receiver sorts stream sequence numbers, of 16 bit, as numbers: where chunks are out of order when they begin
+#   again, after 65536 of them, nothing is delivered any more, and the window closes for good;
+# - Max.Burst, for each destination, is applied from the first acknowledged retransmission on, never before.
 
 if {[llength $argv] < 5} {
-    puts stderr "usage: ns cmt.tcl RATIO RBUF QUEUE BEGIN END ?RTO_MIN?"
+    puts stderr "usage: ns cmt.tcl RATIO RBUF QUEUE BEGIN END ?SLOW_DELAY? ?FAST_DELAY? ?MAX_BURST? ?RTO_MIN?"
     exit 2
 }
-lassign $argv ratio rbuf queue begin end rto_min
+lassign $argv ratio rbuf queue begin end slow_delay fast_delay max_burst rto_min
+if {$slow_delay eq ""} { set slow_delay 80 }
+if {$fast_delay eq ""} { set fast_delay 15 }
+if {$max_burst eq ""} { set max_burst 1 }
 if {$rto_min eq ""} { set rto_min 0.05 }
 set chunk_size 1468
 set user_data  [expr {$chunk_size - 16}]
 set packet     [expr {$chunk_size + 12 + 20}]
 set rates      [list [expr {$ratio * 384.0}] 384.0]     ;# kbit/s
-set delays     {15 80}                                  ;# ms
+set delays     [list $fast_delay $slow_delay]           ;# ms
 set trace_file "/tmp/cmt.[pid].trace"
 
 set ns [new Simulator]
@@ -78,6 +87,7 @@ foreach agent [list $source $sink] {
     $agent set useCmtCwnd_ 1            ;# CUC
     $agent set useCmtDelAck_ 1          ;# DAC
     $agent set useCmtPF_ 1
+    $agent set useMaxBurst_ $max_burst
     $agent set eCmtRtxPolicy_ 4         ;# RTX-CWND
 }
 $sink set heartbeatInterval_ 0

@@ -41,6 +41,41 @@ fn lose_again_and_again(net: &mut Net, nth: usize, times: usize) {
 }
 
 #[test]
+fn a_fast_retransmission_waits_for_room_on_a_path_that_lost_nothing() {
+    // path 1 loses a chunk and is cut, so that path 2 has the largest ssthresh; its window is full for a long round trip
+    let mut net = two_paths(config(MultipathConfig {
+        rtx_policy: RtxPolicy::Ssthresh,
+        ..MultipathConfig::default()
+    }));
+    let mut count = 0;
+    net.rule = Box::new(move |d| {
+        count += usize::from(d.from == A && path_of(d) == 1 && d.data().next().is_some());
+        match path_of(d) {
+            1 if d.from == A && count == 40 => vec![],
+            1 => vec![ms(20)],
+            _ => vec![ms(150)],
+        }
+    });
+    bulk(&mut net, 1000);
+    let begins = net.now;
+    let mut full = 0;
+    while net.step(begins + ms(5000)) {
+        let second = path(&net, 2);
+        assert!(
+            second.flightsize < second.cwnd + 16 + MESSAGE,
+            "{second:?} holds more than a packet beyond cwnd"
+        );
+        full += usize::from(second.flightsize >= second.cwnd);
+    }
+    assert!(full > 0);
+    assert_eq!(net.messages[B].len(), 1000);
+    let counters = net.association(A).counters();
+    assert_eq!((counters.fast_retransmits, counters.t3_expiries), (1, 0));
+    let lost = sent_to(&net, 1)[39];
+    assert_eq!(net.transmissions_of(A, lost)[1].1, address(B, 2));
+}
+
+#[test]
 fn with_multiple_fast_retransmit_a_lost_retransmission_does_not_wait_for_t3() {
     for policy in [RtxPolicy::Same, RtxPolicy::Cwnd] {
         let run = |mfr| {

@@ -96,6 +96,7 @@ fn every_scheduler_carries_everything_and_uses_both_paths() {
     use SchedulerKind as K;
     for scheduler in [
         K::RoundRobin,
+        K::Turns,
         K::FillFirst,
         K::LowestRtt,
         K::LargestCwnd,
@@ -109,6 +110,28 @@ fn every_scheduler_carries_everything_and_uses_both_paths() {
         let took = transfer(multipath(LARGE, config), MESSAGES).0;
         assert!(took < FAST_ALONE, "{scheduler:?}: {took:?}");
     }
+}
+
+#[test]
+fn where_the_peers_window_is_the_limit_round_robin_gives_each_path_the_same() {
+    let config = multipath(16 * 1024, MultipathConfig::default());
+    let mut net = Net::established(config, [1, 2]);
+    join(&mut net, [FAST, SLOW]);
+    for i in 0..MESSAGES {
+        net.send(A, 0, synthetic(u64::from(i * MESSAGE), MESSAGE));
+    }
+    net.run_for(ms(20_000));
+    let begins = net.now;
+    net.run_for(ms(10_000));
+    let on = |n| {
+        let own = net
+            .log
+            .iter()
+            .filter(|d| d.from == A && d.at >= begins && d.packet.ip.destination == address(B, n));
+        own.flat_map(Departure::data).count()
+    };
+    let (first, second) = (on(1), on(2));
+    assert!(second > 50 && first.abs_diff(second) <= 2, "{first} and {second}");
 }
 
 #[test]

@@ -297,9 +297,9 @@ fn wires(
             };
             let [from, to] = [&entry.between[direction], &entry.between[1 - direction]];
             let name = format!("link {number}: {from} to {to}");
-            let hold = match &entry.up {
-                Some(up) if direction == 1 => up.jitter_hold,
-                _ => entry.jitter_hold,
+            let (hold, set_up) = match &entry.up {
+                Some(up) if direction == 1 => (up.jitter_hold, (up.set_up, up.set_up_hold)),
+                _ => (entry.jitter_hold, (entry.set_up, entry.set_up_hold)),
             };
             let link = Link::new(links.len() as u32, config, stream(&name));
             let trace = match &entry.up {
@@ -308,6 +308,7 @@ fn wires(
             };
             links.push(
                 link.with_jitter_held(hold)
+                    .with_set_up(set_up.0, set_up.1)
                     .with_trace(trace.and_then(|t| t.trace.clone())),
             );
             let interface = wired_ends(s, to)

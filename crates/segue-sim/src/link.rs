@@ -1,4 +1,4 @@
-//! Point-to-point links: rate, propagation delay, drop-tail queue, loss, jitter.
+//! Point-to-point links: rate, propagation delay, drop-tail queue, loss, jitter, set-up of a bearer that was let go.
 //!
 //! One direction of a link is one [`Link`]. On a FIFO link of constant rate a hop is one event: departure and arrival
 //! are worked out when the packet is queued, which is exact. [`Service::HeadOfLine`] serves the same link packet by
@@ -76,6 +76,16 @@ struct Flight {
     arrival: Ticket,
 }
 
+/// A link that has to be set up before it can send, since it is let go when there is nothing to send.
+#[derive(Clone, Copy, Debug)]
+struct SetUp {
+    takes: Duration,
+    /// For how long it is kept.
+    hold: Duration,
+    /// When its last packet has been sent; `None` if it was let go.
+    sent: Option<Instant>,
+}
+
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
@@ -105,6 +115,7 @@ pub struct Link {
     /// Jitter that stays: how long the link may be idle in between, when it was last busy, and the jitter.
     hold: Option<Duration>,
     held: Option<(Instant, Duration)>,
+    set_up: Option<SetUp>,
     /// What it does over time, and how far it has come.
     trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
@@ -145,6 +156,7 @@ impl Link {
             last_arrival: Instant::ZERO,
             hold: None,
             held: None,
+            set_up: None,
             trace: None,
             cached_time: (0, Duration::ZERO),
             down: false,
@@ -164,6 +176,7 @@ impl Link {
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.sending_until = now;
+        self.let_go();
         self.urgent = 0;
         self.generation = self.generation.wrapping_add(1);
         let mut lost: Vec<PacketRef> = self.line.drain(..).map(|(packet, _)| packet).collect();
@@ -189,6 +202,19 @@ impl Link {
     #[must_use]
     pub fn with_jitter_held(mut self, hold: Option<Duration>) -> Self {
         self.hold = hold;
+        self
+    }
+
+    /// The link takes `takes` to be set up before it sends anything, and is let go when it has had nothing to send for longer
+    /// than `hold`: a bearer that is there while it is used, as a temporary block flow of GPRS. Packets that come meanwhile
+    /// wait, and follow the first as fast as the link is.
+    #[must_use]
+    pub fn with_set_up(mut self, takes: Duration, hold: Duration) -> Self {
+        self.set_up = (!takes.is_zero()).then_some(SetUp {
+            takes,
+            hold,
+            sent: None,
+        });
         self
     }
 
@@ -237,7 +263,16 @@ impl Link {
                 if busy && full && !self.has_room(self.waiting.len(), length) {
                     return false;
                 }
-                let departure = self.sent_by(self.busy_until.max(now), length);
+                let mut start = self.busy_until.max(now);
+                if let Some(set_up) = &self.set_up
+                    && !busy
+                {
+                    start = set_up.done(now);
+                }
+                let departure = self.sent_by(start, length);
+                if let Some(set_up) = &mut self.set_up {
+                    set_up.sent = Some(departure);
+                }
                 if busy {
                     self.waiting.push_back((departure, length));
                     self.waiting_bytes += u64::from(length);
@@ -262,7 +297,8 @@ impl Link {
         scheduler: &mut Scheduler,
     ) -> bool {
         if self.line.is_empty() {
-            self.serve(now, length, scheduler);
+            let start = self.set_up.as_ref().map_or(now, |set_up| set_up.done(now));
+            self.serve(start, length, scheduler);
             self.line.push_back((packet, length));
             return true;
         }
@@ -296,6 +332,9 @@ impl Link {
         let Some((packet, _)) = self.line.pop_front() else {
             return;
         };
+        if let Some(set_up) = &mut self.set_up {
+            set_up.sent = Some(now);
+        }
         self.depart(now, packet, scheduler, || duplicate(packet));
         if let Some(&(_, next)) = self.line.front() {
             self.urgent = self.urgent.saturating_sub(1);
@@ -332,6 +371,7 @@ impl Link {
         self.waiting.clear();
         self.busy_until = self.busy_until.min(now);
         self.sending_until = self.sending_until.min(now);
+        self.let_go();
         self.waiting_bytes = 0;
         self.urgent = 0;
         self.generation = self.generation.wrapping_add(1);
@@ -434,8 +474,14 @@ impl Link {
         scheduler.at(arrival, Event::LooseArrival { link, packet, fate });
     }
 
-    fn serve(&mut self, now: Instant, length: u32, scheduler: &mut Scheduler) {
-        let done = self.sent_by(now, length);
+    fn let_go(&mut self) {
+        if let Some(set_up) = &mut self.set_up {
+            set_up.sent = None;
+        }
+    }
+
+    fn serve(&mut self, start: Instant, length: u32, scheduler: &mut Scheduler) {
+        let done = self.sent_by(start, length);
         scheduler.at(
             done,
             Event::LinkDeparture {
@@ -491,6 +537,16 @@ impl Link {
     }
 }
 
+impl SetUp {
+    /// When an idle link can begin to send at the earliest what it has from `now` on.
+    fn done(&self, now: Instant) -> Instant {
+        match self.sent {
+            Some(sent) if now.since(sent) <= self.hold => now,
+            _ => now + self.takes,
+        }
+    }
+}
+
 /// Urgent packets that wait at most: far more than there are.
 const URGENT_QUEUE: usize = 100;
 
@@ -515,9 +571,8 @@ mod tests {
     }
 
     /// Offers packets at random times; gives (time, packet, fate) of arrivals and the packets refused.
-    fn drive(config: LinkConfig) -> (Vec<(Instant, u32, Fate)>, Vec<u32>) {
+    fn drive(mut link: Link) -> (Vec<(Instant, u32, Fate)>, Vec<u32>) {
         let mut scheduler = Scheduler::default();
-        let mut link = Link::new(0, config, Stream::new(1, "link"));
         let mut offers = Stream::new(2, "offers");
         let (mut arrivals, mut refused) = (Vec::new(), Vec::new());
         let mut now = Instant::ZERO;
@@ -551,10 +606,56 @@ mod tests {
 
     #[test]
     fn fifo_and_head_of_line_agree_on_a_constant_link() {
-        let fifo = drive(config(Service::Fifo));
-        let line = drive(config(Service::HeadOfLine));
+        let link = |service| Link::new(0, config(service), Stream::new(1, "link"));
+        let fifo = drive(link(Service::Fifo));
+        let line = drive(link(Service::HeadOfLine));
         assert!(!fifo.1.is_empty(), "the queue never filled");
         assert_eq!(fifo, line);
+        let ms = Duration::from_millis;
+        let set_up = |service| drive(link(service).with_set_up(ms(20), ms(2)));
+        assert_eq!(set_up(Service::Fifo), set_up(Service::HeadOfLine));
+        assert_ne!(set_up(Service::Fifo), fifo);
+    }
+
+    #[test]
+    fn a_bearer_is_set_up_for_the_first_packet_and_stays_for_those_that_come_soon() {
+        for service in [Service::Fifo, Service::HeadOfLine] {
+            let mut config = config(service);
+            (config.loss, config.jitter, config.duplicate, config.corrupt) =
+                (LossModel::None, Duration::ZERO, 0.0, 0.0);
+            let ms = Duration::from_millis;
+            let mut link = Link::new(0, config, Stream::new(1, "link")).with_set_up(ms(150), ms(500));
+            let mut scheduler = Scheduler::default();
+            let mut arrived = Vec::new();
+            let mut run = |link: &mut Link, scheduler: &mut Scheduler, end| {
+                while let Some((at, event)) = scheduler.pop_until(end) {
+                    match event {
+                        Event::LinkArrival(0) => {
+                            link.on_arrival(scheduler);
+                            arrived.push(at.as_nanos() / 1_000_000);
+                        }
+                        Event::LinkDeparture { generation, .. } => {
+                            link.on_departure(at, generation, scheduler, |p| p);
+                        }
+                        other => panic!("unexpected {other:?}"),
+                    }
+                }
+            };
+            // 10 ms to send, 10 ms of delay: the second comes during the set-up, the third while the bearer is kept, the
+            // fourth and the sixth after it was let go, for want of packets and with the sender
+            let offers = [0, 100, 670, 1181, 1400, 1500];
+            for (n, at) in offers.into_iter().enumerate() {
+                let now = Instant::ZERO + ms(at);
+                run(&mut link, &mut scheduler, now);
+                if n == 5 {
+                    link.abandon(now);
+                }
+                let copy = || unreachable!();
+                assert!(link.enqueue(now, PacketRef(n as u32), 1250, &mut scheduler, copy));
+            }
+            run(&mut link, &mut scheduler, Instant::MAX);
+            assert_eq!(arrived, [170, 180, 690, 1351, 1420, 1670], "{service:?}");
+        }
     }
 
     #[test]

@@ -60,6 +60,15 @@ fn a_technology_gives_a_link_what_is_not_set() {
     );
     // as it is run, it is written, and read again
     assert_eq!(read(&set.to_toml(), &[]).unwrap(), set);
+    for nothing in [
+        "jitter = \"0 s\"",
+        "set_up = \"0 s\"",
+        "up.jitter = \"0 s\"",
+        "up.set_up = \"0 s\"",
+    ] {
+        let set = read(&link(&format!("technology = \"gprs\"\n{nothing}")), &[]).unwrap();
+        assert_eq!(read(&set.to_toml(), &[]).unwrap(), set, "{nothing}");
+    }
     let slow = bytes_by_second(&link("technology = \"gprs\""));
     let rate = slow[20..30].iter().sum::<u64>() as f64 * 8.0 / 10.0;
     assert!((40_000.0..53_600.0).contains(&rate), "{rate} bit/s");

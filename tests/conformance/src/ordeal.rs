@@ -604,6 +604,7 @@ fn multipath(random: &mut Stream) -> MultipathConfig {
             random,
             &[
                 SchedulerKind::RoundRobin,
+                SchedulerKind::Turns,
                 SchedulerKind::FillFirst,
                 SchedulerKind::LowestRtt,
                 SchedulerKind::LargestCwnd,

@@ -7,8 +7,9 @@
 //! use segue_wire::sctp::{Chunk, Sack};
 //!
 //! let mut t = Script::established(quiet());
-//! t.send([data(0), data(1)]);
-//! t.send([data(2)]);
+//! t.send([data(0)]);
+//! expect!(t, Chunk::Sack(_));
+//! t.send([data(1), data(2)]);
 //! expect!(t, Chunk::Sack(Sack { cumulative_tsn_ack, .. }) if *cumulative_tsn_ack == peer_tsn(2));
 //! ```
 

@@ -47,9 +47,10 @@ fn works(t: &mut Script) {
     assert!(t.association().is_established());
     t.forget();
     let taken = t.messages.len();
-    t.send([data(0)]);
-    t.send([data(1)]);
-    assert_eq!(t.messages.len(), taken + 2);
+    for n in 0..3 {
+        t.send([data(n)]);
+    }
+    assert_eq!(t.messages.len(), taken + 3);
     t.forget();
     t.user_sends(10);
     expect!(t, Chunk::Data(_));

@@ -115,6 +115,7 @@ fn s3_2_1_unknown_parameters_are_reported_in_the_init_ack_if_their_type_asks_for
 fn s3_3_1_reserved_flags_of_data_are_ignored() {
     let mut t = Script::established(quiet());
     assert!(t.send_bytes(&data_bytes(0, 0xf0 | 3)));
+    expect!(t, Chunk::Sack(sack) if sack.cumulative_tsn_ack == peer_tsn(0));
     assert!(t.send_bytes(&data_bytes(1, 3)));
     expect!(t, Chunk::Sack(sack) if sack.cumulative_tsn_ack == peer_tsn(1));
     assert_eq!(t.messages.len(), 2);

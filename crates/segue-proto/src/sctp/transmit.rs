@@ -175,10 +175,13 @@ impl Association {
         mut room: u32,
         chunks: &mut SmallVec<[Chunk; 1]>,
     ) {
-        if forced {
-            self.forced_retransmissions -= 1;
-        } else {
-            self.use_burst(path);
+        let due = &mut self.paths[usize::from(path.0)].share.fast_retransmission_due;
+        if !core::mem::take(due) {
+            if forced {
+                self.forced_retransmissions -= 1;
+            } else {
+                self.use_burst(path);
+            }
         }
         if self.window_probe.closed {
             self.window_probe.on_sent(first);
@@ -235,6 +238,9 @@ impl Association {
 
     fn bundle_new(&mut self, now: Instant, path: PathId, mut room: u32, chunks: &mut SmallVec<[Chunk; 1]>) {
         self.use_burst(path);
+        if let Some(multipath) = &mut self.multipath {
+            multipath.scheduler.on_sent(now, path.0);
+        }
         let closing = self.state == State::ShutdownPending;
         let mut first = true;
         while let Some(len) = self.outbound.next_len() {

@@ -48,6 +48,7 @@ pub(super) fn all(
                 let trace = direction_section.trace.as_ref().and_then(|t| t.trace.clone());
                 links.push(
                     link.with_jitter_held(direction_section.jitter_hold)
+                        .with_set_up(direction_section.set_up, direction_section.set_up_hold)
                         .with_trace(trace),
                 );
                 ends.push(LinkEnd { node, interface });

@@ -478,12 +478,18 @@ pub struct LinkEntry {
     /// Random loss.
     #[serde(default, skip_serializing_if = "is_default")]
     pub loss: LossModel,
-    /// Greatest additional delay.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// Greatest additional delay. It and the set-up are written even if there is none: a technology would put its own there.
+    #[serde(default)]
     pub jitter: Duration,
     /// Packets that follow each other with less than this between them have the same jitter. Left out: each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_hold: Option<Duration>,
+    /// It has to be set up before it sends, which takes this long, where it was let go.
+    #[serde(default)]
+    pub set_up: Duration,
+    /// It is let go when it has had nothing to send for longer than this.
+    #[serde(default)]
+    pub set_up_hold: Duration,
     /// A file that says its rate over time, and perhaps its delay and loss, in the direction away from the first node; both
     /// directions, unless there is `up`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,7 +54,11 @@ pub(crate) fn greatest_window(clamp: &WindowClampSection, bearer: &BearerSection
     let way = |d: &super::technology::DirectionSection, length: u64| {
         d.delay + Duration::from_nanos(d.jitter.as_nanos() / 2) + d.rate.time_for(length)
     };
-    let round_trip = way(&bearer.down, SEGMENT) + way(&bearer.up, ACKNOWLEDGEMENT);
+    let mut round_trip = way(&bearer.down, SEGMENT) + way(&bearer.up, ACKNOWLEDGEMENT);
+    // acknowledgements come as segments do: what is let go before the next one is set up for each
+    if bearer.up.set_up_hold < bearer.down.rate.time_for(SEGMENT) {
+        round_trip += bearer.up.set_up;
+    }
     let carried = bearer.down.rate.bits_per_second() as f64 / 8.0 * round_trip.as_secs_f64();
     (carried as u64 + 2 * SEGMENT).min(1 << 30) as u32
 }

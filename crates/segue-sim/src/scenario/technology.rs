@@ -2,7 +2,6 @@
 
 use super::ScenarioError;
 use super::files::TraceSection;
-use super::model::is_default;
 use crate::loss::LossModel;
 use segue_proto::Duration;
 use segue_proto::units::{BitRate, QueueLimit};
@@ -40,7 +39,7 @@ pub enum Technology {
     FiveG,
 }
 
-/// One direction of a bearer, or of a link.
+/// One direction of a bearer, or of a link. Nothing of it is left out when it is written: a preset would put its own there.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionSection {
@@ -51,13 +50,20 @@ pub struct DirectionSection {
     /// Waiting room.
     pub queue: QueueLimit,
     /// Greatest additional delay, drawn uniformly for each packet; packets stay in order.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub jitter: Duration,
     /// Packets that follow each other with less than this between them have the same. Left out: each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_hold: Option<Duration>,
+    /// It has to be set up before it sends, which takes this long, where it was let go: a bearer that is there while it is
+    /// used. Packets that come meanwhile wait.
+    #[serde(default)]
+    pub set_up: Duration,
+    /// It is let go when it has had nothing to send for longer than this.
+    #[serde(default)]
+    pub set_up_hold: Duration,
     /// Random loss.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub loss: LossModel,
     /// A file that says its rate over time, and perhaps its delay and loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,7 +157,16 @@ fn link(entry: &mut Table, preset: &Table) -> Result<(), String> {
     };
     // what is set for the link is meant for both directions
     let mut set = Table::new();
-    for key in ["rate", "delay", "queue", "jitter", "jitter_hold", "loss"] {
+    for key in [
+        "rate",
+        "delay",
+        "queue",
+        "jitter",
+        "jitter_hold",
+        "set_up",
+        "set_up_hold",
+        "loss",
+    ] {
         set.extend(entry.get(key).map(|value| (key.to_owned(), value.clone())));
     }
     under(entry, down);
@@ -191,6 +206,9 @@ pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str,
     }
     if d.delay > LONGEST || d.jitter > LONGEST {
         return Err(("delay", "expected delay and jitter of at most 3600 s"));
+    }
+    if d.set_up > LONGEST || d.set_up_hold > LONGEST {
+        return Err(("set_up", "expected set_up and set_up_hold of at most 3600 s"));
     }
     if d.loss.first_invalid().is_some() {
         return Err(("loss", "expected probabilities from 0 to 1"));
@@ -245,5 +263,22 @@ mod tests {
             }
         }
         assert_eq!(presets.len(), 8);
+    }
+
+    #[test]
+    fn a_round_trip_over_gprs_takes_the_second_that_its_sources_have() {
+        let presets: Table = PRESETS.parse().unwrap();
+        let bearer: BearerSection = presets["gprs"]["bearer"].clone().try_into().unwrap();
+        let way = |d: &DirectionSection, length, set_up: Duration| {
+            let jitter = Duration::from_nanos(d.jitter.as_nanos() / 2);
+            (d.delay + jitter + set_up + d.rate.time_for(length)).as_secs_f64()
+        };
+        // a ping after a pause, and a full segment of a flow, whose bearer is kept, with its acknowledgement
+        let (down, up) = (&bearer.down, &bearer.up);
+        let ping = way(down, 104, down.set_up) + way(up, 104, up.set_up);
+        assert!((ping - 1.0).abs() < 0.01, "{ping} s");
+        assert!(up.set_up_hold < down.rate.time_for(1500) && down.rate.time_for(1500) < down.set_up_hold);
+        let segment = way(down, 1500, Duration::ZERO) + way(up, 96, up.set_up);
+        assert!((segment - 1.05).abs() < 0.01, "{segment} s");
     }
 }

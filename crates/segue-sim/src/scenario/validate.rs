@@ -160,6 +160,9 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
         if link.delay > Duration::from_secs(3600) || link.jitter > Duration::from_secs(3600) {
             return problem(key("delay"), "expected delay and jitter of at most 3600 s");
         }
+        if link.set_up > Duration::from_secs(3600) || link.set_up_hold > Duration::from_secs(3600) {
+            return problem(key("set_up"), "expected set_up and set_up_hold of at most 3600 s");
+        }
         if let Some(parameter) = link.loss.first_invalid() {
             return problem(
                 key(&format!("loss.{parameter}")),

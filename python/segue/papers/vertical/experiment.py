@@ -67,22 +67,43 @@ FAST_ADVERTISEMENTS = {
     "duration": "24 s",
     "application.0.start": "23.9 s",
 }
+ALWAYS_THERE = {
+    "cell.gprs.bearer.down.set_up": "0 s",
+    "cell.gprs.bearer.up.set_up": "0 s",
+}
+"""GPRS whose bearers need not be set up."""
 STEADY = {
+    **ALWAYS_THERE,
     "cell.gprs.bearer.down.delay": "500 ms",
     "cell.gprs.bearer.down.jitter": "0 s",
     "cell.gprs.bearer.up.delay": "500 ms",
     "cell.gprs.bearer.up.jitter": "0 s",
 }
 """GPRS with a round trip that is always the same."""
+WIDE = {
+    "cell.gprs.bearer.down.delay": "110 ms",
+    "cell.gprs.bearer.down.jitter": "400 ms",
+    "cell.gprs.bearer.up.delay": "110 ms",
+    "cell.gprs.bearer.up.jitter": "400 ms",
+}
+"""GPRS with the same mean round trip, and twice the jitter."""
+EMPTY = {
+    **WIDE,
+    **ALWAYS_THERE,
+    "cell.gprs.bearer.down.delay": "300 ms",
+    "cell.gprs.bearer.up.delay": "300 ms",
+}
+"""GPRS whose mean round trip of a second is that of packets that take no time to send."""
 LOADED = {
+    **WIDE,
+    **ALWAYS_THERE,
     # a segment of 1500 bytes takes 224 ms down, and its acknowledgement some 65 ms up
     "cell.gprs.bearer.down.delay": "155 ms",
     "cell.gprs.bearer.up.delay": "155 ms",
 }
-"""GPRS whose mean round trip of a second is that of a full segment and its acknowledgement, not of packets that take no
-time."""
-READINGS = ("loaded", "steady")
-"""What t_a from LAN to GPRS would be were the open parameters of GPRS others: to explain it, not to judge it."""
+"""GPRS whose mean round trip of a second is that of a full segment and its acknowledgement."""
+READINGS = {"wide": WIDE, "empty": EMPTY, "loaded": LOADED, "steady": STEADY}
+"""What t_a would be were GPRS read otherwise: to be told beside it, not to judge it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +148,7 @@ def variants(seeds: int) -> list[Variant]:
     half, third = max(seeds // 2, 1), max(seeds // 3, 1)
     hard = [Variant(case, {"case": case}, seeds if case in UPWARD else half) for case in CASE_NAMES]
     readings = [
-        Variant(f"lan-gprs-{name}", {"case": "lan-gprs", **keys}, half)
-        for name, keys in zip(READINGS, (LOADED, STEADY), strict=True)
+        Variant(f"{case}-{name}", {"case": case, **keys}, half) for case in UPWARD for name, keys in READINGS.items()
     ]
     parts = [
         Variant("equation-2", {"case": "gprs-lan", **FAST_ADVERTISEMENTS}, 2 * seeds),

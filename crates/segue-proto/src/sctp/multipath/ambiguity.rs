@@ -65,6 +65,7 @@ impl Association {
         for path in &mut self.paths {
             path.share.highest_newly_acked = None;
             path.share.latest_newly_acked = None;
+            path.share.fast_retransmission_due = false;
             path.share.pseudo.new_pseudo_cumack = false;
         }
     }

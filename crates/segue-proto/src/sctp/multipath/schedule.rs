@@ -1,7 +1,15 @@
 //! What to send next, and where: as soon as a cwnd has room (Iyengar et al. 2006, section II).
 //!
 //! Retransmissions go before new data, each where the policy has it. A path without room holds back neither what goes
-//! elsewhere nor new data there. Which of several paths with room gets new data is the
+//! elsewhere nor new data there.
+//!
+//! RFC 9260 section 7.2.4 has one packet of what was reported missing go at once, whatever cwnd says (rule 3). There it goes
+//! where it was lost, and takes the place of packets that have arrived. On another path nothing has left the queue for it:
+//! if that one's window is full, it is as likely as not to be lost again. So the rule holds for each path that lost
+//! something, for a packet that goes there (`PathShare::fast_retransmission_due`); what goes elsewhere waits for room. ns-2's
+//! agent, by the authors of CMT, does the same.
+//!
+//! Which of several paths with room gets new data is the
 //! scheduler's to say. Max.Burst counts by path: a SACK is for all of them, and what one path sends must not be missing
 //! on another.
 
@@ -44,20 +52,25 @@ impl Association {
 
     /// The first marked chunk that may be sent where it is to go.
     fn plan_retransmission(&mut self) -> Option<Plan> {
-        let forced = self.forced_retransmissions > 0;
+        let forced = |association: &Self, path: PathId| {
+            association.forced_retransmissions > 0
+                || association.paths[usize::from(path.0)]
+                    .share
+                    .fast_retransmission_due
+        };
         // one packet at a time into a closed window
-        if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
-            return None;
-        }
-        let has_room = |association: &Self, path: PathId| may_send(&association.paths[usize::from(path.0)]);
-        if !forced && !self.usable_paths().any(|p| has_room(self, p)) && self.usable_paths().next().is_some()
-        {
+        let held = self.window_probe.closed && self.outbound.outstanding_chunks > 0;
+        let may_go = |association: &Self, path: PathId| {
+            forced(association, path) || (!held && may_send(&association.paths[usize::from(path.0)]))
+        };
+        if self.usable_paths().next().is_some() && !self.usable_paths().any(|p| may_go(self, p)) {
             return None;
         }
         let mut next = self.outbound.next_marked(None);
         while let Some(tsn) = next {
             let path = self.retransmission_path(tsn)?;
-            if forced || has_room(self, path) {
+            if may_go(self, path) {
+                let forced = forced(self, path);
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
             next = self.outbound.next_marked(Some(tsn.next()));

@@ -7,6 +7,7 @@
 //! | scheduler | chooses | source |
 //! |---|---|---|
 //! | [`RoundRobin`] | each in turn: CMT's own | Iyengar et al. 2006 |
+//! | [`Turns`] | each in turn, until its window is full or there is nothing more to send now | ns-2's agent, by CMT's authors |
 //! | [`FillFirst`] | the one used last, until its window is full | |
 //! | [`LowestRtt`] | the least SRTT | Linux MPTCP's default |
 //! | [`LargestCwnd`] | the most room in the window | |
@@ -24,6 +25,8 @@ pub enum SchedulerKind {
     /// A packet for each path with room, in turn.
     #[default]
     RoundRobin,
+    /// What can be sent at one time goes on one path, until its window is full; the next time begins with the next path.
+    Turns,
     /// One path until its window is full, then the next.
     FillFirst,
     /// The path with the least smoothed round-trip time that has room.
@@ -43,6 +46,7 @@ impl SchedulerKind {
         match self {
             Self::FillFirst => Box::new(FillFirst::default()),
             Self::RoundRobin => Box::new(RoundRobin::default()),
+            Self::Turns => Box::new(Turns::default()),
             Self::LowestRtt => Box::new(LowestRtt),
             Self::LargestCwnd => Box::new(LargestCwnd),
             Self::Blest => Box::new(Blest::default()),
@@ -99,8 +103,12 @@ pub struct Backlog {
 /// Chooses paths. `Send`, since associations are.
 pub trait Scheduler: Debug + Send {
     /// Index into `paths`, whose order is that of their ids, of the path for the next packet; `None` to wait. The path
-    /// chosen has room.
+    /// chosen has room. The packet need not follow: the peer's window may stop it.
     fn choose(&mut self, paths: &[Candidate], backlog: &Backlog) -> Option<usize>;
+
+    /// A packet of new data was sent on the path with this id. What a path's turn is reckoned by: a choice that came to
+    /// nothing has not used it up.
+    fn on_sent(&mut self, _now: Instant, _id: u8) {}
 
     /// Whether it looks at [`Backlog::unsent`], which takes time to count.
     fn counts_unsent(&self) -> bool {
@@ -116,9 +124,11 @@ pub struct FillFirst {
 
 impl Scheduler for FillFirst {
     fn choose(&mut self, paths: &[Candidate], _backlog: &Backlog) -> Option<usize> {
-        let chosen = next_with_room(paths, |id| id >= self.last)?;
-        self.last = paths[chosen].id;
-        Some(chosen)
+        next_with_room(paths, |id| id >= self.last)
+    }
+
+    fn on_sent(&mut self, _now: Instant, id: u8) {
+        self.last = id;
     }
 }
 
@@ -130,9 +140,32 @@ pub struct RoundRobin {
 
 impl Scheduler for RoundRobin {
     fn choose(&mut self, paths: &[Candidate], _backlog: &Backlog) -> Option<usize> {
-        let chosen = next_with_room(paths, |id| self.last.is_none_or(|last| id > last))?;
-        self.last = Some(paths[chosen].id);
-        Some(chosen)
+        next_with_room(paths, |id| self.last.is_none_or(|last| id > last))
+    }
+
+    fn on_sent(&mut self, _now: Instant, id: u8) {
+        self.last = Some(id);
+    }
+}
+
+/// See [`SchedulerKind::Turns`]. While SACKs let one packet go at a time this is [`RoundRobin`]. Where one lets many go, since
+/// what was missing has arrived and emptied the receive buffer, they follow one another on one path.
+#[derive(Debug, Default)]
+pub struct Turns {
+    last: Option<(Instant, u8)>,
+}
+
+impl Scheduler for Turns {
+    fn choose(&mut self, paths: &[Candidate], backlog: &Backlog) -> Option<usize> {
+        next_with_room(paths, |id| match self.last {
+            Some((at, last)) if at == backlog.now => id >= last,
+            Some((_, last)) => id > last,
+            None => true,
+        })
+    }
+
+    fn on_sent(&mut self, now: Instant, id: u8) {
+        self.last = Some((now, id));
     }
 }
 

@@ -147,10 +147,9 @@ impl Association {
         }
     }
 
-    /// Each path that lost something is cut once per loss episode of its own, and one packet goes out whatever cwnd says.
+    /// Each path that lost something is cut once per loss episode of its own, and one packet may go there whatever cwnd says.
     fn recover_by_path(&mut self, now: Instant) {
         let last_sent = self.outbound.next_tsn().previous();
-        let mut begins = false;
         for i in 0..self.paths.len() {
             let path = &self.paths[i];
             if !path.lost || path.share.fast_recovery_exit.is_some() {
@@ -168,10 +167,7 @@ impl Association {
                 }),
             }
             path.share.fast_recovery_exit = Some(last_sent);
-            begins = true;
-        }
-        if begins {
-            self.forced_retransmissions = 1;
+            path.share.fast_retransmission_due = true;
         }
     }
 

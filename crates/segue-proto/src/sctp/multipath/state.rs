@@ -49,6 +49,8 @@ pub(in crate::sctp) struct PathShare {
     pub t3_by_order: bool,
     /// In fast recovery until all that was sent on the path up to this TSN is acknowledged.
     pub fast_recovery_exit: Option<Tsn>,
+    /// The SACK at hand began it: a packet of retransmissions may go on this path whatever its cwnd says.
+    pub fast_retransmission_due: bool,
     /// Round trips refused since the last one that was taken.
     pub refused_in_a_row: u8,
     /// Packets that may still be sent on it at this opportunity (Max.Burst).

@@ -39,6 +39,7 @@ fn no_scheduler_takes_a_path_without_room() {
     for kind in [
         K::FillFirst,
         K::RoundRobin,
+        K::Turns,
         K::LowestRtt,
         K::LargestCwnd,
         K::Blest,
@@ -50,33 +51,76 @@ fn no_scheduler_takes_a_path_without_room() {
     }
 }
 
+/// A packet that the scheduler chooses a path for, and that is sent.
+fn send(scheduler: &mut dyn Scheduler, paths: &[Candidate], now: Instant) -> Option<usize> {
+    let plenty = Backlog {
+        now,
+        ..backlog(100_000, PLENTY)
+    };
+    let chosen = scheduler.choose(paths, &plenty)?;
+    scheduler.on_sent(now, paths[chosen].id);
+    Some(chosen)
+}
+
 #[test]
 fn fill_first_fills_a_window_before_it_turns_to_the_next() {
     let mut s = FillFirst::default();
-    let plenty = backlog(100_000, PLENTY);
+    let mut send = |paths: &[Candidate]| send(&mut s, paths, Instant::ZERO);
     let both = [path(0, 10, 10, true), path(1, 10, 100, true)];
-    assert_eq!(s.choose(&both, &plenty), Some(0));
-    assert_eq!(s.choose(&both, &plenty), Some(0));
+    assert_eq!(send(&both), Some(0));
+    assert_eq!(send(&both), Some(0));
     let second = [path(0, 10, 10, false), path(1, 10, 100, true)];
-    assert_eq!(s.choose(&second, &plenty), Some(1));
-    assert_eq!(s.choose(&both, &plenty), Some(1));
+    assert_eq!(send(&second), Some(1));
+    assert_eq!(send(&both), Some(1));
     let first = [path(0, 10, 10, true), path(1, 10, 100, false)];
-    assert_eq!(s.choose(&first, &plenty), Some(0));
+    assert_eq!(send(&first), Some(0));
 }
 
 #[test]
 fn round_robin_takes_turns_and_passes_over_the_full() {
     let mut s = RoundRobin::default();
-    let plenty = backlog(100_000, PLENTY);
+    let mut send = |paths: &[Candidate]| send(&mut s, paths, Instant::ZERO);
     let all = [
         path(0, 10, 10, true),
         path(2, 10, 10, true),
         path(5, 10, 10, true),
     ];
-    let turns: Vec<_> = (0..4).map(|_| s.choose(&all, &plenty)).collect();
+    let turns: Vec<_> = (0..4).map(|_| send(&all)).collect();
     assert_eq!(turns, [Some(0), Some(1), Some(2), Some(0)]);
     let without = [all[0], path(2, 10, 10, false), all[2]];
-    assert_eq!(s.choose(&without, &plenty), Some(2));
+    assert_eq!(send(&without), Some(2));
+}
+
+#[test]
+fn a_choice_that_came_to_nothing_has_used_up_no_turn() {
+    let both = [path(0, 10, 10, true), path(1, 10, 100, true)];
+    let plenty = backlog(100_000, PLENTY);
+    for kind in [SchedulerKind::RoundRobin, SchedulerKind::Turns] {
+        let mut s = kind.begin();
+        assert_eq!(send(&mut *s, &both, Instant::ZERO), Some(0), "{kind:?}");
+        let later = Backlog {
+            now: Instant::ZERO + Duration::from_millis(1),
+            ..plenty
+        };
+        for _ in 0..3 {
+            assert_eq!(s.choose(&both, &later), Some(1), "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn a_turn_goes_on_as_long_as_the_time_is_the_same_and_the_window_has_room() {
+    let mut s = Turns::default();
+    let both = [path(0, 10, 10, true), path(1, 10, 100, true)];
+    let second = [path(0, 10, 10, false), path(1, 10, 100, true)];
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    assert_eq!(send(&mut s, &both, at(0)), Some(0));
+    assert_eq!(send(&mut s, &both, at(0)), Some(0));
+    assert_eq!(send(&mut s, &second, at(0)), Some(1));
+    assert_eq!(send(&mut s, &both, at(0)), Some(1));
+    assert_eq!(send(&mut s, &both, at(5)), Some(0));
+    // the other one's turn, but its window is full
+    assert_eq!(send(&mut s, &[both[0], path(1, 10, 100, false)], at(9)), Some(0));
 }
 
 #[test]
