@@ -42,6 +42,21 @@ def test_every_claim_is_judged(done: tuple[Path, Reproduction]) -> None:
     assert verdicts["C2"], "the order of the schemes is far from any threshold"
 
 
+def test_the_table_of_starts_has_every_one_of_them(done: tuple[Path, Reproduction]) -> None:
+    out, _ = done
+    runs = pl.read_csv(out / "tables" / "runs-transfers.csv")
+    counted = runs.filter(pl.col("variant").is_in(list(ex.STARTS))).group_by("variant").len()
+    assert dict(counted.iter_rows()) == dict.fromkeys(ex.STARTS, 2 * 2)
+    report = (out / "report.html").read_text()
+    assert all(name in report for name in ex.STARTS)
+
+
+def test_slow_start_idles_less_where_single_packets_are_acknowledged() -> None:
+    for ratio in ex.RATIOS:
+        delayed, first, quick = (ex.slow_start_idle_s(ratio, n) for n in (0, 1, ex.QUICK_SACKS))
+        assert delayed >= first >= quick > ex.FAST_DELAY_S, ratio
+
+
 def test_figures_are_there_in_both_forms(done: tuple[Path, Reproduction]) -> None:
     out, _ = done
     for name in FIGURES:

@@ -92,7 +92,7 @@ def c1(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
         )
         for scheme in (Scheme.CMT, Scheme.MSCTP_BEST, Scheme.MSCTP_WORST)
     }
-    quick = nearness(runs, plan.quick_start(), CLOSE_SHARE, CLOSE_S)
+    quick = nearness(runs, plan.starts(ex.QUICK_START), CLOSE_SHARE, CLOSE_S)
     return Claim(
         "C1",
         "CMT with an ideal receive buffer comes within a few percent of equation (3); mSCTP worst and best come near "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from segue.papers.cmt import ablation, buffers, claims, figures, remedies
+from segue.papers.cmt import ablation, buffers, claims, figures, remedies, starts
 from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
 from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
@@ -62,6 +62,7 @@ def reproduce(
         ],
         tables={"transfers": runs, "ablation": without, "remedies": beyond.runs},
         closing=[
+            table_section("What a quicker start is good for (claim C1)", starts.COLUMNS, starts.rows(runs, plan)),
             table_section("What each mechanism is good for (claim C6)", ablation.COLUMNS, ablation.rows(effects)),
             table_section("Beyond the paper: how far 256 kB carry", remedies.COLUMNS, remedies.rows(beyond.reaches)),
             _method(plan),
