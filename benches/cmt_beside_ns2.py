@@ -173,7 +173,7 @@ class Comparison:
 
 
 def t_quantile(freedom: float) -> float:
-    """0.975 quantile of Student's t (Abramowitz and Stegun 26.7.5): 2 % off with two degrees of freedom, less with more."""
+    """0.975 quantile of Student's t (Abramowitz and Stegun 26.7.5): 3 % off with two degrees of freedom, less above."""
     z = statistics.NormalDist().inv_cdf(0.975)
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
