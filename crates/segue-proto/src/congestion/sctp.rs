@@ -13,6 +13,8 @@ pub struct WindowRules {
     profile: Profile,
     /// Unit of increase: the path MTU (RFC 2960, 4960) or the path maximum DATA chunk size (RFC 9260).
     segment: u32,
+    /// cwnd at first, in units of increase, instead of what the generation says.
+    initial: Option<u32>,
 }
 
 impl WindowRules {
@@ -20,7 +22,18 @@ impl WindowRules {
     #[must_use]
     pub fn new(profile: Profile, pmtu: u32, pmdcs: u32) -> Self {
         let segment = if profile == Profile::Rfc9260 { pmdcs } else { pmtu };
-        Self { profile, segment }
+        Self {
+            profile,
+            segment,
+            initial: None,
+        }
+    }
+
+    /// cwnd begins with so many units of increase, where given, whatever the generation has.
+    #[must_use]
+    pub fn with_initial(mut self, segments: Option<u32>) -> Self {
+        self.initial = segments;
+        self
     }
 
     /// Unit of increase, bytes.
@@ -32,6 +45,9 @@ impl WindowRules {
     /// cwnd before the first transmission: RFC 2960 section 7.2.1, RFC 4960 section 7.2.1, RFC 9260 section 7.2.1.
     fn initial(&self) -> u32 {
         let s = self.segment;
+        if let Some(segments) = self.initial {
+            return segments.max(1).saturating_mul(s);
+        }
         match self.profile {
             Profile::Rfc2960 => 2 * s,
             Profile::Rfc4960 => (4 * s).min((2 * s).max(4380)),
@@ -249,6 +265,8 @@ mod tests {
         assert_eq!(window(Profile::Rfc2960).cwnd(), 3000);
         assert_eq!(window(Profile::Rfc4960).cwnd(), 4380);
         assert_eq!(window(Profile::Rfc9260).cwnd(), 4404);
+        let ten = WindowRules::new(Profile::Rfc4960, 1500, 1448).with_initial(Some(10));
+        assert_eq!(SctpWindow::new(ten, 100_000).cwnd(), 15_000);
         let small = SctpWindow::new(WindowRules::new(Profile::Rfc9260, 576, 524), 100_000);
         assert_eq!(small.cwnd(), 4 * 524);
     }

@@ -632,7 +632,8 @@ fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
     let max_data = config
         .max_chunk_data
         .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
-    let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu);
+    let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu)
+        .with_initial(config.initial_cwnd);
     (max_data, rules)
 }
 

@@ -115,6 +115,10 @@ pub struct Config {
     pub valid_cookie_life: Duration,
     /// HB.interval; `None` sends no heartbeats but those that confirm an address.
     pub hb_interval: Option<Duration>,
+    /// cwnd at first, in MTUs (profile RFC 9260: largest chunks), instead of what section 7.2.1 has. usrsctp has 3, with
+    /// which four full packets go where RFC 4960 lets three; TCP has 10 (RFC 6928). A lower `max_burst` lets no more go
+    /// at once.
+    pub initial_cwnd: Option<u32>,
     /// Max.Burst, packets; `None` for no limit.
     pub max_burst: Option<u32>,
     /// Delay of a delayed SACK (section 6.2).
@@ -188,6 +192,7 @@ impl Config {
             max_init_retransmits: 8,
             valid_cookie_life: Duration::from_secs(60),
             hb_interval: Some(Duration::from_secs(30)),
+            initial_cwnd: None,
             max_burst: Some(4),
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,

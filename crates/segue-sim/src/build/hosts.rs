@@ -39,6 +39,7 @@ pub(crate) fn sctp_config(s: &ScenarioFile) -> sctp::Config {
     c.sack_frequency = set.sack_frequency.unwrap_or(c.sack_frequency);
     c.quick_sacks = set.quick_sacks.unwrap_or(c.quick_sacks);
     c.early_retransmit = set.early_retransmit;
+    c.initial_cwnd = set.initial_cwnd;
     c.max_burst = set.max_burst.map_or(c.max_burst, |b| (b > 0).then_some(b));
     c.udp_encapsulation = set.udp_encapsulation.then(sctp::UdpEncapsulation::default);
     c.cwnd_credit = set.cwnd_credit;

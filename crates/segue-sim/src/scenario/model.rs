@@ -406,6 +406,9 @@ pub struct SctpSection {
     /// Early retransmit (RFC 5827).
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub early_retransmit: bool,
+    /// cwnd at first, in MTUs, instead of what the standard has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_cwnd: Option<u32>,
     /// Max.Burst, packets; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<u32>,

@@ -556,6 +556,12 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
             format!("expected 1 B to {} B: the MTU less headers", mtu - headers),
         );
     }
+    if s.sctp
+        .initial_cwnd
+        .is_some_and(|packets| !(1..=1000).contains(&packets))
+    {
+        return problem("sctp.initial_cwnd", "expected 1 to 1000");
+    }
     if s.sctp.sack_frequency == Some(0) {
         return problem("sctp.sack_frequency", "expected at least 1");
     }

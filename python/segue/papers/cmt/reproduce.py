@@ -43,7 +43,9 @@ def reproduce(
     )
     tables = {queue: smallest_buffers(runs, plan, queue) for queue in ex.QUEUES}
     without, effects = ablation.run(
-        plan.seeds, threads=threads, progress=lambda done, total: tell("switching off", done, total)
+        range(1, ablation.SEEDS_TIMES * len(plan.seeds) + 1),
+        threads=threads,
+        progress=lambda done, total: tell("switching off", done, total),
     )
     beyond = remedies.run(plan, threads=threads, progress=lambda done, total: tell("beyond the paper", done, total))
     judged = [*claims.evaluate(runs, tables[ex.QUEUE], plan), ablation.c6(effects), remedies.c7(beyond)]
