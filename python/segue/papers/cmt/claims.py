@@ -110,7 +110,7 @@ def c1(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
         "for single packets at first, as RFC 4960 section 6.2 allows), sctp.early_retransmit (RFC 5827) and "
         f"sctp.initial_cwnd = {ex.QUICK_CWND_MTUS} (MTUs, as usrsctp has, a packet more than the standard) slow start "
         "doubles cwnd in each round trip, and few losses at the end of the file cost a timeout. The last of the three "
-        "was added when the other two had left a point (ratio 13, 10 s: +1.57 s). "
+        "is beyond the standard, and was added when the other two had left a point. "
         f"{_beyond('Then', quick, ex.quicker_start_idle_s)} The rest is some 0.3 s, in which the second path is added, "
         "confirmed by a heartbeat and filled. A buffer of "
         f"{ex.UNLIMITED_KIB // 1024} MB, which no transfer fills. The equations know of no queues: "
