@@ -118,10 +118,14 @@ fn with_quick_sacks_and_early_retransmit_one_point_is_left_by_less_than_a_tenth_
     // slow start doubles cwnd in each round trip, which is the most that it may; and a loss at the very end of the file is
     // no matter of seconds
     let quick = 16;
-    let far = far_from_equation_3(&[("sctp.quick_sacks", "16"), ("sctp.early_retransmit", "true")]);
+    let settings = [("sctp.quick_sacks", "16"), ("sctp.early_retransmit", "true")];
+    let far = far_from_equation_3(&settings);
     assert_eq!(points(&far), [(13, 10)], "{far:?}");
     assert_start_up(&far[0], quick);
     assert!(far[0].excess_s < 1.6, "{far:?}");
+    // what is left is the three packets that RFC 4960 section 7.2.1 has go first: none is beyond with usrsctp's four
+    let far = far_from_equation_3(&[settings[0], settings[1], ("sctp.initial_cwnd", "3")]);
+    assert!(far.is_empty(), "{far:?}");
 }
 
 #[test]
