@@ -37,6 +37,8 @@ BEGIN_S = 20
 """Start-up is over."""
 MOST_CHUNKS = 65_000
 """ns-2's receiver compares stream sequence numbers, of 16 bit, as numbers: in the 65536th chunk it stops delivering."""
+MOST_RATIO = 30
+"""Above it there are too few chunks for a minute."""
 USER_DATA, DATA_CHUNK = 1452, 1468
 PACKET_IPV6 = 1520
 MTU = 1520
@@ -203,6 +205,8 @@ def parse_case(text: str) -> Case:
         ratio, rbuf_kib = map(int, text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: expected RATIO,KB, as in 14,512") from None
+    if not (1 <= ratio <= MOST_RATIO and rbuf_kib >= 1):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a ratio of 1 to {MOST_RATIO}, and at least 1 kB")
     return Case(ratio, rbuf_kib)
 
 

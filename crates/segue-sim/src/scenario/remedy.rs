@@ -56,7 +56,8 @@ pub(crate) fn greatest_window(clamp: &WindowClampSection, bearer: &BearerSection
     };
     let mut round_trip = way(&bearer.down, SEGMENT) + way(&bearer.up, ACKNOWLEDGEMENT);
     // acknowledgements come as segments do: what is let go before the next one is set up for each
-    if bearer.up.set_up_hold < bearer.down.rate.time_for(SEGMENT) {
+    let pause = (bearer.down.rate.time_for(SEGMENT)).saturating_sub(bearer.up.rate.time_for(ACKNOWLEDGEMENT));
+    if bearer.up.set_up_hold < pause {
         round_trip += bearer.up.set_up;
     }
     let carried = bearer.down.rate.bits_per_second() as f64 / 8.0 * round_trip.as_secs_f64();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import polars as pl
@@ -148,21 +148,22 @@ def ideal(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     figure, all_axes = style.new_figure(
         "CMT with an ideal buffer against the clamped equation (3)",
         "Paper: nearly optimal. Grey: within 1.5 s of what the links allow, less headers. Dashed: how long slow start "
-        "leaves the fast link idle, times\nthe ratio. Quicker: SACKs for single packets at first, early retransmit. "
+        "leaves the fast link idle, times\nthe ratio. Quicker: "
+        "SACKs for single packets and a packet more at first, early retransmit. "
         f"{INTERVALS}",
         width=9.8,
         height=5.0,
         columns=2,
     )
     halves = (
-        ("as the paper has it", plan.ideal(), 0),
-        ("with a quicker start", plan.starts(ex.QUICK_START), ex.QUICK_SACKS),
+        ("as the paper has it", plan.ideal(), ex.slow_start_idle_s),
+        ("with a quicker start", plan.starts(ex.QUICK_START), ex.quicker_start_idle_s),
     )
     tables = []
-    for axes, (heading, points, quick_sacks) in zip(all_axes, halves, strict=True):
+    for axes, (heading, points, idle_s) in zip(all_axes, halves, strict=True):
         table = _excess(ex.select(runs, [p for p in points if p.scheme is Scheme.CMT]))
         tables.append(table.with_columns(start=pl.lit(heading)))
-        _ideal_axes(axes, table, quick_sacks)
+        _ideal_axes(axes, table, idle_s)
         axes.set_title(heading, fontsize=9.2, color=style.MUTED, loc="left")
     every = pl.concat(tables)
     for axes in all_axes:
@@ -228,11 +229,11 @@ def _excess(cmt: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _ideal_axes(axes: Axes, table: pl.DataFrame, quick_sacks: int) -> None:
+def _ideal_axes(axes: Axes, table: pl.DataFrame, idle_s: Callable[[float], float]) -> None:
     """A half of `ideal`."""
     ratios = sorted(table["bw_ratio"].unique())
     axes.axhspan(-claims.CLOSE_S, claims.CLOSE_S, color=style.GRID, alpha=0.7, linewidth=0, zorder=0)
-    idle = [ratio * ex.slow_start_idle_s(ratio, quick_sacks) for ratio in ratios]
+    idle = [ratio * idle_s(ratio) for ratio in ratios]
     axes.plot(ratios, idle, color=style.MUTED, linewidth=1.2, linestyle="--", label="slow start", zorder=1)
     dwells = sorted(table["t_dwell_s"].unique())
     for dwell, colour, marker in zip(dwells, _shades(len(dwells)), "vDP^so", strict=False):

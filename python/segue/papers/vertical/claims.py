@@ -38,9 +38,10 @@ LINK_KBIT_S = 53.6 * 1364 / 1500
 """Data that GPRS carries: its rate, less headers."""
 FITTED = (
     " One value is fitted: the jitter of GPRS, 200 ms. It was chosen when t_a had been seen with 400 ms, which had no "
-    "source, and is the timer after which a radio block is sent again; no third value was tried with the rest as it "
-    "is. The rest of GPRS is by its sources (technologies.toml): the second is the round trip of a single packet for "
-    "which the radio bearers are set up, as Chakravorty and Pratt measured, and this was settled before it was run; "
+    "source, and is the usual time after which a mobile sends a radio block again; no third value was tried with the "
+    "rest as it is. The rest of GPRS is by its sources (technologies.toml): the second is the round trip of a single "
+    "packet for which the radio bearers are set up, as Chakravorty and Pratt measured, and this was settled before it "
+    "was run; "
     "how long the set-up takes is from memory of a paper of theirs. With other readings, and the same otherwise, t_a "
     "is in the mean: {wide} with a jitter of 400 ms; with 400 ms and bearers that are always there {empty} if the "
     "second is for packets that take no time to send, as the preset had it before, and {loaded} if it is for a full "

@@ -1,0 +1,195 @@
+use super::*;
+use segue_proto::units::Packets;
+
+fn config(service: Service) -> LinkConfig {
+    LinkConfig {
+        rate: BitRate::from_bits_per_second(1_000_000),
+        delay: Duration::from_millis(10),
+        queue: QueueLimit::Packets(Packets::new(3)),
+        loss: LossModel::Bernoulli { probability: 0.1 },
+        jitter: Duration::from_millis(2),
+        reorder: false,
+        duplicate: 0.05,
+        corrupt: 0.05,
+        mtu: None,
+        service,
+    }
+}
+
+/// Offers packets at random times; gives (time, packet, fate) of arrivals and the packets refused.
+fn drive(mut link: Link) -> (Vec<(Instant, u32, Fate)>, Vec<u32>) {
+    let mut scheduler = Scheduler::default();
+    let mut offers = Stream::new(2, "offers");
+    let (mut arrivals, mut refused) = (Vec::new(), Vec::new());
+    let mut now = Instant::ZERO;
+    let mut run = |link: &mut Link, scheduler: &mut Scheduler, end| {
+        while let Some((at, event)) = scheduler.pop_until(end) {
+            match event {
+                Event::LinkArrival(0) => {
+                    let arrival = link.on_arrival(scheduler);
+                    arrivals.push((at, arrival.packet.0, arrival.fate));
+                }
+                Event::LinkDeparture { generation, .. } => {
+                    link.on_departure(at, generation, scheduler, |p| PacketRef(p.0 + 10_000));
+                }
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+    };
+    for n in 0..2000 {
+        now += Duration::from_nanos(offers.below(12_000_000));
+        run(&mut link, &mut scheduler, now);
+        let length = 200 + offers.below(1300) as u32;
+        if !link.enqueue(now, PacketRef(n), length, &mut scheduler, || {
+            PacketRef(n + 10_000)
+        }) {
+            refused.push(n);
+        }
+    }
+    run(&mut link, &mut scheduler, Instant::MAX);
+    (arrivals, refused)
+}
+
+#[test]
+fn fifo_and_head_of_line_agree_on_a_constant_link() {
+    let link = |service| Link::new(0, config(service), Stream::new(1, "link"));
+    let fifo = drive(link(Service::Fifo));
+    let line = drive(link(Service::HeadOfLine));
+    assert!(!fifo.1.is_empty(), "the queue never filled");
+    assert_eq!(fifo, line);
+    let ms = Duration::from_millis;
+    let set_up = |service| drive(link(service).with_set_up(ms(20), ms(2)));
+    assert_eq!(set_up(Service::Fifo), set_up(Service::HeadOfLine));
+    assert_ne!(set_up(Service::Fifo), fifo);
+}
+
+#[test]
+fn a_bearer_is_set_up_for_the_first_packet_and_stays_for_those_that_come_soon() {
+    for service in [Service::Fifo, Service::HeadOfLine] {
+        let mut config = config(service);
+        (config.loss, config.jitter, config.duplicate, config.corrupt) =
+            (LossModel::None, Duration::ZERO, 0.0, 0.0);
+        let ms = Duration::from_millis;
+        let mut link = Link::new(0, config, Stream::new(1, "link")).with_set_up(ms(150), ms(500));
+        let mut scheduler = Scheduler::default();
+        let mut arrived = Vec::new();
+        let mut run = |link: &mut Link, scheduler: &mut Scheduler, end| {
+            while let Some((at, event)) = scheduler.pop_until(end) {
+                match event {
+                    Event::LinkArrival(0) => {
+                        link.on_arrival(scheduler);
+                        arrived.push(at.as_nanos() / 1_000_000);
+                    }
+                    Event::LinkDeparture { generation, .. } => {
+                        link.on_departure(at, generation, scheduler, |p| p);
+                    }
+                    other => panic!("unexpected {other:?}"),
+                }
+            }
+        };
+        // 10 ms to send, 10 ms of delay: the second comes during the set-up, the third while the bearer is kept, the
+        // fourth and the sixth after it was let go, for want of packets and with the sender
+        let offers = [0, 100, 670, 1181, 1400, 1500];
+        for (n, at) in offers.into_iter().enumerate() {
+            let now = Instant::ZERO + ms(at);
+            run(&mut link, &mut scheduler, now);
+            if n == 5 {
+                link.abandon(now);
+            }
+            let copy = || unreachable!();
+            assert!(link.enqueue(now, PacketRef(n as u32), 1250, &mut scheduler, copy));
+        }
+        run(&mut link, &mut scheduler, Instant::MAX);
+        assert_eq!(arrived, [170, 180, 690, 1351, 1420, 1670], "{service:?}");
+    }
+}
+
+#[test]
+fn a_packet_takes_its_transmission_time_and_the_delay() {
+    let mut scheduler = Scheduler::default();
+    let mut config = config(Service::Fifo);
+    (config.loss, config.jitter, config.duplicate, config.corrupt) =
+        (LossModel::None, Duration::ZERO, 0.0, 0.0);
+    let mut link = Link::new(0, config, Stream::new(1, "link"));
+    for n in 0..5 {
+        let taken = link.enqueue(
+            Instant::ZERO,
+            PacketRef(n),
+            1250,
+            &mut scheduler,
+            || unreachable!(),
+        );
+        assert_eq!(taken, n < 4, "one is sent, three wait, the fifth is refused");
+    }
+    let times: Vec<u64> = std::iter::from_fn(|| {
+        let (at, _) = scheduler.pop_until(Instant::MAX)?;
+        link.on_arrival(&mut scheduler);
+        Some(at.as_nanos() / 1_000_000)
+    })
+    .collect();
+    assert_eq!(times, [20, 30, 40, 50]);
+}
+
+#[test]
+fn an_urgent_packet_goes_behind_the_one_being_sent_and_before_all_others_even_if_the_queue_is_full() {
+    let mut scheduler = Scheduler::default();
+    let mut config = config(Service::HeadOfLine);
+    (config.loss, config.jitter, config.duplicate, config.corrupt) =
+        (LossModel::None, Duration::ZERO, 0.0, 0.0);
+    let mut link = Link::new(0, config, Stream::new(1, "link"));
+    let mut offer = |n, urgent| {
+        let copy = || unreachable!();
+        link.enqueue_as(Instant::ZERO, PacketRef(n), 100, urgent, &mut scheduler, copy)
+    };
+    let taken: Vec<bool> = (0..5).map(|n| offer(n, false)).collect();
+    assert_eq!(taken, [true, true, true, true, false]);
+    assert!(offer(10, true) && offer(11, true));
+    let mut arrived = Vec::new();
+    while let Some((at, event)) = scheduler.pop_until(Instant::MAX) {
+        match event {
+            Event::LinkArrival(0) => arrived.push(link.on_arrival(&mut scheduler).packet.0),
+            Event::LinkDeparture { generation, .. } => {
+                link.on_departure(at, generation, &mut scheduler, |p| p);
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert_eq!(arrived, [0, 10, 11, 1, 2, 3]);
+}
+
+#[test]
+fn a_bearer_whose_link_went_down_while_it_was_set_up_is_set_up_anew() {
+    let ms = Duration::from_millis;
+    for service in [Service::Fifo, Service::HeadOfLine] {
+        let plain = LinkConfig {
+            delay: ms(200),
+            loss: LossModel::None,
+            jitter: Duration::ZERO,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            ..config(service)
+        };
+        let mut link = Link::new(0, plain, Stream::new(1, "link")).with_set_up(ms(500), ms(20));
+        let mut scheduler = Scheduler::default();
+        let copy = || unreachable!();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        assert!(link.enqueue(at(0), PacketRef(0), 1250, &mut scheduler, copy));
+        link.go_down(at(100));
+        link.come_up();
+        assert!(link.enqueue(at(120), PacketRef(1), 1250, &mut scheduler, copy));
+        let mut last = None;
+        while let Some((at, event)) = scheduler.pop_until(Instant::MAX) {
+            match event {
+                Event::LinkArrival(0) => {
+                    let arrival = link.on_arrival(&mut scheduler);
+                    last = Some((at, arrival.packet.0, arrival.fate));
+                }
+                Event::LinkDeparture { generation, .. } => {
+                    link.on_departure(at, generation, &mut scheduler, |p| p);
+                }
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+        assert_eq!(last, Some((at(830), 1, Fate::Arrives)), "{service:?}");
+    }
+}
