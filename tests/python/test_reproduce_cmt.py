@@ -54,7 +54,7 @@ def test_the_table_of_starts_has_every_one_of_them(done: tuple[Path, Reproductio
 def test_slow_start_idles_less_where_single_packets_are_acknowledged() -> None:
     for ratio in ex.RATIOS:
         delayed, first, quick = (ex.slow_start_idle_s(ratio, n) for n in (0, 1, ex.QUICK_SACKS))
-        assert delayed >= first >= quick > ex.quicker_start_idle_s(ratio) > ex.FAST_DELAY_S, ratio
+        assert delayed >= first >= quick >= ex.quicker_start_idle_s(ratio) > ex.FAST_DELAY_S, ratio
 
 
 def test_figures_are_there_in_both_forms(done: tuple[Path, Reproduction]) -> None:
