@@ -18,12 +18,14 @@ use crate::time::Instant;
 use segue_wire::Tsn;
 
 impl Association {
-    /// What to send on `path`, which has room, while the peer's window is closed.
-    pub(in crate::sctp) fn plan_opportunistic(&mut self, now: Instant, path: PathId) -> Option<Plan> {
+    /// What to send while a path has room and the peer's window is closed. It goes on the fastest that has room, whosever turn
+    /// it is: as long as nothing new may be sent the scheduler would name the same path again and again.
+    pub(in crate::sctp) fn plan_opportunistic(&mut self, now: Instant) -> Option<Plan> {
         if !self.multipath.as_ref().is_some_and(|m| m.config.opportunistic) {
             return None;
         }
         let (tsn, holder) = self.holding_up()?;
+        let path = self.fastest_with_room(now)?;
         let (fast, slow) = (self.srtt_of(path), self.srtt_of(holder));
         if holder == path || fast >= slow {
             return None;
@@ -45,7 +47,8 @@ impl Association {
         (first.state == ChunkState::Outstanding).then_some((self.outbound.base, first.path))
     }
 
-    fn srtt_of(&self, path: PathId) -> crate::time::Duration {
+    /// What is taken for the smoothed round-trip time; where none was measured, the RTO.
+    pub(in crate::sctp) fn srtt_of(&self, path: PathId) -> crate::time::Duration {
         let path = &self.paths[usize::from(path.0)];
         path.rtt.srtt().unwrap_or_else(|| path.rto())
     }
