@@ -2,10 +2,11 @@
 
 use crate::common::*;
 use crate::sctp_multipath::{MESSAGE, bulk, config, path, path_of};
-use segue_proto::sctp::multipath::SchedulerKind;
+use segue_proto::InterfaceId;
+use segue_proto::sctp::multipath::{RtxPolicy, SchedulerKind};
 use segue_proto::sctp::{Config, MultipathConfig, SendOptions};
-use segue_wire::sctp::{Chunk, GapAckBlock, Sack};
-use segue_wire::Tsn;
+use segue_wire::sctp::{Chunk, DataChunk, GapAckBlock, Sack};
+use segue_wire::{Ssn, Tsn};
 use std::collections::BTreeSet;
 
 /// What is outstanding, and where it went first.
@@ -157,4 +158,43 @@ fn the_fastest_path_with_room_helps_out_whosever_turn_it_is() {
             assert_eq!(blocked.rescheduled(), 1, "{case:?}");
         }
     }
+}
+
+#[test]
+fn a_sack_that_is_owed_does_not_lead_the_chunk_back_to_its_path() {
+    let config = settings(MultipathConfig {
+        rtx_policy: RtxPolicy::Same,
+        ..MultipathConfig::default()
+    });
+    let mut blocked = blocked(config, 6 * MESSAGE, 6);
+    let held_up = blocked.free_path_1();
+    // the data of B that asks for a SACK at once came over path 2: that is where the SACK goes, alone
+    let data = DataChunk {
+        tsn: last_tsn_of(&blocked.net, B).next(),
+        stream_id: 0,
+        ssn: Ssn(1),
+        payload_protocol_id: 0,
+        unordered: false,
+        beginning: true,
+        ending: true,
+        immediate: true,
+        data: synthetic(0, 100),
+    };
+    let id = blocked.net.ids[A].expect("up");
+    let now = blocked.net.now;
+    let packet = blocked.net.forge(A, address(B, 2), [Chunk::Data(data)]);
+    blocked.net.ends[A].handle_packet(now, InterfaceId(1), packet);
+    let more = synthetic(0, MESSAGE);
+    let association = blocked.net.ends[A].association_mut(id).expect("up");
+    association
+        .send(now, 0, more, SendOptions::default())
+        .expect("sent");
+    let before = blocked.net.log.len();
+    blocked.net.drain();
+    let left = &blocked.net.log[before..];
+    assert_eq!(names(left[0].sctp()), ["SACK"]);
+    assert_eq!(path_of(&left[0]), 2);
+    let went = blocked.net.transmissions_of(A, held_up);
+    let to: Vec<_> = went.iter().map(|t| t.1).collect();
+    assert_eq!(to, [address(B, 2), address(B, 1)]);
 }

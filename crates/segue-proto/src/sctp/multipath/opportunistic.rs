@@ -24,6 +24,10 @@ impl Association {
         if !self.multipath.as_ref().is_some_and(|m| m.config.opportunistic) {
             return None;
         }
+        // these may go first, as packets of their own, and the policy would then have the chunk back on its path
+        if self.sack_now || self.partial.due {
+            return None;
+        }
         let (tsn, holder) = self.holding_up()?;
         let path = self.fastest_with_room(now)?;
         let (fast, slow) = (self.srtt_of(path), self.srtt_of(holder));
