@@ -198,3 +198,45 @@ fn a_sack_that_is_owed_does_not_lead_the_chunk_back_to_its_path() {
     let to: Vec<_> = went.iter().map(|t| t.1).collect();
     assert_eq!(to, [address(B, 2), address(B, 1)]);
 }
+
+#[test]
+fn what_was_moved_is_not_moved_back_when_the_round_trips_cross() {
+    let config = settings(MultipathConfig {
+        rtx_policy: RtxPolicy::Same,
+        pf: false,
+        ..MultipathConfig::default()
+    });
+    let mut blocked = blocked(config, 6 * MESSAGE, 6);
+    // what path 1 sent first is timed, and stays under way
+    let (first, second) = (blocked.on(1), blocked.on(2));
+    let held_up = second[0];
+    for tsn in &first[1..] {
+        blocked.ack(*tsn);
+    }
+    let timed = first[0];
+    assert!(held_up.before(timed), "{:?}", blocked.sent);
+    blocked.sack(blocked.outstanding(), 1);
+    bulk(&mut blocked.net, 1);
+    assert_eq!(blocked.rescheduled(), 1);
+    // a round trip of 5 s: path 2 is the faster one now
+    blocked.net.run_for(ms(5000));
+    blocked.ack(timed);
+    for tsn in &second[1..] {
+        blocked.ack(*tsn);
+    }
+    blocked.sack(blocked.outstanding(), 1);
+    let srtt = [1, 2].map(|n| path(&blocked.net, n).srtt);
+    assert!(srtt[0] > srtt[1], "{srtt:?}");
+    let to = |net: &Net| -> Vec<_> {
+        let all = net.transmissions_of(A, held_up).into_iter();
+        all.map(|t| t.1).collect()
+    };
+    assert_eq!(to(&blocked.net), [address(B, 2), address(B, 1)]);
+    assert_eq!(blocked.rescheduled(), 1);
+    // lost there as well: the next retransmission may be moved in its turn
+    blocked.net.run_for(ms(12_000));
+    assert_eq!(blocked.net.association(A).counters().t3_expiries, 1);
+    let [one, two] = [1, 2].map(|n| address(B, n));
+    assert_eq!(to(&blocked.net), [two, one, one, two]);
+    assert_eq!(blocked.rescheduled(), 2);
+}
