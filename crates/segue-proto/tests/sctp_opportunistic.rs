@@ -240,3 +240,32 @@ fn what_was_moved_is_not_moved_back_when_the_round_trips_cross() {
     assert_eq!(to(&blocked.net), [two, one, one, two]);
     assert_eq!(blocked.rescheduled(), 2);
 }
+
+#[test]
+fn beside_a_move_a_fast_retransmission_still_waits_for_room_on_a_path_that_lost_nothing() {
+    let mut settings = settings(MultipathConfig {
+        rtx_policy: RtxPolicy::LossRate,
+        ..MultipathConfig::default()
+    });
+    settings.rto_min = ms(1000);
+    let mut blocked = blocked(settings, 1_000_000, 14);
+    // both windows are full
+    let (first, second) = (blocked.on(1), blocked.on(2));
+    assert_eq!((first.len(), second.len()), (5, 5));
+    // all of path 1 has arrived but for its first chunk, and one SACK says so for three packets
+    let lost = first[0];
+    for tsn in first.iter().filter(|t| **t != lost) {
+        blocked.ack(*tsn);
+    }
+    let held_up = second[0];
+    assert!(held_up.before(lost));
+    let before = blocked.net.log.len();
+    blocked.sack(blocked.outstanding() - MESSAGE, 3);
+    let counters = blocked.net.association(A).counters();
+    assert_eq!(counters.multipath.chunks_rescheduled, 1);
+    let left = blocked.net.log[before..].iter();
+    let went: Vec<_> = left.flat_map(|d| d.data().map(|c| (c.tsn, path_of(d)))).collect();
+    // the place that is path 1's may be used there; path 2 has no room for the other
+    assert_eq!(went, [(held_up, 1)], "{lost:?}");
+    assert!(path(&blocked.net, 2).flightsize >= path(&blocked.net, 2).cwnd);
+}
