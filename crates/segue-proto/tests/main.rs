@@ -20,6 +20,7 @@ mod sctp_multihoming;
 mod sctp_multipath;
 mod sctp_multipath_losses;
 mod sctp_multipath_remedies;
+mod sctp_opportunistic;
 mod sctp_partial_delivery;
 mod sctp_partial_reliability;
 mod sctp_pmtu;

@@ -574,6 +574,8 @@ fn config(random: &mut Stream) -> Config {
                 SackImmediately::WhenBlocked,
             ],
         ),
+        early_retransmit: random.chance(0.5),
+        quick_sacks: one_of(random, &[0, 1, 16]),
         ..defaults
     }
 }

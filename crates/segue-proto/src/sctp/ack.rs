@@ -78,11 +78,13 @@ impl Association {
             self.apply_gap_ack_blocks(now, cumulative, &blocks, &mut highest_newly_acked);
         }
         if by_path {
-            self.count_missing_by_path(now, cumulative, &blocks);
+            self.count_missing_by_path(now, cumulative, &blocks, sack.a_rwnd);
             self.leave_fast_recovery_by_path(cumulative);
             self.note_pseudo_cumulative_acks(advanced);
         } else if !blocks.is_empty() {
-            self.count_missing_reports(now, cumulative, &blocks, highest_newly_acked, advanced);
+            let threshold = self.missing_report_threshold(sack.a_rwnd);
+            let newly_acked = (highest_newly_acked, advanced);
+            self.count_missing_reports(now, cumulative, &blocks, newly_acked, threshold);
         }
         if self
             .fast_recovery_exit
@@ -240,15 +242,16 @@ impl Association {
     }
 
     /// Section 7.2.4. RFC 2960: every TSN before the highest gap ack block is missing. Since RFC 4460 (HTNA): only
-    /// those before the highest TSN newly acknowledged, unless cumulative TSN ack advanced in fast recovery.
+    /// those before the highest TSN newly acknowledged, unless cumulative TSN ack advanced in fast recovery. `newly_acked`: that
+    /// TSN, and whether it advanced.
     #[inline(never)]
     fn count_missing_reports(
         &mut self,
         now: Instant,
         cumulative: Tsn,
         blocks: &Ranges,
-        highest_newly_acked: Option<Tsn>,
-        advanced: bool,
+        (highest_newly_acked, advanced): (Option<Tsn>, bool),
+        threshold: u8,
     ) {
         let rfc2960 = self.config.profile == Profile::Rfc2960;
         let all_reported = blocks.last().map_or(0, |b| b.1);
@@ -259,7 +262,6 @@ impl Association {
                 .filter(|h| cumulative.before(*h))
                 .map_or(0, |h| h.distance_from(cumulative))
         };
-        let threshold = self.missing_report_threshold();
         let mut marked = false;
         let mut hole = 1;
         for &(start, end) in blocks {

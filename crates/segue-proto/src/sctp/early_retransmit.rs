@@ -1,34 +1,44 @@
 //! How many reports make a chunk lost: fast retransmit (RFC 9260 section 7.2.4) and early retransmit (RFC 5827).
 //!
 //! A loss near the end of what there is to send is reported by no more chunks than follow it. With fewer than three, fast
-//! retransmit never comes, and T3-rtx takes a round trip and its variance, behind a full queue seconds. Early retransmit
-//! lowers the threshold where less than four chunks are outstanding and no other can follow: to one less than those, all
-//! of which then have arrived but the one that is missing. The RFC counts packets; chunks, of which a packet has one at
-//! least, ask for no fewer reports.
+//! retransmit never comes, and T3-rtx takes a round trip and its variance, behind a full queue seconds. Where less than four
+//! segments are outstanding and no other can follow, and all of them have been acknowledged by gap ack blocks but one, early
+//! retransmit takes that one for lost at its first report (RFC 5827 section 3.2, for connections that have SACK). How often the
+//! others were reported says nothing: one SACK may be for several of them, and a SACK that is repeated is for none.
+//!
+//! The RFC counts packets, of which one has arrived when all its chunks have. Where all chunks but one have arrived, all
+//! packets have but one, and there are no more packets than chunks.
 
 use super::Profile;
 use super::association::Association;
+use super::outbound::ChunkState;
 
 /// From so many outstanding chunks on fast retransmit is left to itself (RFC 5827 section 3.2).
 const ENOUGH: usize = 4;
 
 impl Association {
-    /// Missing reports that mark a chunk for fast retransmit.
-    pub(super) fn missing_report_threshold(&self) -> u8 {
+    /// Missing reports that mark a chunk for fast retransmit, when a SACK with this `a_rwnd` has been applied.
+    pub(super) fn missing_report_threshold(&self, a_rwnd: u32) -> u8 {
         let usual = if self.config.profile == Profile::Rfc2960 {
             4
         } else {
             3
         };
-        let outstanding = self.outbound.sent.len();
-        if !self.config.early_retransmit || outstanding >= ENOUGH || self.more_may_follow() {
-            return usual;
-        }
-        (outstanding.max(2) - 1) as u8
+        let early = self.config.early_retransmit
+            && self.outbound.sent.len() < ENOUGH
+            && self.all_arrived_but_one()
+            && !self.more_may_follow(a_rwnd);
+        if early { 1 } else { usual }
     }
 
-    /// Whether there is new data that the peer has room for.
-    fn more_may_follow(&self) -> bool {
-        self.outbound.next_len().is_some_and(|len| len <= self.peer_rwnd)
+    fn all_arrived_but_one(&self) -> bool {
+        let sent = self.outbound.sent.iter();
+        sent.filter(|s| s.state != ChunkState::GapAcked).count() == 1
+    }
+
+    /// Whether there is new data that the peer has room for (condition 3.b).
+    fn more_may_follow(&self, a_rwnd: u32) -> bool {
+        let room = a_rwnd.saturating_sub(self.outbound.outstanding_bytes);
+        self.outbound.next_len().is_some_and(|len| len <= room)
     }
 }

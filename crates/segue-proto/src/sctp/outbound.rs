@@ -54,6 +54,8 @@ pub(super) struct Sent {
     pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
     pub fast_marked: bool,
+    /// Opportunistic retransmission has moved it since it was first sent or taken for lost.
+    pub moved: bool,
 }
 
 impl Sent {
@@ -271,6 +273,7 @@ impl Outbound {
             sent_at: now,
             fast_retransmitted: false,
             fast_marked: false,
+            moved: false,
         });
         self.sent.back().map(|sent| (tsn, sent))
     }
@@ -308,7 +311,8 @@ impl Outbound {
         Some((tsn, sent))
     }
 
-    /// Changes the state of a chunk; returns its former state, path and size. What is abandoned stays so.
+    /// Changes the state of a chunk; returns its former state, path and size. What is abandoned stays so. What is marked may
+    /// be moved again.
     pub(super) fn set_state(&mut self, tsn: Tsn, state: ChunkState) -> Option<(ChunkState, PathId, u32)> {
         let sent = self.get_mut(tsn)?;
         let (former, path, size, len) = (sent.state, sent.path, sent.size(), sent.len());
@@ -316,6 +320,7 @@ impl Outbound {
             return Some((former, path, size));
         }
         sent.state = state;
+        sent.moved &= state != ChunkState::Marked;
         self.leave(former, len);
         match state {
             ChunkState::Outstanding => {
@@ -392,6 +397,7 @@ impl Outbound {
             if sent.state == ChunkState::Outstanding && which(sent) {
                 sent.state = ChunkState::Marked;
                 sent.fast_marked = false;
+                sent.moved = false;
                 bytes += sent.len();
                 self.outstanding_chunks -= 1;
                 self.marked += 1;

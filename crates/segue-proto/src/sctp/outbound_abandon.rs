@@ -61,6 +61,7 @@ impl Outbound {
             sent_at: crate::time::Instant::ZERO,
             fast_retransmitted: false,
             fast_marked: false,
+            moved: false,
         });
         Some((message.stream_id, message.options.payload_protocol_id))
     }

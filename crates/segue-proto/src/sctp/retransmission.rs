@@ -36,6 +36,7 @@ impl Association {
         }
         let share = &mut self.paths[index].share;
         share.fast_recovery_exit = None;
+        share.fast_retransmission_due = false;
         share.pseudo.forget();
         let marked = self.outbound.marked;
         let spared = self.spared_from(now, srtt);

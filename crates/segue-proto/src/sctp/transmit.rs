@@ -175,13 +175,13 @@ impl Association {
         mut room: u32,
         chunks: &mut SmallVec<[Chunk; 1]>,
     ) {
+        // what may go on any path is spent first: if it were left, the next chunk would go beyond cwnd on a path that lost
+        // nothing
         let due = &mut self.paths[usize::from(path.0)].share.fast_retransmission_due;
-        if !core::mem::take(due) {
-            if forced {
-                self.forced_retransmissions -= 1;
-            } else {
-                self.use_burst(path);
-            }
+        if forced && self.forced_retransmissions > 0 {
+            self.forced_retransmissions -= 1;
+        } else if !core::mem::take(due) {
+            self.use_burst(path);
         }
         if self.window_probe.closed {
             self.window_probe.on_sent(first);

@@ -5,9 +5,11 @@
 //! path. That chunk goes out again on the free path at once, before it counts as lost; and the path that holds
 //! everybody up is penalised: cwnd and ssthresh are halved, once per round trip at most, so that it will hold less.
 //!
-//! A chunk is moved from a slower path to a faster one only, so that none goes to and fro. It may be a retransmission: where
-//! a policy puts that at the end of a slow path's queue, it holds everybody up like any other. The copy that is still
-//! under way leaves the flight of its path: SCTP knows one path of a chunk.
+//! A chunk is moved from a slower path to a faster one. It may be a retransmission: where a policy puts that at the end of a
+//! slow path's queue, it holds everybody up like any other. But what was moved is not moved again before it is lost (by
+//! missing reports or T3-rtx): which path is the faster one changes, and the chunk would go to and fro. So there are no
+//! more moves than transmissions of other kinds. The copy that is still under way leaves the flight of its path: SCTP knows one
+//! path of a chunk.
 
 use crate::congestion::CongestionControl;
 use crate::sctp::association::Association;
@@ -18,12 +20,18 @@ use crate::time::Instant;
 use segue_wire::Tsn;
 
 impl Association {
-    /// What to send on `path`, which has room, while the peer's window is closed.
-    pub(in crate::sctp) fn plan_opportunistic(&mut self, now: Instant, path: PathId) -> Option<Plan> {
+    /// What to send while a path has room and the peer's window is closed. It goes on the fastest that has room, whosever turn
+    /// it is: as long as nothing new may be sent the scheduler would name the same path again and again.
+    pub(in crate::sctp) fn plan_opportunistic(&mut self, now: Instant) -> Option<Plan> {
         if !self.multipath.as_ref().is_some_and(|m| m.config.opportunistic) {
             return None;
         }
+        // these may go first, as packets of their own, and the policy would then have the chunk back on its path
+        if self.sack_now || self.partial.due {
+            return None;
+        }
         let (tsn, holder) = self.holding_up()?;
+        let path = self.fastest_with_room(now)?;
         let (fast, slow) = (self.srtt_of(path), self.srtt_of(holder));
         if holder == path || fast >= slow {
             return None;
@@ -32,6 +40,9 @@ impl Association {
         self.withdraw(tsn);
         self.counters.multipath.chunks_rescheduled += 1;
         self.forced_retransmissions += 1;
+        if let Some(sent) = self.outbound.get_mut(tsn) {
+            sent.moved = true;
+        }
         Some(Plan::Retransmit {
             tsn,
             path,
@@ -39,13 +50,14 @@ impl Association {
         })
     }
 
-    /// The chunk that the peer's cumulative TSN ack waits for, if it is under way, with its path.
+    /// The chunk that the peer's cumulative TSN ack waits for, if it is under way and was not moved, with its path.
     fn holding_up(&self) -> Option<(Tsn, PathId)> {
         let first = self.outbound.sent.front()?;
-        (first.state == ChunkState::Outstanding).then_some((self.outbound.base, first.path))
+        (first.state == ChunkState::Outstanding && !first.moved).then_some((self.outbound.base, first.path))
     }
 
-    fn srtt_of(&self, path: PathId) -> crate::time::Duration {
+    /// What is taken for the smoothed round-trip time; where none was measured, the RTO.
+    pub(in crate::sctp) fn srtt_of(&self, path: PathId) -> crate::time::Duration {
         let path = &self.paths[usize::from(path.0)];
         path.rtt.srtt().unwrap_or_else(|| path.rto())
     }

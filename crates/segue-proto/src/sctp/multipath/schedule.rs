@@ -47,7 +47,15 @@ impl Association {
         if let Some(multipath) = &mut self.multipath {
             multipath.was_blocked = true;
         }
-        self.plan_opportunistic(now, path)
+        self.plan_opportunistic(now)
+    }
+
+    /// Of the usable paths that have room, the one with the least SRTT.
+    pub(in crate::sctp) fn fastest_with_room(&mut self, now: Instant) -> Option<PathId> {
+        let usable: SmallVec<[PathId; 4]> = self.usable_paths().collect();
+        let with_room = usable.into_iter().filter(|&p| self.has_room_on(now, p));
+        let with_room: SmallVec<[PathId; 4]> = with_room.collect();
+        with_room.into_iter().min_by_key(|&p| self.srtt_of(p))
     }
 
     /// The first marked chunk that may be sent where it is to go.

@@ -84,7 +84,13 @@ impl Association {
     }
 
     /// RFC 9260 section 7.2.4 for several paths: counts what the SACK at hand reports missing.
-    pub(in crate::sctp) fn count_missing_by_path(&mut self, now: Instant, cumulative: Tsn, blocks: &Ranges) {
+    pub(in crate::sctp) fn count_missing_by_path(
+        &mut self,
+        now: Instant,
+        cumulative: Tsn,
+        blocks: &Ranges,
+        a_rwnd: u32,
+    ) {
         let Some(multipath) = &self.multipath else {
             return;
         };
@@ -93,7 +99,7 @@ impl Association {
             return;
         };
         let limit = highest.distance_from(cumulative);
-        let threshold = self.missing_report_threshold();
+        let threshold = self.missing_report_threshold(a_rwnd);
         let mut marked = false;
         let mut hole = 1;
         for &(start, end) in blocks {
