@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv6Addr, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -117,11 +118,21 @@ pub fn summary(output: &str) -> Value {
         .unwrap_or_else(|| panic!("no summary: {output}"))
 }
 
-/// A port that was free a moment ago.
+/// A UDP port of the loopback interface that nobody has, below those that the system hands out to clients: tests run at the
+/// same time, and a port that was only looked at is anybody's.
 #[allow(clippy::disallowed_methods, reason = "a test of sockets")]
 pub fn free_udp_port() -> u16 {
-    let socket = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
-    socket.local_addr().unwrap().port()
+    const FIRST: u16 = 10_000;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    (0..COUNT)
+        .map(|_| {
+            // two runs at a time begin in different places
+            let n = (std::process::id() % COUNT) * 97 + NEXT.fetch_add(1, Ordering::Relaxed);
+            FIRST + (n % COUNT) as u16
+        })
+        .find(|&port| UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).is_ok())
+        .expect("a free port")
 }
 
 /// An empty directory of a test's own.
