@@ -132,7 +132,8 @@ class EndCounts:
         spurious_retransmissions: Retransmissions of which an earlier copy arrived, even later.
         in_flight_packets: Packets that may have been under way when the captures ended.
         reordered_packets: Packets that arrived after one that was sent later (RFC 4737).
-        unmatched_packets: Packets that arrived, and of which the sender's capture knows nothing.
+        unmatched_packets: Packets of which the other end's capture knows nothing: they arrived and were not seen to be
+            sent, or were sent (and count as sent) before the receiver's capture began or after it ended.
     """
 
     packets_sent: int

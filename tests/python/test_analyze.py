@@ -242,6 +242,13 @@ def test_one_capture_given_twice_is_refused(segue: Segue, capture: Path, tmp_pat
         assert "given twice" in one_line(segue("analyze", capture, other))
 
 
+def test_captures_without_a_packet_in_common_are_said(segue: Segue, capture: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.pcapng"
+    other.write_bytes(pcapng(download(Way(client="2001:db8:7::2", client_port=7)), ("wlan0", "lte0")))
+    assert "have no packets in common" in segue("analyze", capture, other).stdout
+    assert "in common" not in segue("analyze", capture).stdout
+
+
 def test_a_capture_is_not_replaced_by_its_report(segue: Segue, capture: Path) -> None:
     before = capture.read_bytes()
     assert "is read itself" in one_line(segue("analyze", capture, "--report", capture))

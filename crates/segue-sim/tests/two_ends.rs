@@ -1,7 +1,7 @@
 //! What became of TCP's packets, told twice: by the simulator's ledger, and by the captures of the two ends.
 
 use crate::common::scenario_text;
-use segue_capture::analyze::{EndCounts, Input, Options, analyze_inputs};
+use segue_capture::analyze::{EndCounts, Handover, Input, Options, analyze_inputs};
 use segue_capture::pcapng::PcapngFile;
 use segue_sim::{RunOptions, RunOutput, Scenario, run};
 use segue_wire::{Packet, Payload, PseudoRule};
@@ -154,4 +154,70 @@ fn checksums_over_identifiers_are_verified_packet_by_packet() {
         }
     }
     assert!(verified > 2000, "{verified} checksums");
+}
+
+/// Enhanced Packet Blocks of pcapng.
+const ENHANCED: u32 = 6;
+
+/// The packets of a capture, the first or the second half of them.
+fn half_of(capture: &[u8], second: bool) -> Vec<u8> {
+    let word = |at: usize| {
+        let bytes = capture.get(at..at + 4).and_then(|b| b.first_chunk().copied());
+        u32::from_le_bytes(bytes.expect("a whole block"))
+    };
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    while at < capture.len() {
+        let end = at + word(at + 4) as usize;
+        blocks.push((word(at) == ENHANCED, &capture[at..end]));
+        at = end;
+    }
+    let packets = blocks.iter().filter(|b| b.0).count();
+    let mut number = 0;
+    blocks.retain(|(is_packet, _)| {
+        number += usize::from(*is_packet);
+        !is_packet || (number > packets / 2) == second
+    });
+    blocks.iter().flat_map(|b| b.1).copied().collect()
+}
+
+#[test]
+fn of_a_capture_that_begins_late_or_ends_early_nothing_is_made_up() {
+    let output = captured(&scenario_text("sigma.toml"), &[("duration", "40 s")], 1);
+    let file = |host: &str| {
+        let name = format!("{host}.pcapng");
+        let (_, bytes) = output.captures.iter().find(|c| c.0 == name).expect("a capture");
+        bytes.to_vec()
+    };
+    let (mh, cn) = (file("mh"), file("cn"));
+    let analysed = |files: [&[u8]; 2]| {
+        let inputs = files.map(|bytes| Input::Bytes("a capture".to_owned(), bytes.into()));
+        analyze_inputs(&inputs, &Options::default()).expect("our own captures")
+    };
+    let whole = analysed([&mh, &cn]);
+    let paths = |handovers: &[Handover]| -> Vec<(String, String)> {
+        let path = |h: &Handover| (h.from_text.clone(), h.to_text.clone());
+        handovers.iter().map(path).collect()
+    };
+    let ends = whole.flows[0].reverse.ends.expect("both ends");
+    assert_eq!((whole.handovers.len(), ends.lost_packets), (3, 0), "{ends:?}");
+    for second in [false, true] {
+        for (what, files) in [
+            ("receiver", [half_of(&mh, second), cn.clone()]),
+            ("sender", [mh.clone(), half_of(&cn, second)]),
+        ] {
+            let part = analysed([&files[0], &files[1]]);
+            let found = part.flows[0].reverse.ends.expect("both ends");
+            let what = format!("half of the {what}'s, the second: {second}: {found:?}");
+            assert_eq!(paths(&part.handovers), paths(&whole.handovers), "{what}");
+            assert_eq!((found.lost_packets, found.retransmissions), (0, 0), "{what}");
+            assert!(found.unmatched_packets > ends.packets_sent / 3, "{what}");
+            // every handover is between paths that are reported
+            let known = |id: u16| part.flows[0].paths.iter().any(|p| p.id == id);
+            assert!(
+                part.handovers.iter().all(|h| known(h.from) && known(h.to)),
+                "{what}"
+            );
+        }
+    }
 }

@@ -320,7 +320,8 @@ pub struct EndCounts {
     pub in_flight_packets: u64,
     /// Packets that arrived after one that was sent later (RFC 4737).
     pub reordered_packets: u64,
-    /// Packets that arrived, and of which the sender's capture knows nothing.
+    /// Packets of which the other end's capture knows nothing: they arrived and were not seen to be sent, or they were sent
+    /// before the receiver's capture began or after it ended. The latter count as sent, and nothing more is known of them.
     pub unmatched_packets: u64,
 }
 

@@ -7,6 +7,7 @@
 
 use super::decode::{self, Address, Decoded};
 use super::engine::Places;
+use super::flows::ends::Listens;
 use super::model::ClockOffset;
 use super::reader::{LATEST_NS, Reader, Record};
 use crate::pcapng::Direction;
@@ -44,6 +45,8 @@ pub(super) struct Samples {
     table: HashTable<Sample>,
     mask: u64,
     first_ns: Option<u64>,
+    /// Earliest and latest packet.
+    range_ns: Option<(u64, u64)>,
 }
 
 impl Samples {
@@ -53,9 +56,12 @@ impl Samples {
             table: HashTable::new(),
             mask: 0,
             first_ns: None,
+            range_ns: None,
         };
         while let Some(time_ns) = reader.advance() {
             samples.first_ns.get_or_insert(time_ns);
+            let range = samples.range_ns.get_or_insert((time_ns, time_ns));
+            *range = (range.0.min(time_ns), range.1.max(time_ns));
             let record = reader.record();
             if let Ok(packet) = decode::decode(record.link, record.bytes, record.wire_len) {
                 samples.add(&record, &packet);
@@ -178,6 +184,7 @@ impl Common {
             common.note_places(m);
         }
         common.estimate(&matches);
+        common.note_ranges(first, second);
         common
     }
 
@@ -187,6 +194,19 @@ impl Common {
         let correction = self.offset_ns + self.drift * elapsed as f64;
         let first_ns = second_ns.saturating_add_signed((correction.round() as i64).saturating_neg());
         first_ns.min(LATEST_NS)
+    }
+
+    fn note_ranges(&mut self, first: &Samples, second: &Samples) {
+        let (Some(here), Some((since, until))) = (first.range_ns, second.range_ns) else {
+            return;
+        };
+        let there = (self.to_first(since), self.to_first(until));
+        self.places.listens = [here, there].map(|(since_ns, until_ns)| Listens {
+            since_ns,
+            until_ns,
+            begin_ns: here.0.min(there.0),
+            end_ns: here.1.max(there.1),
+        });
     }
 
     fn note_places(&mut self, m: &Match) {

@@ -3,6 +3,7 @@
 use super::decode::Address;
 use super::engine::Heard;
 use super::flows::conn::{Conn, Half, PathState};
+use super::flows::ends::Ends;
 use super::flows::mover::{Moved, SETTLING_NS};
 use super::flows::view::{Settings, View};
 use super::model::{
@@ -57,16 +58,22 @@ impl Results {
         let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;
         let mut reports = Vec::with_capacity(2);
         let mut places = [0; 2];
+        let mut senders = Vec::new();
         for (number, chosen) in places.iter_mut().enumerate() {
             let half = core::mem::take(&mut conn.halves[number]);
             let has_data = |view: &Option<Box<View>>| view.as_ref().is_some_and(|v| v.data_packets > 0);
             *chosen = usize::from(has_data(&half.at[1]) || (half.packets[0] == 0 && half.packets[1] > 0));
-            reports.push(self.direction(&conn, number, *chosen, half, settings, end_ns));
+            reports.push(self.direction(&conn, number, *chosen, half, settings, end_ns, &mut senders));
         }
-        let paths = conn.paths.iter().enumerate();
-        let paths = paths.filter(|(_, p)| p.data_packets[places[p.direction]] > 0);
-        let paths = paths.map(|(id, p)| Path {
-            id: id as u16,
+        let paths = (0u16..).zip(&conn.paths).filter_map(|(id, p)| {
+            let place = places[p.direction];
+            if p.data_packets[place] > 0 {
+                return Some((id, p, place));
+            }
+            senders.contains(&id).then_some((id, p, 0))
+        });
+        let paths = paths.map(|(id, p, place)| Path {
+            id,
             direction: direction_of(p.direction),
             source: p.outer.0.ip(),
             destination: p.outer.1.ip(),
@@ -77,8 +84,8 @@ impl Results {
             seen_at: p.seen_at,
             first_s: seconds(p.first_ns),
             last_s: seconds(p.last_ns),
-            data_packets: p.data_packets[places[p.direction]],
-            data_bytes: p.data_bytes[places[p.direction]],
+            data_packets: p.data_packets[place],
+            data_bytes: p.data_bytes[place],
         });
         let paths: Vec<Path> = paths.collect();
         let (Some(reverse), Some(forward)) = (reports.pop(), reports.pop()) else {
@@ -135,10 +142,18 @@ impl Results {
         mut half: Half,
         settings: &Settings,
         end_ns: u64,
+        senders_paths: &mut Vec<u16>,
     ) -> DirectionReport {
-        let counts = half.ends.take().filter(|e| e.matched).map(|e| e.finish(end_ns));
-        let (counts, around) = counts.map_or((None, Vec::new()), |(c, a)| (Some(c), a));
+        let ends = half.ends.take().filter(|e| e.matched);
         let certain = half.certain[place];
+        let mut view = half.at[place].take().map(|v| *v).unwrap_or_default();
+        let moved = view.moved(settings.window_ns);
+        let senders = match (&ends, &mut half.at[0]) {
+            (Some(ends), Some(sender)) => beyond(ends, sender, &moved, settings.window_ns),
+            _ => Vec::new(),
+        };
+        let counts = ends.map(|e| e.finish(end_ns));
+        let (counts, around) = counts.map_or((None, Vec::new()), |(c, a)| (Some(c), a));
         let sender_rtt = half.at[0]
             .as_ref()
             .and_then(|v| v.detail.as_ref()?.round_trips.spread());
@@ -149,12 +164,15 @@ impl Results {
             _ => Vantage::Unknown,
         };
         let packets = half.packets[place];
-        let mut view = half.at[place].take().map(|v| *v).unwrap_or_default();
-        let moved = view.moved(settings.window_ns);
         self.interruptions(conn.id, number, &view, &moved, settings);
         let any = !moved.is_empty();
         for m in moved {
             self.handover(conn, number, &m, &around, view.first_data_ns, settings);
+        }
+        let first_sent_ns = half.at[0].as_ref().map_or(0, |v| v.first_data_ns);
+        for m in senders {
+            self.handover(conn, number, &m, &[], first_sent_ns, settings);
+            senders_paths.extend([m.from, m.to]);
         }
         let lasted_ns = view.last_data_ns.saturating_sub(view.first_data_ns);
         let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
@@ -347,6 +365,16 @@ impl Found {
     pub(super) const fn first_new_ns(&self) -> u64 {
         self.first_new_ns
     }
+}
+
+/// Handovers that show at the sender while the receiver's capture had not begun or had ended, and are not among those that
+/// it shows.
+fn beyond(ends: &Ends, sender: &mut View, known: &[Moved], window_ns: u64) -> Vec<Moved> {
+    let longest_ns = ends.longest_ns();
+    let same = |m: &Moved, k: &Moved| m.first_new_ns.abs_diff(k.first_new_ns) <= longest_ns;
+    let mut moved = sender.moved(window_ns);
+    moved.retain(|m| ends.may_miss(m.first_new_ns) && !known.iter().any(|k| same(m, k)));
+    moved
 }
 
 const fn direction_of(number: usize) -> Direction {

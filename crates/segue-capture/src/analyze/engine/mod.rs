@@ -8,7 +8,7 @@ mod udp;
 
 use super::decode::{self, Address, Decoded, Skip};
 use super::flows::conn::{Conn, Limits, Role, Sight};
-use super::flows::ends::MAX_COPIES;
+use super::flows::ends::{Listens, MAX_COPIES};
 use super::flows::table::{Key, KeyKind, Slot, Table};
 use super::flows::view::Settings;
 use super::model::{Options, Protocol, Signal, SignalKind};
@@ -86,6 +86,8 @@ impl Counts {
 pub(super) struct Places {
     /// Identities of the host of each capture.
     pub local: [BTreeSet<Address>; 2],
+    /// When each capture has packets, beside the other.
+    pub listens: [Listens; 2],
 }
 
 /// Takes packets in the order of time.
@@ -260,6 +262,7 @@ impl Engine {
         Limits {
             settings: self.settings,
             copies: each.clamp(64, MAX_COPIES),
+            listens: self.places.listens,
         }
     }
 

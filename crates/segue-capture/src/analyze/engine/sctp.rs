@@ -196,9 +196,8 @@ impl Engine {
             {
                 let path = conn.path_to(1 - direction, to, &found.sight);
                 let place = usize::from(found.sight.both);
-                if let Some(view) = &mut conn.halves[1 - direction].at[place] {
-                    view.mover().announced(path);
-                }
+                let views = &mut conn.halves[1 - direction].at[..=place];
+                views.iter_mut().flatten().for_each(|v| v.mover().announced(path));
             }
         }
     }

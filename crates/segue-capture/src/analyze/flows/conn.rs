@@ -1,6 +1,6 @@
 //! A flow while it lives: its two directions, and the paths that their packets take.
 
-use super::ends::{AtEnd, Ends};
+use super::ends::{AtEnd, Ends, Listens};
 use super::mptcp::Subflow;
 use super::table::{Key, Slot};
 use super::view::{Item, Settings, View};
@@ -239,6 +239,11 @@ impl Conn {
             Role::Receiver => half.certain[1] = true,
             Role::Somewhere => {}
         }
+        if sight.role == Role::Receiver
+            && let Some(ends) = &mut self.halves[1 - direction].ends
+        {
+            ends.hears(sight.time_ns);
+        }
     }
 
     /// Whether the transport's sender chooses the path, so that it looks the same at both ends: not where the network layer
@@ -390,7 +395,12 @@ impl Conn {
         };
         let half = &mut self.halves[direction];
         if sight.both {
-            let ends = half.ends.get_or_insert_default();
+            let receivers = match sight.role {
+                Role::Receiver => sight.capture & 1,
+                _ => 1 - (sight.capture & 1),
+            };
+            let listens = limits.listens[usize::from(receivers)];
+            let ends = half.ends.get_or_insert_with(|| Box::new(Ends::new(listens)));
             if let Some(begin) = half.begin {
                 ends.begin(begin);
             }
@@ -509,4 +519,6 @@ pub(in super::super) struct Limits {
     pub settings: Settings,
     /// Copies of one direction that may be followed at a time.
     pub copies: usize,
+    /// When each capture has packets.
+    pub listens: [Listens; 2],
 }

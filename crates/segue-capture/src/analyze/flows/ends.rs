@@ -8,6 +8,10 @@
 //!   was sent nor that one arrived longer before the end of the captures than any packet took. Where a queue grows, the
 //!   packet at its head has been under way for longer than any before, but its way was not silent for so long.
 //! - A packet is **reordered** if one that was sent later arrived before it.
+//! - A packet is **unmatched** if it shows at one end when the other's capture had not begun or had ended: it arrived and
+//!   is not known to be sent, or was sent before the receiver's first packet or after its last and did not arrive.
+//!   Captures that begin, or end, no further apart than a packet takes do so together; and where the sender hears nothing
+//!   of the receiver either, of which it heard before, it is the network that is silent and not a capture that is over.
 //!
 //! Copies of the same bytes are told apart by their timestamps (RFC 7323), by the identification of fragments, and by the
 //! way that they take. Where these are the same, or there are none, the copy that arrives is the oldest that nothing sent
@@ -73,9 +77,35 @@ struct Around {
     counts: EndCounts,
 }
 
+/// When one of two captures has packets, on the common clock, and when any has.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Listens {
+    pub since_ns: u64,
+    pub until_ns: u64,
+    /// First and last packet of both captures.
+    pub begin_ns: u64,
+    pub end_ns: u64,
+}
+
+impl Default for Listens {
+    /// As long as the other.
+    fn default() -> Self {
+        Self {
+            since_ns: 0,
+            until_ns: u64::MAX,
+            begin_ns: 0,
+            end_ns: u64::MAX,
+        }
+    }
+}
+
 /// Both ends of one direction.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Ends {
+    /// Of the receiver's capture.
+    listens: Listens,
+    /// When the sender first and last heard of the receiver.
+    heard_ns: Option<(u64, u64)>,
     copies: VecDeque<Copy>,
     /// Number of the first copy kept.
     first: u64,
@@ -107,6 +137,44 @@ pub(in super::super) struct AtEnd {
 }
 
 impl Ends {
+    /// Nothing is sent yet; the receiver's capture listens so long.
+    pub(in super::super) fn new(listens: Listens) -> Self {
+        Self {
+            listens,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a change of path at the sender, with its first packet sent then, may not show in the receiver's capture
+    /// because that had not begun or had ended.
+    pub(in super::super) const fn may_miss(&self, sent_ns: u64) -> bool {
+        sent_ns < self.listens.since_ns || sent_ns.saturating_add(self.longest_ns) > self.listens.until_ns
+    }
+
+    /// The sender hears of the receiver.
+    pub(in super::super) fn hears(&mut self, time_ns: u64) {
+        let heard = self.heard_ns.get_or_insert((time_ns, time_ns));
+        heard.1 = heard.1.max(time_ns);
+    }
+
+    /// Whether the receiver's capture begins later than there was something to capture.
+    fn begins_late(&self) -> bool {
+        let since_ns = self.listens.since_ns;
+        since_ns.saturating_sub(self.listens.begin_ns) > self.longest_ns
+            && self.heard_ns.is_none_or(|(first, _)| first < since_ns)
+    }
+
+    /// Whether the receiver's capture ends earlier than there was something to capture, up to `end_ns`.
+    fn ends_early(&self, end_ns: u64) -> bool {
+        let after = |ns: u64| ns.saturating_sub(self.listens.until_ns) > self.longest_ns;
+        after(end_ns) && self.heard_ns.is_none_or(|(_, last)| after(last))
+    }
+
+    /// The longest that a packet took.
+    pub(in super::super) const fn longest_ns(&self) -> u64 {
+        self.longest_ns
+    }
+
     /// The sender will begin with this sequence number.
     pub(in super::super) fn begin(&mut self, seq: u32) {
         if self.origin.is_none() {
@@ -130,7 +198,12 @@ impl Ends {
                 || (self.copies.len() > ALWAYS_KEPT && oldest.sent_ns + SETTLED_AFTER_NS < packet.time_ns))
         {
             self.evicted += u64::from(self.copies.len() >= limit && !oldest.taken);
-            self.settle_first(u64::MAX);
+            let recent_ns = if self.ends_early(packet.time_ns) {
+                self.listens.until_ns.saturating_sub(self.longest_ns)
+            } else {
+                u64::MAX
+            };
+            self.settle_first(recent_ns);
         }
         let number = self.first + self.copies.len() as u64 + 1;
         let offset = self.offset(packet.seq);
@@ -210,7 +283,12 @@ impl Ends {
     /// The counts, and those of each stretch that was counted apart, were this the end. `end_ns` is when the captures
     /// end.
     pub(in super::super) fn finish(mut self, end_ns: u64) -> (EndCounts, Vec<EndCounts>) {
-        let recent_ns = end_ns.saturating_sub(self.longest_ns);
+        let last_ns = if self.ends_early(end_ns) {
+            self.listens.until_ns
+        } else {
+            end_ns
+        };
+        let recent_ns = last_ns.saturating_sub(self.longest_ns);
         while !self.copies.is_empty() {
             self.settle_first(recent_ns);
         }
@@ -340,13 +418,17 @@ impl Ends {
         let last = self.last_received.get(usize::from(copy.way));
         let (last, arrived_ns) = last.copied().unwrap_or_default();
         let silent = copy.sent_ns.max(arrived_ns) < recent_ns;
-        let lost = !copy.taken && (copy.received || number < last || silent);
+        let missed = !copy.received
+            && ((copy.sent_ns < self.listens.since_ns && self.begins_late())
+                || (copy.sent_ns > self.listens.until_ns && self.ends_early(self.listens.end_ns)));
+        let lost = !copy.taken && !missed && (copy.received || number < last || silent);
         let add = |counts: &mut EndCounts| {
             counts.packets_sent += 1;
             counts.retransmissions += u64::from(copy.retransmission);
             counts.spurious_retransmissions += u64::from(copy.retransmission && copy.spurious);
             counts.lost_packets += u64::from(lost);
-            counts.in_flight_packets += u64::from(!copy.taken && !lost);
+            counts.unmatched_packets += u64::from(missed);
+            counts.in_flight_packets += u64::from(!copy.taken && !lost && !missed);
             counts.reordered_packets += u64::from(copy.reordered);
         };
         add(&mut self.counts);

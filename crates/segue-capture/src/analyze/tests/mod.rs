@@ -2,6 +2,7 @@
 
 mod frames;
 mod links;
+mod parts;
 mod readers;
 mod robustness;
 mod transports;
