@@ -29,6 +29,8 @@ def print_run(run: Run) -> None:
     if latency is not None:
         spread = f"{latency.median * 1e3:.1f} ms (from {latency.min * 1e3:.1f} to {latency.max * 1e3:.1f})"
         table.add_row("handover latency, median", spread)
+        if latency.median < 0:
+            table.add_row("", "below zero: both paths carried data for so long")
     table.add_row("longest time without new data", f"{metrics.longest_gap_s:.3f} s")
     table.add_row("throughput", f"{metrics.throughput_bps / 1e6:.3f} Mbit/s")
     table.add_row("loss rate (handover)", f"{metrics.loss_rate:.6f}")

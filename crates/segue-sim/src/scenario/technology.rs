@@ -204,11 +204,16 @@ pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str,
     if !room {
         return Err(("queue", "expected room for a packet: at least 1 packet or 1500 B"));
     }
-    if d.delay > LONGEST || d.jitter > LONGEST {
-        return Err(("delay", "expected delay and jitter of at most 3600 s"));
-    }
-    if d.set_up > LONGEST || d.set_up_hold > LONGEST {
-        return Err(("set_up", "expected set_up and set_up_hold of at most 3600 s"));
+    for (key, duration) in [
+        ("delay", d.delay),
+        ("jitter", d.jitter),
+        ("jitter_hold", d.jitter_hold.unwrap_or_default()),
+        ("set_up", d.set_up),
+        ("set_up_hold", d.set_up_hold),
+    ] {
+        if duration > LONGEST {
+            return Err((key, "expected at most 3600 s"));
+        }
     }
     if d.loss.first_invalid().is_some() {
         return Err(("loss", "expected probabilities from 0 to 1"));

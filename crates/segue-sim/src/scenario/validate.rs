@@ -157,11 +157,16 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
                 "expected room for a packet: at least 1 packet or 1500 B",
             );
         }
-        if link.delay > Duration::from_secs(3600) || link.jitter > Duration::from_secs(3600) {
-            return problem(key("delay"), "expected delay and jitter of at most 3600 s");
-        }
-        if link.set_up > Duration::from_secs(3600) || link.set_up_hold > Duration::from_secs(3600) {
-            return problem(key("set_up"), "expected set_up and set_up_hold of at most 3600 s");
+        for (name, duration) in [
+            ("delay", link.delay),
+            ("jitter", link.jitter),
+            ("jitter_hold", link.jitter_hold.unwrap_or_default()),
+            ("set_up", link.set_up),
+            ("set_up_hold", link.set_up_hold),
+        ] {
+            if duration > Duration::from_secs(3600) {
+                return problem(key(name), "expected at most 3600 s");
+            }
         }
         if let Some(parameter) = link.loss.first_invalid() {
             return problem(

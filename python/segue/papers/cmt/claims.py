@@ -111,8 +111,8 @@ def c1(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
         f"sctp.initial_cwnd = {ex.QUICK_CWND_MTUS} (MTUs, as usrsctp has, a packet more than the standard) slow start "
         "doubles cwnd in each round trip, and few losses at the end of the file cost a timeout. The last of the three "
         "is beyond the standard, and was added when the other two had left a point. "
-        f"{_beyond('Then', quick, ex.quicker_start_idle_s)} The rest is some 0.3 s, in which the second path is added, "
-        "confirmed by a heartbeat and filled. A buffer of "
+        f"{_beyond('Then', quick, ex.quicker_start_idle_s)} The rest goes by until the second path is added, "
+        "confirmed by a heartbeat and filled. Farthest is in relation to what is allowed. A buffer of "
         f"{ex.UNLIMITED_KIB // 1024} MB, which no transfer fills. The equations know of no queues: "
         f"where the fast link ends before the file does, up to {ex.QUEUE} packets are lost with it, which take "
         f"{ex.QUEUE * ex.PACKET_BYTES * 8 / ex.SLOW_BPS:.1f} s on the slow one.",
@@ -249,7 +249,8 @@ def c5(runs: pl.DataFrame, table: pl.DataFrame, plan: ex.Plan) -> Claim:
         "with 256 kB there is no blocking at all only up to ratio 2, and CMT is better than mSCTP best only up to "
         "ratio 4",
         "2 and 4 (IV-B, figure 7)",
-        f"no blocking up to ratio {_ratio(unblocked)} (share of the time blocked with 256 kB, by ratio: "
+        (f"no blocking up to ratio {_ratio(unblocked)}" if unblocked["high"] else "blocking at every ratio")
+        + " (share of the time blocked with 256 kB, by ratio: "
         + ", ".join(f"{ratio} {share.median:.1%}" for ratio, share in blocked.items())
         + f"); better than best up to {_ratio(best)}; smallest buffer that "
         "beats best, kB: "

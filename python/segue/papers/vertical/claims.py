@@ -316,11 +316,11 @@ def v9(runs: pl.DataFrame) -> Claim:
             if proposed
             else " Hard: the timeouts before the first packet are of data that was lost with the WLAN, which no "
             "estimate of the round trip spares; after them the sender begins with one segment whatever it knows of "
-            "GPRS, and t_a ends before a clamped window is reached. Soft: acknowledgements take the slow way from the "
+            "GPRS, and a clamp can only tell in what comes after. Soft: acknowledgements take the slow way from the "
             "mobile node's decision on, but the sender learns of the move by the Binding Update, "
             f"{late:.1f} s after GPRS is there, when its timer has expired. The paper injects the RTT before the "
-            "handoff, for which the mobile node would have to announce it. What the clamp spares in a soft handoff are "
-            "losses and retransmissions, not t_a."
+            "handoff, for which the mobile node would have to announce it. What the clamp spares in a soft handoff, "
+            "more than t_a, are losses and retransmissions."
         ),
     )
 
