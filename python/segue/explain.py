@@ -285,7 +285,7 @@ def notes(findings: Findings) -> Iterator[str]:
             yield f"{capture.file}: packets of these interfaces are not understood: {', '.join(unknown)}"
     files = [capture.file for capture in findings.captures if capture.packets]
     if len(files) > 1 and findings.clock_offset is None:
-        yield f"{' and '.join(files)} have no packets in common: nothing is matched, and their clocks are taken to agree"
+        yield f"{' and '.join(files)} have no packets in common: nothing matches, their clocks are taken to agree"
     for name, count in findings.limits.items():
         yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
     if findings.flows_evicted:

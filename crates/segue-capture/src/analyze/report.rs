@@ -63,7 +63,9 @@ impl Results {
             let half = core::mem::take(&mut conn.halves[number]);
             let has_data = |view: &Option<Box<View>>| view.as_ref().is_some_and(|v| v.data_packets > 0);
             *chosen = usize::from(has_data(&half.at[1]) || (half.packets[0] == 0 && half.packets[1] > 0));
-            reports.push(self.direction(&conn, number, *chosen, half, settings, end_ns, &mut senders));
+            let (report, of_sender) = self.direction(&conn, number, *chosen, half, settings, end_ns);
+            reports.push(report);
+            senders.extend(of_sender);
         }
         let paths = (0u16..).zip(&conn.paths).filter_map(|(id, p)| {
             let place = places[p.direction];
@@ -134,6 +136,7 @@ impl Results {
         self.flows.truncate(self.max_flows);
     }
 
+    /// The report, and the paths of handovers that the sender's capture alone has.
     fn direction(
         &mut self,
         conn: &Conn,
@@ -142,8 +145,7 @@ impl Results {
         mut half: Half,
         settings: &Settings,
         end_ns: u64,
-        senders_paths: &mut Vec<u16>,
-    ) -> DirectionReport {
+    ) -> (DirectionReport, Vec<u16>) {
         let ends = half.ends.take().filter(|e| e.matched);
         let certain = half.certain[place];
         let mut view = half.at[place].take().map(|v| *v).unwrap_or_default();
@@ -169,6 +171,7 @@ impl Results {
         for m in moved {
             self.handover(conn, number, &m, &around, view.first_data_ns, settings);
         }
+        let mut senders_paths = Vec::new();
         let first_sent_ns = half.at[0].as_ref().map_or(0, |v| v.first_data_ns);
         for m in senders {
             self.handover(conn, number, &m, &[], first_sent_ns, settings);
@@ -176,7 +179,7 @@ impl Results {
         }
         let lasted_ns = view.last_data_ns.saturating_sub(view.first_data_ns);
         let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
-        DirectionReport {
+        let report = DirectionReport {
             vantage,
             packets,
             data_packets: view.data_packets,
@@ -190,7 +193,8 @@ impl Results {
             rtt_s: sender_rtt.or(receiver_rtt),
             ends: counts,
             series: view.series().filter(|_| any || view.data_packets > 1),
-        }
+        };
+        (report, senders_paths)
     }
 
     /// Pauses that no handover explains.
