@@ -3,3 +3,4 @@
 pub mod analyze;
 pub mod handover;
 pub mod pcapng;
+pub mod record;

@@ -1,0 +1,120 @@
+//! One record of a handover and one account of a flow's end, for what a simulation is told and for what captures show.
+//!
+//! A **handover record** is one move of one host as one direction of one flow went through it. A host that moves with three
+//! flows has three records; one that moves with none has one, whose `flow` is `None`. What a scheme has not is `None`, and
+//! `null` in JSON, never absent.
+//!
+//! A flow that never comes back is the longest interruption of all. Its silence is a lower bound: `censored` says so, and
+//! it is counted wherever interruptions are.
+
+use core::net::IpAddr;
+use serde::Serialize;
+
+/// Sender's attempts must go unanswered for longer than this, or than its RTO if that is longer, before a flow counts as
+/// dead, nanoseconds.
+pub const DEAD_AFTER_NS: u64 = 1_000_000_000;
+
+/// The layer that moved a flow to another path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The interface changed, the addresses did not.
+    Link,
+    /// A shim below the transport: Mobile IPv6, ILNPv6.
+    Network,
+    /// The transport itself: SCTP, MPTCP, QUIC, a WireGuard endpoint.
+    Transport,
+}
+
+/// One handover. Times are seconds since the beginning of the observation.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HandoverRecord {
+    /// Host that moved: its name, or in a capture the identity by which its end of the flow is known.
+    pub host: String,
+    /// Number of the flow; nothing if the host moved without one.
+    pub flow: Option<u64>,
+    /// Layer that moved it; nothing where that cannot be told.
+    pub layer: Option<Layer>,
+    /// Address of the moved host before, if there was one.
+    pub from: Option<IpAddr>,
+    /// Address of the moved host after.
+    pub to: Option<IpAddr>,
+    /// First data over the new path; without any, when the move began.
+    pub time: f64,
+    /// Longest time without new data around it, seconds (see [`crate::handover`]); nothing without a flow.
+    pub interruption_s: Option<f64>,
+    /// The data never came back: `interruption_s` is a lower bound, to the end of the observation.
+    pub censored: bool,
+    /// Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while the old path
+    /// still drains.
+    pub latency_s: Option<f64>,
+    /// From the first message that tells of the new address until the last was acknowledged, seconds (004 section 5.4).
+    pub handoff_delay_s: Option<f64>,
+    /// When that first message left.
+    pub begin_s: Option<f64>,
+    /// When that last one was acknowledged.
+    pub end_s: Option<f64>,
+    /// Those who could not be told.
+    pub failed: Vec<IpAddr>,
+    /// Parts of T_n, and t_a (002 section 4, equations 1 to 4, and section 5).
+    pub parts: Option<Parts>,
+    /// Data packets lost to it.
+    pub lost_packets: Option<u64>,
+    /// Data packets sent again because of it (004 section 6.1.2).
+    pub retransmissions: Option<u64>,
+    /// Of them, those of which an earlier copy arrived (004 section 6.1.3).
+    pub spurious_retransmissions: Option<u64>,
+}
+
+/// What a handover consists of, seconds (002 sections 4 and 5).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Parts {
+    /// Whether the old network was still in reach when others were told of the new address; nothing if it cannot be told.
+    pub soft: Option<bool>,
+    /// When T_n begins, seconds since the beginning of the observation.
+    pub since_s: f64,
+    /// Detection.
+    pub t_d_s: Option<f64>,
+    /// Configuration.
+    pub t_c_s: Option<f64>,
+    /// Registration.
+    pub t_r_s: Option<f64>,
+    /// Their sum (equation 1).
+    pub t_n_s: Option<f64>,
+    /// From `since_s` to the first data over the new path.
+    pub first_data_s: Option<f64>,
+    /// Adaptation (section 5), from there.
+    pub t_a_s: Option<f64>,
+    /// Mean throughput of the new path by the same method, bit/s: its threshold.
+    pub threshold_bps: Option<f64>,
+}
+
+/// How a direction of a flow ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowState {
+    /// Its ends said that it was over.
+    Closed,
+    /// All that was seen sent was acknowledged.
+    Idle,
+    /// Its sender went on sending for longer than max([`DEAD_AFTER_NS`], RTO), and nothing new arrived.
+    Dead,
+    /// It cannot be told.
+    #[default]
+    Unknown,
+}
+
+/// The end of one direction of a flow.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct FlowEnd {
+    /// How.
+    pub state: FlowState,
+    /// Of a dead one: arrival of its last new byte, seconds since the beginning of the observation.
+    pub dead_since_s: Option<f64>,
+    /// Longest time without new data while there was some to come, seconds; of a dead flow, its silence to the end included.
+    pub longest_gap_s: f64,
+    /// `longest_gap_s` is that silence: a lower bound.
+    pub censored: bool,
+    /// Of a dead one, in words: the last packets before the silence and the first into it.
+    pub last_packets: Vec<String>,
+}
