@@ -149,6 +149,24 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Warning:
+    """What a run says of itself that its figures do not.
+
+    Attributes:
+        kind: "never-served", "scheme-without-effect", "key-without-effect", "out-of-coverage", "fallback", "overload"
+            or "no-route".
+        host: The host concerned, if it is one.
+        flow: Number of the flow concerned, if it is one.
+        text: In a line.
+    """
+
+    kind: str
+    host: str | None
+    flow: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Signalling:
     """Signalling of mobility that hosts and routers sent, each packet counted where it is sent first.
 
@@ -239,6 +257,7 @@ class Metrics:
         handoffs: Every handoff of a mobility shim, in order.
         flows: Every direction of a TCP connection in which data was sent.
         signalling: Signalling of mobility.
+        warnings: What these figures do not say, or what they must not be taken for.
         event_log_hash: Hash over the event log, hexadecimal: the same for the same scenario and seed.
         events: Events in the log.
         packet_hops: Links and radio channels crossed, by all packets.
@@ -274,6 +293,7 @@ class Metrics:
     handoffs: tuple[Handoff, ...]
     flows: tuple[Flow, ...]
     signalling: Signalling
+    warnings: tuple[Warning, ...]
     event_log_hash: str
     events: int
     packet_hops: int
@@ -293,6 +313,7 @@ class Metrics:
         values["handoffs"] = tuple(_handoff(entry) for entry in raw["handoffs"])
         values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
         values["signalling"] = _signalling(raw["signalling"])
+        values["warnings"] = tuple(Warning(**entry) for entry in raw["warnings"])
         values["multipath"] = _multipath(raw["multipath"])
         for name in ("handover_latency_s", "interruption_s"):
             values[name] = None if raw[name] is None else Spread(**raw[name])

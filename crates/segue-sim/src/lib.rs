@@ -20,6 +20,7 @@ pub mod scheduler;
 pub mod store;
 pub mod theory;
 mod transfer;
+pub mod warnings;
 
 pub use output::{Metrics, RunOptions, RunOutput, Spread, Trace};
 pub use run::{RunError, run, run_with_cancel};

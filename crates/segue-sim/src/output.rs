@@ -1,6 +1,7 @@
 //! What a run gives back: metrics always, a trace and captures when asked for.
 
 use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
+use crate::warnings::Warning;
 use segue_capture::handover::Handover;
 use segue_proto::sctp::MultipathCounters;
 use serde::Serialize;
@@ -110,6 +111,8 @@ pub struct Metrics {
     pub flows: Vec<FlowMetrics>,
     /// Signalling of mobility that hosts and routers sent.
     pub signalling: Signalling,
+    /// What these figures do not say, or what they must not be taken for.
+    pub warnings: Vec<Warning>,
     /// XXH3-128 over the event log, hexadecimal.
     pub event_log_hash: String,
     /// Events in the log.

@@ -135,6 +135,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         handoffs,
         flows: tcp_flows,
         signalling,
+        warnings: Vec::new(),
         event_log_hash,
         events,
         packet_hops,
