@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING
 
-from segue.run import Progress, Run, job, run_jobs
+from segue.running import Progress, Run, job, run_jobs
 from segue.stats import median_interval
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from segue.papers.sigma import experiment as ex
-from segue.run import Run
+from segue.running import Run
 
 OLD = "2001:db8:2::1"
 NEW = "2001:db8:3::1"

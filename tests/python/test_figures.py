@@ -11,12 +11,12 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import synthetic
+from segue.figures.sequence import find_switches
+from segue.figures.style import render
 from segue.papers.claims import Claim
 from segue.papers.common import Drawn
 from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import figures
-from segue.plot.sequence import find_switches
-from segue.plot.style import render
 from segue.report.html import claims_section, figure_section, page, table_section, text_section
 from segue.report.run import network_figures, write_run_report
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import segue
+from segue.figures.ladder import _steps
 from segue.papers.sigma import figures
-from segue.plot.ladder import _steps
 from segue.report.html import Section, page
 from segue.report.html import _name as name_of
 

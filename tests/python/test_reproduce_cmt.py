@@ -13,7 +13,7 @@ from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
 from segue.papers.cmt.reproduce import reproduce
 from segue.papers.common import Reproduction
-from segue.run import run
+from segue.running import run
 
 IDS = [f"C{n}" for n in range(1, 8)]
 FIGURES = ("figure-05", "figure-06", "figure-07", "figure-ideal", "figure-queues", "figure-beyond")

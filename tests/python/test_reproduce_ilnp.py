@@ -11,7 +11,7 @@ import pytest
 from segue.papers.common import Reproduction
 from segue.papers.ilnp import experiment as ex
 from segue.papers.ilnp.reproduce import reproduce
-from segue.run import run
+from segue.running import run
 
 IDS = [*(f"I{n}" for n in range(1, 9)), *(f"I{n}" for n in range(10, 15)), "S12"]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 import segue
 from segue import _native
-from segue.run import job, run_jobs
+from segue.running import job, run_jobs
 from segue.scenarios import load
 
 SHORT = {"duration": "20 s"}
@@ -151,3 +152,9 @@ def _address(series: pl.Series) -> int:
 def _arrow_address(table: object, column: str) -> int:
     chunk = pa.table(table)[column].chunk(0)
     return int(chunk.buffers()[1].address)
+
+
+def test_the_function_run_shadows_no_module() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("segue.run")
+    assert callable(segue.run)

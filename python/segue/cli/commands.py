@@ -10,7 +10,7 @@ import click
 
 from segue.cli.progress import Bars
 from segue.output import check_apart, check_directory, write_file
-from segue.run import Run, run
+from segue.running import Run, run
 from segue.scenarios import load, scenarios
 
 if TYPE_CHECKING:

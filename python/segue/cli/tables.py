@@ -11,7 +11,7 @@ from rich.table import Table
 
 from segue.metrics import Handoff, Metrics, transfer_rows
 from segue.papers.claims import Claim
-from segue.run import Run
+from segue.running import Run
 
 MOST_HANDOVERS = 12
 """Handovers listed; more are counted."""

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
+from segue.figures.style import render
 from segue.output import write_file
 from segue.papers.claims import Claim, to_json
-from segue.plot.style import render
 from segue.report.html import Section, claims_section, figure_section, page
 
 INTERVALS = (

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from segue import explain
 from segue.analyze import Analysis
+from segue.figures.capture import flow_timeline, paths_with_data, sequence_by_path, throughput_by_path
+from segue.figures.style import render
 from segue.findings import Findings, TrafficFlow, TrafficHandover
 from segue.output import write_file
-from segue.plot.capture import flow_timeline, paths_with_data, sequence_by_path, throughput_by_path
-from segue.plot.style import render
 from segue.report.html import Section, figure_section, page, table_section
 
 MOST_ROWS = 24

@@ -10,8 +10,8 @@ from html import escape
 from itertools import count
 
 from segue._native import __version__
+from segue.figures.style import DPI, Rendered
 from segue.papers.claims import Claim
-from segue.plot.style import DPI, Rendered
 
 _STYLE = """
 :root{--ink:#222;--muted:#666;--line:#e2e2e2;--yes:#00734f;--no:#b04a00}

@@ -7,16 +7,16 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
+from segue.figures.ladder import signalling_ladder
+from segue.figures.position import position_against_cells, presence_of_cells
+from segue.figures.sequence import Switch, find_switches, segment_sequence, sender_of, span_around
+from segue.figures.style import render
+from segue.figures.tsn import tsn_against_time
+from segue.figures.window import congestion_windows
 from segue.metrics import Metrics, transfer_rows
 from segue.output import write_file
-from segue.plot.ladder import signalling_ladder
-from segue.plot.position import position_against_cells, presence_of_cells
-from segue.plot.sequence import Switch, find_switches, segment_sequence, sender_of, span_around
-from segue.plot.style import render
-from segue.plot.tsn import tsn_against_time
-from segue.plot.window import congestion_windows
 from segue.report.html import Section, figure_section, page, table_section, text_section
-from segue.run import Run
+from segue.running import Run
 
 BEFORE_S = 1.5
 """Signalling shown before data moves; earlier if the new address was sought earlier."""

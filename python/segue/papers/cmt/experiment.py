@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from segue.papers.cmt.model import Handover, Scheme, payload_share, transfer_time
-from segue.run import Progress, job, run_jobs
+from segue.running import Progress, job, run_jobs
 from segue.scenarios import load
 
 SCENARIO = "papers/cmt"

@@ -12,7 +12,7 @@ from segue.papers.cmt import buffers
 from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.experiment import Point, run_points
 from segue.papers.cmt.model import Scheme
-from segue.run import Progress
+from segue.running import Progress
 from segue.stats import MedianInterval, median_interval
 
 LIMIT_KIB = 256

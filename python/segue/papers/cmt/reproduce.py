@@ -11,7 +11,7 @@ from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
 from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
 from segue.report.html import Section, table_section, text_section
-from segue.run import job, run_jobs
+from segue.running import job, run_jobs
 from segue.scenarios import load
 
 STEP_S = 0.05

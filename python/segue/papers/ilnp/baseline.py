@@ -8,11 +8,11 @@ from statistics import median
 import polars as pl
 from matplotlib.figure import Figure
 
+from segue.figures.groups import Layout, bars
 from segue.grid import summarise
 from segue.metrics import Metrics
 from segue.papers.claims import Claim
-from segue.plot.groups import Layout, bars
-from segue.run import Progress, job, run_jobs
+from segue.running import Progress, job, run_jobs
 from segue.scenarios import load
 
 SCENARIO = "papers/sigma"

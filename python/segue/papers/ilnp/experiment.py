@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from segue.run import Progress, Run, job, run_jobs
+from segue.running import Progress, Run, job, run_jobs
 from segue.scenarios import load
 
 if TYPE_CHECKING:

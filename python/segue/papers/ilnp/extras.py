@@ -11,7 +11,7 @@ import polars as pl
 from segue.metrics import Flow, Metrics
 from segue.papers.claims import Claim
 from segue.papers.ilnp import experiment as ex
-from segue.run import Run, job, run_jobs
+from segue.running import Run, job, run_jobs
 from segue.scenarios import Scenario, load
 
 BOTH = "handoff/both-move"

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 
+from segue.figures import style
+from segue.figures.groups import Layout, bars, boxes
 from segue.grid import summarise
 from segue.papers.common import Drawn
 from segue.papers.ilnp import experiment as ex
-from segue.plot import style
-from segue.plot.groups import Layout, bars, boxes
 
 INTERVALS = "Medians over seeds, 95 % intervals."
 BOXES = "Boxes from the lower to the upper quartile over seeds, whiskers to the extremes."

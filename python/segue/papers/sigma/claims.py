@@ -12,7 +12,7 @@ from segue.grid import summarise
 from segue.papers.claims import Claim
 from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import trace
-from segue.run import Run
+from segue.running import Run
 
 COMBINED_MS = 900
 """L2 latency and address resolution together, ms: the paper's threshold (000 VI-A.1). Points on it belong to neither

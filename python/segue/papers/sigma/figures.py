@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from segue.figures.sequence import BEFORE_S, Switch, find_switches, segment_sequence, sender_of, span_around
+from segue.figures.sweep import Panel, curves
+from segue.figures.window import congestion_windows
 from segue.grid import summarise
 from segue.papers.common import Drawn
 from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import zigzag
-from segue.plot.sequence import BEFORE_S, Switch, find_switches, segment_sequence, sender_of, span_around
-from segue.plot.sweep import Panel, curves
-from segue.plot.window import congestion_windows
-from segue.run import Run
+from segue.running import Run
 
 INTERVALS = "Medians over seeds, 95 % intervals"
 

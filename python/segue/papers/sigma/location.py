@@ -15,7 +15,7 @@ import polars as pl
 
 from segue.papers.claims import Claim
 from segue.papers.sigma import experiment as ex
-from segue.run import Run, job, run_jobs
+from segue.running import Run, job, run_jobs
 from segue.scenarios import Scenario, load
 
 DURATION = "16 s"

@@ -9,7 +9,7 @@ from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_al
 from segue.papers.sigma import claims, figures, location, zigzag
 from segue.papers.sigma import experiment as ex
 from segue.report.html import Section, text_section
-from segue.run import Run, job, run_jobs
+from segue.running import Run, job, run_jobs
 from segue.scenarios import load
 
 

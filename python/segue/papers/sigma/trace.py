@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from segue.plot.sequence import Switch, find_switches, sender_of
-from segue.run import Run
+from segue.figures.sequence import Switch, find_switches, sender_of
+from segue.running import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from statistics import mean, median
 import polars as pl
 from matplotlib.figure import Figure
 
+from segue.figures.sweep import Panel, curves
 from segue.grid import summarise
 from segue.papers.claims import Claim
-from segue.plot.sweep import Panel, curves
-from segue.run import Progress, Run, job, run_jobs
+from segue.running import Progress, Run, job, run_jobs
 from segue.scenarios import load
 from segue.stats import median_interval
 

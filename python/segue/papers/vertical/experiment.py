@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from segue.run import NS_PER_S, Progress, Run, job, run_jobs
+from segue.running import NS_PER_S, Progress, Run, job, run_jobs
 from segue.scenarios import load
 
 if TYPE_CHECKING:

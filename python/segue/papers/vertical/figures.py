@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from segue.figures import style
+from segue.figures.groups import Layout, boxes
 from segue.papers.common import Drawn
 from segue.papers.vertical import claims, model
 from segue.papers.vertical import experiment as ex
-from segue.plot import style
-from segue.plot.groups import Layout, boxes
 
 KILOBIT = 1e-3
 BOXES = "Boxes from the lower to the upper quartile over seeds, whiskers to the extremes."

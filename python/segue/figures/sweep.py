@@ -9,7 +9,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from segue.plot import style
+from segue.figures import style
 
 
 @dataclass(frozen=True, slots=True)

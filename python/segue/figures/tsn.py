@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 from matplotlib.figure import Figure
 
-from segue.plot import style
-from segue.plot.sequence import Switch, sender_of
+from segue.figures import style
+from segue.figures.sequence import Switch, sender_of
 
 
 def tsn_against_time(

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from segue.plot import style
+from segue.figures import style
 from segue.stats import median_interval
 
 WIDTH = 0.8

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 from matplotlib.figure import Figure
 
-from segue.plot import style
+from segue.figures import style
 
 STEP_COLOURS = (style.MUTED, style.SKY, style.GREEN, style.ORANGE, style.PURPLE, style.BLUE)
 STEP_NAMES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 from matplotlib.figure import Figure
 
-from segue.plot import style
-from segue.plot.sequence import Switch
+from segue.figures import style
+from segue.figures.sequence import Switch
 
 
 def congestion_windows(

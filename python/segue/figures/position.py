@@ -6,8 +6,8 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from segue.plot import style
-from segue.plot.sequence import Switch
+from segue.figures import style
+from segue.figures.sequence import Switch
 
 STRAIGHT_M = 1.0
 """A way that leaves its line by less than this is drawn against time."""

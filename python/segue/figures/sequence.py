@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 from matplotlib.figure import Figure
 
-from segue.plot import style
+from segue.figures import style
 
 MODULUS = 100
 """Segment numbers are shown modulo this (000, figures 4, 6 and 8)."""

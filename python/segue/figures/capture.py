@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue import explain
+from segue.figures import style
 from segue.findings import Findings, TrafficFlow, TrafficHandover
-from segue.plot import style
 
 ROW_INCHES = 0.42
 LONGEST_LABEL = 46
