@@ -51,6 +51,9 @@ pub(super) struct Reassembly {
     waiting: usize,
     /// Chunks that wait for streams to be reset.
     held: Option<Box<Held>>,
+    /// Messages that FORWARD TSNs have had looked at.
+    #[cfg(test)]
+    looked_at: usize,
 }
 
 /// Chunks sent after a reset that is not yet carried out (RFC 6525 section 5.2.2, E2).
@@ -77,6 +80,8 @@ impl Reassembly {
             buffered: 0,
             waiting: 0,
             held: None,
+            #[cfg(test)]
+            looked_at: 0,
         }
     }
 
@@ -223,12 +228,22 @@ impl Reassembly {
         if ssn.before(stream.next_ssn) {
             return;
         }
+        // one after the other in the order of the stream, which may begin again at 0 on the way, and none beyond `ssn`: a
+        // FORWARD TSN may name one stream thousands of times
         let from = stream.next_ssn;
-        let mut passed: Vec<Ssn> = stream.waiting.keys().map(|&s| Ssn(s)).collect();
-        passed.retain(|s| s.distance_from(from) <= ssn.distance_from(from));
-        passed.sort_by_key(|s| s.distance_from(from));
-        for waiting in passed {
-            if let Some(message) = stream.waiting.remove(&waiting.0) {
+        loop {
+            let later = stream.waiting.range(from.0..).next();
+            let next = later
+                .or_else(|| stream.waiting.first_key_value())
+                .map(|(&s, _)| s);
+            #[cfg(test)]
+            {
+                self.looked_at += usize::from(next.is_some());
+            }
+            let Some(next) = next.filter(|&s| Ssn(s).distance_from(from) <= ssn.distance_from(from)) else {
+                break;
+            };
+            if let Some(message) = stream.waiting.remove(&next) {
                 self.waiting -= 1;
                 self.ready.push_back(message);
             }
@@ -498,6 +513,33 @@ mod tests {
         r.insert(chunk(1, 0, "BE", 0));
         assert_eq!(offsets(&r.pop().unwrap()), [0]);
         assert_eq!(offsets(&r.pop().unwrap()), [100]);
+    }
+
+    #[test]
+    fn a_forward_tsn_looks_at_nothing_but_what_it_delivers_however_many_entries_it_has() {
+        let mut r = Reassembly::new(Tsn(1), &Config::default());
+        // SSN 0 is missing, and every second one after it
+        for n in 1..=1000 {
+            r.insert(chunk(2 * n, (2 * n) as u16, "BE", 0));
+        }
+        // the same stream again and again, each time for one message or for none
+        let skipped = (0..10_000_u16).map(|n| (1, Ssn(2 * (n / 100))));
+        assert_eq!(r.forward(Tsn(1), skipped), None);
+        let delivered = core::iter::from_fn(|| r.pop()).count();
+        assert_eq!(delivered, 99);
+        assert!(r.looked_at <= 10_000 + 99, "{} looked at", r.looked_at);
+        // across the end of the number space
+        let mut r = Reassembly::new(Tsn(1), &Config::default());
+        let far = [0x7000, 0xe000, 0xfffd].map(|ssn| (1, Ssn(ssn)));
+        r.forward(Tsn(1), far.into_iter());
+        for (tsn, ssn) in [(4, 1), (3, 0), (2, 0xffff), (5, 3)] {
+            r.insert(chunk(tsn, ssn, "BE", tsn.into()));
+        }
+        r.forward(Tsn(2), core::iter::once((1, Ssn(1))));
+        let order: Vec<u64> = core::iter::from_fn(|| r.pop())
+            .flat_map(|m| offsets(&m))
+            .collect();
+        assert_eq!(order, [2, 3, 4]);
     }
 
     #[test]
