@@ -76,6 +76,10 @@ fn packets(table: PacketTable, nodes: &[String]) -> RecordBatch {
         ("cause", texts(table.cause)),
         ("interface", numbers::<UInt8Type>(table.interface)),
         ("packet_id", numbers::<UInt64Type>(table.packet_id)),
+        (
+            "connection",
+            Arc::new(PrimitiveArray::<UInt32Type>::from(table.connection)),
+        ),
         ("source", addresses(&table.source)),
         ("destination", addresses(&table.destination)),
         ("kind", texts(table.kind)),
@@ -92,6 +96,8 @@ fn windows(table: WindowTable, nodes: &[String]) -> RecordBatch {
     batch([
         ("time_ns", numbers::<UInt64Type>(table.time_ns)),
         ("node", named(&table.node, nodes)),
+        ("connection", numbers::<UInt32Type>(table.connection)),
+        ("source", addresses(&table.source)),
         ("destination", addresses(&table.destination)),
         ("cwnd_bytes", numbers::<UInt32Type>(table.cwnd_bytes)),
         ("ssthresh_bytes", numbers::<UInt32Type>(table.ssthresh_bytes)),
@@ -120,9 +126,12 @@ fn positions(table: PositionTable, nodes: &[String]) -> RecordBatch {
     ])
 }
 
+/// Columns of packets that may have no value; in `windows`, `connection` always has one.
+const NULLABLE: [&str; 3] = ["tsn", "present_s", "connection"];
+
 fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(
-        columns.map(|(name, array)| (name, array, matches!(name, "tsn" | "present_s"))),
+        columns.map(|(name, array)| (name, array, NULLABLE.contains(&name))),
     )
     .expect("the simulator keeps the columns of a table equally long")
 }

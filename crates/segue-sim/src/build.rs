@@ -221,9 +221,16 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         signalling_priority: s.signalling_priority,
         sample_period,
         corruption: stream("corruption"),
-        recorder: Recorder::new(options, trace, captures, mobile_nodes, s.location.is_some())
-            .with_sctp_followed(s.scheme.has_shim() || s.scheme.is_multihomed())
-            .with_overlaps_followed(s.scheme == crate::scenario::schemes::Scheme::Cmt),
+        recorder: Recorder::new(
+            options,
+            trace,
+            captures,
+            mobile_nodes,
+            s.location.is_some(),
+            s.scheme.is_ilnp(),
+        )
+        .with_sctp_followed(s.scheme.has_shim() || s.scheme.is_multihomed())
+        .with_overlaps_followed(s.scheme == crate::scenario::schemes::Scheme::Cmt),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

@@ -225,6 +225,8 @@ pub struct PacketTable {
     pub interface: Vec<u8>,
     /// Packet number within the run, the same at every node.
     pub packet_id: Vec<u64>,
+    /// Number of the association or connection, in the order in which they began; none of an INIT or of other packets.
+    pub connection: Vec<Option<u32>>,
     /// Source address.
     pub source: Vec<std::net::Ipv6Addr>,
     /// Destination address.
@@ -246,6 +248,10 @@ pub struct WindowTable {
     pub time_ns: Vec<u64>,
     /// Sender.
     pub node: Vec<u16>,
+    /// Number of the association or connection, as in [`PacketTable`].
+    pub connection: Vec<u32>,
+    /// Source address of the path.
+    pub source: Vec<std::net::Ipv6Addr>,
     /// Destination address of the path.
     pub destination: Vec<std::net::Ipv6Addr>,
     /// cwnd, bytes.

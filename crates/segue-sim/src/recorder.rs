@@ -6,6 +6,7 @@ pub(crate) mod fragments;
 pub mod ledger;
 mod log;
 mod names;
+mod numbers;
 pub mod overlap;
 pub(crate) mod report;
 pub(crate) mod segments;
@@ -144,7 +145,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for the named nodes; `located`: there is a location manager.
+    /// A recorder for the named nodes; `located`: there is a location manager; `ilnp`: addresses have identifiers.
     #[must_use]
     pub fn new(
         options: &RunOptions,
@@ -152,6 +153,7 @@ impl Recorder {
         captures: Option<crate::captures::Captures>,
         mobile: Vec<u32>,
         located: bool,
+        ilnp: bool,
     ) -> Self {
         Self {
             log: EventLog::new(),
@@ -161,7 +163,7 @@ impl Recorder {
             follow_sctp: false,
             wholes: Wholes::default(),
             signalling: Signalling::default(),
-            tables: options.trace.then(|| Tables::new(trace, located)),
+            tables: options.trace.then(|| Tables::new(trace, located, ilnp)),
             captures,
         }
     }

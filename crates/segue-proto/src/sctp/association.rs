@@ -362,6 +362,12 @@ impl Association {
             .map(|l| l.address)
     }
 
+    /// The peer's verification tag, which packets to it carry; zero until it is known.
+    #[must_use]
+    pub fn peer_tag(&self) -> u32 {
+        self.peer_tag
+    }
+
     /// Port of the peer.
     #[must_use]
     pub fn peer_port(&self) -> u16 {

@@ -370,6 +370,12 @@ impl Connection {
         self.local
     }
 
+    /// Local port.
+    #[must_use]
+    pub fn local_port(&self) -> u16 {
+        self.local_port
+    }
+
     /// Address and port of the peer.
     #[must_use]
     pub fn remote(&self) -> (Ipv6Addr, u16) {

@@ -187,7 +187,7 @@ impl Network {
         };
         for (_, association) in host.host.endpoint().associations() {
             for path in association.paths() {
-                tables.window(self.now, node, &path);
+                tables.association_window(self.now, node, association.peer_tag(), &path);
             }
         }
         for (_, connection) in host.host.tcp().into_iter().flat_map(|t| t.connections()) {
@@ -204,7 +204,12 @@ impl Network {
                 rto: s.rto,
                 error_count: 0,
             };
-            tables.window(self.now, node, &path);
+            tables.connection_window(
+                self.now,
+                node,
+                [connection.local_port(), connection.remote().1],
+                &path,
+            );
         }
     }
 }

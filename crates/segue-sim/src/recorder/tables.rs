@@ -1,6 +1,7 @@
 //! Tables of a run, filled while it goes.
 
 use super::names;
+use super::numbers::Numbers;
 use super::segments::innermost;
 use crate::output::Trace;
 use segue_proto::host::HostEvent;
@@ -13,6 +14,7 @@ use segue_proto::sigma::SigmaEventKind;
 use segue_proto::tcp::Event as TcpEvent;
 use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 /// The tables under construction.
@@ -22,17 +24,19 @@ pub struct Tables {
     /// Whether there is a location manager to be told of anything.
     located: bool,
     /// Last row of each path, to write changes only.
-    windows: Vec<(u32, Ipv6Addr, [u64; 5])>,
+    windows: BTreeMap<(u32, u32, Ipv6Addr, Ipv6Addr), [u64; 5]>,
+    numbers: Numbers,
 }
 
 impl Tables {
-    /// Tables over the nodes and cells of `trace`, with a location manager or without.
+    /// Tables over the nodes and cells of `trace`, with a location manager or without, of a run with ILNPv6 or another.
     #[must_use]
-    pub fn new(trace: Trace, located: bool) -> Self {
+    pub fn new(trace: Trace, located: bool, ilnp: bool) -> Self {
         Self {
             trace,
             located,
-            windows: Vec::new(),
+            windows: BTreeMap::new(),
+            numbers: Numbers::new(ilnp),
         }
     }
 
@@ -55,6 +59,7 @@ impl Tables {
         cause: &'static str,
         retransmission: bool,
     ) {
+        let connection = self.numbers.of(packet);
         let mut row = |kind: &'static str, tsn: Option<u32>| {
             let t = &mut self.trace.packets;
             t.time_ns.push(now.as_nanos());
@@ -63,6 +68,7 @@ impl Tables {
             t.cause.push(cause);
             t.interface.push(interface.0);
             t.packet_id.push(id);
+            t.connection.push(connection);
             t.source.push(packet.ip.source);
             t.destination.push(packet.ip.destination);
             t.kind.push(kind);
@@ -88,8 +94,23 @@ impl Tables {
         }
     }
 
-    /// A path of a sender, as it is now; a row is written if it changed.
-    pub fn window(&mut self, now: Instant, node: u32, path: &PathSnapshot) {
+    /// A path of the association with this verification tag, as its sender sees it now; a row is written if it changed.
+    pub fn association_window(&mut self, now: Instant, node: u32, peer_tag: u32, path: &PathSnapshot) {
+        if let Some(number) = self.numbers.of_tag(peer_tag) {
+            self.window(now, node, number, path);
+        }
+    }
+
+    /// The path of the TCP connection between these ports.
+    pub fn connection_window(&mut self, now: Instant, node: u32, ports: [u16; 2], path: &PathSnapshot) {
+        let [local, remote] = ports;
+        let number = self
+            .numbers
+            .of_tcp((path.source, local), (path.destination, remote));
+        self.window(now, node, number, path);
+    }
+
+    fn window(&mut self, now: Instant, node: u32, connection: u32, path: &PathSnapshot) {
         let values = [
             u64::from(path.cwnd),
             u64::from(path.ssthresh),
@@ -97,18 +118,15 @@ impl Tables {
             path.rto.as_nanos(),
             u64::from(path.primary),
         ];
-        match self
-            .windows
-            .iter_mut()
-            .find(|(n, d, _)| (*n, *d) == (node, path.destination))
-        {
-            Some((_, _, last)) if *last == values => return,
-            Some((_, _, last)) => *last = values,
-            None => self.windows.push((node, path.destination, values)),
+        let key = (node, connection, path.source, path.destination);
+        if self.windows.insert(key, values) == Some(values) {
+            return;
         }
         let t = &mut self.trace.windows;
         t.time_ns.push(now.as_nanos());
         t.node.push(node as u16);
+        t.connection.push(connection);
+        t.source.push(path.source);
         t.destination.push(path.destination);
         t.cwnd_bytes.push(path.cwnd);
         t.ssthresh_bytes.push(path.ssthresh);
