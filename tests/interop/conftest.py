@@ -47,11 +47,9 @@ def judge(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Judge]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test whose other implementation crashed says nothing about ours: it is skipped, and that is said."""
+    """A crash of the other implementation is part of the verdict."""
     report = yield
     judge = getattr(item, "funcargs", {}).get("judge")
-    if report.when == "call" and report.failed and judge is not None and judge.crashed():
-        path, line, _ = item.location
-        report.outcome = "skipped"
-        report.longrepr = (path, line or 0, f"{judge.name} crashed by a signal of its own")
+    if report.when == "call" and isinstance(judge, Judge):
+        judge.consider_crashes(report)
     return report

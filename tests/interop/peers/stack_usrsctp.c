@@ -1,10 +1,13 @@
 /* stack.h on libusrsctp 0.9.5: SCTP in user space, over raw sockets or UDP. */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <usrsctp.h>
 
 #define AUTHENTICATION(notification) ((notification)->sn_auth_event)
@@ -31,8 +34,38 @@ static void debug(const char *format, ...)
     va_end(arguments);
 }
 
+/*
+ * Says in which of usrsctp's threads it crashed, and dies of it. Packets are handled in those named "... rcv", so that
+ * the name tells whether one of them was at work. Nothing here may take a lock or allocate.
+ */
+static void crashed(int number)
+{
+    static const char digits[] = "0123456789";
+    char name[17] = "", line[64] = "0 crashed signal=";
+    size_t length = strlen(line);
+    prctl(PR_GET_NAME, name);
+    line[length++] = digits[number / 10];
+    line[length++] = digits[number % 10];
+    memcpy(line + length, " thread=", 8);
+    length += 8;
+    memcpy(line + length, name, strlen(name));
+    length += strlen(name);
+    line[length++] = '\n';
+    if (write(STDOUT_FILENO, line, length) < 0)
+        _exit(1);
+    raise(number);
+}
+
+static void say_crashes(void)
+{
+    struct sigaction action = {.sa_handler = crashed, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+    for (const int *number = (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, 0}; *number != 0; number++)
+        sigaction(*number, &action, NULL);
+}
+
 void stack_start(void)
 {
+    say_crashes();
     usrsctp_init(options.udp_local, NULL, debug);
     usrsctp_sysctl_set_sctp_no_csum_on_loopback(0);
     /* No ABORT for packets that are not ours to answer. */

@@ -1,0 +1,80 @@
+"""What is made of a crash of the other implementation."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from pathlib import Path
+
+import build
+import network
+import peers
+import pytest
+import tshark
+from judge import KNOWN_CRASHES, Judge
+from network import Network
+from peers import Settings
+from process import Process
+
+pytestmark = pytest.mark.skipif(
+    (MISSING := network.missing() or build.missing_header("usrsctp.h", "libusrsctp-dev")) is not None
+    or tshark.TSHARK is None,
+    reason=str(MISSING or "tshark is not installed"),
+)
+
+
+def crash(other: Process, thread: str) -> None:
+    """Have this thread of it die."""
+    tasks = Path("/proc", str(other.child.pid), "task")
+    task = next(task for task in tasks.iterdir() if (task / "comm").read_text().strip() == thread)
+    assert ctypes.CDLL(None).tgkill(other.child.pid, int(task.name), signal.SIGSEGV) == 0
+    other.child.wait(10)
+    for reader in other.readers:
+        reader.join(10)
+
+
+def report(outcome: str) -> pytest.TestReport:
+    """Of a test that found nothing, or something."""
+    passed = outcome == "passed"
+    return pytest.TestReport(
+        "test", ("file", 1, "test"), {}, "passed" if passed else "failed", None if passed else "no answer", "call"
+    )
+
+
+@pytest.mark.parametrize("thread", ["SCTP timer", "SCTP/IP6 rcv"])
+def test_a_crash_is_a_failure_unless_no_packet_was_being_handled(tmp_path: Path, thread: str) -> None:
+    judge = Judge("usrsctp", peers.usrsctp, lambda: Network(tmp_path))
+    known = KNOWN_CRASHES.get(("usrsctp", thread))
+    with judge.stack:
+        _, other = judge.connect(Settings(), ours_connects=True)
+        assert isinstance(other, Process)
+        found = {outcome: report(outcome) for outcome in ("passed", "failed")}
+        for one in found.values():
+            judge.consider_crashes(one)
+        assert {outcome: one.outcome for outcome, one in found.items()} == {"passed": "passed", "failed": "failed"}
+        crash(other, thread)
+        assert judge.crashes() == [thread]
+        for one in found.values():
+            judge.consider_crashes(one)
+    if known is None:
+        assert (found["passed"].outcome, found["failed"].outcome) == ("failed", "failed")
+        assert "usrsctp died of a signal in SCTP/IP6 rcv" in str(found["failed"].longrepr)
+        assert "no answer" in str(found["failed"].longrepr)
+    else:
+        assert (found["passed"].outcome, found["failed"].outcome) == ("passed", "skipped")
+        assert found["failed"].longrepr == ("file", 1, known)
+
+
+def test_a_known_crash_is_no_excuse_if_tshark_objects_to_a_packet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Judge("usrsctp", peers.usrsctp, lambda: Network(tmp_path))
+    with judge.stack:
+        _, other = judge.connect(Settings(), ours_connects=True)
+        assert isinstance(other, Process)
+        crash(other, "SCTP timer")
+        assert judge.excuse() is not None
+        monkeypatch.setattr(tshark, "complaints", lambda _: ["packet 7: malformed"])
+        failed = report("failed")
+        judge.consider_crashes(failed)
+    assert failed.outcome == "failed"
