@@ -24,7 +24,10 @@ class ArrowTable:
 def adaptation_time(
     times_ns: Sequence[int], lengths: Sequence[int]
 ) -> tuple[float | None, float | None, list[tuple[float, float]]]:
-    """t_a (s), threshold (bit/s) and bins (end in s, bit/s) of packets on a new path: 002 section 5."""
+    """t_a (s), threshold (bit/s) and bins (end in s, bit/s) of packets on a new path.
+
+    Cottingham and Vidales 2005 section 5.
+    """
 
 @final
 class Run:

@@ -33,24 +33,31 @@ def write_file(path: Path, content: bytes | str) -> Path:
             file.write(data)
         Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()
+        # A full disk is reported of the descriptor, which has no name.
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     return path
 
 
 def check_directory(path: Path) -> None:
-    """Make sure that files can be written into `path`, before long work begins; it is made if it is missing.
+    """Make sure that files can be written into `path`, before long work begins.
+
+    Nothing is made: what is refused later leaves no empty directory. A missing one is made with its first file.
 
     Raises:
         OSError: It cannot be made or written to.
     """
-    if path.exists() and not path.is_dir():
-        raise OSError(errno.ENOTDIR, "expected a directory", str(path))
-    path.mkdir(parents=True, exist_ok=True)
+    there = path
+    while not there.exists() and there.parent != there:
+        there = there.parent
+    if not there.is_dir():
+        raise OSError(errno.ENOTDIR, "expected a directory", str(path if there == path else there))
     try:
-        with tempfile.TemporaryFile(dir=path):
+        with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error

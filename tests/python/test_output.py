@@ -37,9 +37,22 @@ def test_directory_that_cannot_be_made_is_an_error_before_work_begins(tmp_path: 
         check_directory(tmp_path / "file" / "report")
 
 
-def test_checked_directory_stays_empty(tmp_path: Path) -> None:
+def test_checked_directory_is_made_with_its_first_file(tmp_path: Path) -> None:
     check_directory(tmp_path / "new" / "report")
-    assert list((tmp_path / "new" / "report").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+    assert write_file(tmp_path / "new" / "report" / "file", "text").read_text() == "text"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int, mode: str) -> object:
+        os.close(handle)
+        return Path("/dev/full").open(mode, buffering=0)
+
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(OSError, match=r"No space left.*claims\.json"):
+        write_file(tmp_path / "claims.json", "text")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:

@@ -61,3 +61,9 @@ def test_times_carry_their_unit(bundled: segue.Run) -> None:
     assert bundled.handovers["time_s"][0] == bundled.metrics.handovers[0].time_s
     for table in (bundled.packets, bundled.windows, bundled.signalling, bundled.positions, bundled.handovers):
         assert "time" not in table.columns
+
+
+def test_papers_are_cited_by_authors_and_year() -> None:
+    sources = [path for path in Path(segue.__file__).parent.rglob("*.py*") if path.suffix in {".py", ".pyi"}]
+    number = re.compile(r"(?<![.\d])00[0-4](?=,? (?:section|equation|which|[IV]+\b|\d\.))")
+    assert [f"{path.name}: {found}" for path in sources for found in number.findall(path.read_text())] == []

@@ -27,12 +27,12 @@ class Bars:
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
             self._progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                MofNCompleteColumn(),
+                TextColumn("{task.fields[count]}"),
                 TimeElapsedColumn(),
                 console=Console(stderr=True),
                 transient=True,
@@ -48,7 +48,7 @@ class Bars:
 
     def spin(self, what: str) -> None:
         """Work of unknown length."""
-        self._update(what, None, None)
+        self._update(what)
 
     def show(self, what: str, done: int, total: int) -> None:
         """`done` of `total`."""
@@ -59,11 +59,13 @@ class Bars:
         if total >= LONG_READ_BYTES:
             self._update("reading (MB)", done // 1_000_000, total // 1_000_000)
 
-    def _update(self, what: str, done: int | None, total: int | None) -> None:
+    def _update(self, what: str, done: int = 0, total: int | None = None) -> None:
         if self._progress is None:
             return
+        # Work of unknown length has nothing to count.
+        count = "" if total is None else f"{done}/{total}"
         if what not in self._tasks:
             for task in self._tasks.values():
                 self._progress.stop_task(task)
-            self._tasks[what] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[what], completed=done or 0, total=total)
+            self._tasks[what] = self._progress.add_task(what, total=total, count=count)
+        self._progress.update(self._tasks[what], completed=done, total=total, count=count)

@@ -98,7 +98,7 @@ def s12(frame: pl.DataFrame) -> Claim:
         "standard SCTP over Mobile IPv6, and its enhancements, in SIGMA's scenario: handover latency, loss and "
         "throughput "
         "beside SIGMA",
-        "SIGMA is said to be better (000 I, IV-B); no numbers",
+        "SIGMA is said to be better (Fu et al. 2005 I, IV-B); no numbers",
         "; ".join(
             f"{point}: "
             + ", ".join(
@@ -115,8 +115,9 @@ def s12(frame: pl.DataFrame) -> Claim:
         f"({_met(interruption)}), "
         f"its loss no higher ({_met(lost)}) and its throughput no lower ({_met(throughput)}) than with Mobile IPv6 in "
         f"any "
-        "form. Handover latency as 000 VI-A defines it needs a path that data names, which a tunnel hides, so the "
-        "interruption stands for it. The home agent is the access router of cell 1, one hop from the bottleneck; it "
+        "form. Handover latency as Fu et al. 2005 VI-A defines it needs a path that data names, which a tunnel hides, "
+        "so the interruption stands for it. The home agent is the access router of cell 1, one hop from the "
+        "bottleneck; it "
         "takes "
         "1 s to make a new binding (RFC 6275 section 10.3.1), on every second handover.",
     )

@@ -12,20 +12,22 @@ from segue.papers.ilnp import experiment as ex
 
 WINDOW = ex.WINDOW_PACKETS
 ABOUT_A_WINDOW = (0.5, 1.5)
-"""Of 234 packets: "close to the median values" in figure 15, whose axis ends at 600 (004 6.1.3)."""
+"""Of 234 packets: "close to the median values" in figure 15, whose axis ends at 600 (Phoomikiattisak and Bhatti 2019
+6.1.3)."""
 ALMOST_NOTHING = 0.02
-"""Of a window: "close to zero" (004 6.1.3) is less than five packets."""
+"""Of a window: "close to zero" (Phoomikiattisak and Bhatti 2019 6.1.3) is less than five packets."""
 ABOUT_ONE_RTT = (0.8, 1.6)
-"""Of the round trip without queues: "close to a single RTT" (004 6.1.4)."""
+"""Of the round trip without queues: "close to a single RTT" (Phoomikiattisak and Bhatti 2019 6.1.4)."""
 HOME_AGENT_S = (0.8, 1.6)
-"""Of the handoff delay beyond a round trip: "additional delay of ~1s" (004 6.1.4)."""
+"""Of the handoff delay beyond a round trip: "additional delay of ~1s" (Phoomikiattisak and Bhatti 2019 6.1.4)."""
 STOPS_S = 1.0
-"""Without new data: "zero throughput for several seconds" begins at one, a bin of the figures (004 6.1)."""
+"""Without new data: "zero throughput for several seconds" begins at one, a bin of the figures (Phoomikiattisak and
+Bhatti 2019 6.1)."""
 DIPS_S = 1.0
-"""Without new data at most, where the interruption is "a small" one (004 6.1)."""
+"""Without new data at most, where the interruption is "a small" one (Phoomikiattisak and Bhatti 2019 6.1)."""
 LITTLE = 0.10
 """Relative difference of medians up to which variants of TCP differ little: not stated in the paper, where it is to the
-eye ("no significant differences", 004 6.2.1)."""
+eye ("no significant differences", Phoomikiattisak and Bhatti 2019 6.2.1)."""
 FEWER = 0.95
 """Ratio below which a measure of one variant is called less than that of another."""
 

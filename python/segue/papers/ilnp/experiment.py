@@ -31,7 +31,7 @@ SCHEME_NAMES = {
 VARIANT_NAMES = {"cubic": "CUBIC", "hybla": "Hybla", "veno": "Veno"}
 
 SEEDS = 10
-"""Repetitions in the paper (004 section 5.3)."""
+"""Repetitions in the paper (Phoomikiattisak and Bhatti 2019 section 5.3)."""
 QUICK_SEEDS = 2
 
 SENDER = "cn"
@@ -39,9 +39,10 @@ FLOW_BEGINS_S = 15.0
 """When the flow begins in the scenario: the paper counts its times from there."""
 FLOW_LASTS_S = 30
 WINDOW_PACKETS = 320 * 1024 / 1400
-"""Packets in a window (004 section 6.1.3)."""
+"""Packets in a window (Phoomikiattisak and Bhatti 2019 section 6.1.3)."""
 RTT_S = {"lan": 0.005, "wan": 0.205}
-"""Round trip between the nodes without queues, by the network that the mobile node is in (004 section 6.1)."""
+"""Round trip between the nodes without queues, by the network that the mobile node is in (Phoomikiattisak and Bhatti
+2019 section 6.1)."""
 MOBILITY = ("BU", "BA", "HOTI", "HOT", "COTI", "COT", "BRR", "BE", "LU", "LU-ACK")
 """Messages that tell others of a new address."""
 

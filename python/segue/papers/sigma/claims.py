@@ -15,10 +15,10 @@ from segue.papers.sigma import trace
 from segue.running import Run
 
 COMBINED_MS = 900
-"""L2 latency and address resolution together, ms: the paper's threshold (000 VI-A.1). Points on it belong to neither
-side."""
+"""L2 latency and address resolution together, ms: the paper's threshold (Fu et al. 2005 VI-A.1). Points on it belong to
+neither side."""
 LOW_LATENCY_S = (0.005, 0.010)
-""""in the range of 5-10ms" (000 VI-A.1)."""
+""""in the range of 5-10ms" (Fu et al. 2005 VI-A.1)."""
 RTO_ORDER_S = 0.5
 """Least latency that is "of the order of the RTO": half of RTO.Min, 1 s."""
 FLAT = 0.02
@@ -27,15 +27,16 @@ paper, where flat means flat to the eye."""
 LOWER = 0.05
 """Relative difference from which a throughput is called clearly lower; as above."""
 SPEED_LIMIT_MPS = 15.0
-"""Points at 15 m/s belong to neither side (000 VI-A.2: "less than 15m/s", "more than 15m/s")."""
+"""Points at 15 m/s belong to neither side (Fu et al. 2005 VI-A.2: "less than 15m/s", "more than 15m/s")."""
 INSENSITIVE_S = 0.005
-"""Change of latency with speed that counts as "not obvious" (000 VI-A.2): the width of the paper's 5-10 ms band."""
+"""Change of latency with speed that counts as "not obvious" (Fu et al. 2005 VI-A.2): the width of the paper's 5-10 ms
+band."""
 CLIMB = 1.5
 """Latency above 15 m/s, relative to the greatest below, from which it "climbs"."""
 SHIFT_S = (0.005, 0.040)
 """S5: "some 20 ms" later, give or take half of the beacon period of 40 ms, with which the switch is quantised."""
 RETRANSMISSIONS_S = (0.0, 1.0, 4.0, 6.0)
-"""S6: sends of the first lost segment (000 V-C)."""
+"""S6: sends of the first lost segment (Fu et al. 2005 V-C)."""
 RETRANSMISSION_TOLERANCE_S = 0.25
 
 

@@ -19,7 +19,7 @@ QUICK_SEEDS = 2
 QUICK_DURATION = "120 s"
 
 TRACE_DURATION = "100 s"
-"""Figures 5, 7 and 9 show 100 s (000 section V)."""
+"""Figures 5, 7 and 9 show 100 s (Fu et al. 2005 section V)."""
 
 L2 = "l2_latency_ms"
 RESOLUTION = "resolution_ms"

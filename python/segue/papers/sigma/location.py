@@ -19,7 +19,7 @@ from segue.running import Run, job, run_jobs
 from segue.scenarios import Scenario, load
 
 DURATION = "16 s"
-"""One handover, at 8.1 s (000 section V-A), and time for what follows."""
+"""One handover, at 8.1 s (Fu et al. 2005 section V-A), and time for what follows."""
 OVERRIDES = {
     "duration": DURATION,
     "mobile.speed": "5 m/s",

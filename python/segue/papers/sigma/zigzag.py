@@ -1,4 +1,6 @@
-"""Claim S11: what it saves a host that zigzags to deactivate its old address instead of deleting it (000 II-A, step 5).
+"""Claim S11: what it saves a host that zigzags to deactivate its old address instead of deleting it.
+
+It is step 5 of Fu et al. 2005 II-A.
 
 The scenario is `scenarios/zigzag.toml`. The variants differ in `handover.delete` alone: with "deactivate" the host
 keeps its old address and the peer is asked to leave it alone; with "on-link-down" the address is deleted, and obtained
@@ -193,8 +195,9 @@ def s11(frame: pl.DataFrame) -> Claim:
         "unspecified address by multicast and is sent once, collides with a frame of the host's own, and the next "
         "solicitation follows after 4 s, whatever is done with "
         f"addresses (lost advertisements per 100 crossings {each(ADVERTISEMENTS_LOST, 100, 1)}). Handover latency as "
-        "000 VI-A defines it would leave out those crossings that end without a handover, where the host turns round "
-        "first, and so favour the variant that misses more. Signalling is address configuration, ASCONF and path "
+        "Fu et al. 2005 VI-A defines it would leave out those crossings that end without a handover, where the host "
+        "turns round first, and so favour the variant that misses more. Signalling is address configuration, ASCONF "
+        "and path "
         "verification. Addresses come from SLAAC with duplicate address detection of one second; a reused one needs "
         "neither that nor Add IP Address nor path verification. a_rwnd belongs to the association, so the zero window "
         "for one address that the paper speaks of is a private ASCONF parameter here.",
