@@ -61,12 +61,13 @@ class Analysis:
 
     @cached_property
     def handovers(self) -> pl.DataFrame:
-        """A row per handover.
-
-        `time_s`, `flow`, `protocol`, `a`, `b` (the flow's ends), `direction`, `kind`, `from`, `to` (what the paths
-        differ in), `latency_s`, `interruption_s`, `settling_gap_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `t_a_s`,
-        `throughput_before_bps`, `throughput_after_bps`, `rtt_before_s`, `rtt_after_s`, `out_of_order_packets`,
-        `packets_sent`, `retransmissions`, `lost_packets`, `spurious_retransmissions`. What cannot be known is null.
+        """A row per handover, with the columns of every handover: `host`, `flow`, `layer`, `from`, `to` (addresses of
+        the end that moved), `time` (seconds from the first packet), `interruption_s`, `censored`, `latency_s`,
+        `handoff_delay_s`, `begin_s`, `end_s`, `soft`, `since_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `first_data_s`,
+        `t_a_s`, `threshold_bps`, `lost_packets`, `retransmissions`, `spurious_retransmissions`; and of captures
+        `protocol`, `a`, `b` (the flow's ends), `direction`, `kind`, `from_text`, `to_text` (what the paths differ in),
+        `settling_gap_s`, `t_a_is_capped`, `throughput_before_bps`, `throughput_after_bps`, `rtt_before_s`,
+        `rtt_after_s`, `out_of_order_packets`, `packets_sent`. What cannot be known is null.
         """
         from segue import explain
 
@@ -74,39 +75,20 @@ class Analysis:
         rows = []
         for handover in self.findings.handovers:
             flow = flows.get(handover.flow)
-            network, ends = handover.network, handover.ends
             old, new = explain.moved(handover, flow)
-            rows.append(
-                {
-                    "time_s": handover.time_s,
-                    "flow": handover.flow,
-                    "protocol": flow.protocol if flow else None,
-                    "a": str(flow.a) if flow else None,
-                    "b": str(flow.b) if flow else None,
-                    "direction": handover.direction,
-                    "kind": handover.kind,
-                    "from": old,
-                    "to": new,
-                    "latency_s": handover.latency_s,
-                    "interruption_s": handover.interruption_s,
-                    "settling_gap_s": handover.settling_gap_s,
-                    "t_d_s": network.detection_s if network else None,
-                    "t_c_s": network.configuration_s if network else None,
-                    "t_r_s": network.registration_s if network else None,
-                    "t_n_s": network.total_s if network else None,
-                    "t_a_s": handover.adaptation.adaptation_time_s if handover.adaptation else None,
-                    "t_a_is_capped": handover.adaptation.is_capped if handover.adaptation else None,
-                    "throughput_before_bps": handover.throughput_before_bps,
-                    "throughput_after_bps": handover.throughput_after_bps,
-                    "rtt_before_s": handover.rtt_before_s,
-                    "rtt_after_s": handover.rtt_after_s,
-                    "out_of_order_packets": handover.out_of_order_packets,
-                    "packets_sent": ends.packets_sent if ends else None,
-                    "retransmissions": ends.retransmissions if ends else None,
-                    "lost_packets": ends.lost_packets if ends else None,
-                    "spurious_retransmissions": ends.spurious_retransmissions if ends else None,
-                }
-            )
+            own = {
+                "from": handover.from_,
+                "protocol": flow.protocol if flow else None,
+                "a": str(flow.a) if flow else None,
+                "b": str(flow.b) if flow else None,
+                "from_text": old,
+                "to_text": new,
+                "t_a_is_capped": handover.adaptation.is_capped if handover.adaptation else None,
+                "packets_sent": handover.ends.packets_sent if handover.ends else None,
+            }
+            parts = {name: getattr(handover.parts, name) if handover.parts else None for name in _PARTS}
+            rest = {name: getattr(handover, name) for name in _HANDOVERS if name not in own and name not in parts}
+            rows.append(own | parts | rest)
         return _frame(rows, _HANDOVERS)
 
     @cached_property
@@ -159,6 +141,20 @@ class Analysis:
         return _frame(rows, _INTERRUPTIONS)
 
     @cached_property
+    def shares(self) -> pl.DataFrame:
+        """A row per path of a direction that used several at once, or in turn.
+
+        `flow`, `direction`, `changes` (times that data went on over another of them), `path`, `data_bytes`, `share`.
+        """
+        rows = [
+            {"flow": share.flow, "direction": share.direction, "changes": share.changes, "path": part.path,
+             "data_bytes": part.data_bytes, "share": part.share}
+            for share in self.findings.shares
+            for part in share.paths
+        ]  # fmt: skip
+        return _frame(rows, _SHARES)
+
+    @cached_property
     def signals(self) -> pl.DataFrame:
         """A row per message of mobility signalling, as `Signal` has it."""
         rows = [{column: getattr(signal, column) for column in _SIGNALS} for signal in self.findings.signals]
@@ -195,7 +191,7 @@ class Analysis:
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Every frame that there is, by name."""
-        names = ["handovers", "flows", "paths", "interruptions", "signals"]
+        names = ["handovers", "flows", "paths", "interruptions", "shares", "signals"]
         if any(True for _ in self._series()):
             names += ["throughput", "segments"]
         return {name: getattr(self, name) for name in names}
@@ -290,27 +286,49 @@ _DIRECTION = {
     "duplicate_packets": "UInt64",
     "out_of_order_packets": "UInt64",
     "retransmissions": "UInt64",
+    "state": "String",
+    "dead_since_s": "Float64",
     "longest_gap_s": "Float64",
+    "censored": "Boolean",
+    "attempts": "UInt64",
 }
 _ENDS = {"lost_packets": "UInt64", "spurious_retransmissions": "UInt64"}
+_PARTS = {
+    "soft": "Boolean",
+    "since_s": "Float64",
+    "t_d_s": "Float64",
+    "t_c_s": "Float64",
+    "t_r_s": "Float64",
+    "t_n_s": "Float64",
+    "first_data_s": "Float64",
+    "t_a_s": "Float64",
+    "threshold_bps": "Float64",
+}
 _HANDOVERS = {
-    "time_s": "Float64",
+    "host": "String",
     "flow": "UInt64",
+    "layer": "String",
+    "from": "String",
+    "to": "String",
+    "time": "Float64",
+    "interruption_s": "Float64",
+    "censored": "Boolean",
+    "latency_s": "Float64",
+    "handoff_delay_s": "Float64",
+    "begin_s": "Float64",
+    "end_s": "Float64",
+    **_PARTS,
+    "lost_packets": "UInt64",
+    "retransmissions": "UInt64",
+    "spurious_retransmissions": "UInt64",
     "protocol": "String",
     "a": "String",
     "b": "String",
     "direction": "String",
     "kind": "String",
-    "from": "String",
-    "to": "String",
-    "latency_s": "Float64",
-    "interruption_s": "Float64",
+    "from_text": "String",
+    "to_text": "String",
     "settling_gap_s": "Float64",
-    "t_d_s": "Float64",
-    "t_c_s": "Float64",
-    "t_r_s": "Float64",
-    "t_n_s": "Float64",
-    "t_a_s": "Float64",
     "t_a_is_capped": "Boolean",
     "throughput_before_bps": "Float64",
     "throughput_after_bps": "Float64",
@@ -318,8 +336,6 @@ _HANDOVERS = {
     "rtt_after_s": "Float64",
     "out_of_order_packets": "UInt64",
     "packets_sent": "UInt64",
-    "retransmissions": "UInt64",
-    **_ENDS,
 }
 _FLOWS = {
     "flow": "UInt64",
@@ -358,6 +374,15 @@ _INTERRUPTIONS = {
     "begin_s": "Float64",
     "duration_s": "Float64",
     "ended_by_retransmission": "Boolean",
+    "censored": "Boolean",
+}
+_SHARES = {
+    "flow": "UInt64",
+    "direction": "String",
+    "changes": "UInt64",
+    "path": "UInt64",
+    "data_bytes": "UInt64",
+    "share": "Float64",
 }
 _SIGNALS = {
     "time_s": "Float64",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterator
 
 from segue.findings import Capture, Findings, Interruption, Path, TrafficFlow, TrafficHandover
@@ -94,7 +95,15 @@ def seconds(value: float | None) -> str:
         return f"{value * 1e6:.0f} µs"
     if abs(value) < 0.9995:
         return f"{value * 1e3:.1f} ms" if abs(value) < 0.0995 else f"{value * 1e3:.0f} ms"
-    return f"{value:.2f} s"
+    return f"{value:.2f} s" if abs(value) < 99.995 else f"{value:.0f} s"
+
+
+def silence(value: float | None, *, censored: bool) -> str:
+    """A time without new data; that of one that never ended is a lower bound, and is never rounded up: "≥ 573 s"."""
+    if value is None or not censored:
+        return seconds(value)
+    step = 1.0 if value >= 100 else 0.01 if value >= 1 else 0.001
+    return f"≥ {seconds(math.floor(value / step + 1e-9) * step) or '0 s'}"
 
 
 def rate(bps: float) -> str:
@@ -132,7 +141,7 @@ def reason(handover: TrafficHandover, findings: Findings) -> str:
     for kind in _TELLING:
         told = [signal for signal in signals if signal.kind == kind]
         if told:
-            before = handover.time_s - told[0].time_s
+            before = handover.time - told[0].time_s
             when = f"{seconds(before)} before" if before >= 0 else f"{seconds(-before)} after"
             return f"{what}; {_SIGNALS[kind]} {when}"
     return what
@@ -170,17 +179,23 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
     """A handover as (what, in words): what is known of it, in the order in which people ask."""
     old, new = moved(handover, flow)
     yield "moved", f"from {old} to {new}"
-    silence = f"{seconds(handover.interruption_s)} without new data"
-    if handover.latency_s >= 0:
-        silence += f"; last packet on the old path to first on the new one {seconds(handover.latency_s)}"
+    without = f"{silence(handover.interruption_s, censored=handover.censored)} without new data"
+    if handover.latency_s is None:
+        without += ", to the end: the new path was tried, and nothing new ever came"
+    elif handover.latency_s >= 0:
+        without += f"; last packet on the old path to first on the new one {seconds(handover.latency_s)}"
     else:
-        silence += f"; the old path was still delivering for {seconds(-handover.latency_s)} when the new one began"
-    yield "silence", silence
-    if handover.settling_gap_s > handover.interruption_s:
+        without += f"; the old path was still delivering for {seconds(-handover.latency_s)} when the new one began"
+    yield "silence", without
+    if not handover.censored and handover.settling_gap_s > handover.interruption_s:
         yield (
             "and then",
             f"silent again for {seconds(handover.settling_gap_s)}, within a second of the first new packet",
         )
+    if handover.censored:
+        yield "speed", f"{rate(handover.throughput_before_bps)} before, nothing after"
+        yield "why", reason(handover, findings)
+        return
     full = {"at once": "the full one at once", "too little data": "too little data to say when it was the full one"}
     after = _until_full_speed(handover)
     capped = handover.adaptation is not None and handover.adaptation.is_capped
@@ -220,10 +235,55 @@ def pauses(findings: Findings) -> Iterator[tuple[Interruption, TrafficFlow | Non
     for pause in findings.interruptions:
         flow = flows.get(pause.flow)
         if flow is None or flow.parent is None:
-            after = (
-                "what was lost came again" if pause.ended_by_retransmission else "new data; perhaps none was to send"
-            )
+            if pause.censored:
+                after = "nothing: it is dead"
+            elif pause.ended_by_retransmission:
+                after = "what was lost came again"
+            else:
+                after = "new data; perhaps none was to send"
             yield pause, flow, after
+
+
+def dead_directions(findings: Findings) -> Iterator[tuple[TrafficFlow, str]]:
+    """Dead directions of whole flows, the longest silence first."""
+    dead = [
+        (flow, name)
+        for flow in findings.dead_flows
+        for name in ("forward", "reverse")
+        if flow.direction(name).state == "dead"
+    ]
+    yield from sorted(dead, key=lambda way: -way[0].direction(way[1]).longest_gap_s)
+
+
+def death(flow: TrafficFlow, direction: str) -> str:
+    """How a dead direction ended: "dead since 26.700 s: nothing new arrived for at least 573 s ..."."""
+    way = flow.direction(direction)
+    if way.dead_since_s is None:
+        return ""
+    lasted = silence(way.longest_gap_s, censored=True).removeprefix("≥ ") if way.censored else "the rest"
+    times = f"{way.attempts} time{'' if way.attempts == 1 else 's'}"
+    return (
+        f"dead since {way.dead_since_s:.3f} s: nothing new arrived for at least {lasted}, although "
+        f"{ends(flow, direction)[0]} tried {times}"
+    )
+
+
+def shares(findings: Findings) -> Iterator[str]:
+    """Directions that used several paths without leaving any, a line each."""
+    flows = {flow.id: flow for flow in findings.flows}
+    for share in findings.shares:
+        flow = flows.get(share.flow)
+        if flow is None:
+            continue
+        used = []
+        for part in share.paths:
+            path = flow.path(part.path)
+            used.append(f"{part.share:.0%} {path_name(path) if path else f'path {part.path}'}")
+        yield (
+            f"flow {share.flow}, {protocol(flow)}, data from {' to '.join(ends(flow, share.direction))}: several paths "
+            f"in use ({'; '.join(used)}), {share.changes} change{'' if share.changes == 1 else 's'} of share, "
+            "which are no handovers"
+        )
 
 
 def signal(kind: str) -> str:
@@ -233,12 +293,12 @@ def signal(kind: str) -> str:
 
 def network_parts(handover: TrafficHandover) -> str:
     """The parts of the network-layer latency that the signalling shows; empty without it."""
-    if handover.network is None:
+    if handover.parts is None:
         return ""
     parts = (
-        ("finding the network", handover.network.detection_s),
-        ("getting an address", handover.network.configuration_s),
-        ("telling the others", handover.network.registration_s),
+        ("finding the network", handover.parts.t_d_s),
+        ("getting an address", handover.parts.t_c_s),
+        ("telling the others", handover.parts.t_r_s),
     )
     known = [(what, value) for what, value in parts if value]
     # One part alone is all of it, and is said as the latency already.
@@ -265,7 +325,9 @@ def capture_line(capture: Capture) -> str:
 
 
 def notes(findings: Findings) -> Iterator[str]:
-    """What a reader has to know of the result: files that end too early, packets cut short, limits that were hit."""
+    """What a reader has to know of the result: warnings, files that end too early, packets cut short, limits hit."""
+    for warning in findings.warnings:
+        yield f"warning: {warning.text}"
     for capture in findings.captures:
         if capture.partial is not None:
             yield (
@@ -283,9 +345,6 @@ def notes(findings: Findings) -> Iterator[str]:
                    if i.link is None and i.packets]  # fmt: skip
         if unknown:
             yield f"{capture.file}: packets of these interfaces are not understood: {', '.join(unknown)}"
-    files = [capture.file for capture in findings.captures if capture.packets]
-    if len(files) > 1 and findings.clock_offset is None:
-        yield f"{' and '.join(files)} have no packets in common: nothing matches, their clocks are taken to agree"
     for name, count in findings.limits.items():
         yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
     if findings.flows_evicted:

@@ -123,7 +123,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class EndCounts:
-    """What became of packets with data, by what left the sender and what reached the receiver (004, 6.1.2 and 6.1.3).
+    """What became of packets with data, by both ends (Phoomikiattisak and Bhatti 2019, 6.1.2 and 6.1.3).
 
     Attributes:
         packets_sent: Packets sent, retransmissions included.
@@ -170,12 +170,20 @@ class DirectionReport:
         data_packets: Packets with data (of SCTP: DATA chunks).
         data_bytes: Bytes of data, repeated ones included.
         useful_bytes: Bytes of data, each counted once.
-        throughput_bps: Those, in bits, by the time from the first data to the last, bit/s.
+        throughput_bps: Those, in bits, by the life of the direction: from its first data to its last new byte if it is
+            closed or idle, to the end of the captures if it is dead or that cannot be told, bit/s.
         duplicate_packets: Packets whose data had all been seen before.
         out_of_order_packets: Packets with data not seen before that came after later data.
         retransmissions: Packets with data that had been sent before; elsewhere than at the sender, that repeat or
             repair.
-        longest_gap_s: Longest pause between two arrivals of data not seen before, seconds.
+        state: How it ended: "closed", "idle" (all that was seen sent was acknowledged), "dead" (its sender went on
+            sending for longer than a second and than its RTO, and nothing new arrived), "unknown".
+        dead_since_s: Of a dead one: when its last new byte arrived, seconds.
+        longest_gap_s: Longest pause between two arrivals of data not seen before, seconds; of a dead one, its silence
+            to the end included.
+        censored: `longest_gap_s` is that silence: a lower bound.
+        last_packets: Of a dead one, in words: the last packets before the silence and the first into it.
+        attempts: Of a dead one: data, repeated data and probes that its sender sent into the silence.
         rtt_s: Round trip times, seconds.
         ends: By matching both ends, with two captures.
         series: Points for figures, if asked for.
@@ -190,7 +198,12 @@ class DirectionReport:
     duplicate_packets: int
     out_of_order_packets: int
     retransmissions: int
+    state: str
+    dead_since_s: float | None
     longest_gap_s: float
+    censored: bool
+    last_packets: tuple[str, ...]
+    attempts: int
     rtt_s: Samples | None
     ends: EndCounts | None
     series: Series | None
@@ -244,6 +257,11 @@ class TrafficFlow:
         end_s: Last packet, seconds.
         forward: From `a` to `b`.
         reverse: From `b` to `a`.
+        state: How it ended, as of a direction: that of its worse one, and so are the next four.
+        dead_since_s: When the last new byte of a dead one arrived, seconds.
+        longest_gap_s: Its longest pause, seconds.
+        censored: `longest_gap_s` is a lower bound.
+        last_packets: Of a dead one, the packets around its death.
         paths: The ways that its packets took, in the order in which they were first seen.
     """
 
@@ -257,6 +275,11 @@ class TrafficFlow:
     end_s: float
     forward: DirectionReport
     reverse: DirectionReport
+    state: str
+    dead_since_s: float | None
+    longest_gap_s: float
+    censored: bool
+    last_packets: tuple[str, ...]
     paths: tuple[Path, ...]
 
     def direction(self, name: str) -> DirectionReport:
@@ -269,25 +292,36 @@ class TrafficFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkLatency:
-    """Parts of T_n = t_d + t_c + t_r (002, equation 1), as far as signalling is in the captures.
+class HandoverParts:
+    """What a handover consists of, as far as the captures show it (Cottingham and Vidales 2005), seconds.
 
     Attributes:
-        detection_s: t_d: last data over the old path to the router advertisement that showed the new network.
-        configuration_s: t_c: from there to the first message that registers the new address.
-        registration_s: t_r: from there to the first data over the new path.
-        total_s: T_n.
+        soft: Whether the old network was still in reach; `None` if that cannot be told.
+        since_s: When T_n begins: last data over the old path, seconds from the first packet.
+        t_d_s: Detection: from there to the router advertisement that showed the new network.
+        t_c_s: Configuration: from there to the first message that registers the new address.
+        t_r_s: Registration: from there until the last of these was acknowledged, at the latest to the first data over
+            the new path.
+        t_n_s: From `since_s` to the end of the registration (equation 1).
+        first_data_s: From `since_s` to the first data over the new path.
+        t_a_s: Adaptation (section 5), from there.
+        threshold_bps: Mean throughput of the new path by the same method: its threshold.
     """
 
-    detection_s: float | None
-    configuration_s: float | None
-    registration_s: float | None
-    total_s: float
+    soft: bool | None
+    since_s: float
+    t_d_s: float | None
+    t_c_s: float | None
+    t_r_s: float | None
+    t_n_s: float | None
+    first_data_s: float | None
+    t_a_s: float | None
+    threshold_bps: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptationTime:
-    """t_a (002, section 5): how long until the new path carries what it carries from then on.
+    """t_a (Cottingham and Vidales 2005, section 5): how long until the new path carries what it carries from then on.
 
     Attributes:
         adaptation_time_s: t_a, seconds.
@@ -307,44 +341,67 @@ class TrafficHandover:
     """A handover of one direction of a flow.
 
     Attributes:
+        host: The end that moved, by the address that stays: `TrafficFlow.a` or `b` without the port.
         flow: `TrafficFlow.id`.
+        layer: What moved it: "link", "network", "transport"; `None` where that cannot be told.
+        from_: Address of that end before (`from` in JSON).
+        to: And after.
+        time: First data over the new path, seconds; without any, when the path was first tried.
+        interruption_s: Longest time without new data around it, until data had settled on the new path, seconds.
+        censored: Data never came back: `interruption_s` is a lower bound, to the end of the captures.
+        latency_s: Last data over the old path to the first over the new one, seconds (Fu et al. 2005, section VI-A);
+            negative while the old path still drains; `None` without any.
+        handoff_delay_s: From the first message that registers the new address until the last acknowledgement, seconds.
+        begin_s: When that first message was sent.
+        end_s: When that last one was acknowledged.
+        failed: Those who could not be told; captures do not show them.
+        parts: T_n, t_a and their parts, as far as they can be told.
+        lost_packets: Data packets lost around it, by both ends; `None` with one capture.
+        retransmissions: Data packets sent again.
+        spurious_retransmissions: Of them, those of which an earlier copy arrived.
         direction: Which direction's data moved.
         kind: How it shows: "address", "interface", "care-of-address", "locator", "sctp-path", "mptcp-subflow",
             "quic-path", "wireguard-endpoint".
-        time_s: First data over the new path, seconds.
-        from_path: The old path, `Path.id` (`from` in JSON).
-        to_path: The new path (`to` in JSON).
+        from_path: The old path, `Path.id`.
+        to_path: The new path.
         from_text: In words: what of the path changed.
         to_text: The same of the new path.
-        latency_s: Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while
-            the old path still drains.
-        interruption_s: Longest time without new data around it, until data had settled on the new path, seconds.
         settling_gap_s: Longest time without new data that began no later than a second after the first data over the
             new path, seconds: what was lost may be repaired only by a timeout.
-        network: T_n's parts, as far as signalling is in the captures.
         adaptation: t_a; `None` where the new path carried too little to tell.
         throughput_before_bps: In the window before the last data over the old path, bit/s.
         throughput_after_bps: In the window from the first data over the new path on, bit/s.
         rtt_before_s: Round trip times before, median, seconds.
         rtt_after_s: Round trip times after, median, seconds.
         out_of_order_packets: Packets out of order soon after the first data over the new path.
-        ends: Packets sent, lost and so on, by both ends, from half of the way to the handover before to half of the way
-            to the next.
+        ends: Packets sent, lost and so on around it, by both ends.
         signals: Positions in `Findings.signals` of those that belong to it.
     """
 
+    host: str
     flow: int
+    layer: str | None
+    from_: str | None
+    to: str | None
+    time: float
+    interruption_s: float
+    censored: bool
+    latency_s: float | None
+    handoff_delay_s: float | None
+    begin_s: float | None
+    end_s: float | None
+    failed: tuple[str, ...]
+    parts: HandoverParts | None
+    lost_packets: int | None
+    retransmissions: int | None
+    spurious_retransmissions: int | None
     direction: str
     kind: str
-    time_s: float
     from_path: int
     to_path: int
     from_text: str
     to_text: str
-    latency_s: float
-    interruption_s: float
     settling_gap_s: float
-    network: NetworkLatency | None
     adaptation: AdaptationTime | None
     throughput_before_bps: float
     throughput_after_bps: float
@@ -366,6 +423,7 @@ class Interruption:
         duration_s: How long, seconds.
         ended_by_retransmission: The data that ended it repaired or repeated earlier data: the sender had something to
             send.
+        censored: It did not end: the direction is dead, and `duration_s` is a lower bound.
     """
 
     flow: int
@@ -373,6 +431,56 @@ class Interruption:
     begin_s: float
     duration_s: float
     ended_by_retransmission: bool
+    censored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PathShare:
+    """What one of several paths carried.
+
+    Attributes:
+        path: `Path.id`.
+        data_bytes: Bytes of data.
+        share: Of all that the direction carried, 0 to 1.
+    """
+
+    path: int
+    data_bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A direction of a flow that used several paths at once or in turn: no handover while none of them is left.
+
+    Attributes:
+        flow: `TrafficFlow.id`.
+        direction: Which direction.
+        changes: Times that its data went on over another of them.
+        paths: What each carried, in the order of first use.
+    """
+
+    flow: int
+    direction: str
+    changes: int
+    paths: tuple[PathShare, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """What a reader has to know before believing the rest.
+
+    Attributes:
+        kind: "same-end", "nothing-in-common" or "time-went-back".
+        host: The host concerned, if it is one.
+        flow: The flow concerned, if it is one.
+        text: In a line.
+    """
+
+    kind: str
+    host: str | None
+    flow: int | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +513,7 @@ class Findings:
     """Everything that one or two captures say.
 
     Attributes:
-        format: Of the document: 1.
+        format: Of the document: 2.
         start_time_ns: First packet of all captures on the clock of the first one, ns since 1970 (of a simulated
             capture: since the beginning of the run).
         duration_s: From there to the last packet, seconds.
@@ -415,9 +523,11 @@ class Findings:
         flows_total: Flows that were seen, reported or not.
         flows_evicted: Flows that ended because too many were live, and were counted as two if they went on.
         handovers: Handovers of all flows in order of time.
-        interruptions: Pauses of received data without a change of path, longest first.
+        interruptions: Pauses of data without a change of path: those that never ended first, then by length.
+        shares: Directions of flows that used several paths at once, or in turn.
         signals: Signalling of mobility in order of time.
         limits: Limits that were hit, by name: anything here means that something was not followed to its end.
+        warnings: What a reader has to know before believing the rest.
     """
 
     format: int
@@ -430,8 +540,10 @@ class Findings:
     flows_evicted: int
     handovers: tuple[TrafficHandover, ...]
     interruptions: tuple[Interruption, ...]
+    shares: tuple[Share, ...]
     signals: tuple[Signal, ...]
     limits: dict[str, int]
+    warnings: tuple[Warning, ...]
 
     @classmethod
     def from_json(cls, document: str) -> Findings:
@@ -454,13 +566,19 @@ class Findings:
         raise KeyError(number)
 
     @property
+    def dead_flows(self) -> tuple[TrafficFlow, ...]:
+        """Whole flows that died, the longest silence first; subflows of MPTCP count with their connection."""
+        dead = [flow for flow in self.flows if flow.state == "dead" and flow.parent is None]
+        return tuple(sorted(dead, key=lambda flow: -flow.longest_gap_s))
+
+    @property
     def is_partial(self) -> bool:
         """Whether a file ended where it should not have, or something was not followed to its end."""
         return bool(self.limits) or any(capture.partial is not None for capture in self.captures)
 
 
 # What Python has a word of its own for.
-_JSON_NAMES = {"from_path": "from", "to_path": "to"}
+_JSON_NAMES = {"from_": "from"}
 
 
 def _build(kind: type[T], entry: dict[str, Any]) -> T:

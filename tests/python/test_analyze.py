@@ -107,7 +107,7 @@ def test_simulated_handovers_are_found_in_both_captures(simulated: package.Run) 
     assert [h.kind for h in found] == ["sctp-path"] * len(expected)
     start_s = analysis.findings.start_time_ns / 1e9
     for ours, theirs in zip(found, expected, strict=True):
-        assert start_s + ours.time_s == pytest.approx(theirs.time_s, abs=1e-6)
+        assert start_s + ours.time == pytest.approx(theirs.time_s, abs=1e-6)
         assert ours.latency_s == pytest.approx(theirs.latency_s, abs=1e-6)
     assert analysis.findings.clock_offset is not None
     assert "clock" in explain.clock_line(analysis.findings)
@@ -121,7 +121,19 @@ def test_json_is_exactly_one_document(segue: Segue, capture: Path) -> None:
     assert document == json.loads(analyze(capture).json)
     assert set(Findings.__dataclass_fields__) <= set(document)
     [handover] = document["handovers"]
-    assert {"flow", "kind", "time_s", "from", "to", "latency_s", "interruption_s", "adaptation"} <= set(handover)
+    assert {
+        "flow",
+        "kind",
+        "time",
+        "from",
+        "to",
+        "from_path",
+        "layer",
+        "host",
+        "latency_s",
+        "interruption_s",
+        "adaptation",
+    } <= set(handover)
     assert all(flow[way]["series"] is None for flow in document["flows"] for way in ("forward", "reverse"))
 
 
@@ -158,9 +170,9 @@ def test_out_is_one_parquet_file_or_all_in_a_directory(segue: Segue, capture: Pa
     assert frame["interruption_s"].to_list() == pytest.approx([MOVED_S])
     assert segue("analyze", capture, "--out", tmp_path / "all").returncode == 0
     names = {path.name for path in (tmp_path / "all").iterdir()}
-    assert names == {"handovers.parquet", "flows.parquet", "paths.parquet", "interruptions.parquet", "signals.parquet",
-                     "analysis.json"}  # fmt: skip
-    assert json.loads((tmp_path / "all" / "analysis.json").read_text())["format"] == 1
+    assert names == {"handovers.parquet", "flows.parquet", "paths.parquet", "interruptions.parquet", "shares.parquet",
+                     "signals.parquet", "analysis.json"}  # fmt: skip
+    assert json.loads((tmp_path / "all" / "analysis.json").read_text())["format"] == 2
     assert pl.read_parquet(tmp_path / "all" / "flows.parquet").height == 2
 
 

@@ -215,7 +215,9 @@ fn of_a_capture_that_begins_late_or_ends_early_nothing_is_made_up() {
             // every handover is between paths that are reported
             let known = |id: u16| part.flows[0].paths.iter().any(|p| p.id == id);
             assert!(
-                part.handovers.iter().all(|h| known(h.from) && known(h.to)),
+                part.handovers
+                    .iter()
+                    .all(|h| known(h.from_path) && known(h.to_path)),
                 "{what}"
             );
         }

@@ -33,6 +33,8 @@ def analyze_captures(
             from segue.report.analysis import write_analysis_report
 
             write_analysis_report(analysis, report)
+    for warning in analysis.findings.warnings:
+        click.echo(f"segue: warning: {warning.text}", err=True)
     if as_json:
         click.echo(analysis.without_series())
     else:

@@ -16,6 +16,7 @@ MOST_TOLD = 3
 MOST_HANDOVERS = 20
 """Handovers listed in the table; more are counted."""
 MOST_PAUSES = 5
+MOST_DEAD = 8
 MOST_FLOWS = 8
 
 
@@ -34,9 +35,29 @@ def print_findings(findings: Findings) -> None:
         console.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
     flows = {flow.id: flow for flow in findings.flows}
     console.print()
+    _print_dead(console, findings)
     _print_handovers(console, findings, flows)
+    for line in explain.shares(findings):
+        console.print(escape(line), soft_wrap=True)
     _print_pauses(console, findings)
     _print_flows(console, findings)
+
+
+def _print_dead(console: Console, findings: Findings) -> None:
+    dead = list(explain.dead_directions(findings))
+    if not dead:
+        return
+    flows = len(findings.dead_flows)
+    console.print(f"[bold red]{flows} flow{'s' if flows > 1 else ''} died[/]")
+    for flow, direction in dead[:MOST_DEAD]:
+        sender, receiver = explain.ends(flow, direction)
+        title = f"flow {flow.id}, {explain.protocol(flow)}, data from {sender} to {receiver}: "
+        console.print(f"[bold]{escape(title)}[/]{escape(explain.death(flow, direction))}", soft_wrap=True)
+        for packet in flow.direction(direction).last_packets:
+            console.print(f"   {escape(packet)}", soft_wrap=True)
+    if len(dead) > MOST_DEAD:
+        console.print(f"and {len(dead) - MOST_DEAD} more; --json and --out have them all")
+    console.print()
 
 
 def _print_handovers(console: Console, findings: Findings, flows: dict[int, TrafficFlow]) -> None:
@@ -61,10 +82,10 @@ def _print_handovers(console: Console, findings: Findings, flows: dict[int, Traf
     for handover in handovers[:MOST_HANDOVERS]:
         flow = flows.get(handover.flow)
         cells = [
-            f"{handover.time_s:.3f}",
+            f"{handover.time:.3f}",
             f"{handover.flow} {explain.protocol(flow) if flow else ''}",
             "\n".join(explain.moved(handover, flow)),
-            explain.seconds(handover.interruption_s),
+            explain.silence(handover.interruption_s, censored=handover.censored),
             explain.until_full_speed(handover),
         ]
         if any(other.ends for other in handovers):
@@ -80,7 +101,7 @@ def _tell(
     console: Console, number: int, handover: TrafficHandover, findings: Findings, flow: TrafficFlow | None
 ) -> None:
     """One handover in full."""
-    title = f"{number}. at {handover.time_s:.3f} s"
+    title = f"{number}. at {handover.time:.3f} s"
     if flow is not None:
         sender, receiver = explain.ends(flow, handover.direction)
         title += f": {explain.protocol(flow)}, data from {sender} to {receiver}"
@@ -107,7 +128,9 @@ def _print_pauses(console: Console, findings: Findings) -> None:
     table.add_column("then")
     for pause, flow, after in pauses[:MOST_PAUSES]:
         name = " to ".join(explain.ends(flow, pause.direction)) if flow else str(pause.flow)
-        table.add_row(f"{pause.begin_s:.3f}", explain.seconds(pause.duration_s), escape(name), after)
+        table.add_row(
+            f"{pause.begin_s:.3f}", explain.silence(pause.duration_s, censored=pause.censored), escape(name), after
+        )
     console.print(table)
 
 
@@ -124,7 +147,7 @@ def _print_flows(console: Console, findings: Findings) -> None:
     table.add_column("flow", justify="right")
     table.add_column("what", no_wrap=True)
     table.add_column("from\nto", overflow="fold")
-    for column in ("data", "speed", "sent again", "round trip", "longest\npause", "paths"):
+    for column in ("data", "speed", "sent again", "round trip", "longest\npause", "end", "paths"):
         table.add_column(column, justify="right")
     for flow in shown:
         direction = "forward" if flow.forward.useful_bytes >= flow.reverse.useful_bytes else "reverse"
@@ -137,7 +160,8 @@ def _print_flows(console: Console, findings: Findings) -> None:
             explain.rate(way.throughput_bps),
             str(way.ends.retransmissions if way.ends else way.retransmissions),
             explain.seconds(way.rtt_s.median) if way.rtt_s else "",
-            explain.seconds(way.longest_gap_s),
+            explain.silence(way.longest_gap_s, censored=way.censored),
+            way.state,
             str(sum(path.direction == direction and path.data_packets > 0 for path in flow.paths) or ""),
         )
     console.print(table)

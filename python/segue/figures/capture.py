@@ -50,7 +50,7 @@ def flow_timeline(findings: Findings, throughput: pl.DataFrame, ways: Sequence[t
             axes.broken_barh(spans, (row - 0.32, 0.64), color=style.PATHS[index % len(style.PATHS)], linewidth=0)
         for handover in findings.handovers:
             if (handover.flow, handover.direction) == (flow.id, direction):
-                axes.plot([handover.time_s] * 2, [row - 0.44, row + 0.44], color=style.INK, linewidth=1.2)
+                axes.plot([handover.time] * 2, [row - 0.44, row + 0.44], color=style.INK, linewidth=1.2)
         pauses = [p.begin_s + p.duration_s / 2 for p in findings.interruptions
                   if (p.flow, p.direction) == (flow.id, direction)]  # fmt: skip
         axes.plot(pauses, [row] * len(pauses), "x", color=style.LOST, markersize=5)
@@ -149,7 +149,7 @@ def sequence_by_path(
             colour = style.LOST if mark == "repeats" else style.INK
             axes.plot([], [], marker or "o", markersize=markersize, markerfacecolor="none", markeredgecolor=colour,
                       linestyle="none", label=meaning)  # fmt: skip
-    _mark_handovers(axes, [h for h in handovers if start_s <= h.time_s <= end_s])
+    _mark_handovers(axes, [h for h in handovers if start_s <= h.time <= end_s])
     number = "offset in the stream (MB)" if in_bytes else "packets with data"
     axes.set(xlabel="time (s)", ylabel=number, xlim=(start_s, end_s))
     style.legend_below(figure, axes)
@@ -174,7 +174,7 @@ def _spans(times: list[float], widths: list[float]) -> list[tuple[float, float]]
 
 def _mark_handovers(axes: Axes, handovers: Sequence[TrafficHandover]) -> None:
     for number, handover in enumerate(handovers):
-        style.mark_time(axes, handover.time_s, f"{handover.time_s:.3f} s" if len(handovers) <= 3 else "",
+        style.mark_time(axes, handover.time, f"{handover.time:.3f} s" if len(handovers) <= 3 else "",
                         side="right", level=number % 2)  # fmt: skip
 
 

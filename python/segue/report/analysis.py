@@ -30,6 +30,8 @@ def write_analysis_report(analysis: Analysis, path: Path) -> Path:
     """Write the report of `analysis`, made with `series=True`, as one HTML file."""
     findings = analysis.findings
     sections = [_read_section(findings), _handover_section(findings), *_figures(analysis)]
+    if findings.dead_flows:
+        sections.insert(0, _dead_section(findings))
     if any(True for _ in explain.pauses(findings)):
         sections.append(_pause_section(findings))
     sections.append(_flow_section(findings))
@@ -38,6 +40,8 @@ def write_analysis_report(analysis: Analysis, path: Path) -> Path:
     names = " and ".join(Path(capture.file).name for capture in findings.captures)
     count = len(findings.handovers)
     lead = f"{count} handover{'' if count == 1 else 's'} in {explain.seconds(findings.duration_s) or '0 s'}."
+    if dead := len(findings.dead_flows):
+        lead = f"{dead} flow{'' if dead == 1 else 's'} died. {lead}"
     if findings.is_partial:
         lead = f"PARTIAL. {lead}"
     return write_file(path, page(f"Handovers in {names}", lead, sections))
@@ -54,19 +58,44 @@ def _read_section(findings: Findings) -> Section:
     return Section("What was read", body)
 
 
+def _dead_section(findings: Findings) -> Section:
+    """Flows that died, with the packets around it."""
+    dead = list(explain.dead_directions(findings))
+    rows = []
+    for flow, direction in dead[:MOST_LISTED]:
+        way = flow.direction(direction)
+        rows.append([
+            f"{way.dead_since_s:.3f}",
+            explain.silence(way.longest_gap_s, censored=way.censored),
+            f"{flow.id} {explain.protocol(flow)}",
+            " → ".join(explain.ends(flow, direction)),
+            str(way.attempts),
+            "\n".join(way.last_packets),
+        ])  # fmt: skip
+    columns = ["dead since (s)", "nothing new for", "flow", "from → to", "attempts", "last packets"]
+    section = table_section(f"Flows that died ({len(findings.dead_flows)})", columns, rows)
+    note = (
+        '<p class="note">Dead: the sender went on sending for longer than a second and its retransmission timeout, '
+        "and nothing new arrived. The silence is a lower bound: it lasts to the end of the capture.</p>"
+    )
+    return Section(section.heading, section.body + note, "Dead flows")
+
+
 def _handover_section(findings: Findings) -> Section:
     flows = {flow.id: flow for flow in findings.flows}
     if not findings.handovers:
-        return Section("Handovers", "<p>None: no flow went on with another address or over another interface.</p>")
+        shares = "".join(f"<p>{escape(line)}</p>" for line in explain.shares(findings))
+        none = "<p>None: no flow went on with another address or over another interface.</p>"
+        return Section("Handovers", none + shares)
     rows = []
     for handover in findings.handovers[:MOST_LISTED]:
         flow = flows.get(handover.flow)
         rows.append([
-            f"{handover.time_s:.3f}",
+            f"{handover.time:.3f}",
             f"{handover.flow} {explain.protocol(flow)}" if flow else str(handover.flow),
             " → ".join(explain.moved(handover, flow)),
-            f"{handover.interruption_s * 1e3:.1f}",
-            f"{handover.latency_s * 1e3:.1f}",
+            ("≥ " if handover.censored else "") + f"{handover.interruption_s * 1e3:.1f}",
+            "" if handover.latency_s is None else f"{handover.latency_s * 1e3:.1f}",
             explain.until_full_speed(handover),
             f"{explain.rate(handover.throughput_before_bps)} → {explain.rate(handover.throughput_after_bps)}",
             _round_trips(handover),
@@ -84,6 +113,7 @@ def _handover_section(findings: Findings) -> Section:
     more = len(findings.handovers) - len(rows)
     if more:
         note += f'<p class="note">And {more} more; --json and --out have them all.</p>'
+    note += "".join(f"<p>{escape(line)}</p>" for line in explain.shares(findings))
     return Section(section.heading, section.body + note, "Handovers")
 
 
@@ -114,7 +144,7 @@ def _figures(analysis: Analysis) -> list[Section]:
             figures.append(
                 sequence_by_path(
                     flow, direction, segments, handovers, start_s=max(start, 0), end_s=end,
-                    title=f"Around the handover at {handover.time_s:.3f} s",
+                    title=f"Around the handover at {handover.time:.3f} s",
                 )
             )  # fmt: skip
         ends = " to ".join(explain.ends(flow, direction))
@@ -131,7 +161,7 @@ def _round_trips(handover: TrafficHandover) -> str:
 
 def _around(handover: TrafficHandover) -> tuple[float, float]:
     margin = max(AROUND_S, 1.5 * handover.interruption_s)
-    return handover.time_s - max(handover.interruption_s, 0) - margin, handover.time_s + margin
+    return handover.time - max(handover.interruption_s, 0) - margin, handover.time + margin
 
 
 def _largest(findings: Findings) -> list[tuple[TrafficFlow, str]]:
@@ -150,7 +180,7 @@ def _pause_section(findings: Findings) -> Section:
     rows = [
         [
             f"{pause.begin_s:.3f}",
-            f"{pause.duration_s * 1e3:.1f}",
+            ("≥ " if pause.censored else "") + f"{pause.duration_s * 1e3:.1f}",
             " → ".join(explain.ends(flow, pause.direction)) if flow else "",
             after,
         ]
@@ -171,7 +201,8 @@ def _flow_section(findings: Findings) -> Section:
             explain.rate(flow.direction(name).throughput_bps),
             str(flow.direction(name).packets),
             str(flow.direction(name).retransmissions),
-            f"{flow.direction(name).longest_gap_s * 1e3:.1f}",
+            ("≥ " if flow.direction(name).censored else "") + f"{flow.direction(name).longest_gap_s * 1e3:.1f}",
+            flow.direction(name).state,
             " | ".join(explain.path_name(p) for p in flow.paths if p.direction == name and p.data_packets),
         ]
         for flow, name in _largest(findings)[:MOST_FLOWS]
@@ -185,6 +216,7 @@ def _flow_section(findings: Findings) -> Section:
         "packets",
         "sent again",
         "longest pause (ms)",
+        "end",
         "paths",
     ]
     heading = f"Flows ({findings.flows_total})"

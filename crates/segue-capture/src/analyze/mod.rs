@@ -14,6 +14,7 @@
 
 mod adaptation;
 mod decode;
+mod endings;
 mod engine;
 mod flows;
 mod input;
@@ -28,8 +29,8 @@ pub use flows::rates::RTT_KEPT;
 pub use input::{Error, Input};
 pub use model::{
     Analysis, CaptureInterface, CaptureReport, ClockOffset, Direction, DirectionReport, EndCounts, Endpoint,
-    Flow, Handover, HandoverKind, Interruption, Mobility, NetworkLatency, Options, Partial, Path, Protocol,
-    SegmentMark, Series, Signal, SignalKind, Spread, Vantage,
+    Flow, Handover, HandoverKind, Interruption, Mobility, Options, Partial, Path, PathShare, Protocol,
+    SegmentMark, Series, Share, Signal, SignalKind, Spread, Vantage, Warning, WarningKind,
 };
 pub use watch::Watch;
 
@@ -39,7 +40,7 @@ use reader::Reader;
 use std::path::PathBuf;
 
 /// Version of [`Analysis`].
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Analyses one capture, or two of the same traffic: the mobile node's and its correspondent's, in any order. Times are
 /// those of the first.
@@ -158,18 +159,16 @@ fn assemble(
     results.keep_most();
     results.longest_interruptions();
     results.flows.sort_by_key(|f| f.id);
-    results
-        .handovers
-        .sort_by_key(|h| (h.first_new_ns(), h.handover.flow));
+    results.handovers.sort_by_key(|h| (h.first_new_ns(), h.flow()));
     let mut limits = engine.limits;
     if results.handovers_dropped > 0 {
         *limits.entry("handovers-beyond-limit").or_default() += results.handovers_dropped;
     }
     let mut before: std::collections::BTreeMap<(u64, Direction), u64> = std::collections::BTreeMap::new();
     for found in &mut results.handovers {
-        let key = (found.handover.flow, found.handover.direction);
+        let key = (found.flow(), found.handover.direction);
         let since_ns = before.insert(key, found.first_new_ns()).unwrap_or_default();
-        found.signalling(&engine.signals, since_ns);
+        found.signalling(&engine.signals, since_ns, start_ns);
     }
     let interface_name = |(capture, interface): (u8, u32)| {
         let stream = streams.get(usize::from(capture))?;
@@ -188,8 +187,10 @@ fn assemble(
         flows: results.flows,
         handovers: results.handovers.into_iter().map(|h| h.handover).collect(),
         interruptions: results.interruptions,
+        shares: results.shares,
         signals: engine.signals.iter().map(|s| s.report(start_ns)).collect(),
         limits,
+        warnings: Vec::new(),
         captures: streams
             .iter()
             .zip(&engine.counts)

@@ -4,6 +4,7 @@
 //! the clock of the first capture.
 
 use super::AdaptationTime;
+use crate::record::{FlowEnd, HandoverRecord};
 use core::net::IpAddr;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ impl Default for Options {
 /// Everything that one or two captures say.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Analysis {
-    /// Of this structure: 1.
+    /// Of this structure: 2.
     pub format: u32,
     /// First packet of all captures on the clock of the first one, nanoseconds since 1970 (of a simulated capture: since
     /// the beginning of the run).
@@ -58,12 +59,65 @@ pub struct Analysis {
     pub flows_evicted: u64,
     /// Handovers of all flows in order of time.
     pub handovers: Vec<Handover>,
-    /// Pauses of received data without a change of path, longest first.
+    /// Pauses of data without a change of path: those that never ended first, then by length.
     pub interruptions: Vec<Interruption>,
+    /// Directions of flows that used several paths at once, or in turn.
+    pub shares: Vec<Share>,
     /// Signalling of mobility in order of time.
     pub signals: Vec<Signal>,
     /// Limits that were hit, by name: anything here means that something was not followed to its end.
     pub limits: BTreeMap<&'static str, u64>,
+    /// What a reader has to know before he believes the rest.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a warning is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarningKind {
+    /// Two captures of one host: they say nothing of losses.
+    SameEnd,
+    /// Two captures without a packet in common.
+    NothingInCommon,
+    /// Times go back by more than captures of several interfaces explain.
+    TimeWentBack,
+}
+
+/// What a reader has to know before he believes the rest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Warning {
+    /// What of.
+    pub kind: WarningKind,
+    /// The host concerned, if it is one.
+    pub host: Option<String>,
+    /// Number of the flow concerned, if it is one.
+    pub flow: Option<u64>,
+    /// In a line.
+    pub text: String,
+}
+
+/// A direction of a flow that used several paths at once or in turn: no handover, as long as none of them is left.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Share {
+    /// [`Flow::id`].
+    pub flow: u64,
+    /// Which direction.
+    pub direction: Direction,
+    /// Times that its data went on over another of them.
+    pub changes: u64,
+    /// What each carried, in the order of first use.
+    pub paths: Vec<PathShare>,
+}
+
+/// What one of several paths carried.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PathShare {
+    /// [`Path::id`].
+    pub path: u16,
+    /// Bytes of data.
+    pub data_bytes: u64,
+    /// Of all that the direction carried, 0 to 1.
+    pub share: f64,
 }
 
 /// One capture file.
@@ -198,6 +252,9 @@ pub struct Flow {
     pub forward: DirectionReport,
     /// From `b` to `a`.
     pub reverse: DirectionReport,
+    /// How it ended: the end of its worse direction.
+    #[serde(flatten)]
+    pub end: FlowEnd,
     /// The ways that its packets took, in the order in which they were first seen.
     pub paths: Vec<Path>,
 }
@@ -271,7 +328,8 @@ pub struct DirectionReport {
     pub data_bytes: u64,
     /// Bytes of data, each counted once.
     pub useful_bytes: u64,
-    /// Those, in bits, by the time from the first data to the last, bit/s.
+    /// Those, in bits, by the life of the direction: from its first data to its last new byte if it is closed or idle, to
+    /// the end of the captures if it is dead or that cannot be told, bit/s.
     pub throughput_bps: f64,
     /// Packets whose data had all been seen before.
     pub duplicate_packets: u64,
@@ -280,8 +338,11 @@ pub struct DirectionReport {
     /// Packets with data that had been sent before (its first byte), at the sender; at another place, those that repeat
     /// or repair.
     pub retransmissions: u64,
-    /// Longest pause between two arrivals of data not seen before, seconds.
-    pub longest_gap_s: f64,
+    /// How it ended, and its longest pause between two arrivals of data not seen before.
+    #[serde(flatten)]
+    pub end: FlowEnd,
+    /// Of a dead one: data, repeated data and probes that its sender sent into the silence.
+    pub attempts: u64,
     /// Round trip times, at the place of the sender if it was captured, seconds.
     pub rtt_s: Option<Spread>,
     /// By matching both ends.
@@ -350,32 +411,25 @@ pub enum HandoverKind {
 /// A handover of one direction of a flow. The definitions of latency and interruption are those of [`crate::handover`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Handover {
-    /// [`Flow::id`].
-    pub flow: u64,
+    /// What every handover has, here or in a simulation. Its `flow` is [`Flow::id`], its `host` the identity of the end that
+    /// moved.
+    #[serde(flatten)]
+    pub record: HandoverRecord,
     /// Which direction's data moved.
     pub direction: Direction,
     /// How it shows.
     pub kind: HandoverKind,
-    /// First data over the new path, seconds.
-    pub time_s: f64,
     /// The old path, [`Path::id`].
-    pub from: u16,
+    pub from_path: u16,
     /// The new path.
-    pub to: u16,
+    pub to_path: u16,
     /// In words: what of the path changed.
     pub from_text: String,
     /// The same of the new path.
     pub to_text: String,
-    /// Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while the old path
-    /// still drains.
-    pub latency_s: f64,
-    /// Longest time without new data around it, until data had settled on the new path, seconds.
-    pub interruption_s: f64,
     /// Longest time without new data that began no later than a second after the first data over the new path, seconds:
     /// what was lost may be repaired only by a timeout.
     pub settling_gap_s: f64,
-    /// Parts of the network-layer latency T_n (002, equation 1), as far as signalling is in the captures.
-    pub network: Option<NetworkLatency>,
     /// t_a (002, section 5); nothing where the new path carried too little to tell.
     pub adaptation: Option<AdaptationTime>,
     /// Useful bits by time in the window before the last data over the old path, or from the first data on if that was
@@ -396,20 +450,7 @@ pub struct Handover {
     pub signals: Vec<u32>,
 }
 
-/// Parts of T_n = t_d + t_c + t_r (002, section 4), by the signalling of the host that moved.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct NetworkLatency {
-    /// t_d: last data over the old path to the router advertisement that showed the new network, seconds.
-    pub detection_s: Option<f64>,
-    /// t_c: from there to the first message that registers the new address.
-    pub configuration_s: Option<f64>,
-    /// t_r: from there to the first data over the new path.
-    pub registration_s: Option<f64>,
-    /// T_n: last data over the old path to the first over the new one.
-    pub total_s: f64,
-}
-
-/// A pause in received data that no change of path explains.
+/// A pause in data that no change of path explains.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Interruption {
     /// [`Flow::id`].
@@ -422,6 +463,8 @@ pub struct Interruption {
     pub duration_s: f64,
     /// The data that ended it repaired or repeated earlier data: the sender had something to send.
     pub ended_by_retransmission: bool,
+    /// It did not end: the direction is dead, and `duration_s` is a lower bound.
+    pub censored: bool,
 }
 
 /// What a message of mobility signalling is.

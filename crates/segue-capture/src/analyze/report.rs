@@ -1,6 +1,7 @@
 //! From flows that have ended to what is reported of them.
 
 use super::decode::Address;
+use super::endings::{self, Ending};
 use super::engine::Heard;
 use super::flows::conn::{Conn, Half, PathState};
 use super::flows::ends::Ends;
@@ -8,8 +9,9 @@ use super::flows::mover::{Moved, SETTLING_NS};
 use super::flows::view::{Settings, View};
 use super::model::{
     Direction, DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility,
-    NetworkLatency, Path, Protocol, SignalKind, Vantage,
+    Path, Protocol, Share, SignalKind, Vantage,
 };
+use crate::record::{FlowEnd, FlowState, HandoverRecord, Layer, Parts};
 
 /// Handovers reported.
 const MAX_HANDOVERS: usize = 20_000;
@@ -30,6 +32,10 @@ pub(super) struct Found {
     first_new_ns: u64,
     /// Addresses of the new path that the old one did not have.
     new_addresses: Vec<Address>,
+    /// Source and destination of the old path, and of the new one.
+    old: (Address, Address),
+    new: (Address, Address),
+    /// Who sends, and who receives.
     identities: [Address; 2],
 }
 
@@ -38,6 +44,7 @@ pub(super) struct Results {
     pub flows: Vec<Flow>,
     pub handovers: Vec<Found>,
     pub interruptions: Vec<Interruption>,
+    pub shares: Vec<Share>,
     pub handovers_dropped: u64,
     max_flows: usize,
 }
@@ -48,6 +55,7 @@ impl Results {
             flows: Vec::new(),
             handovers: Vec::new(),
             interruptions: Vec::new(),
+            shares: Vec::new(),
             handovers_dropped: 0,
             max_flows,
         }
@@ -59,11 +67,18 @@ impl Results {
         let mut reports = Vec::with_capacity(2);
         let mut places = [0; 2];
         let mut senders = Vec::new();
+        let mut endings = endings::of(&conn, end_ns);
         for (number, chosen) in places.iter_mut().enumerate() {
             let half = core::mem::take(&mut conn.halves[number]);
             let has_data = |view: &Option<Box<View>>| view.as_ref().is_some_and(|v| v.data_packets > 0);
             *chosen = usize::from(has_data(&half.at[1]) || (half.packets[0] == 0 && half.packets[1] > 0));
-            let (report, of_sender) = self.direction(&conn, number, *chosen, half, settings, end_ns);
+            let ending = core::mem::take(&mut endings[number]);
+            let observed = Observed {
+                number,
+                place: *chosen,
+                end_ns,
+            };
+            let (report, of_sender) = self.direction(&conn, observed, half, ending, settings);
             reports.push(report);
             senders.extend(of_sender);
         }
@@ -108,6 +123,7 @@ impl Results {
             parent: conn.parent().map(|p| p.id),
             begin_s: seconds(conn.begin_ns),
             end_s: seconds(conn.last_ns),
+            end: worse(&forward, &reverse),
             forward,
             reverse,
             paths,
@@ -117,17 +133,17 @@ impl Results {
         }
     }
 
-    /// Those with handovers, and those with most data.
+    /// Those with handovers, those that died, and those with most data.
     pub(super) fn keep_most(&mut self) {
         if self.flows.len() <= self.max_flows {
             return;
         }
-        let mut moved: Vec<u64> = self.handovers.iter().map(|h| h.handover.flow).collect();
+        let mut moved: Vec<u64> = self.handovers.iter().map(Found::flow).collect();
         moved.sort_unstable();
         let weight = |f: &Flow| {
             let bytes = f.forward.data_bytes + f.reverse.data_bytes;
             (
-                moved.binary_search(&f.id).is_ok(),
+                f.end.state == FlowState::Dead || moved.binary_search(&f.id).is_ok(),
                 bytes,
                 core::cmp::Reverse(f.id),
             )
@@ -140,20 +156,31 @@ impl Results {
     fn direction(
         &mut self,
         conn: &Conn,
-        number: usize,
-        place: usize,
+        observed: Observed,
         mut half: Half,
+        ending: Ending,
         settings: &Settings,
-        end_ns: u64,
     ) -> (DirectionReport, Vec<u16>) {
+        let Observed {
+            number,
+            place,
+            end_ns,
+        } = observed;
         let ends = half.ends.take().filter(|e| e.matched);
         let certain = half.certain[place];
         let mut view = half.at[place].take().map(|v| *v).unwrap_or_default();
-        let moved = view.moved(settings.window_ns);
-        let senders = match (&ends, &mut half.at[0]) {
+        let mut moved = view.moved(settings.window_ns);
+        let mut senders = match (&ends, &mut half.at[0]) {
             (Some(ends), Some(sender)) => beyond(ends, sender, &moved, settings.window_ns),
             _ => Vec::new(),
         };
+        // what a sender tried in vain is no handover that went well
+        if let Some((since_ns, _)) = ending.silent_ns {
+            senders.retain(|m| m.first_new_ns <= since_ns);
+            if place == 0 {
+                moved.retain(|m| m.first_new_ns <= since_ns);
+            }
+        }
         let counts = ends.map(|e| e.finish(end_ns));
         let (counts, around) = counts.map_or((None, Vec::new()), |(c, a)| (Some(c), a));
         let sender_rtt = half.at[0]
@@ -167,17 +194,31 @@ impl Results {
         };
         let packets = half.packets[place];
         self.interruptions(conn.id, number, &view, &moved, settings);
+        self.silence(conn, number, &ending, settings);
         let any = !moved.is_empty();
         for m in moved {
+            let m = Moved {
+                received: place == 1,
+                ..m
+            };
             self.handover(conn, number, &m, &around, view.first_data_ns, settings);
         }
-        let mut senders_paths = Vec::new();
+        if let (Some((from, to, tried_ns)), Some((since_ns, until_ns))) = (ending.moved, ending.silent_ns) {
+            let mut m = Moved::in_vain(from, to, tried_ns, since_ns, until_ns);
+            m.bytes_before = view.recent_bytes();
+            self.handover(conn, number, &m, &[], view.first_data_ns, settings);
+        }
+        let mut senders_paths: Vec<u16> = ending.moved.iter().flat_map(|m| [m.0, m.1]).collect();
         let first_sent_ns = half.at[0].as_ref().map_or(0, |v| v.first_data_ns);
         for m in senders {
             self.handover(conn, number, &m, &[], first_sent_ns, settings);
             senders_paths.extend([m.from, m.to]);
         }
-        let lasted_ns = view.last_data_ns.saturating_sub(view.first_data_ns);
+        let lasts_until_ns = match ending.state {
+            FlowState::Closed | FlowState::Idle => view.last_new_ns,
+            FlowState::Dead | FlowState::Unknown => ending.silent_ns.map_or(end_ns, |s| s.1),
+        };
+        let lasted_ns = lasts_until_ns.saturating_sub(view.first_data_ns);
         let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
         let report = DirectionReport {
             vantage,
@@ -189,7 +230,8 @@ impl Results {
             duplicate_packets: view.duplicates,
             out_of_order_packets: view.out_of_order,
             retransmissions: counts.map_or(view.retransmissions, |c| c.retransmissions),
-            longest_gap_s: view.longest_gap_ns as f64 / 1e9,
+            attempts: u64::from(ending.attempts),
+            end: flow_end(ending, view.longest_gap_ns, settings),
             rtt_s: sender_rtt.or(receiver_rtt),
             ends: counts,
             series: view.series().filter(|_| any || view.data_packets > 1),
@@ -215,6 +257,7 @@ impl Results {
                 begin_s: gap.begin_ns.saturating_sub(settings.start_ns) as f64 / 1e9,
                 duration_s: gap.duration_ns as f64 / 1e9,
                 ended_by_retransmission: gap.repaired,
+                censored: false,
             });
         }
         if self.interruptions.len() > 4 * MAX_INTERRUPTIONS {
@@ -222,10 +265,28 @@ impl Results {
         }
     }
 
-    /// Longest first, as many as are reported.
+    /// A silence that did not end, if no move explains it.
+    fn silence(&mut self, conn: &Conn, number: usize, ending: &Ending, settings: &Settings) {
+        if let (Some((since_ns, until_ns)), None) = (ending.silent_ns, ending.moved) {
+            self.interruptions.push(Interruption {
+                flow: conn.id,
+                direction: direction_of(number),
+                begin_s: since_ns.saturating_sub(settings.start_ns) as f64 / 1e9,
+                duration_s: until_ns.saturating_sub(since_ns) as f64 / 1e9,
+                ended_by_retransmission: false,
+                censored: true,
+            });
+        }
+    }
+
+    /// Those that did not end first, then by length, as many as are reported.
     pub(super) fn longest_interruptions(&mut self) {
         let order = |a: &Interruption, b: &Interruption| {
-            b.duration_s.total_cmp(&a.duration_s).then(a.flow.cmp(&b.flow))
+            let by_length = b.duration_s.total_cmp(&a.duration_s);
+            b.censored
+                .cmp(&a.censored)
+                .then(by_length)
+                .then(a.flow.cmp(&b.flow))
         };
         self.interruptions.sort_by(order);
         self.interruptions.truncate(MAX_INTERRUPTIONS);
@@ -256,30 +317,57 @@ impl Results {
             .last_old_ns
             .saturating_sub(first_data_ns)
             .min(settings.window_ns);
+        let shown = [conn.shown.0, conn.shown.1];
+        let identities = [shown[number], shown[1 - number]];
+        let kind = kind(conn, from, to);
+        let ends = m.ends.and_then(|n| around.get(n).copied());
+        let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;
+        let latency_s = (!m.in_vain).then_some(latency_ns as f64 / 1e9);
+        let record = HandoverRecord {
+            host: String::new(),
+            flow: Some(conn.id),
+            layer: layer(kind),
+            from: None,
+            to: None,
+            time: seconds(m.first_new_ns),
+            interruption_s: Some(m.interruption_ns as f64 / 1e9),
+            censored: m.in_vain,
+            latency_s,
+            handoff_delay_s: None,
+            begin_s: None,
+            end_s: None,
+            failed: Vec::new(),
+            parts: m.adaptation.map(|a| Parts {
+                since_s: seconds(m.last_old_ns),
+                first_data_s: latency_s,
+                t_a_s: Some(a.adaptation_time_s),
+                threshold_bps: Some(a.threshold_bps),
+                ..Parts::default()
+            }),
+            lost_packets: ends.map(|e| e.lost_packets),
+            retransmissions: ends.map(|e| e.retransmissions),
+            spurious_retransmissions: ends.map(|e| e.spurious_retransmissions),
+        };
         let handover = Handover {
-            flow: conn.id,
+            record,
             direction: direction_of(number),
-            kind: kind(conn, from, to),
-            time_s: m.first_new_ns.saturating_sub(settings.start_ns) as f64 / 1e9,
-            from: m.from,
-            to: m.to,
+            kind,
+            from_path: m.from,
+            to_path: m.to,
             from_text: describe(from),
             to_text: describe(to),
-            latency_s: latency_ns as f64 / 1e9,
-            interruption_s: m.interruption_ns as f64 / 1e9,
             settling_gap_s: m.settling_gap_ns as f64 / 1e9,
-            network: None,
             adaptation: m.adaptation,
             throughput_before_bps: rate(m.bytes_before, before_ns),
             throughput_after_bps: rate(m.bytes_after, m.after_ns),
             rtt_before_s: m.rtt_before_s,
             rtt_after_s: m.rtt_after_s,
             out_of_order_packets: m.out_of_order,
-            ends: m.ends.and_then(|n| around.get(n).copied()),
+            ends,
             signals: Vec::new(),
         };
         let new = [to.outer.0, to.outer.1];
-        self.handovers.push(Found {
+        let mut found = Found {
             handover,
             last_old_ns: m.last_old_ns,
             first_new_ns: m.first_new_ns,
@@ -287,14 +375,43 @@ impl Results {
                 .into_iter()
                 .filter(|a| *a != from.outer.0 && *a != from.outer.1)
                 .collect(),
-            identities: [conn.shown.0, conn.shown.1],
-        });
+            old: from.outer,
+            new: to.outer,
+            identities,
+        };
+        // without a change of address, the host is the one whose interfaces were captured
+        found.moves(usize::from(
+            from.outer.0 == to.outer.0 && (from.outer.1 != to.outer.1 || m.received),
+        ));
+        self.handovers.push(found);
     }
 }
 
+/// What is known of a direction when it is reported.
+#[derive(Clone, Copy)]
+struct Observed {
+    number: usize,
+    place: usize,
+    end_ns: u64,
+}
+
 impl Found {
+    /// [`Flow::id`].
+    pub(super) fn flow(&self) -> u64 {
+        self.handover.record.flow.unwrap_or_default()
+    }
+
+    /// It is the sender (0) or the receiver (1) that moved.
+    fn moves(&mut self, end: usize) {
+        let of = |pair: (Address, Address)| if end == 0 { pair.0 } else { pair.1 };
+        let record = &mut self.handover.record;
+        record.host = self.identities[end & 1].ip().to_string();
+        record.from = Some(of(self.old).ip());
+        record.to = Some(of(self.new).ip());
+    }
+
     /// Looks for the signalling of a handover among all signals, in order of time; none before `since_ns` belongs to it.
-    pub(super) fn signalling(&mut self, signals: &[Heard], since_ns: u64) {
+    pub(super) fn signalling(&mut self, signals: &[Heard], since_ns: u64, start_ns: u64) {
         let begin_ns = self.last_old_ns.saturating_sub(SIGNALS_BEFORE_NS).max(since_ns);
         let end_ns = self.first_new_ns.max(self.last_old_ns) + 1_000_000_000;
         let first = signals.partition_point(|s| s.time_ns < begin_ns);
@@ -302,9 +419,10 @@ impl Found {
         let between = || (first..).zip(signals.get(first..after).unwrap_or_default());
         let concerning = between().filter(|(_, s)| self.concerns(s)).map(|(n, _)| n as u32);
         self.handover.signals = concerning.take(MAX_LISTED).collect();
+        let in_vain = self.handover.record.censored;
         let registers = |s: &Heard| {
             !s.inbound
-                && s.time_ns <= self.first_new_ns
+                && (in_vain || s.time_ns <= self.first_new_ns)
                 && matches!(
                     s.kind,
                     SignalKind::BindingUpdate
@@ -333,23 +451,58 @@ impl Found {
             .filter(advertises)
             .find(|s| s.time_ns >= self.last_old_ns);
         let advertisement = later.or_else(|| heard.iter().rfind(advertises));
-        let span = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
-        self.handover.network = Some(NetworkLatency {
-            detection_s: advertisement.map(|a| span(self.last_old_ns, a.time_ns)),
-            configuration_s: advertisement
-                .map(|a| span(a.time_ns.max(self.last_old_ns), registration.time_ns)),
-            registration_s: Some(span(
-                registration.time_ns.max(self.last_old_ns),
-                self.first_new_ns,
-            )),
-            total_s: self.handover.latency_s,
+        // where both addresses differ, the end that says so is the one that moved
+        let both = self.old.0 != self.new.0 && self.old.1 != self.new.1;
+        let (speaks, told) = (registration.outer.0, registration.outer.1);
+        if both && (speaks == self.new.1 || self.identities[1] == speaks || told == self.new.0) {
+            self.moves(1);
+        }
+        let acknowledged = between().map(|(_, s)| s).filter(|s| {
+            s.capture == registration.capture
+                && s.time_ns >= registration.time_ns
+                && matches!(
+                    s.kind,
+                    SignalKind::BindingAcknowledgement
+                        | SignalKind::LocatorUpdateAcknowledgement
+                        | SignalKind::AsconfAcknowledgement
+                )
+                && self.concerns(s)
         });
+        let end_ns = acknowledged.map(|s| s.time_ns).max();
+        let span = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
+        let since_ns = self.last_old_ns;
+        let registered_ns = registration.time_ns;
+        let in_vain = self.handover.record.censored;
+        // until the last who was told has said so, or at the latest data comes
+        let done_ns = match (end_ns, in_vain) {
+            (Some(end), true) => Some(end),
+            (Some(end), false) => Some(end.min(self.first_new_ns)),
+            (None, false) => Some(self.first_new_ns),
+            (None, true) => None,
+        };
+        let t_d_s = advertisement.map(|a| span(since_ns, a.time_ns));
+        let t_c_s = advertisement.map(|a| span(a.time_ns.max(since_ns), registered_ns));
+        let t_r_s = done_ns.map(|done| span(registered_ns.max(since_ns), done));
+        let record = &mut self.handover.record;
+        let known = record.parts.unwrap_or_default();
+        record.parts = Some(Parts {
+            since_s: span(start_ns, since_ns),
+            t_d_s,
+            t_c_s,
+            t_r_s,
+            t_n_s: done_ns.map(|done| span(since_ns, done)),
+            first_data_s: record.latency_s,
+            ..known
+        });
+        record.begin_s = Some(span(start_ns, registered_ns));
+        record.end_s = end_ns.map(|end| span(start_ns, end));
+        record.handoff_delay_s = end_ns.map(|end| span(registered_ns, end));
     }
 
     /// Whether a signal is about the flow, or about an address of the new path.
     fn concerns(&self, s: &Heard) -> bool {
         if let Some(flow) = s.flow {
-            return flow == self.handover.flow;
+            return flow == self.flow();
         }
         let own = |a: Address| self.identities.contains(&a) || self.new_addresses.contains(&a);
         match s.kind {
@@ -379,6 +532,57 @@ fn beyond(ends: &Ends, sender: &mut View, known: &[Moved], window_ns: u64) -> Ve
     let mut moved = sender.moved(window_ns);
     moved.retain(|m| ends.may_miss(m.first_new_ns) && !known.iter().any(|k| same(m, k)));
     moved
+}
+
+/// How a direction ended, with its longest pause if that was another.
+fn flow_end(ending: Ending, longest_gap_ns: u64, settings: &Settings) -> FlowEnd {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let since_start = |ns: u64| seconds(ns.saturating_sub(settings.start_ns));
+    let silence_ns = ending.silent_ns.map(|(since, until)| until.saturating_sub(since));
+    FlowEnd {
+        state: ending.state,
+        dead_since_s: ending.silent_ns.map(|(since, _)| since_start(since)),
+        longest_gap_s: seconds(longest_gap_ns.max(silence_ns.unwrap_or_default())),
+        censored: silence_ns.is_some_and(|silence| silence >= longest_gap_ns),
+        last_packets: ending
+            .last_packets
+            .into_iter()
+            .map(|(at, text)| format!("{:.6} s: {text}", since_start(at)))
+            .collect(),
+    }
+}
+
+/// The end of the direction that ended worse, of those that carried something or died.
+fn worse(forward: &DirectionReport, reverse: &DirectionReport) -> FlowEnd {
+    let rank = |d: &&DirectionReport| {
+        let weight = match d.end.state {
+            FlowState::Dead => 4,
+            _ if d.data_packets == 0 => 0,
+            FlowState::Unknown => 3,
+            FlowState::Idle => 2,
+            FlowState::Closed => 1,
+        };
+        (weight, (d.end.longest_gap_s * 1e9) as u64)
+    };
+    let ways = [reverse, forward];
+    ways.iter()
+        .copied()
+        .max_by_key(rank)
+        .map(|d| d.end.clone())
+        .unwrap_or_default()
+}
+
+/// The layer that moves a flow so.
+const fn layer(kind: HandoverKind) -> Option<Layer> {
+    match kind {
+        HandoverKind::Address => None,
+        HandoverKind::Interface => Some(Layer::Link),
+        HandoverKind::CareOfAddress | HandoverKind::Locator => Some(Layer::Network),
+        HandoverKind::SctpPath
+        | HandoverKind::MptcpSubflow
+        | HandoverKind::QuicPath
+        | HandoverKind::WireguardEndpoint => Some(Layer::Transport),
+    }
 }
 
 const fn direction_of(number: usize) -> Direction {

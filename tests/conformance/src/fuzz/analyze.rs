@@ -1,6 +1,7 @@
 //! `segue analyze` on any bytes.
 
 use segue_capture::analyze::{Analysis, Input, Options, analyze_inputs};
+use segue_capture::record::FlowState;
 use std::collections::BTreeMap;
 
 /// Flows followed at a time: few, so that they make room for one another.
@@ -52,6 +53,10 @@ fn holds_together(analysis: &Analysis, len: u64) {
     for flow in &analysis.flows {
         for direction in [&flow.forward, &flow.reverse] {
             assert!(direction.useful_bytes <= direction.data_bytes);
+            let end = &direction.end;
+            assert_eq!(end.dead_since_s.is_some(), end.state == FlowState::Dead);
+            assert!(!end.censored || end.state == FlowState::Dead);
+            assert!(direction.throughput_bps.is_finite() && end.longest_gap_s.is_finite());
             assert!(direction.duplicate_packets + direction.out_of_order_packets <= direction.data_packets);
             if let Some(ends) = direction.ends {
                 assert!(ends.lost_packets + ends.in_flight_packets <= ends.packets_sent);
@@ -60,13 +65,15 @@ fn holds_together(analysis: &Analysis, len: u64) {
         }
     }
     for handover in &analysis.handovers {
-        assert!(handover.from != handover.to);
-        assert!(handover.interruption_s >= 0.0 && handover.latency_s.is_finite());
+        let record = &handover.record;
+        assert!(handover.from_path != handover.to_path);
+        assert!(record.interruption_s.is_some_and(|s| s >= 0.0));
+        assert_eq!(record.latency_s.is_none(), record.censored);
         for number in &handover.signals {
             assert!((*number as usize) < analysis.signals.len());
         }
-        if let Some(flow) = flows.get(&handover.flow) {
-            assert!(flow.paths.iter().any(|p| p.id == handover.to));
+        if let Some(flow) = record.flow.and_then(|id| flows.get(&id)) {
+            assert!(flow.paths.iter().any(|p| p.id == handover.to_path));
         }
     }
 }

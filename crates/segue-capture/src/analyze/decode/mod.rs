@@ -159,6 +159,7 @@ pub(super) struct Tcp<'a> {
     pub seq: u32,
     pub ack: u32,
     pub flags: u8,
+    pub window: u16,
     /// Bytes of data on the wire.
     pub data_len: u32,
     /// TSval and TSecr (RFC 7323).
@@ -180,8 +181,13 @@ impl<'a> Tcp<'a> {
         tcp::parse(packet.payload, packet.payload_len)
     }
 
+    /// The first block of a selective acknowledgement (RFC 2018 section 4: what was received last).
+    pub(super) fn sack(&self) -> Option<(u32, u32)> {
+        tcp::sack(self.options)
+    }
+
     /// Whether there is more among the options than timestamps, as there mostly is not.
-    pub(super) fn may_have_mptcp(&self) -> bool {
+    pub(super) fn has_more_options(&self) -> bool {
         !matches!(self.options, [] | [1, 1, 8, 10, _, _, _, _, _, _, _, _])
     }
 }

@@ -4,6 +4,7 @@ use super::{Skip, Tcp};
 
 const TIMESTAMPS: u8 = 8;
 const MPTCP: u8 = 30;
+const SACK: u8 = 5;
 
 pub(super) fn parse(payload: &[u8], payload_len: u32) -> Result<Tcp<'_>, Skip> {
     let header: &[u8; 20] = payload.first_chunk().ok_or(Skip::CutOff)?;
@@ -19,6 +20,7 @@ pub(super) fn parse(payload: &[u8], payload_len: u32) -> Result<Tcp<'_>, Skip> {
         seq: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
         ack: u32::from_be_bytes([header[8], header[9], header[10], header[11]]),
         flags: header[13],
+        window: u16::from_be_bytes([header[14], header[15]]),
         data_len: payload_len - header_len as u32,
         timestamps: timestamps(options),
         options,
@@ -32,6 +34,11 @@ fn timestamps(options: &[u8]) -> Option<(u32, u32)> {
     }
     let data = find(options, TIMESTAMPS).next()?;
     let &[a, b, c, d, e, f, g, h] = data.first_chunk()?;
+    Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
+}
+
+pub(super) fn sack(options: &[u8]) -> Option<(u32, u32)> {
+    let &[a, b, c, d, e, f, g, h] = find(options, SACK).next()?.first_chunk()?;
     Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
 }
 
@@ -81,9 +88,12 @@ pub(in super::super) enum MptcpOption {
         ssn: u32,
         len: u16,
         fin: bool,
+        ack: Option<u32>,
     },
-    /// DSS without a mapping.
-    DataAck,
+    /// DSS without a mapping; the lower half of its data ACK.
+    DataAck {
+        ack: Option<u32>,
+    },
     AddAddress {
         echo: bool,
     },
@@ -91,6 +101,8 @@ pub(in super::super) enum MptcpOption {
     Priority {
         backup: bool,
     },
+    /// MP_FAIL, MP_FASTCLOSE or MP_TCPRST: the subflow, or the connection, is over.
+    Ends,
     Other,
 }
 
@@ -129,6 +141,7 @@ fn mptcp(data: &[u8], syn: bool, ack: bool) -> Option<MptcpOption> {
         5 => MptcpOption::Priority {
             backup: first & 1 != 0,
         },
+        6..=8 => MptcpOption::Ends,
         _ => MptcpOption::Other,
     })
 }
@@ -139,11 +152,15 @@ fn mptcp(data: &[u8], syn: bool, ack: bool) -> Option<MptcpOption> {
 fn dss(data: &[u8]) -> Option<MptcpOption> {
     let flags = *data.get(1)?;
     let mut at = 2;
+    let mut ack = None;
     if flags & 1 != 0 {
-        at += if flags & 2 != 0 { 8 } else { 4 };
+        let len = if flags & 2 != 0 { 8 } else { 4 };
+        let low = data.get(at + len - 4..).and_then(|b| b.first_chunk());
+        ack = low.map(|b| u32::from_be_bytes(*b));
+        at += len;
     }
     if flags & 4 == 0 {
-        return Some(MptcpOption::DataAck);
+        return Some(MptcpOption::DataAck { ack });
     }
     let wide = flags & 8 != 0;
     let dsn = if wide {
@@ -158,5 +175,6 @@ fn dss(data: &[u8]) -> Option<MptcpOption> {
         ssn: u32::from_be_bytes(*data.get(at..)?.first_chunk()?),
         len: u16::from_be_bytes(*data.get(at + 4..)?.first_chunk()?),
         fin: flags & 16 != 0,
+        ack,
     })
 }

@@ -33,7 +33,11 @@ impl Engine {
         timed: Option<u64>,
     ) {
         let (syn, ack) = (tcp.flags & flag::SYN != 0, tcp.flags & flag::ACK != 0);
+        let mut data_ack = None;
         for option in mptcp_options(tcp.options, syn, ack) {
+            if let MptcpOption::Mapping { ack, .. } | MptcpOption::DataAck { ack } = option {
+                data_ack = data_ack.or(ack);
+            }
             self.mptcp_option(found, slot, direction, tcp, option);
         }
         let Some(conn) = self.table.get(slot) else {
@@ -52,6 +56,9 @@ impl Engine {
         self.table.touch(parent);
         if let Some(connection) = self.table.get(parent) {
             connection.packet(whole, &found.sight);
+            if let Some(ack) = data_ack {
+                connection.acknowledged(whole, &found.sight, ack, None, false);
+            }
             if let Some(sent_ns) = timed {
                 let ns = found.sight.time_ns.saturating_sub(sent_ns);
                 connection.round_trip(1 - whole, sent_ns, ns);
@@ -106,7 +113,8 @@ impl Engine {
             MptcpOption::RemoveAddress => self.mptcp_signal(found, SignalKind::MptcpRemoveAddress, slot),
             MptcpOption::Priority { .. } => self.mptcp_signal(found, SignalKind::MptcpPriority, slot),
             MptcpOption::JoinOther
-            | MptcpOption::DataAck
+            | MptcpOption::DataAck { .. }
+            | MptcpOption::Ends
             | MptcpOption::AddAddress { echo: true }
             | MptcpOption::Other => {}
         }

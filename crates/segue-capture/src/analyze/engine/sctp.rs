@@ -3,6 +3,7 @@
 use super::{Engine, Found, ends_key};
 use crate::analyze::decode::{Address, Skip};
 use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::progress::What;
 use crate::analyze::flows::table::{Key, KeyKind, Slot};
 use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
@@ -11,7 +12,10 @@ const DATA: u8 = 0;
 const INIT: u8 = 1;
 const INIT_ACK: u8 = 2;
 const SACK: u8 = 3;
+const HEARTBEAT: u8 = 4;
 const ABORT: u8 = 6;
+const SHUTDOWN: u8 = 7;
+const SHUTDOWN_ACK: u8 = 8;
 const SHUTDOWN_COMPLETE: u8 = 14;
 const I_DATA: u8 = 64;
 const NR_SACK: u8 = 16;
@@ -131,7 +135,14 @@ impl Engine {
                 }
                 SACK | NR_SACK => {
                     if let (Some(cumulative), Some(conn)) = (word(4), self.table.get(slot)) {
-                        conn.acknowledged(direction, &found.sight, cumulative.wrapping_add(1));
+                        let (beyond, closed) = (gap_acks(kind, chunk), word(8) == Some(0));
+                        conn.acknowledged(
+                            direction,
+                            &found.sight,
+                            cumulative.wrapping_add(1),
+                            beyond,
+                            closed,
+                        );
                     }
                 }
                 INIT | INIT_ACK => {
@@ -139,11 +150,30 @@ impl Engine {
                         self.initiate(found, slot, direction, tag, tsn);
                     }
                 }
-                ASCONF => self.asconf(found, slot, direction, chunk),
+                HEARTBEAT => {
+                    if let Some(conn) = self.table.get(slot) {
+                        conn.probe(direction, &found.sight, What::Heartbeat);
+                    }
+                }
+                ASCONF => {
+                    if let Some(conn) = self.table.get(slot) {
+                        conn.probe(direction, &found.sight, What::Asconf);
+                    }
+                    self.asconf(found, slot, direction, chunk);
+                }
+                // who says so has nothing outstanding (RFC 9260 section 9.2)
+                SHUTDOWN | SHUTDOWN_ACK => {
+                    if let Some(conn) = self.table.get(slot) {
+                        conn.closed[direction] = true;
+                    }
+                }
                 ASCONF_ACK => self.signal(found, SignalKind::AsconfAcknowledgement, None, Some(slot)),
                 ABORT | SHUTDOWN_COMPLETE => {
                     if let Some(conn) = self.table.get(slot) {
                         conn.closed = [true; 2];
+                        if kind == ABORT {
+                            conn.reset_by.get_or_insert(direction);
+                        }
                     }
                     // T bit: the tag is the sender's own, and tells nothing of the direction
                     let _ = flags;
@@ -201,6 +231,36 @@ impl Engine {
             }
         }
     }
+}
+
+/// Gap ack blocks: how many TSNs they acknowledge, and the one behind the highest.
+///
+/// ```text
+/// | type, flags, length (4) | cumulative TSN ack (4) | a_rwnd (4) | blocks (2) | duplicates (2) | start, end (4) ...
+/// ```
+fn gap_acks(kind: u8, chunk: &[u8]) -> Option<(u32, u32)> {
+    let cumulative = chunk.get(4..)?.first_chunk().map(|b| u32::from_be_bytes(*b))?;
+    let &[c0, c1] = chunk.get(12..)?.first_chunk()?;
+    // NR-SACK counts its two kinds of blocks apart, one after the other
+    let &[n0, n1] = chunk.get(14..)?.first_chunk()?;
+    let more = if kind == NR_SACK {
+        u16::from_be_bytes([n0, n1])
+    } else {
+        0
+    };
+    let blocks = usize::from(u16::from_be_bytes([c0, c1])) + usize::from(more);
+    let from = if kind == NR_SACK { 20 } else { 16 };
+    let blocks = chunk.get(from..)?.chunks_exact(4).take(blocks);
+    let blocks = blocks.map(|b| {
+        (
+            u32::from(b[0]) << 8 | u32::from(b[1]),
+            u32::from(b[2]) << 8 | u32::from(b[3]),
+        )
+    });
+    let (count, highest) = blocks.fold((0, 0), |(count, highest), (start, end)| {
+        (count + (end + 1).saturating_sub(start), end.max(highest))
+    });
+    (count > 0).then(|| (count, cumulative.wrapping_add(highest + 1)))
 }
 
 /// Key of the direction that carries a tag.

@@ -2,6 +2,8 @@
 
 use super::{Engine, Found, ends_key};
 use crate::analyze::decode::{Skip, Tcp, flag};
+use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::progress::What;
 use crate::analyze::flows::table::{KeyKind, Slot};
 use crate::analyze::flows::view::Item;
 use crate::analyze::model::Protocol;
@@ -43,15 +45,25 @@ impl Engine {
         }
         let mut timed = None;
         if tcp.flags & flag::ACK != 0 {
-            timed = conn.acknowledged(direction, sight, tcp.ack);
+            let beyond = if tcp.has_more_options() { tcp.sack() } else { None };
+            timed = conn.acknowledged(direction, sight, tcp.ack, beyond, tcp.window == 0);
+        }
+        // a keepalive or window probe repeats what was acknowledged (RFC 9293 sections 3.8.4 and 3.8.6.1)
+        if tcp.data_len == 0
+            && tcp.flags & (flag::SYN | flag::FIN | flag::RST) == 0
+            && sight.role != Role::Receiver
+            && conn.halves[direction].progress.acked == Some(tcp.seq.wrapping_add(1))
+        {
+            conn.probe(direction, sight, What::Keepalive);
         }
         if tcp.flags & flag::FIN != 0 {
             conn.closed[direction] = true;
         }
         if tcp.flags & flag::RST != 0 {
             conn.closed = [true; 2];
+            conn.reset_by.get_or_insert(direction);
         }
-        if conn.subflow.is_some() || tcp.may_have_mptcp() {
+        if conn.subflow.is_some() || tcp.has_more_options() {
             self.mptcp(&found, slot, direction, &tcp, item, timed);
         }
         Ok(())

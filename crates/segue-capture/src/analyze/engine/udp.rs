@@ -3,6 +3,7 @@
 use super::{Engine, Found, ends_key};
 use crate::analyze::decode::{self, Skip};
 use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::progress::What;
 use crate::analyze::flows::table::{Key, KeyKind, Slot};
 use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
@@ -157,6 +158,12 @@ impl Engine {
                 learnt = [receiver.map(wireguard_key), sender.map(wireguard_key)];
             }
             _ => {}
+        }
+        // nobody is asked for keys who need not answer (WireGuard, section 6.4)
+        if let Content::Wireguard { receiver: None, .. } = content
+            && conn.protocol == Protocol::Wireguard
+        {
+            conn.probe(direction, &found.sight, What::Handshake);
         }
         let place = found.sight.role.place();
         let counted = match content {

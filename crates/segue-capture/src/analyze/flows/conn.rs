@@ -2,6 +2,7 @@
 
 use super::ends::{AtEnd, Ends, Listens};
 use super::mptcp::Subflow;
+use super::progress::{Progress, What};
 use super::table::{Key, Slot};
 use super::view::{Item, Settings, View};
 use crate::analyze::decode::{Address, Marks};
@@ -71,6 +72,8 @@ pub(in super::super) struct PathState {
     pub place: usize,
     pub first_ns: u64,
     pub last_ns: u64,
+    /// Last data that left or arrived by it.
+    pub last_data_ns: Option<u64>,
     /// By place.
     pub data_packets: [u64; 2],
     pub data_bytes: [u64; 2],
@@ -83,6 +86,7 @@ pub(in super::super) struct Half {
     pub at: [Option<Box<View>>; 2],
     pub ends: Option<Box<Ends>>,
     pub packets: [u64; 2],
+    pub progress: Progress,
     /// First sequence number of data, from the handshake.
     pub begin: Option<u32>,
     /// A timestamp whose echo is waited for, and when it was sent.
@@ -163,6 +167,8 @@ pub(in super::super) struct Conn {
     pub subflows: u32,
     /// FIN in each direction, or RST in any: what comes next with a SYN is another connection.
     pub closed: [bool; 2],
+    /// Which end said RST or ABORT, first.
+    pub reset_by: Option<usize>,
     /// Of WireGuard, by direction: the index of the keys in use, the sequence number of their counter's zero, and the
     /// first sequence number that is free.
     counters: [(u32, u32, u32); 2],
@@ -196,6 +202,7 @@ impl Conn {
             subflow: None,
             subflows: 0,
             closed: [false; 2],
+            reset_by: None,
             counters: [(0, 0, 0); 2],
             captured_twice: 0,
             paths_beyond: 0,
@@ -239,11 +246,20 @@ impl Conn {
             Role::Receiver => half.certain[1] = true,
             Role::Somewhere => {}
         }
+        if sight.role != Role::Sender {
+            let answers = !self.is_acknowledged();
+            self.halves[1 - direction].progress.hears(sight.time_ns, answers);
+        }
         if sight.role == Role::Receiver
             && let Some(ends) = &mut self.halves[1 - direction].ends
         {
             ends.hears(sight.time_ns);
         }
+    }
+
+    /// Whether acknowledgements can be seen.
+    pub(in super::super) const fn is_acknowledged(&self) -> bool {
+        matches!(self.protocol, Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp)
     }
 
     /// Whether the transport's sender chooses the path, so that it looks the same at both ends: not where the network layer
@@ -294,6 +310,7 @@ impl Conn {
                 place,
                 first_ns: sight.time_ns,
                 last_ns: sight.time_ns,
+                last_data_ns: None,
                 data_packets: [0; 2],
                 data_bytes: [0; 2],
             });
@@ -381,9 +398,13 @@ impl Conn {
         }
         let senders = self.path_is_the_senders();
         let place = sight.role.place();
+        let mut quiet_ns = u64::MAX;
         if let Some(state) = self.paths.get_mut(usize::from(path)) {
             state.data_packets[place] += 1;
             state.data_bytes[place] += u64::from(item.bytes);
+            if let Some(last_ns) = state.last_data_ns.replace(sight.time_ns) {
+                quiet_ns = sight.time_ns.saturating_sub(last_ns);
+            }
         }
         // what leaves by one pair of addresses goes one way, whatever else tells paths apart
         let goes =
@@ -428,7 +449,13 @@ impl Conn {
             view.sequence.begin(begin);
         }
         view.packets = half.packets[place];
+        let useful_before = view.useful_bytes;
         let settled = view.data(sight.time_ns, path, item, &limits.settings);
+        if place == 0 {
+            half.progress.sends(sight.time_ns, path, &item, quiet_ns);
+        } else if view.useful_bytes > useful_before || item.bytes == 0 {
+            half.progress.advances(sight.time_ns, What::Arrived, item.seq);
+        }
         if settled
             && let Some(ends) = &mut half.ends
             && place == 1
@@ -448,16 +475,38 @@ impl Conn {
         direction: usize,
         sight: &Sight,
         ack: u32,
+        beyond: Option<(u32, u32)>,
+        closed_window: bool,
     ) -> Option<u64> {
         if sight.role == Role::Sender {
             return None;
         }
+        let progress = &mut self.halves[1 - direction].progress;
+        progress.acknowledged(sight.time_ns, ack, beyond, closed_window);
         let [sent, received] = &mut self.halves[1 - direction].at;
         let sent_ns = sent.as_mut()?.acknowledged(sight.time_ns, ack)?;
         if let Some(received) = received {
             received.round_trip(sent_ns, sight.time_ns.saturating_sub(sent_ns));
         }
         Some(sent_ns)
+    }
+
+    /// A message of this direction that has to be answered.
+    pub(in super::super) fn probe(&mut self, direction: usize, sight: &Sight, what: What) {
+        if sight.role != Role::Receiver {
+            let last = self.halves[direction].last_path[sight.role.place()];
+            let path = self.path(direction, sight);
+            self.halves[direction].last_path[sight.role.place()] = last;
+            let used_ns = self.paths.get(usize::from(path)).and_then(|p| p.last_data_ns);
+            // those go by every path, always
+            let quiet_ns = if what == What::Heartbeat {
+                0
+            } else {
+                used_ns.map_or(u64::MAX, |last_ns| sight.time_ns.saturating_sub(last_ns))
+            };
+            let progress = &mut self.halves[direction].progress;
+            progress.probes(sight.time_ns, path, what, quiet_ns);
+        }
     }
 
     /// A round trip of data of a direction, measured on one of the subflows.

@@ -165,7 +165,7 @@ impl Ends {
     }
 
     /// Whether the receiver's capture ends earlier than there was something to capture, up to `end_ns`.
-    fn ends_early(&self, end_ns: u64) -> bool {
+    pub(in super::super) fn ends_early(&self, end_ns: u64) -> bool {
         let after = |ns: u64| ns.saturating_sub(self.listens.until_ns) > self.longest_ns;
         after(end_ns) && self.heard_ns.is_none_or(|(_, last)| after(last))
     }

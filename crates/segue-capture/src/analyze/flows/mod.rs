@@ -5,6 +5,7 @@ pub(super) mod conn;
 pub(super) mod ends;
 pub(super) mod mover;
 pub(super) mod mptcp;
+pub(super) mod progress;
 pub(super) mod rates;
 pub(super) mod sequence;
 pub(super) mod table;

@@ -49,6 +49,41 @@ pub(in super::super) struct Moved {
     pub out_of_order: u64,
     /// Number of its counts in the two ends' account.
     pub ends: Option<usize>,
+    /// The new path was tried, and nothing new ever came: the interruption goes on.
+    pub in_vain: bool,
+    /// As it shows at the receiver.
+    pub received: bool,
+}
+
+impl Moved {
+    /// A move to a path that was tried from `tried_ns` on; nothing new came from `since_ns` until `until_ns`.
+    pub(in super::super) const fn in_vain(
+        from: u16,
+        to: u16,
+        tried_ns: u64,
+        since_ns: u64,
+        until_ns: u64,
+    ) -> Self {
+        let silence_ns = until_ns.saturating_sub(since_ns);
+        Self {
+            from,
+            to,
+            last_old_ns: since_ns,
+            first_new_ns: tried_ns,
+            interruption_ns: silence_ns,
+            settling_gap_ns: silence_ns,
+            adaptation: None,
+            bytes_before: 0,
+            bytes_after: 0,
+            after_ns: 0,
+            rtt_before_s: None,
+            rtt_after_s: None,
+            out_of_order: 0,
+            ends: None,
+            in_vain: true,
+            received: false,
+        }
+    }
 }
 
 /// What surrounds a handover, while it goes on.
@@ -296,6 +331,8 @@ impl Mover {
                 rtt_after_s: around.rtt_after.median_s(),
                 out_of_order: around.out_of_order,
                 ends: around.ends,
+                in_vain: false,
+                received: false,
             });
         }
     }
@@ -374,6 +411,8 @@ impl Mover {
                         rtt_after_s: None,
                         out_of_order: 0,
                         ends: None,
+                        in_vain: false,
+                        received: false,
                     });
                 } else {
                     *dropped += 1;

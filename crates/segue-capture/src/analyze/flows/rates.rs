@@ -45,10 +45,24 @@ pub(in super::super) struct RoundTrips {
     count: u64,
     min_ns: u64,
     max_ns: u64,
+    /// SRTT and RTTVAR (RFC 6298 section 2).
+    smoothed_ns: u64,
+    variation_ns: u64,
 }
+
+/// RTO before the first round trip is known (RFC 6298 section 2.1).
+const INITIAL_RTO_NS: u64 = 1_000_000_000;
 
 impl RoundTrips {
     pub(in super::super) fn add(&mut self, ns: u64) {
+        if self.count == 0 {
+            self.smoothed_ns = ns;
+            self.variation_ns = ns / 2;
+        } else {
+            let apart_ns = self.smoothed_ns.abs_diff(ns);
+            self.variation_ns = self.variation_ns - self.variation_ns / 4 + apart_ns / 4;
+            self.smoothed_ns = self.smoothed_ns - self.smoothed_ns / 8 + ns / 8;
+        }
         self.last[(self.count % RTT_KEPT as u64) as usize] = ns;
         self.min_ns = if self.count == 0 { ns } else { self.min_ns.min(ns) };
         self.max_ns = self.max_ns.max(ns);
@@ -57,6 +71,17 @@ impl RoundTrips {
 
     pub(in super::super) const fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The RTO that a sender works out from these round trips, with neither a floor nor backing off (RFC 6298 section 2):
+    /// SRTT + 4 RTTVAR.
+    pub(in super::super) const fn rto_ns(&self) -> u64 {
+        if self.count == 0 {
+            INITIAL_RTO_NS
+        } else {
+            self.smoothed_ns
+                .saturating_add(self.variation_ns.saturating_mul(4))
+        }
     }
 
     /// Median of the last samples, seconds.
@@ -96,6 +121,23 @@ mod tests {
         // what comes late by more than a window is in no bin
         ring.add(5, 1000, 2000);
         assert_eq!(ring.bytes(), 7);
+    }
+
+    #[test]
+    fn the_rto_is_the_one_of_rfc_6298() {
+        let ms = |n: u64| n * 1_000_000;
+        let mut trips = RoundTrips::default();
+        assert_eq!(trips.rto_ns(), ms(1000));
+        trips.add(ms(800));
+        // R + 4 R/2
+        assert_eq!(trips.rto_ns(), ms(2400));
+        trips.add(ms(400));
+        // SRTT 750, RTTVAR 3/4 * 400 + 1/4 * 400
+        assert_eq!(trips.rto_ns(), ms(750 + 4 * 400));
+        for _ in 0..200 {
+            trips.add(ms(400));
+        }
+        assert!(trips.rto_ns().abs_diff(ms(400)) < ms(1), "{}", trips.rto_ns());
     }
 
     #[test]

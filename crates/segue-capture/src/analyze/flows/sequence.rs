@@ -52,6 +52,12 @@ impl Sequence {
             .max(1)
     }
 
+    /// The sequence number behind all that was seen.
+    pub(in super::super) fn end(&self) -> Option<u32> {
+        self.started
+            .then(|| self.origin.wrapping_add((self.next - BASE) as u32))
+    }
+
     /// Data with `span` sequence numbers from `seq` on.
     pub(in super::super) fn note(&mut self, seq: u32, span: u32) -> Noted {
         self.begin(seq);

@@ -250,6 +250,11 @@ impl View {
         mover.map(|m| m.finish(window_ns)).unwrap_or_default()
     }
 
+    /// Useful bytes of the window that ends with the last of them.
+    pub(in super::super) fn recent_bytes(&self) -> u64 {
+        self.detail.as_ref().map_or(0, |d| d.rate.bytes())
+    }
+
     /// Points of figures.
     pub(in super::super) fn series(&mut self) -> Option<Series> {
         let detail = self.detail.as_mut()?;

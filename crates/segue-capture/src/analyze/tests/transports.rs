@@ -1,6 +1,7 @@
 //! Flows of every kind, moved by every means.
 
 use super::*;
+use crate::record::Layer;
 use flows::mptcp::token;
 
 const ACK: u8 = 16;
@@ -47,8 +48,13 @@ fn moved(analysis: &Analysis, kind: HandoverKind) -> &Handover {
     assert_eq!(analysis.handovers.len(), 1, "{:#?}", analysis.handovers);
     let handover = &analysis.handovers[0];
     assert_eq!(handover.kind, kind);
-    assert!((handover.latency_s - 0.06).abs() < 1e-9, "{handover:#?}");
-    assert!((handover.interruption_s - 0.06).abs() < 1e-9);
+    let record = &handover.record;
+    assert!(
+        (record.latency_s.expect("it came back") - 0.06).abs() < 1e-9,
+        "{handover:#?}"
+    );
+    assert!((record.interruption_s.expect("of a flow") - 0.06).abs() < 1e-9);
+    assert!(!record.censored);
     assert!((handover.throughput_before_bps - handover.throughput_after_bps).abs() > 0.0);
     assert!(analysis.interruptions.is_empty(), "{:?}", analysis.interruptions);
     handover
@@ -116,15 +122,28 @@ fn mobile_ipv6_shows_the_parts_of_its_latency() {
         .collect();
     let analysis = analysed(&[pcap(113, false, true, &frames)]);
     let handover = moved(&analysis, HandoverKind::CareOfAddress);
-    let network = handover.network.expect("its signalling is there");
+    let record = &handover.record;
+    let network = record.parts.expect("its signalling is there");
+    // registered when that is acknowledged, 5 ms before the data
     let parts = [
-        network.detection_s,
-        network.configuration_s,
-        network.registration_s,
+        (network.t_d_s, 0.01),
+        (network.t_c_s, 0.03),
+        (network.t_r_s, 0.015),
+        (network.t_n_s, 0.055),
+        (network.first_data_s, 0.06),
+        (Some(network.since_s), 0.99),
+        (record.handoff_delay_s, 0.015),
+        (record.begin_s, 1.03),
+        (record.end_s, 1.045),
     ];
-    for (part, expected) in parts.into_iter().zip([0.01, 0.03, 0.02]) {
-        assert!((part.expect("known") - expected).abs() < 1e-9, "{network:?}");
+    for (part, expected) in parts {
+        assert!((part.expect("known") - expected).abs() < 1e-9, "{record:?}");
     }
+    // the host that moved is known by its home address
+    assert_eq!(record.host, "2001:db8:0:1::1");
+    assert_eq!(record.from, Some(core::net::IpAddr::from(v6(1, 1))));
+    assert_eq!(record.to, Some(core::net::IpAddr::from(v6(3, 9))));
+    assert_eq!(record.layer, Some(Layer::Network));
     let listed: Vec<_> = handover
         .signals
         .iter()
@@ -282,11 +301,12 @@ fn sctp_packets() -> Vec<(u64, Vec<u8>)> {
             &sctp((5, 6), 0xaaaa, &[chunk(0x80, 0, &words(&[7]))]),
         ),
     ));
-    for n in 0..50 {
+    for n in 0..200 {
         let sack = chunk(3, 0, &words(&[1000 + n, 1000, 0]));
+        let (from, later) = if n < 100 { (old, 0) } else { (new, 50) };
         packets.push((
-            u64::from(n) * 10 * MS + 120 * MS,
-            ipv6(old, peer, 132, &sctp((6, 5), 0xbbbb, &[sack])),
+            (u64::from(n) * 10 + later + 120) * MS,
+            ipv6(from, peer, 132, &sctp((6, 5), 0xbbbb, &[sack])),
         ));
     }
     packets.sort_by_key(|p| p.0);
@@ -418,7 +438,10 @@ fn subflows_are_one_connection() {
         .find(|f| f.protocol == Protocol::Mptcp)
         .expect("a connection");
     assert_eq!(
-        (handover.flow, connection.reverse.useful_bytes),
+        (
+            handover.record.flow.expect("one"),
+            connection.reverse.useful_bytes
+        ),
         (connection.id, 20_000)
     );
     let subflows: Vec<_> = analysis
@@ -446,7 +469,7 @@ fn a_subflow_that_is_captured_before_its_connection_finds_it() {
     let analysis = analysed(&[raw(&packets)]);
     assert!(analysis.limits.is_empty(), "{:?}", analysis.limits);
     let handover = moved(&analysis, HandoverKind::MptcpSubflow);
-    let flow = analysis.flows.iter().find(|f| f.id == handover.flow);
+    let flow = analysis.flows.iter().find(|f| Some(f.id) == handover.record.flow);
     assert_eq!(flow.expect("its flow").reverse.useful_bytes, 20_000);
 
     // without the connection's beginning it stays unknown
@@ -546,7 +569,7 @@ fn quic_migrates_under_its_connection_id() {
         .collect();
     assert_eq!(forward.len(), 1, "{:#?}", analysis.handovers);
     assert_eq!(forward[0].kind, HandoverKind::QuicPath);
-    assert!((forward[0].latency_s - 0.06).abs() < 1e-9);
+    assert!((forward[0].record.latency_s.expect("it came back") - 0.06).abs() < 1e-9);
     assert_eq!(analysis.signals[0].kind, SignalKind::QuicNewPath);
 }
 
@@ -647,9 +670,9 @@ fn paths_in_use_at_once_are_no_handovers_until_one_falls_silent() {
     let analysis = analysed(&[raw(&packets)]);
     assert_eq!(analysis.handovers.len(), 1, "{:#?}", analysis.handovers);
     let lost = &analysis.handovers[0];
-    assert!((lost.time_s - 3.0).abs() < 0.011, "{lost:#?}");
+    assert!((lost.record.time - 3.0).abs() < 0.011, "{lost:#?}");
     assert!(lost.from_text.contains("2001:db8:0:3::1"), "{}", lost.from_text);
-    assert!((lost.interruption_s - 0.005).abs() < 1e-9);
+    assert!((lost.record.interruption_s.expect("of a flow") - 0.005).abs() < 1e-9);
     for rate in [lost.throughput_before_bps, lost.throughput_after_bps] {
         assert!((rate / 160_000.0 - 1.0).abs() < 0.06, "{lost:#?}");
     }
