@@ -61,8 +61,9 @@ class Analysis:
 
     @cached_property
     def handovers(self) -> pl.DataFrame:
-        """A row per handover, with the columns of every handover: `host`, `flow`, `layer`, `from`, `to` (addresses of
-        the end that moved), `time` (seconds from the first packet), `interruption_s`, `censored`, `latency_s`,
+        """A row per handover.
+
+        As of every handover `host`, `flow`, `layer`, `from`, `to` (addresses of the end that moved), `time` (seconds from the first packet), `interruption_s`, `censored`, `latency_s`,
         `handoff_delay_s`, `begin_s`, `end_s`, `soft`, `since_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `first_data_s`,
         `t_a_s`, `threshold_bps`, `lost_packets`, `retransmissions`, `spurious_retransmissions`; and of captures
         `protocol`, `a`, `b` (the flow's ends), `direction`, `kind`, `from_text`, `to_text` (what the paths differ in),
