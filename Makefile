@@ -28,7 +28,7 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test bench gaps loss-response cmt-peer docs lint fmt build clean
+.PHONY: help demo test mutants bench gaps loss-response cmt-peer docs lint fmt build clean
 .PHONY: system-packages check-format check-rust check-python test-rust test-python
 
 help:  ## List the targets
@@ -38,6 +38,12 @@ demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA
 	$(BIN)/segue reproduce sigma --quick --out report
 
 test: system-packages $(STAMP)/dev check-format check-rust check-python test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
+
+# `make mutants SEED=7 MUTANTS="--group tcp --keep-caught"`; an interrupted run is taken up again.
+mutants: $(STAMP)/dev  ## Have the tests judge 240 wrong programs, drawn by SEED
+	@[ -n "$(SEED)" ] || { echo "make mutants SEED=NUMBER: which mutants to draw"; exit 2; }
+	@cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
+	$(BIN)/python scripts/mutants.py --seed "$(SEED)" $(MUTANTS)
 
 bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp and the analysis of captures beside tshark and tcptrace, where they are installed
 	cargo build --release --locked --package segue-bench --package segue-live

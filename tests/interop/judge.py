@@ -73,7 +73,7 @@ class Judge:
         return [event.fields["thread"] for other in dead for event in other.find("crashed")[:1] or [UNSAID]]
 
     def excuse(self) -> str | None:
-        """Why a crash of the other implementation says nothing about ours: it is known, and no packet of ours was wrong.
+        """Why a crash of the other implementation says nothing of ours: it is known, and no packet of ours was wrong.
 
         None if there is no such reason, as when a packet was being handled: then it is for us to show that it was a
         legitimate one.

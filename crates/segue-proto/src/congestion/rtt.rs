@@ -130,4 +130,36 @@ mod tests {
         rtt.measure(Duration::from_millis(10));
         assert_eq!(rtt.rto(), Duration::from_secs(1));
     }
+
+    #[test]
+    fn what_the_measurements_give_is_known_without_the_limits_and_back_off() {
+        let mut rtt = estimator();
+        assert_eq!((rtt.measured_rto(), rtt.rttvar()), (None, Duration::ZERO));
+        rtt.measure(Duration::from_millis(10));
+        rtt.back_off();
+        assert_eq!(rtt.measured_rto(), Some(Duration::from_millis(30)));
+        assert_eq!(rtt.rttvar(), Duration::from_millis(5));
+    }
+
+    #[test]
+    fn a_shorter_round_trip_is_a_deviation_too_and_lowers_srtt() {
+        let mut rtt = estimator();
+        rtt.measure(Duration::from_millis(1600));
+        rtt.measure(Duration::from_millis(800));
+        // RTTVAR = 3/4 * 800 + 1/4 * 800; SRTT = 7/8 * 1600 + 1/8 * 800
+        assert_eq!(rtt.srtt(), Some(Duration::from_millis(1500)));
+        assert_eq!(rtt.rto(), Duration::from_millis(1500 + 4 * 800));
+    }
+
+    #[test]
+    fn an_estimate_from_elsewhere_is_clamped_like_a_measurement() {
+        let mut rtt = estimator();
+        rtt.assume(Duration::from_millis(500), Duration::from_millis(250));
+        assert_eq!(rtt.srtt(), Some(Duration::from_millis(500)));
+        assert_eq!(rtt.rto(), Duration::from_millis(1500));
+        rtt.assume(Duration::from_millis(5), Duration::from_millis(1));
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        rtt.assume(Duration::from_secs(50), Duration::from_secs(10));
+        assert_eq!(rtt.rto(), Duration::from_secs(60));
+    }
 }

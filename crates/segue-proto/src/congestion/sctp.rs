@@ -351,4 +351,155 @@ mod tests {
         w.on_idle(3);
         assert_eq!(w.cwnd(), 1500);
     }
+
+    /// In congestion avoidance, with part of a window acknowledged.
+    fn avoiding(profile: Profile) -> SctpWindow {
+        let mut w = window(profile);
+        w.cwnd = 10_000;
+        w.ssthresh = 5000;
+        w.on_ack(full(9000));
+        assert_eq!((w.cwnd(), w.partial_bytes_acked), (10_000, 9000));
+        w
+    }
+
+    #[test]
+    fn cwnd_at_ssthresh_is_still_in_slow_start() {
+        // section 7.2.1: less than or equal to
+        let mut w = window(Profile::Rfc9260);
+        w.set_ssthresh(4404);
+        w.on_ack(full(1448));
+        assert_eq!((w.cwnd(), w.partial_bytes_acked), (4404 + 1448, 0));
+        w.on_ack(full(1448));
+        assert_eq!((w.cwnd(), w.partial_bytes_acked), (4404 + 1448, 1448));
+    }
+
+    #[test]
+    fn what_was_acknowledged_beyond_a_window_counts_for_the_next_one() {
+        // section 7.2.2: partial_bytes_acked - cwnd, of the window before it was opened
+        let mut w = avoiding(Profile::Rfc9260);
+        w.on_ack(full(1700));
+        assert_eq!((w.cwnd(), w.partial_bytes_acked), (11_448, 700));
+    }
+
+    #[test]
+    fn a_window_that_was_not_full_does_not_open_and_saves_up_no_more_than_itself() {
+        // RFC 9260 section 7.2.2; the older text only does not open it
+        for (profile, saved) in [(Profile::Rfc4960, 12_000), (Profile::Rfc9260, 10_000)] {
+            let mut w = avoiding(profile);
+            w.on_ack(Acked {
+                window_was_full: false,
+                ..full(3000)
+            });
+            assert_eq!((w.cwnd(), w.partial_bytes_acked), (10_000, saved), "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn gap_reports_count_in_congestion_avoidance_since_rfc_9260() {
+        for (profile, counted) in [(Profile::Rfc4960, 9000), (Profile::Rfc9260, 9500)] {
+            let mut w = avoiding(profile);
+            w.on_ack(Acked {
+                cumulative_advanced: false,
+                ..full(500)
+            });
+            assert_eq!(w.partial_bytes_acked, counted, "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn fast_recovery_holds_the_window_in_congestion_avoidance_too() {
+        let mut w = avoiding(Profile::Rfc9260);
+        w.on_ack(Acked {
+            in_fast_recovery: true,
+            ..full(3000)
+        });
+        assert_eq!((w.cwnd(), w.partial_bytes_acked), (10_000, 12_000));
+    }
+
+    #[test]
+    fn what_is_saved_up_is_dropped_when_all_is_acknowledged_and_at_losses() {
+        // section 7.2.2 and 7.2.3
+        let mut w = avoiding(Profile::Rfc9260);
+        w.on_ack(Acked {
+            flight_empty: true,
+            ..full(500)
+        });
+        assert_eq!(w.partial_bytes_acked, 0);
+        for lose in [
+            SctpWindow::on_loss,
+            SctpWindow::on_rto,
+            |w: &mut SctpWindow, _| w.restart(),
+            |w: &mut SctpWindow, _| w.cut_to(9000),
+        ] as [fn(&mut SctpWindow, Loss); 4]
+        {
+            let mut w = avoiding(Profile::Rfc9260);
+            lose(&mut w, loss());
+            assert_eq!(w.partial_bytes_acked, 0);
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_cut_by_others_keeps_a_segment() {
+        let mut w = avoiding(Profile::Rfc9260);
+        w.cut_to(9000);
+        assert_eq!((w.cwnd(), w.ssthresh()), (9000, 9000));
+        w.cut_to(10);
+        assert_eq!((w.cwnd(), w.ssthresh()), (1448, 1448));
+    }
+
+    #[test]
+    fn a_path_used_again_begins_with_one_segment() {
+        let mut w = avoiding(Profile::Rfc4960);
+        w.restart();
+        assert_eq!((w.cwnd(), w.ssthresh()), (1500, 5000));
+        w.on_credit();
+        assert_eq!(w.cwnd(), 3000);
+        w.set_cwnd(5000);
+        w.on_credit();
+        assert_eq!(w.cwnd(), 6500, "at ssthresh it is still slow start");
+        w.on_credit();
+        assert_eq!(w.cwnd(), 6500);
+    }
+
+    #[test]
+    fn rfc_9260_remembers_in_ssthresh_what_an_idle_window_was() {
+        // section 7.2.1
+        for (profile, ssthresh) in [(Profile::Rfc4960, 5000), (Profile::Rfc9260, 10_000)] {
+            let mut w = avoiding(profile);
+            w.on_idle(0);
+            assert_eq!((w.cwnd(), w.ssthresh()), (10_000, 5000));
+            w.on_idle(1);
+            let floor = w.rules.floor();
+            assert_eq!((w.cwnd(), w.ssthresh()), (floor.max(5000), ssthresh));
+            w.on_idle(1);
+            assert_eq!(
+                (w.cwnd(), w.ssthresh()),
+                (floor, ssthresh),
+                "at the floor nothing changes"
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_mtu_changes_the_unit_and_not_the_window() {
+        let mut w = window(Profile::Rfc4960);
+        w.set_rules(WindowRules::new(Profile::Rfc4960, 1280, 1228));
+        assert_eq!((w.cwnd(), w.segment()), (4380, 1280));
+        w.on_ack(full(5000));
+        assert_eq!(w.cwnd(), 4380 + 1280);
+        w.set_segment(1000);
+        w.on_rto(loss());
+        assert_eq!((w.cwnd(), w.segment()), (1000, 1000));
+    }
+
+    #[test]
+    fn what_is_taken_back_never_makes_the_window_smaller() {
+        let mut w = window(Profile::Rfc9260);
+        let prior = |cwnd, ssthresh| Prior { cwnd, ssthresh };
+        w.on_rto(loss());
+        w.on_undo(prior(9000, 20_000));
+        assert_eq!((w.cwnd(), w.ssthresh()), (9000, 20_000));
+        w.on_undo(prior(8000, 10_000));
+        assert_eq!((w.cwnd(), w.ssthresh()), (9000, 20_000));
+    }
 }

@@ -1,6 +1,15 @@
 use super::*;
 
+mod slow_start;
+mod windows;
+
 const MSS: u32 = 1000;
+const ALL: [Algorithm; 4] = [
+    Algorithm::Reno,
+    Algorithm::Cubic,
+    Algorithm::Hybla,
+    Algorithm::Veno,
+];
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -112,12 +121,7 @@ fn reno_adds_a_segment_per_round_trip_and_halves() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    for algorithm in [
-        Algorithm::Reno,
-        Algorithm::Cubic,
-        Algorithm::Hybla,
-        Algorithm::Veno,
-    ] {
+    for algorithm in ALL {
         for ssthresh in [MSS, u32::MAX] {
             let mut w = begin(algorithm, SlowStart::Standard);
             w.set_ssthresh(ssthresh);
@@ -135,12 +139,7 @@ fn a_window_that_is_not_used_does_not_grow() {
 
 #[test]
 fn needless_reductions_are_taken_back() {
-    for algorithm in [
-        Algorithm::Reno,
-        Algorithm::Cubic,
-        Algorithm::Hybla,
-        Algorithm::Veno,
-    ] {
+    for algorithm in ALL {
         let mut w = begin(algorithm, SlowStart::Standard);
         w.set_cwnd(80 * MSS);
         let prior = Prior {
