@@ -78,8 +78,15 @@ class Mutant:
         return f"{self.file}:{self.line}:{self.column}: {self.genre}: `{shown}` becomes {to} in {self.function}"
 
 
-def list_mutants(root: Path, groups: dict[str, Sequence[str]]) -> list[Mutant]:
-    """All mutants of all groups, in the order of the sources."""
+def snapshot(root: Path) -> dict[str, bytes]:
+    """All files of the project as they are now: people go on working while mutants are judged."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.split("\0")
+    return {name: (root / name).read_bytes() for name in names if name and (root / name).is_file()}
+
+
+def list_mutants(root: Path, files: dict[str, bytes], groups: dict[str, Sequence[str]]) -> list[Mutant]:
+    """All mutants of all groups, in the order of the sources, which are at `root`."""
     command = ["cargo", "mutants", "--list", "--json", "--no-config"]
     for folders in groups.values():
         for folder in folders:
@@ -93,7 +100,7 @@ def list_mutants(root: Path, groups: dict[str, Sequence[str]]) -> list[Mutant]:
         group = next((name for name, folders in groups.items() if file.startswith(tuple(folders))), None)
         if group is None or function is None:
             continue
-        text = texts.setdefault(file, (root / file).read_text(encoding="utf-8"))
+        text = texts.setdefault(file, files[file].decode())
         lines = offsets(text)
         start, end = place(lines, entry["span"]["start"]), place(lines, entry["span"]["end"])
         line = entry["span"]["start"]["line"]
@@ -153,25 +160,22 @@ def body_start(text: str, mutant: Mutant) -> int:
 class Tree:
     """The copy. `alone` are the mutants that cannot share a build with the rest, `unviable` those that fail to."""
 
-    root: Path
     directory: Path
+    files: dict[str, bytes]
     numbers: dict[str, int] = field(default_factory=dict)
     alone: set[str] = field(default_factory=set)
     unviable: set[str] = field(default_factory=set)
 
     def write(self, contents: dict[str, str]) -> None:
         """Bring the copy up to date, with these files in place of the originals. What is the same stays untouched."""
-        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        names = subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout
-        wanted = {name for name in names.split("\0") if name and (self.root / name).is_file()}
-        for name in wanted:
-            source, copy = self.root / name, self.directory / name
-            data = contents[name].encode() if name in contents else source.read_bytes()
+        for name, original in self.files.items():
+            copy = self.directory / name
+            data = contents[name].encode() if name in contents else original
             if not copy.is_file() or copy.read_bytes() != data:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(data)
         for copy in self.directory.rglob("*"):
-            if copy.is_file() and str(copy.relative_to(self.directory)) not in wanted:
+            if copy.is_file() and str(copy.relative_to(self.directory)) not in self.files:
                 copy.unlink()
 
     def switched(self, mutants: Iterable[Mutant], libraries: Sequence[str]) -> dict[str, str]:
@@ -181,7 +185,7 @@ class Tree:
             functions[mutant.file][mutant.function_start, mutant.function_end].append(mutant)
         contents = {}
         for file, there in functions.items():
-            text = (self.root / file).read_text(encoding="utf-8")
+            text = self.files[file].decode()
             before = len(text)
             for (start, end), those in sorted(there.items(), reverse=True):
                 if end > before:
@@ -192,8 +196,7 @@ class Tree:
                 text = text[:start] + self._function(text, those) + text[end:]
             contents[file] = text
         for library in libraries:
-            original = contents.get(library) or (self.root / library).read_text(encoding="utf-8")
-            contents[library] = original + SWITCH
+            contents[library] = contents.get(library, self.files[library].decode()) + SWITCH
         return contents
 
     def _function(self, text: str, those: Sequence[Mutant]) -> str:

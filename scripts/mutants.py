@@ -209,35 +209,21 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def sources() -> str:
-    """A digest of everything that an outcome depends on."""
-    command = [
-        "git",
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "crates",
-        "tests/conformance",
-        "fuzz",
-        "Cargo.toml",
-        "Cargo.lock",
-    ]
-    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
-    digest = hashlib.sha256()
-    for name in sorted(filter(None, names)):
-        if (ROOT / name).is_file():
-            digest.update(f"{name}\0".encode() + (ROOT / name).read_bytes() + b"\0")
-    return digest.hexdigest()
+def digest(files: dict[str, bytes]) -> str:
+    """Of everything that an outcome depends on."""
+    found = hashlib.sha256()
+    for name in sorted(files):
+        if name.startswith(("crates/", "tests/conformance/", "fuzz/", "Cargo.")):
+            found.update(f"{name}\0".encode() + files[name] + b"\0")
+    return found.hexdigest()
 
 
 class Results:
     """What has been judged so far, in a file of the seed."""
 
-    def __init__(self, path: Path, *, keep_caught: bool) -> None:
+    def __init__(self, path: Path, digest: str, *, keep_caught: bool) -> None:
         self.path = path
-        self.digest = sources()
+        self.digest = digest
         self.outcomes: dict[str, str] = {}
         self.unviable: set[str] = set()
         if path.is_file():
@@ -289,9 +275,11 @@ def take(order: dict[str, list[Mutant]], count: int, without: set[str]) -> list[
     return [mutants[index] for index in range(count) for mutants in first if index < len(mutants)]
 
 
-def judge(order: dict[str, list[Mutant]], count: int, results: Results, known: set[str]) -> None:
+def judge(
+    order: dict[str, list[Mutant]], count: int, results: Results, known: set[str], files: dict[str, bytes]
+) -> None:
     """Judge what has not been."""
-    tree = Tree(ROOT, TARGET / "tree", unviable=set(results.unviable))
+    tree = Tree(TARGET / "tree", files, unviable=set(results.unviable))
     while True:
         taken = take(order, count, tree.unviable)
         wanted = [mutant for mutant in taken if mutant.key not in known and mutant.key not in results.outcomes]
@@ -320,8 +308,7 @@ def judge(order: dict[str, list[Mutant]], count: int, results: Results, known: s
         say(mutant, outcomes, results)
     for mutant in wanted:
         if mutant.key in tree.alone:
-            text = (ROOT / mutant.file).read_text(encoding="utf-8")
-            tree.write({mutant.file: mutant_tree.mutated(text, mutant)})
+            tree.write({mutant.file: mutant_tree.mutated(files[mutant.file].decode(), mutant)})
             if tree.errors(list(LIBRARIES), ENVIRONMENT):
                 results.unviable.add(mutant.key)
                 results.save()
@@ -391,20 +378,21 @@ def main() -> None:
     parser.add_argument("--keep-caught", action="store_true", help="judge only survivors again after a change")
     parser.add_argument("--show", action="store_true", help="judge nothing, show what has been judged")
     arguments = parser.parse_args()
-    listed = mutant_tree.list_mutants(ROOT, {name: GROUPS[name] for name in arguments.group or GROUPS})
+    files = mutant_tree.snapshot(ROOT)
+    listed = mutant_tree.list_mutants(ROOT, files, {name: GROUPS[name] for name in arguments.group or GROUPS})
     known = equivalent(listed)
     order = {
         name: draw([mutant for mutant in listed if mutant.group == name and may_be_drawn(mutant)], arguments.seed)
         for name in arguments.group or GROUPS
     }
     print(", ".join(f"{name}: {len(mutants)} mutants" for name, mutants in order.items()), flush=True)
-    results = Results(TARGET / f"seed-{arguments.seed}.json", keep_caught=arguments.keep_caught)
+    results = Results(TARGET / f"seed-{arguments.seed}.json", digest(files), keep_caught=arguments.keep_caught)
     try:
         if not arguments.show:
             # A mutant that did not compile on its own is replaced as well.
             while True:
                 before = len(results.unviable)
-                judge(order, arguments.count, results, known)
+                judge(order, arguments.count, results, known, files)
                 if len(results.unviable) == before:
                     break
     finally:

@@ -34,5 +34,6 @@ mod sctp_zero_window;
 mod sigma_invariants;
 mod tcp_networks;
 mod tcp_recovery;
+mod tcp_sender;
 mod tcp_states;
 mod tcp_transfer;
