@@ -619,7 +619,7 @@ fn an_application_that_does_not_use_its_window_loses_half_of_what_it_does_not_us
     let mut waited = ms(0);
     loop {
         s.now += ms(50);
-        waited = waited + ms(50);
+        waited += ms(50);
         let rto = s.connection().snapshot().rto;
         write(&mut s, offset, 1000);
         let snapshot = s.connection().snapshot();
