@@ -7,8 +7,10 @@
 //! - [`shims`]: ILNPv6 shims and a network of locators between them. `tests/rfc674*.rs` use it.
 //! - [`ordeal`]: a seed becomes two hosts, an adverse network and two users; `tests/seeds.rs` runs a thousand of them.
 //! - [`mip6`]: mobile nodes, correspondents and home agents of Mobile IPv6 on real bytes; `tests/rfc6275_*.rs` use it.
+//! - [`crowd`]: an endpoint with thousands of associations; `tests/amplification.rs` counts what spoofed packets cost it.
 //! - [`fuzz`]: the bodies of the fuzz targets, shared with the tests that replay the seeds they found.
 
+pub mod crowd;
 pub mod fuzz;
 pub mod ledger;
 pub mod mip6;

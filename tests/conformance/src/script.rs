@@ -318,6 +318,17 @@ impl Script {
         self.send_payload(peer(1), ours(1), payload);
     }
 
+    /// The peer sends from its address `from` a packet that was parsed already: what the endpoint keeps of it keeps the
+    /// bytes that it was parsed from.
+    ///
+    /// # Panics
+    /// If an invariant breaks.
+    pub fn send_parsed(&mut self, from: Ipv6Addr, sctp: SctpPacket) {
+        let packet = packet(from, ours(1), Payload::Sctp(sctp));
+        self.end.handle_packet(self.now, InterfaceId(1), packet);
+        self.settle();
+    }
+
     fn send_payload(&mut self, from: Ipv6Addr, to: Ipv6Addr, payload: Payload) {
         let bytes = packet(from, to, payload).to_vec();
         let packet = Packet::parse(&bytes).expect("a packet that parses");

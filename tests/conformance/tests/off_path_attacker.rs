@@ -333,22 +333,157 @@ fn data_injected_with_a_wrong_tag_is_not_delivered_and_not_acknowledged() {
 }
 
 #[test]
-fn a_good_tag_from_a_strange_address_is_not_answered_there_and_changes_nothing() {
-    // a peer's tag that leaked: still no chunk from where the peer is not
+fn a_good_tag_from_a_strange_address_changes_nothing_and_is_answered_as_a_wrong_one_is() {
+    // a difference would tell whoever tries tags from an address of his own when he has found one
     let mut t = Script::authenticated(quiet(), 1);
     let before = state(&t);
-    for chunk in [
-        data(0),
-        abort(false),
-        Chunk::Heartbeat("x".into()),
-        Chunk::ShutdownAck,
-    ] {
-        t.send_from(ATTACKER, [chunk]);
+    let stranger = |chunk: Chunk| {
+        let mut named = asconf(0, ATTACKER);
+        if let Chunk::Asconf(asconf) = &mut named {
+            asconf.address = ATTACKER;
+        }
+        [chunk, named]
+    };
+    let chunks = [
+        vec![data(0)],
+        vec![abort(false)],
+        vec![Chunk::Heartbeat("x".into())],
+        vec![Chunk::ShutdownAck],
+        vec![Chunk::InitAck(Box::new(init()))],
+        vec![Chunk::CookieAck],
+        vec![asconf(0, ATTACKER)],
+        stranger(data(0)).into(),
+        stranger(Chunk::Heartbeat("x".into()))[1..].into(),
+    ];
+    for chunks in chunks {
+        let answers = [t.our_tag, t.our_tag ^ 1].map(|tag| {
+            let packet = SctpPacket {
+                source_port: PORT,
+                destination_port: PORT,
+                verification_tag: tag,
+                chunks: chunks.iter().cloned().collect(),
+            };
+            t.send_sctp(ATTACKER, ours(1), packet);
+            t.wait(ms(1000));
+            let answers = t.take_all();
+            assert!(answers.iter().all(|a| a.tag == tag), "the tag is reflected");
+            let told = answers.into_iter().map(|a| (a.chunks, a.destination));
+            told.collect::<Vec<_>>()
+        });
+        assert_eq!(answers[0], answers[1], "{chunks:?}");
     }
-    t.silence(ms(1000));
     assert_eq!(state(&t), before);
-    assert_eq!(t.end.counters().refused.foreign_address, 4);
     works(&mut t);
+}
+
+#[test]
+fn an_address_that_the_peer_has_deleted_is_not_answered_with_an_abort() {
+    // RFC 5061 section 5.3: the deletion may overtake packets, and an ABORT that reflects their tag would end it all
+    let mut t = Script::authenticated(quiet(), 1);
+    for (n, parameter) in [
+        AsconfParameter::AddIpAddress {
+            correlation_id: 1,
+            address: peer(2),
+        },
+        AsconfParameter::DeleteIpAddress {
+            correlation_id: 2,
+            address: peer(2),
+        },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let chunk = Chunk::Asconf(Box::new(Asconf {
+            serial_number: AsconfSerial(init().initial_tsn.0).add(n as u32),
+            address: peer(1),
+            parameters: vec![parameter],
+        }));
+        let signed = t.signed([chunk]);
+        t.send(signed);
+    }
+    t.forget();
+    t.send_from(peer(2), [data(0)]);
+    t.send_from(peer(2), [Chunk::Heartbeat("x".into())]);
+    t.silence(ms(1000));
+    assert_eq!(t.end.counters().refused.foreign_address, 2);
+    works(&mut t);
+}
+
+#[test]
+fn an_init_ack_with_a_guessed_tag_does_not_end_an_association_that_is_being_set_up() {
+    // section 8.5: one of an association exists with peer(1); another is begun with peer(2)
+    let mut t = Script::listening(quiet());
+    t.shake_hands(Vec::new());
+    let first = t.id;
+    let second = t.end.connect(t.now, &[peer(2)], PORT).expect("a call");
+    t.id = Some(second);
+    t.command(|_, _| ());
+    let tag = expect!(t, Chunk::Init(init) => init.initiate_tag);
+    let claims = || {
+        Chunk::InitAck(Box::new(Init {
+            initiate_tag: 7,
+            parameters: vec![
+                Parameter::StateCookie("a cookie".into()),
+                Parameter::Ipv6Address(peer(1)),
+            ],
+            ..init()
+        }))
+    };
+    let answer = |tag| SctpPacket {
+        source_port: PORT,
+        destination_port: PORT,
+        verification_tag: tag,
+        chunks: [claims()].into_iter().collect(),
+    };
+    for guess in [0, 1, tag ^ 1, t.our_tag] {
+        t.send_sctp(peer(2), ours(1), answer(guess));
+    }
+    assert!(t.is_alive());
+    assert_eq!(t.end.counters().refused.second_associations, 0);
+    assert_eq!(t.association().counters().refused.bad_tag, 4);
+    expect!(t, Chunk::Init(_));
+    // with the right one it is the peer who says so (section 1.3)
+    t.send_sctp(peer(2), ours(1), answer(tag));
+    assert!(!t.is_alive());
+    assert_eq!(t.end.counters().refused.second_associations, 1);
+    t.id = first;
+    assert!(t.association().is_established());
+}
+
+#[test]
+fn a_cookie_outlives_the_change_of_its_key_and_no_longer() {
+    let mut t = Script::listening(quiet());
+    let give = |t: &mut Script| {
+        t.send_with_tag(0, [Chunk::Init(Box::new(init()))]);
+        let ack = expect!(t, Chunk::InitAck(ack) => ack.clone());
+        let cookie = ack.parameters.iter().find_map(|p| match p {
+            Parameter::StateCookie(cookie) => Some(cookie.clone()),
+            _ => None,
+        });
+        (ack.initiate_tag, cookie.expect("cookie"))
+    };
+    let bring_back = |t: &mut Script, (tag, cookie): (u32, bytes::Bytes)| {
+        t.our_tag = tag;
+        t.send([Chunk::CookieEcho(cookie)]);
+        t.forget();
+        let refused = t.end.counters().refused;
+        (refused.stale_cookies, refused.forged_cookies)
+    };
+    let first = give(&mut t);
+    t.wait(ms(3_590_000));
+    let last = give(&mut t);
+    t.wait(ms(20_000));
+    let (tag, _) = give(&mut t);
+    // the key has changed: what the former one signed is still known
+    assert_eq!(bring_back(&mut t, first.clone()), (1, 0));
+    assert_eq!(t.end.associations().count(), 0);
+    assert_eq!(bring_back(&mut t, last.clone()), (1, 0));
+    assert!(t.association().is_established());
+    assert_ne!(tag, last.0);
+    // and once more
+    t.wait(ms(3_600_000));
+    give(&mut t);
+    assert_eq!(bring_back(&mut t, first), (1, 1));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Event;
 use super::address_rules::may_be_of_peer;
-use super::association::{Association, ControlPacket};
+use super::association::Association;
 use super::deactivation::Refusal;
 use super::path::MAX_DESTINATIONS;
 use crate::time::Instant;
@@ -10,7 +10,6 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{Asconf, AsconfAck, AsconfParameter, AsconfResponse, Chunk, ErrorCause};
 use segue_wire::{AsconfSerial, Tsn};
-use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// Serial number of the peer's ASCONF last answered, and the answers to those of the packet that it came in: a peer may
@@ -44,18 +43,18 @@ impl Association {
     /// to the address that the ASCONF came from (E6).
     pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, asconf: &Asconf) {
         let serial = asconf.serial_number;
+        let behind = self.control.len();
         let amid_packet = core::mem::replace(&mut self.asconf_answers.amid_packet, true);
         let mut answers = self.asconf_answers.answers.iter();
         if let Some(answer) = answers.find(|a| a.serial_number == serial).cloned() {
             self.counters.asconf_acks_sent += 1;
-            self.queue_control(from, Chunk::AsconfAck(Box::new(answer)));
+            self.reply_with(behind, Chunk::AsconfAck(Box::new(answer)));
             return;
         }
         if serial != self.asconf_answers.last_serial.next() {
             self.counters.refused.bad_asconf_serial += 1;
             return;
         }
-        let answer_goes_before = self.control.len();
         let mut responses = Vec::new();
         for parameter in &asconf.parameters {
             match self.apply_asconf(now, from, parameter) {
@@ -88,14 +87,8 @@ impl Association {
         }
         answers.push_back(answer.clone());
         // before the heartbeat to an address just added, which its owner may use only once it has the answer
-        let answer = ControlPacket {
-            source: None,
-            destination: from,
-            verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([Chunk::AsconfAck(Box::new(answer))]),
-        };
         self.counters.asconf_acks_sent += 1;
-        self.control.insert(answer_goes_before, answer);
+        self.reply_with(behind, Chunk::AsconfAck(Box::new(answer)));
     }
 
     /// With an error in the answer, what went before it is named as a success (section 4.2.5: only then is it needed).

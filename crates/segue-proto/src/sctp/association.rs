@@ -9,6 +9,8 @@ use super::asconf_request::AsconfRequests;
 use super::auth::{Authentication, Random};
 use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
+use super::former_addresses::FormerAddresses;
+use super::heartbeat_limit::HeartbeatLimit;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
 use super::multipath::{Multipath, pf_max_retrans};
@@ -18,8 +20,8 @@ use super::path::{Destination, Path};
 use super::re_config_answer::StreamAnswers;
 use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
-use super::receive::Replies;
 use super::replacement::Replacement;
+use super::replies::Replies;
 use super::sources::Sources;
 use super::window_probe::WindowProbe;
 use super::{
@@ -92,6 +94,9 @@ pub struct Association {
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
+    pub(super) former_addresses: FormerAddresses,
+    /// HEARTBEATs that may still go to addresses that nobody has answered from.
+    pub(super) heartbeat_limit: HeartbeatLimit,
     pub(super) primary: usize,
     /// Destination that new data goes to: the primary while it is usable.
     pub(super) current: usize,
@@ -136,6 +141,8 @@ pub struct Association {
     /// Where the last DATA came from, and to.
     pub(super) reply_to: Ipv6Addr,
     pub(super) arrived_at: Ipv6Addr,
+    /// Bytes that a packet with a SACK may have.
+    pub(super) sack_limit: u32,
 
     /// Answers to the packet at hand.
     pub(super) replies: Replies,
@@ -453,6 +460,8 @@ impl Association {
             sources: Sources::default(),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
+            former_addresses: FormerAddresses::default(),
+            heartbeat_limit: HeartbeatLimit::default(),
             primary: 0,
             current: 0,
             paths: SmallVec::new(),
@@ -481,6 +490,7 @@ impl Association {
             advertised_rwnd: config.receive_buffer,
             reply_to: Ipv6Addr::UNSPECIFIED,
             arrived_at: setup.route.address,
+            sack_limit: u32::MAX,
             replies: Replies::default(),
             tie_tags: (0, 0),
             handshake_sent: None,

@@ -12,7 +12,6 @@ use super::auth_keys::{AssociationKey, HmacIdentifier, SharedKey, association_sh
 use super::cookie::Cookie;
 use super::{Config, Event};
 use bytes::Bytes;
-use core::net::Ipv6Addr;
 use segue_wire::sctp::{Auth, Chunk, ErrorCause, Parameter, SctpPacket};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -509,16 +508,16 @@ impl Association {
     /// Takes out of a packet what may not be acted on (section 6.3): everything from an AUTH chunk on that is wrong, and
     /// chunks that must be authenticated and are not.
     #[inline]
-    pub(super) fn authenticate(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) {
+    pub(super) fn authenticate(&mut self, packet: &mut SctpPacket) {
         // nearly every packet: nothing in it is, or must be, authenticated
         let plain = |c: &Chunk| !matches!(c, Chunk::Auth(_)) && !self.auth.requires(c.chunk_type());
         if !packet.chunks.iter().all(plain) {
-            self.authenticate_chunks(from, packet);
+            self.authenticate_chunks(packet);
         }
     }
 
     #[inline(never)]
-    fn authenticate_chunks(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) {
+    fn authenticate_chunks(&mut self, packet: &mut SctpPacket) {
         let mut authenticated_from = packet.chunks.len();
         let found = packet.chunks.iter().enumerate().find_map(|(i, c)| match c {
             Chunk::Auth(auth) => Some((i, auth)),
@@ -537,8 +536,7 @@ impl Association {
                     if let AuthFailure::UnsupportedHmac(hmac_id) = failure
                         && self.is_up()
                     {
-                        let cause = ErrorCause::UnsupportedHmacIdentifier(hmac_id);
-                        self.queue_control(from, Chunk::Error(vec![cause]));
+                        self.report(ErrorCause::UnsupportedHmacIdentifier(hmac_id));
                     }
                 }
             }

@@ -115,6 +115,9 @@ pub struct Config {
     pub valid_cookie_life: Duration,
     /// HB.interval; `None` sends no heartbeats but those that confirm an address.
     pub hb_interval: Option<Duration>,
+    /// HB.Max.Burst: HEARTBEATs that go, in one RTO, to addresses that have not been confirmed (RFC 9260 section 5.4). At
+    /// least 1.
+    pub hb_max_burst: u32,
     /// cwnd at first, in MTUs (profile RFC 9260: largest chunks), instead of what section 7.2.1 has. usrsctp has 3, with
     /// which four full packets go where RFC 4960 lets three; TCP has 10 (RFC 6928). A lower `max_burst` lets no more go
     /// at once.
@@ -192,6 +195,7 @@ impl Config {
             max_init_retransmits: 8,
             valid_cookie_life: Duration::from_secs(60),
             hb_interval: Some(Duration::from_secs(30)),
+            hb_max_burst: 1,
             initial_cwnd: None,
             max_burst: Some(4),
             sack_delay: Duration::from_millis(200),

@@ -2,6 +2,7 @@
 //! endpoint keeps nothing between INIT and COOKIE ECHO.
 
 use super::auth::Random;
+use crate::random::SecretRng;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -14,6 +15,56 @@ const MAC_LEN: usize = 32;
 
 /// Key of the signature.
 pub(super) type CookieKey = [u8; 32];
+
+/// Hours of use are enough for one key; "reasonably frequently" says section 5.1.3.
+const KEY_PERIOD: Duration = Duration::from_secs(3600);
+
+/// The key that signs cookies, and the one before it, whose cookies may still live (section 5.1.3).
+pub(super) struct CookieKeys {
+    current: CookieKey,
+    previous: Option<CookieKey>,
+    /// When `current` was first used.
+    since: Option<Instant>,
+    /// How long it is used: longer than any cookie lives, so that one former key is enough.
+    period: Duration,
+}
+
+impl CookieKeys {
+    /// Keys for cookies that live for `life`, or at most for twice that.
+    pub(super) fn new(life: Duration, secrets: &mut dyn SecretRng) -> Self {
+        Self {
+            current: new_key(secrets),
+            previous: None,
+            since: None,
+            period: KEY_PERIOD.max(life * 2),
+        }
+    }
+
+    /// The key to sign with: a new one if the last has been in use for long enough.
+    pub(super) fn current(&mut self, now: Instant, secrets: &mut dyn SecretRng) -> &CookieKey {
+        let since = *self.since.get_or_insert(now);
+        if now.since(since) >= self.period {
+            self.previous = Some(core::mem::replace(&mut self.current, new_key(secrets)));
+            self.since = Some(now);
+        }
+        &self.current
+    }
+
+    /// Reads a cookie that either key has signed.
+    pub(super) fn open(&self, bytes: &[u8], now: Instant) -> Result<Cookie, CookieError> {
+        let opened = Cookie::open(bytes, &self.current, now);
+        match &self.previous {
+            Some(previous) if opened == Err(CookieError::Forged) => Cookie::open(bytes, previous, now),
+            _ => opened,
+        }
+    }
+}
+
+fn new_key(secrets: &mut dyn SecretRng) -> CookieKey {
+    let mut key = [0; 32];
+    secrets.fill(&mut key);
+    key
+}
 
 /// What a cookie says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -211,6 +262,35 @@ mod tests {
             assert_eq!(Cookie::open(&changed, &key, now), Err(CookieError::Forged));
         }
         assert_eq!(Cookie::open(&sealed[..20], &key, now), Err(CookieError::Forged));
+    }
+
+    #[test]
+    fn the_key_changes_and_the_one_before_it_opens_cookies_once_more() {
+        let mut secrets = crate::random::Stream::new(1, "keys");
+        let life = Duration::from_secs(60);
+        let mut keys = CookieKeys::new(life, &mut secrets);
+        let begin = Instant::from_nanos(5);
+        let first = *keys.current(begin, &mut secrets);
+        let just_before = begin + KEY_PERIOD - Duration::from_nanos(1);
+        assert_eq!(*keys.current(just_before, &mut secrets), first);
+        let late = Cookie {
+            created: just_before,
+            ..cookie()
+        };
+        let sealed = late.seal(&first);
+        let changed = begin + KEY_PERIOD;
+        let second = *keys.current(changed, &mut secrets);
+        assert_ne!(second, first);
+        assert_eq!(keys.open(&sealed, changed), Ok(late));
+        assert!(keys.open(&cookie().seal(&second), begin).is_ok());
+        // a key that is two changes old opens nothing
+        assert_ne!(*keys.current(changed + KEY_PERIOD, &mut secrets), second);
+        assert_eq!(keys.open(&sealed, changed), Err(CookieError::Forged));
+        // nor is a key changed that cookies of may live longer
+        let mut long = CookieKeys::new(KEY_PERIOD, &mut secrets);
+        let key = *long.current(begin, &mut secrets);
+        assert_eq!(*long.current(begin + KEY_PERIOD, &mut secrets), key);
+        assert_ne!(*long.current(begin + KEY_PERIOD * 2, &mut secrets), key);
     }
 
     #[test]

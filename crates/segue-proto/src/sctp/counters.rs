@@ -45,6 +45,9 @@ impl Counters {
 /// Counters of an endpoint: packets that reached no association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndpointCounters {
+    /// Associations looked at to find those that packets, ICMPv6 errors and calls are for: not many more than there were of these,
+    /// however many associations there are.
+    pub associations_examined: u64,
     /// Packets out of the blue (RFC 9260 section 8.4).
     pub out_of_the_blue: u64,
     /// INITs answered with a cookie; nothing was kept of them.
@@ -95,7 +98,7 @@ pub struct EndpointRefused {
     pub unauthenticated: u64,
     /// COOKIE ECHOs whose AUTH chunk does not verify (RFC 4895 section 6.3).
     pub bad_auth: u64,
-    /// Packets with the tag of an association from an address that is not, or no longer, its peer's.
+    /// Packets with the tag of an association from an address that its peer has had, or may believe to have.
     pub foreign_address: u64,
     /// INITs that would have added addresses to an association that exists (section 5.2.2).
     pub new_addresses: u64,

@@ -96,6 +96,7 @@ impl Association {
             path.in_use = false;
         }
         self.destinations[index].in_use = false;
+        self.former_addresses.add(self.destinations[index].address);
         self.sources.forget(self.destinations[index].address);
         self.destinations[index].heartbeat = None;
         self.destinations[index].heartbeat_due = None;

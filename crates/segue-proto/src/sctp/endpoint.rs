@@ -1,13 +1,17 @@
 //! All associations of a host on one local port: which of them a packet is for, and what to do with one that is for
 //! none (RFC 9260 section 8.4). INIT and COOKIE ECHO, which make associations, are dealt with in `handshake`.
 
+mod deadlines;
 mod handshake;
 mod icmp;
+mod index;
+mod lookup;
+mod out_of_the_blue;
 
 use super::address_rules;
 use super::association::{Association, Setup, State};
 use super::auth::{self, Random};
-use super::cookie::CookieKey;
+use super::cookie::CookieKeys;
 use super::encapsulation::UDP_HEADER;
 use super::transmit::transmit;
 use super::{AssociationId, Config, Counters, EndpointCounters, Event};
@@ -15,7 +19,9 @@ use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::sctp::{Chunk, ErrorCause, SctpPacket};
+use deadlines::Deadlines;
+use index::{Index, Keys};
+use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Packet, Payload};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -28,14 +34,17 @@ pub struct Endpoint {
     config: Config,
     port: u16,
     secrets: Box<dyn SecretRng>,
-    cookie_key: CookieKey,
+    cookie_keys: CookieKeys,
     local: Vec<LocalAddress>,
     listening: bool,
     /// By ascending id.
     slots: Vec<Slot>,
+    /// Of all slots.
+    index: Index,
+    deadlines: Deadlines,
     /// Counters of associations that have ended.
     ended: Counters,
-    next_id: u32,
+    next_id: u64,
     /// Slot that the last packet was for: most packets are for the same one again.
     last_slot: usize,
     /// Answers to packets out of the blue.
@@ -57,6 +66,10 @@ struct Slot {
     queued_notify: bool,
     /// Its earliest timer as last worked out; the outer `None` when it may have changed since.
     deadline: Option<Option<Instant>>,
+    /// What `Endpoint::deadlines` has of it.
+    listed_deadline: Option<Instant>,
+    /// What `Endpoint::index` has of it.
+    listed_keys: Option<Box<Keys>>,
 }
 
 impl Slot {
@@ -95,16 +108,17 @@ impl Endpoint {
             // from here on the MTU is that of what UDP carries
             config.mtu = config.mtu.saturating_sub(UDP_HEADER);
         }
-        let mut cookie_key = [0; 32];
-        secrets.fill(&mut cookie_key);
+        let cookie_keys = CookieKeys::new(config.valid_cookie_life, &mut *secrets);
         Self {
             config,
             port,
             secrets,
-            cookie_key,
+            cookie_keys,
             local: Vec::new(),
             listening: false,
             slots: Vec::new(),
+            index: Index::default(),
+            deadlines: Deadlines::default(),
             ended: Counters::default(),
             next_id: 0,
             last_slot: 0,
@@ -171,10 +185,7 @@ impl Endpoint {
         let first = *peer.first()?;
         for &address in peer {
             // an address that another peer claims and has not confirmed is not yet its own
-            if self
-                .find_by(address, peer_port, |a| a.has_confirmed_address(address))
-                .is_some()
-            {
+            if self.find_confirmed(address, peer_port).is_some() {
                 return None;
             }
         }
@@ -308,7 +319,17 @@ impl Endpoint {
                 Some(index) if self.is_second_with_its_peer(index, &arrived, sctp) => {
                     self.give_up_second(index)
                 }
-                Some(index) => self.deliver(&arrived, index, sctp),
+                Some(index) if self.is_known_by_tag_alone(index, &arrived, sctp) => {
+                    // an ASCONF from nobody's address, about nobody's: a guess, unless it is authenticated
+                    let expected = self.slots[index].association.may_come_from(arrived.from);
+                    let answer = out_of_the_blue::answer(sctp);
+                    if !self.deliver(&arrived, index, sctp) && !expected {
+                        self.answer_out_of_the_blue(&arrived, answer);
+                    }
+                }
+                Some(index) => {
+                    self.deliver(&arrived, index, sctp);
+                }
                 None => self.on_out_of_the_blue(&arrived, sctp),
             },
         }
@@ -317,8 +338,15 @@ impl Endpoint {
     /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.reap();
-        for index in 0..self.slots.len() {
-            if self.slots[index].deadline().is_some_and(|at| at <= now) {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
+        let due = match self.slots.as_slice() {
+            [only] => vec![only.id],
+            _ => self.deadlines.due(now),
+        };
+        for id in due {
+            if let Some(index) = self.slot_of(id) {
                 self.slots[index].association.handle_timeout(now);
                 self.touch(index);
             }
@@ -349,12 +377,12 @@ impl Endpoint {
         while let Some(&id) = self.to_transmit.front() {
             if let Some(index) = self.slot_of(id) {
                 // sending starts timers
-                self.slots[index].deadline = None;
-                self.deadline = None;
+                self.forget_deadline(index);
                 let interface = self.slots[index].association.poll_transmit_into(now, packet);
                 if interface.is_some() {
                     return interface;
                 }
+                self.list(index);
                 let slot = &mut self.slots[index];
                 slot.queued_transmit = false;
                 self.has_ended |= slot.association.is_done();
@@ -377,8 +405,14 @@ impl Endpoint {
         }
         let earliest = match self.slots.as_mut_slice() {
             [] => None,
-            [only] => only.deadline(),
-            all => all.iter_mut().filter_map(Slot::deadline).min(),
+            [only] => {
+                self.deadlines.forget_stale();
+                only.deadline()
+            }
+            _ => {
+                self.list_deadlines();
+                self.deadlines.first()
+            }
         };
         self.deadline = Some(earliest);
         earliest
@@ -411,9 +445,9 @@ impl Endpoint {
     /// because their chunks were cut before this was known, are to be fragmented by IPv6 (RFC 9260 section 6.9).
     #[must_use]
     pub fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
-        self.slots
-            .iter()
-            .filter_map(|s| s.association.reduced_mtu(destination))
+        self.index
+            .towards(destination)
+            .filter_map(|id| self.association(id)?.reduced_mtu(destination))
             .min()
     }
 
@@ -447,7 +481,15 @@ impl Endpoint {
             queued_transmit: false,
             queued_notify: false,
             deadline: None,
+            listed_deadline: None,
+            listed_keys: None,
         });
+        self.deadlines.mark_stale(id);
+        if let [only, _] = self.slots.as_mut_slice() {
+            // it was looked at itself until now
+            only.deadline = None;
+            self.deadlines.mark_stale(only.id);
+        }
         self.touch(self.slots.len() - 1);
         id
     }
@@ -466,9 +508,9 @@ impl Endpoint {
 
     #[inline]
     fn queue(&mut self, index: usize, tells: bool) {
-        self.deadline = None;
+        self.forget_deadline(index);
+        self.list(index);
         let slot = &mut self.slots[index];
-        slot.deadline = None;
         if !slot.queued_transmit {
             slot.queued_transmit = true;
             self.to_transmit.push_back(slot.id);
@@ -479,14 +521,49 @@ impl Endpoint {
         }
     }
 
+    /// The timers of an association may have changed.
+    #[inline]
+    fn forget_deadline(&mut self, index: usize) {
+        self.deadline = None;
+        let slot = &mut self.slots[index];
+        if slot.deadline.take().is_some() {
+            self.deadlines.mark_stale(slot.id);
+        }
+    }
+
+    fn list_deadlines(&mut self) {
+        for id in self.deadlines.take_stale() {
+            if let Some(index) = self.slot_of(id) {
+                let slot = &mut self.slots[index];
+                let deadline = slot.deadline();
+                self.deadlines.set(id, &mut slot.listed_deadline, deadline);
+            }
+        }
+    }
+
+    /// To be called for an association whose addresses or tags may have changed.
+    #[inline]
+    fn list(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        self.index
+            .update(slot.id, &mut slot.listed_keys, &slot.association);
+    }
+
+    /// Whether all associations are found by what they have. For tests.
+    pub(super) fn index_is_complete(&self) -> bool {
+        self.index.is_of(self.associations())
+    }
+
     /// Forgets associations that ended and have nothing left to tell.
     fn reap(&mut self) {
         if core::mem::take(&mut self.has_ended) {
-            let ended = &mut self.ended;
-            self.slots.retain(|s| {
+            let (ended, deadlines, index) = (&mut self.ended, &mut self.deadlines, &mut self.index);
+            self.slots.retain_mut(|s| {
                 let done = s.association.is_done();
                 if done {
                     ended.add(&s.association.counters());
+                    deadlines.set(s.id, &mut s.listed_deadline, None);
+                    index.update(s.id, &mut s.listed_keys, &s.association);
                 }
                 !done
             });
@@ -495,86 +572,25 @@ impl Endpoint {
         }
     }
 
-    fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) {
+    /// Returns false if the association refuses the packet whole.
+    fn deliver(&mut self, arrived: &Arrived, index: usize, sctp: &mut SctpPacket) -> bool {
         let association = &mut self.slots[index].association;
         if self.config.udp_encapsulation.is_none() {
-            association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+            let taken = association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
             self.note_change(index);
-            return;
+            return taken;
         }
         let former = association.peer_encapsulation;
         if association.accepts_tag(sctp) {
             association.note_encapsulation(arrived.from, arrived.encapsulation);
         }
         // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
-        if !association.handle_packet(arrived.now, arrived.from, arrived.to, sctp) {
+        let taken = association.handle_packet(arrived.now, arrived.from, arrived.to, sctp);
+        if !taken {
             association.peer_encapsulation = former;
         }
         self.note_change(index);
-    }
-
-    /// The association of a packet: by the peer's address and port; an ASCONF from an address that nobody knows yet, by
-    /// the address it names (RFC 5061 sections 5.2, D1 and D2, and 5.3.2). A peer may claim another's address, in an INIT
-    /// or by ASCONF: of the associations that have the address, the one whose tag the packet carries.
-    ///
-    /// An ASCONF is found by its tag too. It may name an address that this end has deleted on its behalf: when the answer
-    /// was lost with the address it went to, the same chunk comes again from yet another one.
-    fn find(&mut self, arrived: &Arrived, sctp: &SctpPacket) -> Option<usize> {
-        let port = arrived.from_port;
-        if self.is_for_last(arrived, sctp) {
-            return Some(self.last_slot);
-        }
-        if let Some(index) = self.find_by(arrived.from, port, |a| a.accepts_tag(sctp)) {
-            return Some(index);
-        }
-        let named = sctp.chunks.iter().find_map(|c| match c {
-            Chunk::Asconf(asconf) => Some(asconf.address),
-            _ => None,
-        });
-        if let Some(named) = named {
-            let by_tag = |s: &Slot| {
-                let a = &s.association;
-                a.peer_port == port && a.state != State::Closed && a.accepts_tag(sctp)
-            };
-            if let Some(index) = self
-                .find_by(named, port, |a| a.accepts_tag(sctp))
-                .or_else(|| self.slots.iter().position(by_tag))
-            {
-                return Some(index);
-            }
-        }
-        self.find_by(arrived.from, port, |_| true)
-            .or_else(|| self.find_by(named?, port, |_| true))
-    }
-
-    /// Whether a packet is for the association that the last one was for.
-    #[inline]
-    fn is_for_last(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
-        self.slots.get(self.last_slot).is_some_and(|slot| {
-            let a = &slot.association;
-            a.peer_port == arrived.from_port
-                && a.state != State::Closed
-                && a.has_peer_address(arrived.from)
-                && a.accepts_tag(sctp)
-        })
-    }
-
-    /// An association with a peer at `address` and `port` that `which` holds for.
-    fn find_by(
-        &mut self,
-        address: Ipv6Addr,
-        port: u16,
-        which: impl Fn(&Association) -> bool,
-    ) -> Option<usize> {
-        let matches = |slot: &Slot| {
-            let a = &slot.association;
-            a.peer_port == port && a.state != State::Closed && a.has_peer_address(address) && which(a)
-        };
-        if self.slots.get(self.last_slot).is_some_and(matches) {
-            return Some(self.last_slot);
-        }
-        self.last_slot = self.slots.iter().position(matches)?;
-        Some(self.last_slot)
+        taken
     }
 
     /// RANDOM of an INIT or INIT ACK that offers authentication (RFC 4895 section 6.1).
@@ -584,49 +600,6 @@ impl Endpoint {
             self.secrets.fill(&mut random);
             random
         })
-    }
-
-    /// Whether a packet carries the tag of an association with its port: it comes from an address that its peer has
-    /// deleted, overtaken by the ASCONF that did so (RFC 5061 section 5.3), or is about to add.
-    fn is_from_foreign_address(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
-        self.slots.iter().map(|s| &s.association).any(|a| {
-            a.state != State::Closed
-                && a.peer_port == arrived.from_port
-                && !a.has_peer_address(arrived.from)
-                && a.accepts_tag(sctp)
-        })
-    }
-
-    /// Section 8.4. A packet whose association is known all the same, by its tag, is dropped: the ABORT that answers
-    /// what is out of the blue reflects the tag and would end the association at the peer, wherever it arrives from.
-    #[inline(never)]
-    fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
-        if self.is_from_foreign_address(arrived, sctp) {
-            self.counters.refused.foreign_address += 1;
-            return;
-        }
-        self.counters.out_of_the_blue += 1;
-        // RFC 4895 section 6.3: as if an AUTH chunk were not there
-        let Some(first) = auth::first_chunk(sctp) else {
-            return;
-        };
-        let silent = sctp.chunks.iter().any(|c| match c {
-            Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
-            Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),
-            _ => false,
-        });
-        if silent {
-            return;
-        }
-        let answer = if matches!(first, Chunk::ShutdownAck) {
-            Chunk::ShutdownComplete { reflected_tag: true }
-        } else {
-            Chunk::Abort {
-                reflected_tag: true,
-                causes: Vec::new(),
-            }
-        };
-        self.answer(arrived, arrived.tag, answer);
     }
 
     /// UDP ports of an answer to a packet: back the way it came.

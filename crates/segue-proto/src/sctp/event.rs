@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 /// An association of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct AssociationId(pub u32);
+pub struct AssociationId(pub u64);
 
 /// A notification (RFC 9260 section 11.2).
 #[derive(Clone, PartialEq, Debug)]

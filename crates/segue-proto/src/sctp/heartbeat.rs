@@ -112,13 +112,16 @@ impl Association {
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Instant, index: usize) {
-        let nonce = self.secret_u64();
         let d = &self.destinations[index];
         let (address, path) = (d.address, d.path);
         let rto = self
             .paths
             .get(usize::from(path.0))
             .map_or(self.config.rto_initial, |p| p.rto());
+        if !self.may_send_heartbeat(now, index, rto) {
+            return;
+        }
+        let nonce = self.secret_u64();
         self.destinations[index].heartbeat = Some(HeartbeatSent {
             nonce,
             path,

@@ -24,6 +24,7 @@ impl Endpoint {
     pub fn check_invariants(&self) -> Result<(), String> {
         hold! {
             self.is_drained(), "packets or notifications are left after draining";
+            self.index_is_complete(), "associations are not found by the addresses and tags that they have";
         }
         for (id, association) in self.associations() {
             association

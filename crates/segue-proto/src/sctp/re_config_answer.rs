@@ -79,7 +79,7 @@ impl Association {
             self.counters.refused.unexpected += 1;
             return;
         }
-        let mut answers = Vec::new();
+        let (behind, mut answers) = (self.control.len(), Vec::new());
         for parameter in &chunk.parameters {
             if let ReConfigParameter::Response {
                 response,
@@ -113,7 +113,8 @@ impl Association {
             answers.push(answer);
         }
         if !answers.is_empty() {
-            self.answer_streams(from, answers);
+            let answer = ReConfig { parameters: answers };
+            self.reply_with(behind, Chunk::ReConfig(Box::new(answer)));
         }
         // a request of ours that the answer makes room for goes behind it
         self.send_stream_request(now);

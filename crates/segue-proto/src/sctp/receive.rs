@@ -1,23 +1,15 @@
 //! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
-use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
+use super::Event;
+use super::association::{Association, State};
 use super::auth;
 use super::inbound::Arrival;
 use super::local_addresses::{Local, LocalState};
-use super::{Event, SackRoute};
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
+use segue_wire::Data;
 use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket, UnrecognizedAction};
-use smallvec::SmallVec;
-
-/// What answers the chunks of one packet: collected, so that a packet is answered by one and not by one per chunk. A peer
-/// that claims another's address would otherwise make of one packet many.
-#[derive(Default)]
-pub(super) struct Replies {
-    heartbeat_acks: Vec<Bytes>,
-    causes: Vec<ErrorCause>,
-}
 
 /// What the DATA chunks of one packet mean for the SACK.
 #[derive(Default)]
@@ -25,6 +17,8 @@ pub(super) struct DataSeen {
     pub any: bool,
     /// Acknowledge without delay.
     pub immediate: bool,
+    /// Length of the packet, bytes.
+    pub packet_len: usize,
 }
 
 impl Association {
@@ -46,27 +40,36 @@ impl Association {
         }
         let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
         let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
-        self.authenticate(from, packet);
+        let (len, limit) = (packet.buffer_len(), self.reply_limit(from, packet));
+        self.authenticate(packet);
         // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
         // was good for the ABORT alone
         if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
+            self.forget_replies();
             return false;
         }
-        self.handle_chunks(now, from, to, packet);
+        self.handle_chunks(now, from, to, packet, len, limit);
         true
     }
 
-    /// Works off the chunks of a packet that may be acted on.
+    /// Works off the chunks of a packet that may be acted on. `len` is the length that it had as it came, `limit` that of
+    /// what may answer it.
     pub(super) fn handle_chunks(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
         to: Ipv6Addr,
         packet: &mut SctpPacket,
+        len: usize,
+        limit: usize,
     ) {
+        self.begin_replies(from, limit);
         self.ignore_aborts_of_deleted(to, packet);
         self.asconf_answers.begin_packet();
-        let mut data = DataSeen::default();
+        let mut data = DataSeen {
+            packet_len: len,
+            ..DataSeen::default()
+        };
         let had_gap = self.received.has_gap();
         let awaited = self.awaited_for(to);
         if let Some(multipath) = &mut self.multipath {
@@ -77,7 +80,7 @@ impl Association {
                 break;
             }
         }
-        self.send_replies(from, to);
+        self.send_replies(to);
         if let Some(serial) = awaited {
             self.ask_again(now, serial);
         }
@@ -85,11 +88,10 @@ impl Association {
             if self.stream_answers.is_busy() {
                 self.continue_stream_changes(now);
             }
-            self.reply_to = if self.has_peer_address(from) {
-                from
-            } else {
-                self.reply_to
-            };
+            if self.has_peer_address(from) {
+                self.reply_to = from;
+                self.sack_limit = u32::try_from(limit).unwrap_or(u32::MAX);
+            }
             self.arrived_at = to;
             self.on_data_after_replacement(now);
             let gap = self.gap_asks_for_sack(had_gap);
@@ -169,13 +171,13 @@ impl Association {
             }
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
-            Chunk::Heartbeat(info) => self.replies.heartbeat_acks.push(info),
+            Chunk::Heartbeat(info) => self.reply_to_heartbeat(info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
             Chunk::Abort { causes, .. } => {
                 self.close(Event::Aborted { causes });
                 return false;
             }
-            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, from, cumulative_tsn_ack),
+            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, cumulative_tsn_ack),
             Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),
@@ -207,62 +209,6 @@ impl Association {
             }
         }
         true
-    }
-
-    /// Reports an error of the packet at hand: in one ERROR chunk with all others of that packet.
-    pub(super) fn report(&mut self, cause: ErrorCause) {
-        self.replies.causes.push(cause);
-    }
-
-    /// Sends what answers the packet at hand: HEARTBEAT ACKs, and an ERROR with as many causes as fit (section 3.3.10
-    /// asks for none of them to be repeated).
-    fn send_replies(&mut self, from: Ipv6Addr, to: Ipv6Addr) {
-        if self.replies.heartbeat_acks.is_empty() && self.replies.causes.is_empty() {
-            return;
-        }
-        let replies = core::mem::take(&mut self.replies);
-        if self.state == State::Closed {
-            return;
-        }
-        // section 8.3: over the path that is probed, if so configured
-        let back = self.config.sack_route == SackRoute::Arrival && !replies.heartbeat_acks.is_empty();
-        let arrived = self
-            .local
-            .iter()
-            .find(|l| l.address.address == to && l.is_source());
-        let source = arrived.filter(|_| back).map(|l| l.address);
-        let mut room = (self.config.mtu.saturating_sub(PACKET_HEADERS)) as usize;
-        let mut chunks: SmallVec<[Chunk; 1]> = SmallVec::new();
-        for info in replies.heartbeat_acks {
-            let chunk = Chunk::HeartbeatAck(info);
-            // one alone is sent whatever its size: so was what it answers
-            if !chunks.is_empty() && chunk.buffer_len() > room {
-                break;
-            }
-            room = room.saturating_sub(chunk.buffer_len());
-            chunks.push(chunk);
-        }
-        let mut causes: Vec<ErrorCause> = Vec::new();
-        room = room.saturating_sub(4);
-        for cause in replies.causes {
-            let len = cause.buffer_len().next_multiple_of(4);
-            if len > room || causes.contains(&cause) {
-                continue;
-            }
-            room -= len;
-            causes.push(cause);
-        }
-        if !causes.is_empty() {
-            chunks.insert(0, Chunk::Error(causes));
-        }
-        if !chunks.is_empty() {
-            self.control.push_back(ControlPacket {
-                source,
-                destination: from,
-                verification_tag: self.peer_tag,
-                chunks,
-            });
-        }
     }
 
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
@@ -336,7 +282,9 @@ impl Association {
             self.report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
             return true;
         }
-        self.reassembly.insert(chunk.take());
+        let mut taken = chunk.take();
+        keep_no_packet(&mut taken.data, seen.packet_len);
+        self.reassembly.insert(taken);
         self.announce_readable();
         true
     }
@@ -413,6 +361,16 @@ impl Association {
         if grown >= buffer / 2 || (known < segments && grown >= segments.min(buffer / 2)) {
             self.sack_now = true;
         }
+    }
+}
+
+/// What is kept of a packet must not keep all of it: data that is less than half of its packet gets memory of its own, so
+/// that what is held is at most twice what the receive window counts.
+fn keep_no_packet(data: &mut Data, packet_len: usize) {
+    if let Data::Bytes(bytes) = data
+        && 2 * bytes.len() < packet_len
+    {
+        *bytes = Bytes::copy_from_slice(bytes);
     }
 }
 

@@ -89,7 +89,7 @@ impl Association {
         }
     }
 
-    pub(super) fn on_shutdown(&mut self, now: Instant, from: Ipv6Addr, cumulative_tsn_ack: Tsn) {
+    pub(super) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 if !cumulative_tsn_ack.before(self.outbound.next_tsn()) {
@@ -115,7 +115,15 @@ impl Association {
             }
             // the answer did not arrive: once more, to where the SHUTDOWN came from (section 6.4), since the addresses
             // that T2-shutdown tries may all be gone
-            State::ShutdownAckSent => self.queue_control(from, Chunk::ShutdownAck),
+            State::ShutdownAckSent => {
+                let waits = self
+                    .control
+                    .iter()
+                    .any(|c| c.chunks.contains(&Chunk::ShutdownAck));
+                if !waits {
+                    self.reply_with(self.control.len(), Chunk::ShutdownAck);
+                }
+            }
             _ => self.counters.refused.unexpected += 1,
         }
     }

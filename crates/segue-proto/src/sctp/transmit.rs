@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 /// Hop limit of everything sent.
 const HOP_LIMIT: u8 = 64;
 
+const IPV6_HEADER: u32 = 40;
 const SACK: u8 = 3;
 const NR_SACK: u8 = 16;
 const SHUTDOWN: u8 = 7;
@@ -348,7 +349,9 @@ impl Association {
     /// Gap ack blocks and duplicates that fit a packet, with a SHUTDOWN beside them (section 9.2).
     pub(super) fn sack_blocks(&self) -> usize {
         let (sack_header, shutdown) = (16 + self.nr_sack_overhead(), 8);
-        (self.config.mtu.saturating_sub(
+        // to an address that is not confirmed, no more than came from it
+        let most = self.config.mtu.min(self.sack_limit.saturating_add(IPV6_HEADER));
+        (most.saturating_sub(
             PACKET_HEADERS + self.auth.overhead(&[SACK, NR_SACK, SHUTDOWN]) + sack_header + shutdown,
         ) / 4) as usize
     }

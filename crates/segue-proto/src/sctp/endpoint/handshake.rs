@@ -2,6 +2,7 @@
 
 use super::{Arrived, Endpoint};
 use crate::contract::LocalAddress;
+use crate::sctp::Event;
 use crate::sctp::address_rules::{self, may_be_of_peer};
 use crate::sctp::association::{Association, State};
 use crate::sctp::auth;
@@ -9,7 +10,6 @@ use crate::sctp::cookie::{Cookie, CookieError};
 use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable};
 use crate::sctp::path::MAX_DESTINATIONS;
 use crate::sctp::restart::{Action, Answer, action};
-use crate::sctp::{AssociationId, Event};
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -86,7 +86,10 @@ impl Endpoint {
         };
         if let Some((index, known)) = existing {
             let association = &mut self.slots[index].association;
-            match association.answer_to_init(&peer_addresses, answer) {
+            let combined = association.answer_to_init(&peer_addresses, answer);
+            // it may have made tie-tags
+            self.list(index);
+            match combined {
                 Ok(combined) => answer = combined,
                 Err(new) => {
                     self.counters.refused.new_addresses += 1;
@@ -123,7 +126,7 @@ impl Endpoint {
             local_address: arrived.to,
             peer_addresses,
         };
-        let sealed = cookie.seal(&self.cookie_key);
+        let sealed = cookie.seal(self.cookie_keys.current(arrived.now, &mut *self.secrets));
         let ack = init_ack(&self.config, &answer.local, &cookie, sealed, peer.unrecognized);
         self.counters.inits_answered += 1;
         self.answer(&answered, init.initiate_tag, Chunk::InitAck(Box::new(ack)));
@@ -136,7 +139,7 @@ impl Endpoint {
         let Some(Chunk::CookieEcho(bytes)) = sctp.chunks.get(usize::from(authenticated)).cloned() else {
             return;
         };
-        let (cookie, excess) = match Cookie::open(&bytes, &self.cookie_key, arrived.now) {
+        let (cookie, excess) = match self.cookie_keys.open(&bytes, arrived.now) {
             Ok(cookie) => (cookie, None),
             Err(CookieError::Stale(cookie, excess)) => (*cookie, Some(excess)),
             Err(CookieError::Forged) => {
@@ -231,9 +234,9 @@ impl Endpoint {
             self.touch(index);
         } else if authenticated {
             let (from, to) = (arrived.from, arrived.to);
-            self.slots[index]
-                .association
-                .handle_chunks(arrived.now, from, to, sctp);
+            let association = &mut self.slots[index].association;
+            let (len, limit) = (sctp.buffer_len(), association.reply_limit(from, sctp));
+            association.handle_chunks(arrived.now, from, to, sctp, len, limit);
             self.touch(index);
         } else {
             self.deliver(arrived, index, sctp);
@@ -248,22 +251,19 @@ impl Endpoint {
             return false;
         };
         let begun = &self.slots[index].association;
-        if begun.state != State::CookieWait || self.slots.len() == 1 {
+        // section 8.5: what does not carry our tag is not even looked at
+        if begun.state != State::CookieWait || self.slots.len() == 1 || !begun.accepts_tag(sctp) {
             return false;
         }
+        let (id, port) = (self.slots[index].id, arrived.from_port);
         let named = PeerParameters::read(&ack.parameters).addresses;
-        let mut others = self.slots.iter().enumerate().filter(|(i, s)| {
-            let a = &s.association;
-            *i != index && a.state != State::Closed && a.peer_port == arrived.from_port
-        });
-        others.any(|(_, s)| {
-            let a = &s.association;
-            // one that has no tag yet has 0, which no INIT ACK carries
-            a.peer_tag != 0
-                && (a.peer_tag == ack.initiate_tag
-                    || a.has_confirmed_address(arrived.from)
-                    || named.iter().any(|&address| a.has_confirmed_address(address)))
-        })
+        let by_address = |address| self.index.confirmed_at(address, port);
+        let mut others = self
+            .index
+            .with_peer_tag(ack.initiate_tag, port)
+            .chain(by_address(arrived.from))
+            .chain(named.into_iter().flat_map(by_address));
+        others.any(|other| other != id)
     }
 
     /// Section 1.3: two endpoints never have more than one association. The one that was begun last ends without a word:
@@ -293,7 +293,7 @@ impl Endpoint {
             &mut *self.secrets,
         );
         association.start_encapsulation(arrived.encapsulation);
-        let id: AssociationId = self.insert(association);
+        let id = self.insert(association);
         let index = self.slot_of(id)?;
         self.slots[index]
             .association
@@ -334,10 +334,7 @@ impl Endpoint {
     /// tells). An address that another peer claims and has not confirmed is not yet its own.
     fn find_existing(&mut self, arrived: &Arrived, named: &[Ipv6Addr]) -> Option<(usize, Ipv6Addr)> {
         let port = arrived.from_port;
-        let mut found = |address: Ipv6Addr| {
-            self.find_by(address, port, |a| a.has_confirmed_address(address))
-                .map(|index| (index, address))
-        };
+        let mut found = |address| self.find_confirmed(address, port).map(|index| (index, address));
         found(arrived.from).or_else(|| named.iter().find_map(|&address| found(address)))
     }
 
@@ -347,28 +344,17 @@ impl Endpoint {
     fn find_for_cookie(&mut self, arrived: &Arrived, cookie: &Cookie) -> Option<usize> {
         let (from, port) = (arrived.from, arrived.from_port);
         self.find_tags(cookie)
-            .or_else(|| {
-                self.slots.iter().map(|s| &s.association).position(|a| {
-                    a.state != State::Closed && a.peer_port == port && a.has_tie_tags(cookie.tie_tags)
-                })
-            })
-            .or_else(|| self.find_by(from, port, |a| a.has_confirmed_address(from)))
+            .or_else(|| self.find_tie_tags(cookie))
+            .or_else(|| self.find_confirmed(from, port))
             .or_else(|| {
                 let mut named = cookie.peer_addresses.iter();
-                named.find_map(|&address| self.find_by(address, port, |a| a.has_confirmed_address(address)))
+                named.find_map(|&address| self.find_confirmed(address, port))
             })
     }
 
-    fn is_of_existing(&self, cookie: &Cookie) -> bool {
+    fn is_of_existing(&mut self, cookie: &Cookie) -> bool {
         self.find_tags(cookie)
             .is_some_and(|index| self.slots[index].association.peer_tag == cookie.peer_tag)
-    }
-
-    /// The association that a cookie has made, or completes: by our tag, from whatever address it comes.
-    fn find_tags(&self, cookie: &Cookie) -> Option<usize> {
-        self.slots.iter().map(|s| &s.association).position(|a| {
-            a.state != State::Closed && a.local_tag == cookie.local_tag && a.peer_port == cookie.peer_port
-        })
     }
 
     /// Whether no more associations are accepted.

@@ -3,8 +3,8 @@
 //! Whoever sees none of an association's packets cannot have an error taken: it must quote the peer's verification tag,
 //! or for an INIT the initiate tag. What that does not let through is counted and forgotten.
 
-use super::Endpoint;
-use crate::sctp::association::State;
+use super::{Endpoint, lookup};
+use crate::sctp::association::{Association, State};
 use crate::sctp::icmp::Unreachable;
 use crate::time::Instant;
 use segue_wire::icmpv6::Icmpv6;
@@ -64,25 +64,22 @@ impl Endpoint {
     }
 
     /// The association that sent the packet, if it did: ICMP5 and ICMP6.
-    fn find_invoked(&self, invoking: &Invoking, sctp: &InvokingSctp) -> Option<usize> {
+    fn find_invoked(&mut self, invoking: &Invoking, sctp: &InvokingSctp) -> Option<usize> {
         if sctp.source_port != self.port
             || sctp.udp_ports.map(|ports| ports.0) != self.config.udp_encapsulation.map(|udp| udp.local_port)
                 && sctp.udp_ports.is_some()
         {
             return None;
         }
-        self.slots.iter().position(|slot| {
-            let a = &slot.association;
-            let tag_matches = if sctp.verification_tag == 0 {
-                sctp.initiate_tag == Some(a.local_tag)
-            } else {
-                sctp.verification_tag == a.peer_tag
-            };
-            a.state != State::Closed
-                && tag_matches
-                && a.peer_port == sctp.destination_port
-                && a.has_peer_address(invoking.destination)
-        })
+        let (tag, port, address) = (sctp.verification_tag, sctp.destination_port, invoking.destination);
+        if tag == 0 {
+            let begun = self.index.with_local_tag(sctp.initiate_tag?);
+            let of_peer = |a: &Association| a.peer_port == port && a.has_peer_address(address);
+            lookup::first(&self.slots, &mut self.counters, begun, of_peer)
+        } else {
+            let theirs = self.index.with_peer_tag_at(tag, port, address);
+            lookup::first(&self.slots, &mut self.counters, theirs, |_| true)
+        }
     }
 }
 

@@ -1,0 +1,184 @@
+//! Which associations a packet may be for, without looking at the others: what anybody can send must not cost work that
+//! grows with their number.
+
+use crate::sctp::association::{Association, State};
+use crate::sctp::cookie::TieTags;
+use crate::sctp::{AssociationId, PathState};
+use core::net::Ipv6Addr;
+use core::ops::RangeInclusive;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+const FIRST: AssociationId = AssociationId(0);
+const LAST: AssociationId = AssociationId(u64::MAX);
+
+/// The associations that have not ended, by all that a packet may name one by.
+#[derive(Default)]
+pub(super) struct Index {
+    /// By an address of the peer and its port; those where the address is confirmed come first.
+    by_address: BTreeSet<(Ipv6Addr, u16, Unconfirmed, AssociationId)>,
+    by_local_tag: BTreeSet<(u32, AssociationId)>,
+    /// By the peer's tag and port, and each of its addresses: a peer chooses its tag, and may have chosen the same for
+    /// many associations.
+    by_peer_tag: BTreeSet<(u32, u16, Ipv6Addr, AssociationId)>,
+    by_tie_tags: BTreeSet<(TieTags, AssociationId)>,
+}
+
+type Unconfirmed = bool;
+
+/// What an association is listed under.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(super) struct Keys {
+    local_tag: u32,
+    peer_tag: u32,
+    peer_port: u16,
+    tie_tags: TieTags,
+    addresses: SmallVec<[(Ipv6Addr, Unconfirmed); 2]>,
+}
+
+impl Keys {
+    /// `None` for one that has ended.
+    fn of(association: &Association) -> Option<Self> {
+        (association.state != State::Closed).then(|| Self {
+            local_tag: association.local_tag,
+            peer_tag: association.peer_tag,
+            peer_port: association.peer_port,
+            tie_tags: association.tie_tags,
+            addresses: addresses(association).collect(),
+        })
+    }
+
+    /// Whether they are those of `association`, which has not ended. Asked after every packet.
+    fn are_of(&self, association: &Association) -> bool {
+        self.peer_tag == association.peer_tag
+            && self.local_tag == association.local_tag
+            && self.peer_port == association.peer_port
+            && self.tie_tags == association.tie_tags
+            && self.addresses.iter().copied().eq(addresses(association))
+    }
+}
+
+fn addresses(association: &Association) -> impl Iterator<Item = (Ipv6Addr, Unconfirmed)> + '_ {
+    association
+        .destinations
+        .iter()
+        .filter(|d| d.in_use)
+        .map(|d| (d.address, d.state == PathState::Unconfirmed))
+}
+
+impl Index {
+    /// Lists an association under what it has now; `listed` is what it was listed under, and is brought up to date.
+    pub(super) fn update(
+        &mut self,
+        id: AssociationId,
+        listed: &mut Option<Box<Keys>>,
+        association: &Association,
+    ) {
+        let current = match listed {
+            Some(keys) => association.state != State::Closed && keys.are_of(association),
+            None => association.state == State::Closed,
+        };
+        if !current {
+            self.relist(id, listed, Keys::of(association));
+        }
+    }
+
+    #[inline(never)]
+    fn relist(&mut self, id: AssociationId, listed: &mut Option<Box<Keys>>, keys: Option<Keys>) {
+        if let Some(old) = listed.take() {
+            self.by_local_tag.remove(&(old.local_tag, id));
+            self.by_tie_tags.remove(&(old.tie_tags, id));
+            for (address, unconfirmed) in old.addresses {
+                self.by_address.remove(&(address, old.peer_port, unconfirmed, id));
+                self.by_peer_tag
+                    .remove(&(old.peer_tag, old.peer_port, address, id));
+            }
+        }
+        if let Some(new) = keys {
+            self.by_local_tag.insert((new.local_tag, id));
+            // zeros: there are none yet
+            if new.tie_tags != (0, 0) {
+                self.by_tie_tags.insert((new.tie_tags, id));
+            }
+            for &(address, unconfirmed) in &new.addresses {
+                self.by_address.insert((address, new.peer_port, unconfirmed, id));
+                // nor is a tag of 0 one
+                if new.peer_tag != 0 {
+                    self.by_peer_tag
+                        .insert((new.peer_tag, new.peer_port, address, id));
+                }
+            }
+            *listed = Some(Box::new(new));
+        }
+    }
+
+    /// Those whose peer has `address` and sends from `port`; first those where the address is confirmed.
+    pub(super) fn at(&self, address: Ipv6Addr, port: u16) -> impl Iterator<Item = AssociationId> + '_ {
+        let range = (address, port, false, FIRST)..=(address, port, true, LAST);
+        self.by_address.range(range).map(|k| k.3)
+    }
+
+    /// Those of them where the address is confirmed.
+    pub(super) fn confirmed_at(
+        &self,
+        address: Ipv6Addr,
+        port: u16,
+    ) -> impl Iterator<Item = AssociationId> + '_ {
+        let range = (address, port, false, FIRST)..=(address, port, false, LAST);
+        self.by_address.range(range).map(|k| k.3)
+    }
+
+    /// Those whose peer has `address`, whatever its port: each once for each of the ports.
+    pub(super) fn towards(&self, address: Ipv6Addr) -> impl Iterator<Item = AssociationId> + '_ {
+        let range = (address, 0, false, FIRST)..=(address, u16::MAX, true, LAST);
+        self.by_address.range(range).map(|k| k.3)
+    }
+
+    /// Those that have `tag` as their own: one, but for chance.
+    pub(super) fn with_local_tag(&self, tag: u32) -> impl Iterator<Item = AssociationId> + '_ {
+        self.by_local_tag.range(with_tag(tag)).map(|k| k.1)
+    }
+
+    /// Those whose peer has `tag`, sends from `port` and has `address`.
+    pub(super) fn with_peer_tag_at(
+        &self,
+        tag: u32,
+        port: u16,
+        address: Ipv6Addr,
+    ) -> impl Iterator<Item = AssociationId> + '_ {
+        let range = (tag, port, address, FIRST)..=(tag, port, address, LAST);
+        self.by_peer_tag.range(range).map(|k| k.3)
+    }
+
+    /// Those whose peer has `tag` and sends from `port`: once for each of its addresses.
+    pub(super) fn with_peer_tag(&self, tag: u32, port: u16) -> impl Iterator<Item = AssociationId> + '_ {
+        let last = Ipv6Addr::from(u128::MAX);
+        let range = (tag, port, Ipv6Addr::UNSPECIFIED, FIRST)..=(tag, port, last, LAST);
+        self.by_peer_tag.range(range).map(|k| k.3)
+    }
+
+    /// Those that have given out `tie_tags`.
+    pub(super) fn with_tie_tags(&self, tie_tags: TieTags) -> impl Iterator<Item = AssociationId> + '_ {
+        let range = (tie_tags, FIRST)..=(tie_tags, LAST);
+        self.by_tie_tags.range(range).map(|k| k.1)
+    }
+
+    /// Whether `associations`, which are all there are, are listed under what they have, and nothing else is.
+    pub(super) fn is_of<'a>(
+        &self,
+        associations: impl Iterator<Item = (AssociationId, &'a Association)>,
+    ) -> bool {
+        let mut anew = Self::default();
+        for (id, association) in associations {
+            anew.relist(id, &mut None, Keys::of(association));
+        }
+        anew.by_address == self.by_address
+            && anew.by_local_tag == self.by_local_tag
+            && anew.by_peer_tag == self.by_peer_tag
+            && anew.by_tie_tags == self.by_tie_tags
+    }
+}
+
+fn with_tag(tag: u32) -> RangeInclusive<(u32, AssociationId)> {
+    (tag, FIRST)..=(tag, LAST)
+}

@@ -1,0 +1,50 @@
+//! Packets that are for no association (RFC 9260 section 8.4).
+
+use super::{Arrived, Endpoint};
+use crate::sctp::auth;
+use segue_wire::sctp::{Chunk, ErrorCause, SctpPacket};
+
+impl Endpoint {
+    /// Section 8.4. Whoever guesses tags must not see a difference when he guesses right: a packet with the tag of an
+    /// association is answered as any other is, wherever it comes from, but for addresses that the peer may send from
+    /// in good faith. The ABORT reflects the tag, and would end the association there.
+    #[inline(never)]
+    pub(super) fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
+        if let Some(index) = self.find_of_foreign_address(arrived, sctp)
+            && self.slots[index].association.may_come_from(arrived.from)
+        {
+            self.counters.refused.foreign_address += 1;
+            return;
+        }
+        self.answer_out_of_the_blue(arrived, answer(sctp));
+    }
+
+    pub(super) fn answer_out_of_the_blue(&mut self, arrived: &Arrived, answer: Option<Chunk>) {
+        self.counters.out_of_the_blue += 1;
+        if let Some(answer) = answer {
+            self.answer(arrived, arrived.tag, answer);
+        }
+    }
+}
+
+/// What answers a packet out of the blue, if anything does.
+pub(super) fn answer(sctp: &SctpPacket) -> Option<Chunk> {
+    // RFC 4895 section 6.3: as if an AUTH chunk were not there
+    let first = auth::first_chunk(sctp)?;
+    let silent = sctp.chunks.iter().any(|c| match c {
+        Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
+        Chunk::Error(causes) => causes.iter().any(|c| matches!(c, ErrorCause::StaleCookie(_))),
+        _ => false,
+    });
+    if silent {
+        return None;
+    }
+    Some(if matches!(first, Chunk::ShutdownAck) {
+        Chunk::ShutdownComplete { reflected_tag: true }
+    } else {
+        Chunk::Abort {
+            reflected_tag: true,
+            causes: Vec::new(),
+        }
+    })
+}

@@ -1,0 +1,77 @@
+//! HB.Max.Burst: how many HEARTBEATs may go, in one RTO, to addresses that nobody has answered from (RFC 9260 section
+//! 5.4). A peer names what addresses it likes, and as often as it likes by ASCONF: without a limit one packet of its would
+//! have dozens sent to whom it pleases. One that is no more, with the answer, than came from the address itself is not
+//! counted: a host that moves again within an RTO does not wait.
+
+use super::PathState;
+use super::association::Association;
+use super::path::Destination;
+use crate::time::{Duration, Instant};
+
+/// What has gone to unconfirmed addresses since the RTO at hand began.
+#[derive(Debug, Default)]
+pub(super) struct HeartbeatLimit {
+    sent: u32,
+    /// When the RTO ends.
+    ends: Instant,
+}
+
+impl HeartbeatLimit {
+    /// One more may go, and is noted as sent; or when the next may.
+    fn take(&mut self, now: Instant, rto: Duration, hb_max_burst: u32) -> Result<(), Instant> {
+        if now >= self.ends {
+            self.sent = 0;
+        }
+        if self.sent >= hb_max_burst {
+            return Err(self.ends);
+        }
+        if self.sent == 0 {
+            self.ends = now + rto;
+        }
+        self.sent += 1;
+        Ok(())
+    }
+}
+
+impl Association {
+    /// Whether a HEARTBEAT may go to a destination now; if not, it will be due when it may.
+    pub(super) fn may_send_heartbeat(&mut self, now: Instant, index: usize, rto: Duration) -> bool {
+        if self.destinations[index].state != PathState::Unconfirmed {
+            return true;
+        }
+        if self.takes_heartbeat_for_reply(self.destinations[index].address) {
+            return true;
+        }
+        let later = if self.is_preceded(now, index) {
+            self.heartbeat_limit.ends
+        } else {
+            match self
+                .heartbeat_limit
+                .take(now, rto, self.config.hb_max_burst.max(1))
+            {
+                Ok(()) => return true,
+                Err(later) => later,
+            }
+        };
+        self.destinations[index].heartbeat_due = Some(later.max(now + MIN_DELAY));
+        false
+    }
+
+    /// Whether another unconfirmed destination waits for its HEARTBEAT too, and comes first: so that one that is not
+    /// there does not keep the others waiting.
+    fn is_preceded(&self, now: Instant, index: usize) -> bool {
+        let rank = |i: usize, d: &Destination| (d.error_count, i != self.primary, i);
+        let own = rank(index, &self.destinations[index]);
+        self.destinations.iter().enumerate().any(|(i, d)| {
+            let waits = d.in_use
+                && !d.deactivated
+                && d.state == PathState::Unconfirmed
+                && d.heartbeat.is_none()
+                && d.heartbeat_due.is_some_and(|due| due <= now);
+            i != index && waits && rank(i, d) < own
+        })
+    }
+}
+
+/// So that what comes after another is asked for again after that was sent.
+const MIN_DELAY: Duration = Duration::from_nanos(1);
