@@ -184,14 +184,45 @@ fn s6_3_a_good_auth_is_taken_whatever_its_place() {
 
 #[test]
 fn s6_1_the_key_is_of_both_ends_randoms() {
-    // the same shared key, another RANDOM: another key
-    let t = Script::authenticated(quiet(), 1);
-    let mut other = auth::parameters();
-    other[0] = Parameter::Random(vec![7; 32].into());
-    let wrong = PeerAuth::new(&other, &auth::parameters(), b"").expect("key");
-    let right = t.auth.clone().expect("auth");
-    assert!(!wrong.covers(&right.sign([asconf(0)])));
-    assert!(right.covers(&right.sign([asconf(0)])));
+    // the same shared key, another RANDOM of either end: another key
+    let mut t = Script::listening(quiet());
+    let theirs = auth::parameters();
+    let parameters = theirs.clone();
+    t.send_with_tag(0, [Chunk::Init(Box::new(Init { parameters, ..init() }))]);
+    let ack = expect!(t, Chunk::InitAck(ack) => ack.clone());
+    t.our_tag = ack.initiate_tag;
+    let cookie = ack.parameters.iter().find_map(|p| match p {
+        Parameter::StateCookie(cookie) => Some(cookie.clone()),
+        _ => None,
+    });
+    t.send([Chunk::CookieEcho(cookie.expect("cookie"))]);
+    expect!(t, Chunk::CookieAck);
+    let other = |parameters: &[Parameter]| -> Vec<Parameter> {
+        let change = |p: &Parameter| match p {
+            Parameter::Random(_) => Parameter::Random(vec![7; 32].into()),
+            other => other.clone(),
+        };
+        parameters.iter().map(change).collect()
+    };
+    let key = |theirs: &[Parameter], ours: &[Parameter]| PeerAuth::new(theirs, ours, b"").expect("key");
+    let ours = &ack.parameters;
+    for (n, wrong) in [
+        key(&other(&theirs), ours),
+        key(&theirs, &other(ours)),
+        key(&other(&theirs), &other(ours)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        t.send(wrong.sign([asconf(0)]));
+        t.silence(ms(100));
+        assert_eq!(t.association().counters().refused.bad_auth, 1 + n as u64);
+    }
+    let right = key(&theirs, ours);
+    t.send(right.sign([asconf(0)]));
+    let answer = t.receive();
+    assert!(matches!(answer.chunks[1], Chunk::AsconfAck(_)));
+    assert!(right.covers(&answer.chunks));
 }
 
 #[test]

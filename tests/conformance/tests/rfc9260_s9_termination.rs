@@ -68,6 +68,10 @@ fn s9_2_t2_repeats_the_shutdown_with_the_rto_doubling_and_says_what_has_come_mea
         expect!(t, Chunk::Shutdown { .. });
         assert_eq!(t.last.as_ref().map(|p| p.at), Some(first + ms(1000 * seconds)));
     }
+    t.send([data(0)]);
+    expect!(t, Chunk::Sack(_), Chunk::Shutdown { .. });
+    expect!(t, Chunk::Shutdown { cumulative_tsn_ack } if *cumulative_tsn_ack == peer_tsn(0));
+    assert_eq!(t.last.as_ref().map(|p| p.at), Some(first + ms(1000 * (7 + 8))));
 }
 
 #[test]
