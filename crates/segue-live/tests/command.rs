@@ -510,3 +510,94 @@ fn a_port_in_use_is_named() {
     listening.terminate();
     assert_eq!(listening.finish().1, 0, "SIGTERM ends a listener");
 }
+
+#[test]
+fn a_peer_that_has_vanished_does_not_keep_a_terminated_program() {
+    let port = free_udp_port();
+    // far more than fits on its way
+    let listening = listen(
+        port,
+        &["--bytes", "100 MB", "--send-buffer", "1 MB", "--rto-max", "60 s"],
+    );
+    listening.wait_for("listening");
+    // stopped and not ended: nobody answers for it, not even with an ICMPv6 error
+    let connecting = connect(port, &[]);
+    listening.wait_for("connected");
+    connecting.stop();
+    listening.terminate();
+    let (output, status) = listening.finish();
+    assert_eq!(status, 1, "{output}");
+    assert_eq!(events(&output, "aborted").len(), 1, "{output}");
+    let summary = summary(&output);
+    assert!(summary["sent_bytes"].as_u64() > Some(0), "{output}");
+}
+
+#[test]
+fn a_file_for_many_is_opened_once() {
+    let folder = directory("shared");
+    let port = free_udp_port();
+    let from = folder.join("from");
+    let content: Vec<u8> = (0..50_000_u32).map(|i| (i >> 4) as u8).collect();
+    std::fs::write(&from, &content).unwrap();
+    let udp = port.to_string();
+    let path = from.to_str().unwrap();
+    let listening = Running::start(&[
+        "listen",
+        "--json",
+        "--address",
+        "::1",
+        "--udp-port",
+        &udp,
+        "--send",
+        path,
+        "--linger",
+        "60 s",
+    ]);
+    listening.wait_for("listening");
+    let saved: Vec<_> = (0..3).map(|n| folder.join(format!("to{n}"))).collect();
+    let peers: Vec<_> = saved
+        .iter()
+        .map(|to| connect(port, &["--save", to.to_str().unwrap()]))
+        .collect();
+    let arrived = |to: &std::path::PathBuf| std::fs::metadata(to).is_ok_and(|m| m.len() == 50_000);
+    for peer in &peers {
+        peer.wait_for("connected");
+    }
+    // each of them reads it from its beginning
+    assert_eq!(listening.open_files().iter().filter(|f| **f == from).count(), 1);
+    listening.terminate();
+    for peer in peers {
+        assert_eq!(peer.finish().1, 0);
+    }
+    assert!(saved.iter().all(arrived), "{folder:?}");
+    assert!(
+        std::fs::read(&saved[2]).unwrap() == content,
+        "the file was changed"
+    );
+}
+
+#[test]
+fn both_rates_are_over_the_time_that_the_direction_took() {
+    let port = free_udp_port();
+    let listening = listen(port, &["--echo"]);
+    listening.wait_for("listening");
+    // what is left after the last byte, and waited for, is no part of it
+    let (output, status) = connect(port, &["--bytes", "2 MB", "--linger", "2 s"]).finish();
+    assert_eq!(status, 0, "{output}");
+    let summary = summary(&output);
+    let number = |name: &str| {
+        summary[name]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{name}: {output}"))
+    };
+    for direction in ["sent", "received"] {
+        let time = number(&format!("{direction}_duration_ns"));
+        assert!(
+            time > 0.0 && time <= number("duration_ns") - 2e9,
+            "{direction}: {output}"
+        );
+    }
+    // the same bytes went there and came back at about the same time
+    let ratio = number("sent_bps") / number("received_bps");
+    assert!((0.2..5.0).contains(&ratio), "{ratio}: {output}");
+}

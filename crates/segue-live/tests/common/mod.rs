@@ -65,6 +65,20 @@ impl Running {
         self.signal("TERM");
     }
 
+    /// The program stands still from now on.
+    pub fn stop(&self) {
+        self.signal("STOP");
+    }
+
+    /// The files that the program has open.
+    pub fn open_files(&self) -> Vec<PathBuf> {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        entries
+            .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+            .collect()
+    }
+
     /// All output and the exit status.
     pub fn finish(mut self) -> (String, i32) {
         while self.read() {}

@@ -5,8 +5,9 @@ use crate::options::{Common, Connect, Listen, ReceivedOptions, SentOptions};
 use crate::receiver::{Receiver, Sink};
 use crate::report::{Report, refused, with_causes};
 use crate::script::{Action, Script};
-use crate::sender::Sender;
-use crate::setup::{self, Ending, Output};
+use crate::sender::{Sender, ToSend};
+use crate::session::{Session, Shutdown, rate};
+use crate::setup::{self, Output};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use nix::sys::signalfd::SignalFd;
@@ -78,6 +79,7 @@ struct Exchange {
     common: Common,
     received: ReceivedOptions,
     sent: SentOptions,
+    to_send: Option<ToSend>,
     report: Report,
     log: Option<Output>,
     signals: SignalFd,
@@ -88,31 +90,7 @@ struct Exchange {
     once: bool,
     /// How the first association ended.
     outcome: Option<u8>,
-    ending: Option<Ending>,
-}
-
-/// An association and what is done with it.
-struct Session {
-    id: AssociationId,
-    sender: Sender,
-    receiver: Receiver,
-    script: Script,
-    next_step: usize,
-    connected: Option<Instant>,
-    /// When everything to be sent had been acknowledged.
-    finished: Option<Instant>,
-    closing: bool,
-    /// A step of the script was not done, or the peer refused it.
-    failed: bool,
-    counters: Counters,
-}
-
-impl Session {
-    /// Since when there has been nothing to send and nothing has arrived.
-    fn quiet_since(&self) -> Option<Instant> {
-        let finished = self.finished?;
-        Some(self.receiver.last().map_or(finished, |last| finished.max(last)))
-    }
+    ending: Option<Shutdown>,
 }
 
 impl Exchange {
@@ -124,13 +102,11 @@ impl Exchange {
             bail!("--rate: expected more than 0 bit/s");
         }
         // what cannot be read is better known before the peer is bothered
-        if let Some(path) = &sent.send {
-            let file = setup::open(path)?;
-            if let Some(saved) = &received.save
-                && setup::is_same_file(&file, saved)
-            {
-                bail!("--save: is the file that --send reads");
-            }
+        let to_send = sent.send.as_deref().map(ToSend::open).transpose()?;
+        if let (Some(file), Some(saved)) = (&to_send, &received.save)
+            && file.is_same_file(saved)
+        {
+            bail!("--save: is the file that --send reads");
         }
         Ok(Self {
             report: Report::new(common.json, driver.now()),
@@ -140,6 +116,7 @@ impl Exchange {
             common,
             received,
             sent,
+            to_send,
             sessions: Vec::new(),
             call: None,
             once: false,
@@ -151,8 +128,19 @@ impl Exchange {
     /// Begins to care for an association.
     fn open(&mut self, id: AssociationId) -> Result<()> {
         let (sent, streams) = (&self.sent, self.common.streams);
-        let sender = if let Some(path) = &sent.send {
-            Sender::file(setup::open(path)?, sent.size)
+        let now = self.driver.now();
+        let sender = if let Some(file) = &mut self.to_send {
+            match file.share() {
+                Ok(file) => Sender::file(file, sent.size),
+                Err(error) => {
+                    // the others go on
+                    eprintln!("segue-sctp: association {}: {error:#}", id.0);
+                    if let Some(association) = self.driver.association_mut(id) {
+                        association.abort(now, Bytes::from_static(b"nothing to send"));
+                    }
+                    Sender::nothing()
+                }
+            }
         } else if let Some(bytes) = sent.bytes {
             Sender::bytes(bytes, sent.size, streams)
         } else if let Some(rate) = sent.rate {
@@ -173,6 +161,8 @@ impl Exchange {
             script: self.common.script.clone().unwrap_or_default(),
             next_step: 0,
             connected: None,
+            first_sent: None,
+            acknowledged: (0, now),
             finished: None,
             closing: false,
             failed: false,
@@ -199,14 +189,19 @@ impl Exchange {
         loop {
             let next = self.sessions.iter().filter_map(|s| self.next_at(s));
             let call = self.call.iter().map(Call::next_at);
-            let until = next.chain(call).min();
+            let patience = self.ending.iter().map(Shutdown::over_at);
+            let until = next.chain(call).chain(patience).min();
             self.driver.turn(until, &[self.signals.as_fd()])?;
             if let Some(ending) = setup::pending(&self.signals) {
                 if self.ending.is_some() {
                     self.abort_all();
                     return Ok(ending.status());
                 }
-                self.ending = Some(ending);
+                self.ending = Some(Shutdown {
+                    cause: ending,
+                    progress: self.progress(),
+                    since: self.driver.now(),
+                });
                 self.shut_down_all();
             }
             while let Some(event) = self.driver.poll_event() {
@@ -215,7 +210,17 @@ impl Exchange {
             for index in 0..self.sessions.len() {
                 self.serve(index)?;
             }
-            let now = self.driver.now();
+            let (now, progress) = (self.driver.now(), self.progress());
+            if let Some(shutdown) = &mut self.ending {
+                if shutdown.progress != progress {
+                    (shutdown.progress, shutdown.since) = (progress, now);
+                } else if now >= shutdown.over_at() && !self.sessions.is_empty() {
+                    shutdown.since = now;
+                    eprintln!("segue-sctp: a peer does not answer: its association is aborted");
+                    self.abort_all();
+                    continue;
+                }
+            }
             if self.ending.is_none()
                 && let Some(call) = &mut self.call
                 && call.is_over(now, &self.report)?
@@ -226,13 +231,21 @@ impl Exchange {
                 continue;
             }
             if self.sessions.is_empty() {
-                match (self.ending, self.outcome) {
-                    (Some(ending), outcome) => return Ok(ending.status().max(outcome.unwrap_or(0))),
+                match (&self.ending, self.outcome) {
+                    (Some(shutdown), outcome) => {
+                        return Ok(shutdown.cause.status().max(outcome.unwrap_or(0)));
+                    }
                     (None, Some(status)) if self.once => return Ok(status),
                     _ => {}
                 }
             }
         }
+    }
+
+    /// What changes while the end comes nearer.
+    fn progress(&self) -> (u64, usize) {
+        let acknowledged = self.sessions.iter().map(|s| s.acknowledged.0).sum();
+        (acknowledged, self.sessions.len())
     }
 
     /// When a session has something to do of its own accord.
@@ -292,6 +305,7 @@ impl Exchange {
             self.report.say(now, name, fields, text)
         };
         let mut fields = json!({});
+        let was_shut_down = event == Event::Closed;
         let status = match event {
             Event::Connected => {
                 self.sessions[index].connected = Some(now);
@@ -422,6 +436,14 @@ impl Exchange {
         };
         if let Some((status, name, text)) = status {
             say(name, fields, &text)?;
+            let session = &mut self.sessions[index];
+            if was_shut_down
+                && session.connected.is_some()
+                && let Some(association) = self.driver.association(id)
+            {
+                // the last acknowledgement may have come with the shutdown
+                session.note_sent(now, association, self.common.send_buffer.bytes());
+            }
             let failed = self.script_is_unfinished(now, index)?;
             self.close(now, index)?;
             self.outcome.get_or_insert(status.max(u8::from(failed)));
@@ -441,10 +463,13 @@ impl Exchange {
         };
         session.receiver.take(now, association, self.log.as_mut())?;
         session.counters = association.counters();
+        if !session.closing {
+            session.sender.send(now, association)?;
+        }
+        session.note_sent(now, association, self.common.send_buffer.bytes());
         if session.closing {
             return Ok(());
         }
-        session.sender.send(now, association)?;
         let finished = session.sender.has_source() && session.sender.is_done() && association.is_sender_dry();
         let over = self.sent.duration.is_some_and(|d| now >= connected + d);
         if finished && session.finished.is_none() {
@@ -557,8 +582,8 @@ impl Exchange {
         }
         session.receiver.finish()?;
         let elapsed = session.connected.map_or(Duration::ZERO, |at| now.since(at));
-        let (echoed, echoes) = session.receiver.echoed();
-        let (sent, received) = (session.sender.sent_bytes() + echoed, session.receiver.bytes());
+        let (_, echoes) = session.receiver.echoed();
+        let (sent, received) = (session.sent_bytes(), session.receiver.bytes());
         let not_echoed = session.receiver.not_echoed();
         if not_echoed > 0 {
             eprintln!(
@@ -566,16 +591,10 @@ impl Exchange {
                  ending"
             );
         }
-        let rate = |bytes: u64, time: Option<Duration>| {
-            let seconds = time.map_or(0.0, Duration::as_secs_f64);
-            if seconds > 0.0 {
-                8.0 * bytes as f64 / seconds
-            } else {
-                0.0
-            }
-        };
-        let received_bps = rate(received, session.receiver.duration());
-        let sent_bps = rate(sent, Some(elapsed));
+        // each direction over the time that it took itself: from the first byte sent to the last acknowledged, and from
+        // the first that arrived to the last
+        let (sent_flow, received_flow) = (session.sent_flow(), session.receiver.flow());
+        let (sent_bps, received_bps) = (rate(sent_flow), rate(received_flow));
         let (c, d) = (session.counters, self.driver.counters());
         let mut fields = json!({
             "association": session.id.0,
@@ -583,7 +602,9 @@ impl Exchange {
             "sent_bytes": sent,
             "sent_messages": session.sender.sent_messages() + echoes,
             "sent_bps": sent_bps,
+            "sent_duration_ns": sent_flow.1.as_nanos(),
             "received_bps": received_bps,
+            "received_duration_ns": received_flow.1.as_nanos(),
             "data_chunks_sent": c.data_chunks_sent,
             "data_chunks_retransmitted": c.data_chunks_retransmitted,
             "fast_retransmits": c.fast_retransmits,

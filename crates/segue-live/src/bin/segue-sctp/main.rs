@@ -22,6 +22,8 @@ mod script;
 #[cfg(target_os = "linux")]
 mod sender;
 #[cfg(target_os = "linux")]
+mod session;
+#[cfg(target_os = "linux")]
 mod setup;
 
 #[cfg(not(target_os = "linux"))]

@@ -43,6 +43,8 @@ pub(crate) struct Receiver {
     bytes: u64,
     messages: u64,
     first: Option<Instant>,
+    /// Bytes that were there at `first`: what came after them took the time since.
+    first_bytes: u64,
     last: Option<Instant>,
     longest_gap: Duration,
     longest_gap_end: Option<Instant>,
@@ -63,6 +65,7 @@ impl Receiver {
             bytes: 0,
             messages: 0,
             first: None,
+            first_bytes: 0,
             last: None,
             longest_gap: Duration::ZERO,
             longest_gap_end: None,
@@ -126,9 +129,10 @@ impl Receiver {
         self.last
     }
 
-    /// First to last message.
-    pub(crate) fn duration(&self) -> Option<Duration> {
-        Some(self.last?.since(self.first?))
+    /// Bytes that came after the first, and first to last message.
+    pub(crate) fn flow(&self) -> (u64, Duration) {
+        let duration = self.last.zip(self.first).map(|(last, first)| last.since(first));
+        (self.bytes - self.first_bytes, duration.unwrap_or(Duration::ZERO))
     }
 
     pub(crate) fn summary(&self) -> Value {
@@ -169,7 +173,9 @@ impl Receiver {
             *number += 1;
             self.messages += 1;
         }
-        self.first.get_or_insert(now);
+        if *self.first.get_or_insert(now) == now {
+            self.first_bytes += len;
+        }
         if let Some(last) = self.last
             && now.since(last) > self.longest_gap
         {

@@ -1,12 +1,16 @@
 //! What an association is given to send.
 
+use crate::setup;
 use anyhow::{Context as _, Result};
 use segue_proto::sctp::{Association, SendError, SendOptions};
 use segue_proto::units::{BitRate, Bytes};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
 use std::fs::File;
-use std::io::Read;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Where messages come from.
 #[derive(Debug)]
@@ -14,12 +18,70 @@ enum Source {
     Nothing,
     /// This many bytes of the synthetic sequence.
     Bytes(u64),
-    File(File),
+    File(SharedFile),
     /// Messages of the synthetic sequence, one per `every`, until the association ends.
     Paced {
         every: Duration,
         next: Option<Instant>,
     },
+}
+
+/// A file as one association reads it.
+#[derive(Debug)]
+pub(crate) struct SharedFile {
+    file: Rc<File>,
+    /// Where this association is in it; a pipe has no places.
+    at: Option<u64>,
+}
+
+impl SharedFile {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let Some(at) = &mut self.at else {
+            return (&*self.file).read(into);
+        };
+        let len = self.file.read_at(into, *at)?;
+        *at += len as u64;
+        Ok(len)
+    }
+}
+
+/// The file that every association is sent: opened once, however many there are, if it is one that can be read at several
+/// places.
+#[derive(Debug)]
+pub(crate) struct ToSend {
+    path: PathBuf,
+    opened: Option<Rc<File>>,
+}
+
+impl ToSend {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            opened: Some(Rc::new(setup::open(path)?)),
+        })
+    }
+
+    pub(crate) fn is_same_file(&self, other: &Path) -> bool {
+        self.opened
+            .as_ref()
+            .is_some_and(|file| setup::is_same_file(file, other))
+    }
+
+    /// For one more association.
+    pub(crate) fn share(&mut self) -> Result<SharedFile> {
+        let file = match self.opened.take() {
+            Some(file) => file,
+            None => Rc::new(setup::open(&self.path)?),
+        };
+        let is_regular = file.metadata().is_ok_and(|m| m.is_file());
+        if is_regular {
+            self.opened = Some(file.clone());
+        }
+        Ok(SharedFile {
+            file,
+            at: is_regular.then_some(0),
+        })
+    }
 }
 
 /// Sends messages, spread over the streams in turn.
@@ -60,7 +122,7 @@ impl Sender {
     }
 
     /// A file goes over stream 0, so that it arrives in order.
-    pub(crate) fn file(file: File, size: Bytes) -> Self {
+    pub(crate) fn file(file: SharedFile, size: Bytes) -> Self {
         Self::new(Source::File(file), size, 1)
     }
 
