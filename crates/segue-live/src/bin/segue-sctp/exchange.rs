@@ -4,7 +4,7 @@ use crate::calling::{Call, in_words};
 use crate::options::{Common, Connect, Listen, ReceivedOptions, SentOptions};
 use crate::receiver::{Receiver, Sink};
 use crate::report::{Report, refused, with_causes};
-use crate::script::{Action, Script};
+use crate::script::Action;
 use crate::sender::{Sender, ToSend};
 use crate::session::{Session, Shutdown, rate};
 use crate::setup::{self, Output};
