@@ -4,6 +4,8 @@
 mod deadlines;
 mod handshake;
 mod icmp;
+#[cfg(test)]
+mod identifiers;
 mod index;
 mod lookup;
 mod out_of_the_blue;

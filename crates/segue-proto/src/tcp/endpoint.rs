@@ -29,7 +29,7 @@ pub struct Endpoint {
     /// By ascending id.
     slots: Vec<Slot>,
     by_pair: BTreeMap<Pair, ConnectionId>,
-    next_id: u32,
+    next_id: u64,
     /// Slot that the last segment was for: most are for the same one again.
     last_slot: usize,
     /// RSTs for segments that are for no connection.
@@ -558,3 +558,31 @@ fn quoted(invoking: &[u8]) -> Option<(Pair, SeqNumber)> {
 
 /// RFC 6335 section 6.
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    /// An identifier that came again would be looked for among those before it.
+    #[test]
+    fn identifiers_go_on_after_four_thousand_million_connections() {
+        let mut endpoint = Endpoint::new(Config::default(), Box::new(Stream::new(1, "tcp")));
+        endpoint.add_local_address(LocalAddress {
+            interface: InterfaceId(0),
+            address: Ipv6Addr::LOCALHOST,
+        });
+        endpoint.next_id = u64::from(u32::MAX);
+        let mut connect = || {
+            endpoint
+                .connect(Instant::ZERO, Ipv6Addr::LOCALHOST, 80, 0)
+                .expect("a port")
+        };
+        let (first, second) = (connect(), connect());
+        assert!(first < second);
+        assert_eq!(
+            (endpoint.slot_of(first), endpoint.slot_of(second)),
+            (Some(0), Some(1))
+        );
+    }
+}

@@ -4,7 +4,7 @@ use crate::time::Duration;
 
 /// A connection of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ConnectionId(pub u32);
+pub struct ConnectionId(pub u64);
 
 /// What a connection tells its user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
