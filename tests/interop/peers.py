@@ -91,6 +91,8 @@ def key_file(key: str) -> str:
     """A key as peer.c takes it, ID:HEX, as segue-sctp does: ID:FILE."""
     number, _, digits = key.partition(":")
     path = build.TARGET / f"key-{digits}"
+    path.touch(0o600)
+    path.chmod(0o600)
     path.write_bytes(bytes.fromhex(digits))
     return f"{number}:{path}"
 

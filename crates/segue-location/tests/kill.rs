@@ -6,6 +6,7 @@ use segue_proto::Duration;
 use segue_proto::location::{ClientConfig, ClientEvent, parse_name};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::Ipv6Addr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -145,6 +146,7 @@ fn write(path: &Path, text: &str) {
         .create(true)
         .truncate(true)
         .write(true)
+        .mode(0o600)
         .open(path);
     file.and_then(|mut f| f.write_all(text.as_bytes()))
         .expect("written");

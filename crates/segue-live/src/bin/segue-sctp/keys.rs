@@ -4,6 +4,7 @@ use crate::setup;
 use anyhow::{Context as _, Result, bail};
 use segue_proto::sctp::SharedKey;
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -38,13 +39,21 @@ impl FromStr for KeyFile {
 }
 
 impl KeyFile {
-    /// The key.
+    /// The key, from a file that only its owner may read and write: whoever has the key can be either end.
     pub(crate) fn read(&self) -> Result<SharedKey> {
         let mut key = Vec::new();
-        setup::open(&self.path)?
-            .take(MAX_KEY + 1)
+        let file = setup::open(&self.path)?;
+        let cannot = || format!("cannot read {}", self.path.display());
+        let mode = file.metadata().with_context(cannot)?.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            bail!(
+                "{}: its mode is {mode:03o}, so that others than its owner have the key: expected 600 (chmod 600)",
+                self.path.display()
+            );
+        }
+        file.take(MAX_KEY + 1)
             .read_to_end(&mut key)
-            .with_context(|| format!("cannot read {}", self.path.display()))?;
+            .with_context(cannot)?;
         if key.is_empty() || key.len() as u64 > MAX_KEY {
             bail!("{}: expected a key of 1 to {MAX_KEY} bytes", self.path.display());
         }
@@ -66,6 +75,35 @@ mod tests {
             path: "dir/key:1".into(),
         };
         assert_eq!("7:dir/key:1".parse(), Ok(expected));
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = std::env::temp_dir().join(format!("segue-key-{}", std::process::id()));
+        let mut file = std::fs::OpenOptions::new();
+        let mut file = file
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .open(&path)
+            .expect("a file");
+        std::io::Write::write_all(&mut file, b"secret").expect("written");
+        let read_with = |mode: u32| {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, permissions).expect("changed");
+            let id = 1;
+            let path = path.clone();
+            KeyFile { id, path }.read().map_err(|e| e.to_string())
+        };
+        for mode in [0o644, 0o640, 0o604, 0o622] {
+            let error = read_with(mode).expect_err("refused");
+            assert!(error.contains(&format!("its mode is {mode:o}")), "{error}");
+        }
+        for mode in [0o600, 0o400] {
+            assert_eq!(read_with(mode).expect("a key").key[..], b"secret"[..]);
+        }
+        let _ = std::fs::remove_file(&path);
     }
 
     #[test]

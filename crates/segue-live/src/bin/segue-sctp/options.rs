@@ -206,8 +206,8 @@ pub(crate) struct Common {
     /// Whether changes of addresses are authenticated (RFC 4895); `off` is for peers older than that
     #[arg(long, value_enum, default_value_t = Authentication::On)]
     pub auth: Authentication,
-    /// Shared key of chunk authentication: its identifier and the file whose bytes it is, such as "1:key"; may be given
-    /// again. The first is the one that this end sends with. Without any, the empty key
+    /// Shared key of chunk authentication: its identifier and the file whose bytes it is, such as "1:key", and that only its
+    /// owner may read; may be given again. The first is the one that this end sends with. Without any, the empty key
     #[arg(long = "auth-key", value_name = "ID:FILE")]
     pub auth_keys: Vec<KeyFile>,
     /// Type of a chunk that the peer has to authenticate, such as 0 for DATA; may be given again
