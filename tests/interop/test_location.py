@@ -317,18 +317,34 @@ def test_nothing_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
         f'[[key]]\nfile = "mh.key"\nnames = ["{NAME}"]\n'
     )
     log = tmp_path / "log"
-    for address in (OLD, NEW):
+    for found, address in (([], OLD), ([OLD], NEW), ([NEW], None)):
         with log.open("a") as output:
             command = [str(binary()), "serve", "--config", str(config)]
             child = subprocess.Popen(command, stdout=output, stderr=output, text=True)
-            wait_until_served(server, child, log)
-            if address == NEW:
-                assert server.dig("+short", NAME, "AAAA").split() == [OLD]
-            assert server.nsupdate(f"update delete {NAME} AAAA\nupdate add {NAME} 7 AAAA {address}").returncode == 0
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            # nsupdate signs to the second, and a server takes no update that was signed before another.
-            time.sleep(0.1)
+            try:
+                wait_until_served(server, child, log)
+                assert server.dig("+short", NAME, "AAAA").split() == found
+                if address:
+                    moved = f"update delete {NAME} AAAA\nupdate add {NAME} 7 AAAA {address}"
+                    assert server.nsupdate(moved).returncode == 0
+            finally:
+                child.send_signal(signal.SIGKILL)
+                child.wait()
+
+
+def test_keys_that_others_can_read_are_refused(ours: Server, tmp_path: Path) -> None:
+    before = ours.update(OLD)
+    assert before.status == 0, before.stderr
+    config = tmp_path / "location.toml"
+    for mode in (0o640, 0o604, 0o620, 0o644):
+        ours.key.chmod(mode)
+        for arguments in (["serve", f"--config={config}"], ["lookup", "--server=127.0.0.1", f"--key={ours.key}", NAME]):
+            done = subprocess.run([str(binary()), *arguments], capture_output=True, text=True, timeout=30, check=False)
+            assert done.returncode == 2
+            assert done.stderr.count("\n") == 1
+            assert f"{ours.key}: its mode is {mode:o}, so that others than its owner have the key" in done.stderr
+    ours.key.chmod(0o400)
+    assert ours.lookup(key=ours.key).status == 0
 
 
 @pytest.mark.parametrize(

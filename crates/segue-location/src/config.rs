@@ -5,9 +5,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use segue_proto::Duration;
 use segue_proto::location::tsig::{Algorithm, Key};
-use segue_proto::location::{Grant, KeyConfig, ServerConfig, ZoneConfig, parse_name};
+use segue_proto::location::{Grant, KeyConfig, MOST_RECORDS, Room, ServerConfig, ZoneConfig, parse_name};
 use serde::Deserialize;
+use std::fs::OpenOptions;
+use std::io::Read as _;
 use std::net::{Ipv6Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Least length of a secret, bytes: half of what RFC 8945 section 8 recommends for HMAC-SHA-256, and what RFC 2104
@@ -23,6 +26,10 @@ pub struct ServerFile {
     pub listen: Vec<SocketAddr>,
     /// Where the zones are kept. Made if it is missing; relative to the file.
     pub directory: PathBuf,
+    /// Names that a zone may have; a million if it is left out. Those that are there move in a zone that is full.
+    pub most_names: Option<usize>,
+    /// Records that a name may have; 64 if it is left out.
+    pub most_records_per_name: Option<usize>,
     /// Zones.
     #[serde(default)]
     pub zone: Vec<ZoneEntry>,
@@ -110,10 +117,19 @@ impl ServerFile {
             let key = read_key(&base.join(&entry.file))?;
             keys.push(KeyConfig { key, grants });
         }
+        let defaults = Room::default();
         let config = ServerConfig {
             journal: true,
+            room: Room {
+                names: self.most_names.unwrap_or(defaults.names),
+                records: self.most_records_per_name.unwrap_or(defaults.records),
+                ..defaults
+            },
             ..ServerConfig::new(zones, keys)
         };
+        if !(1..=MOST_RECORDS).contains(&config.room.records) {
+            bail!("most_records_per_name: expected 1 to {MOST_RECORDS}");
+        }
         config.check()?;
         Ok(config)
     }
@@ -122,9 +138,21 @@ impl ServerFile {
 /// A key from a file as `tsig-keygen` writes it: `key "name" { algorithm hmac-sha256; secret "..."; };`.
 ///
 /// # Errors
-/// One line: the file, and what was expected.
+/// One line: the file, and what was expected. A file that others may read, or write, is refused: whoever has the key can
+/// say where its host is.
 pub fn read_key(path: &Path) -> Result<Key> {
-    parse_key(&read(path)?).with_context(|| path.display().to_string())
+    let cannot = || format!("{}: cannot be read", path.display());
+    let mut file = OpenOptions::new().read(true).open(path).with_context(cannot)?;
+    let mode = file.metadata().with_context(cannot)?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        bail!(
+            "{}: its mode is {mode:03o}, so that others than its owner have the key: expected 600 (chmod 600)",
+            path.display()
+        );
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).with_context(cannot)?;
+    parse_key(&text).with_context(|| path.display().to_string())
 }
 
 fn parse_key(text: &str) -> Result<Key> {

@@ -1,6 +1,6 @@
 //! The location manager over real sockets: what [`segue_proto::location`] leaves to a driver.
 //!
-//! - [`store`]: the journal, so that a server that is killed has lost nothing that it had answered;
+//! - [`store`]: the zones on disk, so that a server that is killed has lost nothing that it had answered;
 //! - [`serve`]: DNS over UDP and TCP (RFC 7766) around [`segue_proto::location::Server`];
 //! - [`ask`]: one update or look-up from the command line;
 //! - [`config`]: the server's file, and key files as BIND's `tsig-keygen` writes them.
@@ -9,6 +9,7 @@ pub mod ask;
 pub mod config;
 pub mod serve;
 pub mod store;
+mod tcp;
 
 use segue_proto::random::SecretRng;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -60,7 +60,7 @@ struct Asked {
     /// Zone of the identity: needed for updates, home addresses and keys.
     #[arg(long)]
     zone: Option<String>,
-    /// Key file, as tsig-keygen writes it.
+    /// Key file, as tsig-keygen writes it; only its owner may read it.
     #[arg(long)]
     key: Option<PathBuf>,
     /// Times that a request is sent.
@@ -98,11 +98,8 @@ fn carry_out(command: Command) -> Result<ExitCode> {
     match command {
         Command::Serve { config } => {
             let (file, config) = config::ServerFile::load(&config)?;
-            serve::serve(&file, config, |ready| {
-                if let Some(cut) = ready.cut {
-                    eprintln!("segue location: {cut}");
-                }
-                for address in ready.bound {
+            serve::serve(&file, config, |bound| {
+                for address in bound {
                     println!("listening on {address}");
                 }
             })?;

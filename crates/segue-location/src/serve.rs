@@ -4,60 +4,45 @@
 //! changes durable with one write, and then sends the answers: the more there is to do, the less each update costs.
 
 use crate::config::ServerFile;
-use crate::store::{Cut, Store};
+use crate::store::Store;
+use crate::tcp::{self, Connections};
 use crate::unix_nanos;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use segue_proto::Instant;
 use segue_proto::location::{Datagram, Server, ServerConfig, Transport};
 use std::collections::VecDeque;
-use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 /// Requests taken before changes are made durable.
 const MOST_AT_ONCE: usize = 256;
 
-/// TCP connections at a time; further ones are closed (RFC 7766 section 6.2.2 leaves the number to the server).
-const MOST_CONNECTIONS: usize = 128;
-
-/// How long an idle connection is kept (RFC 7766 section 6.2.3: "a few seconds").
-const IDLE: Duration = Duration::from_secs(10);
-
-struct Request {
-    transport: Transport,
-    datagram: Datagram,
-    route: Route,
+pub(crate) struct Request {
+    pub transport: Transport,
+    pub datagram: Datagram,
+    pub route: Route,
 }
 
 /// Where an answer goes.
-enum Route {
+pub(crate) enum Route {
     Udp(Arc<UdpSocket>, SocketAddr),
     Tcp(SyncSender<Bytes>),
 }
 
-/// What a server tells when it begins.
-#[derive(Clone, Copy, Debug)]
-pub struct Ready<'a> {
-    /// Addresses that requests are taken at.
-    pub bound: &'a [SocketAddr],
-    /// What was cut off the journal.
-    pub cut: Option<&'a Cut>,
-}
-
-/// Serves until a socket or the store fails. `ready` is called once requests are taken.
+/// Serves until a socket or the store fails. `ready` is called once requests are taken, with the addresses that they
+/// are taken at.
 ///
 /// # Errors
 /// What failed. After a failed write to the store nothing more is answered.
-pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(Ready<'_>)) -> Result<()> {
-    let mut server = Server::new(config)?;
-    let mut store = Store::open(&file.directory, &mut server)?;
+pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(&[SocketAddr])) -> Result<()> {
+    let (store, mut server) = Store::open(&file.directory, config)?;
     let (sender, requests) = sync_channel(1024);
-    let connections = Arc::new(AtomicUsize::new(0));
+    let connections = Arc::new(Mutex::new(Connections::default()));
     let mut bound = Vec::new();
     for &address in &file.listen {
         #[expect(clippy::disallowed_methods, reason = "the driver's socket")]
@@ -69,18 +54,15 @@ pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(Ready<'
         let to_core = sender.clone();
         thread::spawn(move || read_udp(&udp, address.port(), &to_core));
         let (to_core, connections) = (sender.clone(), connections.clone());
-        thread::spawn(move || accept(&tcp, address.port(), &to_core, &connections));
+        thread::spawn(move || tcp::accept(&tcp, address.port(), &to_core, &connections));
         bound.push(address);
     }
     drop(sender);
-    ready(Ready {
-        bound: &bound,
-        cut: store.cut(),
-    });
-    run(&mut server, &mut store, &requests)
+    ready(&bound);
+    run(&mut server, &store, &requests)
 }
 
-fn run(server: &mut Server, store: &mut Store, requests: &Receiver<Request>) -> Result<()> {
+fn run(server: &mut Server, store: &Store, requests: &Receiver<Request>) -> Result<()> {
     // Answers come in the order of their requests.
     let mut routes = VecDeque::new();
     while let Ok(first) = requests.recv() {
@@ -95,8 +77,7 @@ fn run(server: &mut Server, store: &mut Store, requests: &Receiver<Request>) -> 
         }
         let entries: Vec<_> = std::iter::from_fn(|| server.poll_journal()).collect();
         if let Some(last) = entries.last().map(|e| e.number) {
-            let entries: Vec<_> = entries.into_iter().map(|e| e.bytes).collect();
-            store.append(&entries)?;
+            store.write(&entries)?;
             server.handle_durable(last);
         }
         while let Some(answer) = server.poll_answer() {
@@ -107,7 +88,6 @@ fn run(server: &mut Server, store: &mut Store, requests: &Receiver<Request>) -> 
                 None => {}
             }
         }
-        store.compact_if_due(server)?;
     }
     Ok(())
 }
@@ -131,7 +111,7 @@ fn read_udp(socket: &Arc<UdpSocket>, local_port: u16, to_core: &SyncSender<Reque
                 continue;
             }
         };
-        let datagram = datagram(peer, local_port, Bytes::copy_from_slice(&buffer[..len]));
+        let datagram = converted(peer, local_port, Bytes::copy_from_slice(&buffer[..len]));
         let route = Route::Udp(socket.clone(), peer);
         let request = Request {
             transport: Transport::Udp,
@@ -144,59 +124,8 @@ fn read_udp(socket: &Arc<UdpSocket>, local_port: u16, to_core: &SyncSender<Reque
     }
 }
 
-fn accept(
-    listener: &TcpListener,
-    local_port: u16,
-    to_core: &SyncSender<Request>,
-    connections: &Arc<AtomicUsize>,
-) {
-    for stream in listener.incoming() {
-        let Ok(stream) = stream else {
-            pause();
-            continue;
-        };
-        if connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-            connections.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (to_core, connections) = (to_core.clone(), connections.clone());
-        thread::spawn(move || {
-            // A connection that fails or falls silent ends; there is nobody to tell.
-            let _ = converse(stream, local_port, &to_core);
-            connections.fetch_sub(1, Ordering::Relaxed);
-        });
-    }
-}
-
-/// Requests of a connection, one after the other; each has two octets of length before it (RFC 1035 section 4.2.2).
-fn converse(mut stream: TcpStream, local_port: u16, to_core: &SyncSender<Request>) -> io::Result<()> {
-    stream.set_read_timeout(Some(IDLE))?;
-    stream.set_write_timeout(Some(IDLE))?;
-    let peer = stream.peer_addr()?;
-    loop {
-        let mut length = [0; 2];
-        stream.read_exact(&mut length)?;
-        let mut message = vec![0; usize::from(u16::from_be_bytes(length))];
-        stream.read_exact(&mut message)?;
-        let (reply, answer) = sync_channel(1);
-        let request = Request {
-            transport: Transport::Tcp(0),
-            datagram: datagram(peer, local_port, message.into()),
-            route: Route::Tcp(reply),
-        };
-        if to_core.send(request).is_err() {
-            return Ok(());
-        }
-        // The sender is dropped with a request that gets no answer: then the connection ends.
-        let Ok(answer) = answer.recv() else { return Ok(()) };
-        // One segment for both (RFC 7766 section 8).
-        let mut framed = (answer.len() as u16).to_be_bytes().to_vec();
-        framed.extend_from_slice(&answer);
-        stream.write_all(&framed)?;
-    }
-}
-
-fn datagram(peer: SocketAddr, local_port: u16, data: Bytes) -> Datagram {
+/// A message from `peer`, as the machine has it.
+pub(crate) fn converted(peer: SocketAddr, local_port: u16, data: Bytes) -> Datagram {
     Datagram {
         peer: mapped(peer.ip()),
         peer_port: peer.port(),
@@ -214,7 +143,7 @@ pub(crate) fn mapped(address: IpAddr) -> Ipv6Addr {
 }
 
 /// Before a socket that fails is tried again (no file descriptors left, for instance).
-fn pause() {
+pub(crate) fn pause() {
     #[expect(clippy::disallowed_methods, reason = "a driver's thread may wait")]
     thread::sleep(Duration::from_millis(10));
 }

@@ -1,15 +1,19 @@
-//! The journal after every way of being interrupted.
+//! What a server keeps, after every way of being interrupted.
 
-use segue_location::store::{Cut, Store};
+use redb::StorageBackend;
+use segue_location::store::{Store, Table, builder};
 use segue_proto::Instant;
 use segue_proto::location::tsig::{Algorithm, Key};
 use segue_proto::location::{
-    Client, ClientConfig, Datagram, Grant, KeyConfig, Server, ServerConfig, Transport, ZoneConfig, parse_name,
+    Client, ClientConfig, Datagram, Grant, JournalEntry, KeyConfig, Row, Server, ServerConfig, Transport,
+    ZoneConfig, parse_name,
 };
 use segue_proto::random::Stream;
 use std::fs;
+use std::io::{Error, ErrorKind};
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 fn directory(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("store-{name}-{}", std::process::id()));
@@ -25,7 +29,7 @@ fn key() -> Key {
     )
 }
 
-fn server() -> Server {
+fn config() -> ServerConfig {
     let zone = parse_name("loc.example").expect("a name");
     let grants = vec![Grant {
         name: zone.clone(),
@@ -33,15 +37,14 @@ fn server() -> Server {
     }];
     let zone = ZoneConfig::new(zone, vec![]).expect("a zone");
     let config = ServerConfig::new(vec![zone], vec![KeyConfig { key: key(), grants }]);
-    Server::new(ServerConfig {
+    ServerConfig {
         journal: true,
         ..config
-    })
-    .expect("a server")
+    }
 }
 
-/// Has the server take the `n`th update; what is to be journaled.
-fn update(server: &mut Server, n: u16) -> Vec<u8> {
+/// Has the server take the `n`th update; what is to be written.
+fn update(server: &mut Server, n: u16) -> JournalEntry {
     let name = |t: &str| parse_name(t).expect("a name");
     let config = ClientConfig {
         record: Some((name("loc.example"), name(&format!("mh{}.loc.example", n % 5)))),
@@ -58,218 +61,299 @@ fn update(server: &mut Server, n: u16) -> Vec<u8> {
     server.handle_durable(entry.number);
     let answer = server.poll_answer().expect("an answer").datagram.data;
     assert_eq!(answer[3] & 15, 0, "the update was taken");
-    entry.bytes
+    entry
 }
 
-/// States of a server after each of `count` updates, the first of them after none.
-fn states(store: &mut Store, server: &mut Server, count: u16) -> Vec<Vec<Vec<u8>>> {
-    let mut states = vec![server.snapshot()];
-    for n in 1..=count {
-        let entry = update(server, n);
-        store.append(&[entry]).expect("appended");
-        states.push(server.snapshot());
-        store.compact_if_due(server).expect("compacted");
-    }
-    states
-}
-
-fn reopened(directory: &Path) -> anyhow::Result<Server> {
-    let mut server = server();
-    Store::open(directory, &mut server)?;
-    Ok(server)
-}
-
-fn cut_at_opening(directory: &Path) -> Option<Cut> {
-    let store = Store::open(directory, &mut server()).expect("opened");
-    store.cut().cloned()
+fn rows(server: &Server) -> Vec<Row> {
+    server.rows().collect()
 }
 
 /// Why the directory is not opened.
 fn refusal(directory: &Path) -> String {
-    reopened(directory)
+    Store::open(directory, config())
         .err()
         .map(|e| format!("{e:#}"))
         .unwrap_or_default()
 }
 
-#[test]
-fn a_torn_last_record_costs_that_record_only() {
-    let directory = directory("torn");
-    let mut first = server();
-    let mut store = Store::open(&directory, &mut first).expect("opened");
-    let states = states(&mut store, &mut first, 3);
-    drop(store);
-    let journal = directory.join("journal.0");
-    let whole = read(&journal);
-    let ends: Vec<usize> = frame_ends(&whole);
-    assert_eq!(ends.len(), 3);
-    for len in 0..=whole.len() {
-        for garbage in [&b""[..], &[0xff; 40][..]] {
-            let torn = [&whole[..len], garbage].concat();
-            write(&journal, &torn);
-            let kept = ends.iter().filter(|end| **end <= len).count();
-            // without the whole magic of a record, nothing says that other bytes are a record's
-            if len < 4 && !garbage.is_empty() {
-                continue;
+/// What was done to a disk.
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u64, Vec<u8>),
+    Length(u64),
+    Sync,
+    /// Not the disk's: so many updates have been acknowledged.
+    Acknowledged(usize),
+}
+
+/// A disk that remembers what was done to it.
+#[derive(Clone, Debug, Default)]
+struct Disk(Arc<Mutex<(Vec<u8>, Vec<Step>)>>);
+
+impl Disk {
+    fn holding(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new((bytes, Vec::new()))))
+    }
+
+    fn note(&self, step: Step) {
+        self.0.lock().expect("a lock").1.push(step);
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        self.0.lock().expect("a lock").1.clone()
+    }
+}
+
+impl StorageBackend for Disk {
+    fn len(&self) -> Result<u64, Error> {
+        Ok(self.0.lock().expect("a lock").0.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let disk = self.0.lock().expect("a lock");
+        let from = disk.0.get(offset as usize..).and_then(|b| b.get(..out.len()));
+        out.copy_from_slice(from.ok_or(Error::from(ErrorKind::UnexpectedEof))?);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), Error> {
+        let mut disk = self.0.lock().expect("a lock");
+        apply(&mut disk.0, &Step::Length(len));
+        disk.1.push(Step::Length(len));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> Result<(), Error> {
+        self.note(Step::Sync);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let mut disk = self.0.lock().expect("a lock");
+        let step = Step::Write(offset, data.to_vec());
+        apply(&mut disk.0, &step);
+        disk.1.push(step);
+        Ok(())
+    }
+}
+
+fn apply(bytes: &mut Vec<u8>, step: &Step) {
+    match step {
+        Step::Write(offset, data) => {
+            let end = *offset as usize + data.len();
+            if bytes.len() < end {
+                bytes.resize(end, 0);
             }
-            let good = ends[..kept].last().copied().unwrap_or(0);
-            let cut = (good < torn.len()).then(|| Cut {
-                file: journal.clone(),
-                bytes: (torn.len() - good) as u64,
-            });
-            assert_eq!(cut_at_opening(&directory), cut, "cut at {len}");
-            write(&journal, &torn);
-            assert_eq!(
-                reopened(&directory).expect("opened").snapshot(),
-                states[kept],
-                "cut at {len}"
-            );
-            // The tear is gone: what is written next is not lost behind it.
-            assert_eq!(read(&journal).len(), good);
+            bytes[*offset as usize..end].copy_from_slice(data);
+        }
+        Step::Length(len) => bytes.resize(*len as usize, 0),
+        Step::Sync | Step::Acknowledged(_) => {}
+    }
+}
+
+/// What of `steps`, none of which was synced, a disk has when the power fails: any sectors of 512 bytes.
+fn lose_some(steps: &[Step], random: &mut Stream) -> Vec<Step> {
+    let mut kept = Vec::new();
+    for step in steps {
+        match step {
+            Step::Write(offset, data) => {
+                for (n, sector) in data.chunks(512).enumerate() {
+                    if random.below(2) == 0 {
+                        kept.push(Step::Write(offset + 512 * n as u64, sector.to_vec()));
+                    }
+                }
+            }
+            other => kept.push(other.clone()),
         }
     }
-    // Every bit of the last record is covered.
-    for at in ends[1]..whole.len() {
-        let mut damaged = whole.clone();
-        damaged[at] ^= 4;
-        write(&journal, &damaged);
+    kept
+}
+
+/// Whenever the power fails, and whatever the disk has then of what was not synced: every update that was acknowledged is
+/// there, and none in part.
+#[test]
+fn what_was_acknowledged_survives_a_power_failure_at_every_step() {
+    let disk = Disk::default();
+    let table = Table::new(builder().create_with_backend(disk.clone()).expect("a table"));
+    let mut server = table.server(config()).expect("a server");
+    let mut states = vec![rows(&server)];
+    disk.note(Step::Acknowledged(0));
+    for n in 1..=12 {
+        let before = disk.steps().len();
+        let entry = update(&mut server, n);
+        table.write(&[entry]).expect("written");
+        let syncs = disk.steps()[before..]
+            .iter()
+            .filter(|s| matches!(s, Step::Sync))
+            .count();
+        assert_eq!(syncs, 1, "of update {n}");
+        states.push(rows(&server));
+        disk.note(Step::Acknowledged(usize::from(n)));
+    }
+    let steps = disk.steps();
+    let begun = steps
+        .iter()
+        .position(|s| matches!(s, Step::Acknowledged(0)))
+        .expect("there");
+    let mut random = Stream::new(1, "power");
+    let mut partial = 0;
+    for end in begun + 1..=steps.len() {
+        let synced = steps[..end]
+            .iter()
+            .rposition(|s| matches!(s, Step::Sync))
+            .expect("a sync");
+        let acknowledged = steps[..end].iter().rev().find_map(|s| match s {
+            Step::Acknowledged(n) => Some(*n),
+            _ => None,
+        });
+        let acknowledged = acknowledged.expect("from the beginning");
+        let mut durable = Vec::new();
+        steps[..=synced].iter().for_each(|s| apply(&mut durable, s));
+        let waiting = &steps[synced + 1..end];
+        let variants = [
+            vec![],
+            waiting.to_vec(),
+            lose_some(waiting, &mut random),
+            lose_some(waiting, &mut random),
+        ];
+        for variant in variants {
+            let mut bytes = durable.clone();
+            variant.iter().for_each(|s| apply(&mut bytes, s));
+            let database = builder()
+                .create_with_backend(Disk::holding(bytes))
+                .expect("opened");
+            let again = rows(&Table::new(database).server(config()).expect("a server"));
+            let is = states
+                .iter()
+                .position(|s| *s == again)
+                .expect("a state that there was");
+            assert!(
+                (acknowledged..=acknowledged + 1).contains(&is),
+                "{is} after step {end}, {acknowledged} acknowledged"
+            );
+            partial += usize::from(is > acknowledged);
+        }
+    }
+    assert!(
+        partial > 0,
+        "some were there before they were acknowledged: the steps are not all alike"
+    );
+}
+
+#[test]
+fn all_that_wait_are_written_with_one_sync() {
+    let disk = Disk::default();
+    let table = Table::new(builder().create_with_backend(disk.clone()).expect("a table"));
+    let mut server = table.server(config()).expect("a server");
+    let entries: Vec<_> = (1..=100).map(|n| update(&mut server, n)).collect();
+    let before = disk.steps().len();
+    table.write(&entries).expect("written");
+    let syncs = disk.steps()[before..]
+        .iter()
+        .filter(|s| matches!(s, Step::Sync))
+        .count();
+    assert_eq!(syncs, 1);
+    drop(table);
+    let bytes = disk.0.lock().expect("a lock").0.clone();
+    let again = Table::new(
+        builder()
+            .create_with_backend(Disk::holding(bytes))
+            .expect("opened"),
+    );
+    assert_eq!(rows(&again.server(config()).expect("a server")), rows(&server));
+}
+
+#[test]
+fn a_server_that_is_started_again_goes_on() {
+    let directory = directory("again");
+    for n in 1..=6 {
+        let (store, mut server) = Store::open(&directory, config()).expect("opened");
         assert_eq!(
-            reopened(&directory).expect("opened").snapshot(),
-            states[2],
-            "damaged at {at}"
+            server.serial(&parse_name("loc.example").expect("a name")),
+            Some(u32::from(n))
         );
+        let entry = update(&mut server, n);
+        store.write(&[entry]).expect("written");
     }
 }
 
 #[test]
-fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
+fn a_file_that_is_no_table_is_refused_and_left_as_it_is() {
     let directory = directory("foreign");
-    drop(reopened(&directory).expect("opened"));
-    let journal = directory.join("journal.0");
-    for foreign in [&b"x"[..], b"-----BEGIN CERTIFICATE-----\n", b"SgLx", &[0xff; 100]] {
-        write(&journal, foreign);
+    drop(Store::open(&directory, config()).expect("opened"));
+    let path = directory.join("zones.redb");
+    for foreign in [&b"x"[..], b"-----BEGIN CERTIFICATE-----\n", &[0xff; 5000]] {
+        write(&path, foreign);
         let error = refusal(&directory);
         assert!(
-            error.contains("journal.0: not a journal of a location server: expected a record"),
+            error.contains("zones.redb: not a table of a location server"),
             "{error}"
         );
-        assert_eq!(read(&journal), foreign, "left as it was");
-    }
-    // what a first record that was not finished can leave is none of them
-    for torn in [&b"S"[..], b"SgLf", &[0; 100]] {
-        write(&journal, torn);
-        let cut = cut_at_opening(&directory).expect("cut");
-        assert_eq!(cut.bytes, torn.len() as u64);
-        let text = cut.to_string();
-        assert!(
-            text.contains("journal.0: cut ") && text.contains("of an incomplete last record"),
-            "{text}"
-        );
-        assert!(read(&journal).is_empty());
-        assert_eq!(cut_at_opening(&directory), None);
+        assert_eq!(error.lines().count(), 1);
+        assert_eq!(read(&path), foreign, "left as it was");
     }
 }
 
+/// Whatever damages a table: it is refused, or nothing that was acknowledged has changed.
 #[test]
-fn half_of_a_state_is_refused() {
-    let directory = directory("half");
-    let mut first = server();
-    let store = Store::open(&directory, &mut first).expect("opened");
-    let mut store = store.compact_from(1);
-    states(&mut store, &mut first, 2);
-    drop(store);
-    let [journal, snapshot] = ["journal.1", "snapshot"].map(|n| directory.join(n));
-    let (records, zones) = (read(&journal), read(&snapshot));
-    fs::remove_file(&journal).expect("removed");
-    let error = refusal(&directory);
-    assert!(
-        error.contains("journal.1: missing: expected the journal"),
-        "{error}"
-    );
-    write(&journal, &records);
-    fs::remove_file(&snapshot).expect("removed");
-    let error = refusal(&directory);
-    assert!(
-        error.contains("snapshot: missing: expected the snapshot"),
-        "{error}"
-    );
-    write(&snapshot, &zones);
-    assert_eq!(reopened(&directory).expect("opened").snapshot(), first.snapshot());
-}
-
-#[test]
-fn damage_before_whole_records_is_no_tear_and_is_reported() {
+fn a_damaged_table_is_refused() {
     let directory = directory("damaged");
-    let mut first = server();
-    let mut store = Store::open(&directory, &mut first).expect("opened");
-    states(&mut store, &mut first, 3);
-    drop(store);
-    let journal = directory.join("journal.0");
-    let whole = read(&journal);
-    for at in [0, 5, 13, 17, 40] {
-        let mut damaged = whole.clone();
-        damaged[at] ^= 1;
-        write(&journal, &damaged);
-        let error = refusal(&directory);
-        assert!(error.contains("damaged at byte 0"), "{error}");
-        assert_eq!(read(&journal), damaged, "left as it was");
+    let (store, mut server) = Store::open(&directory, config()).expect("opened");
+    for n in 1..=12 {
+        let entry = update(&mut server, n);
+        store.write(&[entry]).expect("written");
     }
+    drop(store);
+    let path = directory.join("zones.redb");
+    let whole = read(&path);
+    let mh = whole
+        .windows(4)
+        .enumerate()
+        .filter(|(_, w)| w == b"\x03mh1")
+        .map(|(at, _)| at);
+    let mut refused = 0;
+    for at in mh.chain((0..whole.len()).step_by(4099)) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 4;
+        write(&path, &damaged);
+        match Store::open(&directory, config()) {
+            Ok((_, again)) => assert_eq!(rows(&again), rows(&server), "byte {at}"),
+            Err(e) => {
+                assert!(format!("{e:#}").contains("zones.redb"), "{e:#}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0);
 }
 
 #[test]
-fn compaction_keeps_the_state_wherever_it_is_interrupted() {
-    let directory = directory("compact");
-    let mut first = server();
-    let store = Store::open(&directory, &mut first).expect("opened");
-    let mut store = store.compact_from(900);
-    let states = states(&mut store, &mut first, 12);
-    drop(store);
-    let names: Vec<String> = names(&directory);
-    assert!(names.contains(&"snapshot".to_owned()), "{names:?}");
-    assert_eq!(
-        names.iter().filter(|n| n.starts_with("journal.")).count(),
-        1,
-        "{names:?}"
-    );
-    assert_eq!(reopened(&directory).expect("opened").snapshot(), states[12]);
-    // Interrupted before the rename: the new journal and an unfinished snapshot are there, and mean nothing.
-    let generation: u64 = names
-        .iter()
-        .find_map(|n| n.strip_prefix("journal.")?.parse().ok())
-        .expect("a journal");
-    write(&directory.join(format!("journal.{}", generation + 1)), b"");
-    write(&directory.join("snapshot.new"), b"SegueLM1 and no more");
-    assert_eq!(reopened(&directory).expect("opened").snapshot(), states[12]);
-    // A snapshot is whole or it is damaged.
-    let snapshot = directory.join("snapshot");
-    let whole = read(&snapshot);
-    write(&snapshot, &whole[..whole.len() - 1]);
-    assert!(reopened(&directory).is_err());
+fn an_interrupted_beginning_is_begun_again() {
+    let directory = directory("begun");
+    fs::create_dir_all(&directory).expect("a directory");
+    write(&directory.join("zones.new"), b"redb and no more");
+    assert!(Store::open(&directory, config()).is_ok());
+}
+
+#[test]
+fn zones_of_before_the_first_release_are_not_begun_anew() {
+    for old in ["journal.0", "snapshot"] {
+        let directory = directory(old);
+        fs::create_dir_all(&directory).expect("a directory");
+        write(&directory.join(old), b"");
+        let error = refusal(&directory);
+        assert!(error.contains("before the first release"), "{error}");
+        assert!(!directory.join("zones.redb").exists());
+    }
 }
 
 #[test]
 fn two_servers_cannot_use_one_directory() {
     let directory = directory("lock");
-    let mut first = server();
-    let store = Store::open(&directory, &mut first).expect("opened");
-    let error = reopened(&directory)
-        .err()
-        .map(|e| e.to_string())
-        .unwrap_or_default();
-    assert!(error.contains("another server is using it"), "{error}");
-    drop(store);
-    assert!(reopened(&directory).is_ok());
-}
-
-/// Ends of the frames: 20 bytes of header, the length at its byte 12.
-fn frame_ends(bytes: &[u8]) -> Vec<usize> {
-    let (mut at, mut ends) = (0, Vec::new());
-    while at < bytes.len() {
-        let len = u32::from_be_bytes(*bytes[at + 12..].first_chunk().expect("a header"));
-        at += 20 + len as usize;
-        ends.push(at);
-    }
-    ends
+    let first = Store::open(&directory, config()).expect("opened");
+    assert!(refusal(&directory).contains("another server is using it"));
+    drop(first);
+    assert!(Store::open(&directory, config()).is_ok());
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests of a driver's files")]
@@ -280,11 +364,4 @@ fn read(path: &Path) -> Vec<u8> {
 #[expect(clippy::disallowed_methods, reason = "the tests of a driver's files")]
 fn write(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).expect("written");
-}
-
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).expect("a directory");
-    entries
-        .map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned())
-        .collect()
 }

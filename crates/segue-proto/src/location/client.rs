@@ -511,7 +511,8 @@ impl Client {
         let random = self.secrets.secret_u32();
         t.request.header.id = random as u16;
         t.port = 49_152 + (random >> 16) as u16 % 16_384;
-        let mut bytes = t.request.emit(usize::from(u16::MAX));
+        let bytes = t.request.emit(usize::from(u16::MAX));
+        let mut bytes = bytes.unwrap_or_else(|| unreachable!("a request with one question can be written"));
         if let Some(key) = &self.config.key {
             t.time_signed = self.config.unix_at_zero + now.as_nanos() / 1_000_000_000;
             if t.request.header.opcode == Opcode::UPDATE {

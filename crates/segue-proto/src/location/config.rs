@@ -1,10 +1,18 @@
 //! What clients and servers are configured with.
 
 use super::identity::in_zone;
+use super::place::Place;
 use super::tsig::Key;
 use super::{Name, PORT, parse_name};
 use crate::time::Duration;
 use core::net::Ipv6Addr;
+use std::collections::BTreeSet;
+
+/// Most records that a name may be allowed: as many are kept and written together.
+pub const MOST_RECORDS: usize = 1000;
+
+/// Most bytes that they may take.
+const MOST_BYTES: usize = 48 * 1024;
 
 /// Configuration of a [`Client`](super::Client).
 #[derive(Clone, PartialEq, Debug)]
@@ -85,10 +93,11 @@ pub struct ServerConfig {
     pub keys: Vec<KeyConfig>,
     /// Port that it listens on.
     pub port: u16,
-    /// Whether answers wait until the driver has confirmed that the changes before them are durable.
+    /// Whether answers wait until the driver has confirmed that the changes before them are durable, and changes are
+    /// given to it.
     pub journal: bool,
-    /// Names that a zone may have; further ones are refused.
-    pub most_names: usize,
+    /// What a zone may hold; more is refused.
+    pub room: Room,
     /// Unix time at the driver's zero, seconds: for signatures.
     pub unix_at_zero: u64,
 }
@@ -102,7 +111,7 @@ impl ServerConfig {
             keys,
             port: PORT,
             journal: false,
-            most_names: 1_000_000,
+            room: Room::default(),
             unix_at_zero: 0,
         }
     }
@@ -115,16 +124,25 @@ impl ServerConfig {
         if self.zones.is_empty() {
             return Err(ConfigError("expected at least one zone".to_owned()));
         }
-        for (i, zone) in self.zones.iter().enumerate() {
-            if self.zones[..i].iter().any(|other| other.name == zone.name) {
+        if self.room.records == 0 || self.room.records > MOST_RECORDS {
+            return Err(ConfigError(format!(
+                "records per name: expected 1 to {MOST_RECORDS}"
+            )));
+        }
+        if self.room.bytes > MOST_BYTES {
+            return Err(ConfigError(format!(
+                "bytes per name: expected at most {MOST_BYTES}"
+            )));
+        }
+        let mut zones = BTreeSet::new();
+        for zone in &self.zones {
+            if !zones.insert(Place::of(&zone.name)) {
                 return Err(ConfigError(format!("zone {} is there twice", zone.name)));
             }
         }
-        for (i, key) in self.keys.iter().enumerate() {
-            if self.keys[..i]
-                .iter()
-                .any(|other| other.key.name() == key.key.name())
-            {
+        let mut keys = BTreeSet::new();
+        for key in &self.keys {
+            if !keys.insert(Place::of(key.key.name())) {
                 return Err(ConfigError(format!("key {} is there twice", key.key.name())));
             }
             for grant in &key.grants {
@@ -138,6 +156,29 @@ impl ServerConfig {
             }
         }
         Ok(())
+    }
+}
+
+/// What a zone may hold, whoever fills it. What grows nothing needs no room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// Names of a zone.
+    pub names: usize,
+    /// Records of a name, at most [`MOST_RECORDS`].
+    pub records: usize,
+    /// Bytes that the records of a name take, without the name.
+    pub bytes: usize,
+}
+
+impl Default for Room {
+    /// A million hosts; of each more addresses, locators and other records than one has, in what crosses a network in a
+    /// dozen packets.
+    fn default() -> Self {
+        Self {
+            names: 1_000_000,
+            records: 64,
+            bytes: 16 * 1024,
+        }
     }
 }
 

@@ -5,12 +5,14 @@
 use super::Name;
 use super::tsig::{self, TsigRecord};
 use bytes::{Bytes, BytesMut};
+use domain::base::StaticCompressor;
 use domain::base::iana::{Class, Opcode, OptRcode, Rcode, Rtype};
+use domain::base::message::{QuestionSection, RecordSection};
 use domain::base::message_builder::PushError;
 use domain::base::name::ToName;
 use domain::base::rdata::{ComposeRecordData, UnknownRecordData};
 use domain::base::{Message, MessageBuilder, ParsedName, ParsedRecord, Record as DomainRecord, Ttl};
-use domain::base::{StaticCompressor, message::RecordSection};
+use domain::dep::octseq::Parser;
 use domain::rdata::AllRecordData;
 
 /// Greatest UDP payload that is asked for and answered with: what crosses a path of 1280 bytes unfragmented, as
@@ -137,6 +139,17 @@ pub struct Received {
     pub tsig: Option<TsigRecord>,
 }
 
+/// A request, as far as it is read before it is known who sent it: of the other records only how long they are, so that
+/// nobody unknown makes names be followed from pointer to pointer.
+#[derive(Clone, Debug)]
+pub struct Skimmed {
+    pub header: Header,
+    pub question: Option<Question>,
+    pub edns: Option<Edns>,
+    /// Its signature, not yet verified.
+    pub tsig: Option<TsigRecord>,
+}
+
 /// Why a message cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
@@ -167,21 +180,23 @@ impl DnsMessage {
     }
 
     /// The bytes, of which there may be `limit`. If they are more, all sections but the first are left out and the
-    /// message says so (RFC 2181 section 9).
-    pub fn emit(&self, limit: usize) -> Vec<u8> {
-        self.build(limit).unwrap_or_else(|_| {
-            let truncated = Self {
-                header: Header {
-                    truncated: true,
-                    ..self.header
-                },
-                questions: self.questions.clone(),
-                edns: self.edns,
-                ..Self::new(self.header)
-            };
-            // A question and OPT fit everything that a message may be limited to.
-            truncated.build(usize::from(u16::MAX)).unwrap_or_default()
-        })
+    /// message says so (RFC 2181 section 9). `None` if even that cannot be written.
+    pub fn emit(&self, limit: usize) -> Option<Vec<u8>> {
+        self.build(limit)
+            .or_else(|_| {
+                let truncated = Self {
+                    header: Header {
+                        truncated: true,
+                        ..self.header
+                    },
+                    questions: self.questions.clone(),
+                    edns: self.edns,
+                    ..Self::new(self.header)
+                };
+                // A question and OPT fit everything that a message may be limited to.
+                truncated.build(usize::from(u16::MAX))
+            })
+            .ok()
     }
 
     fn build(&self, limit: usize) -> Result<Vec<u8>, PushError> {
@@ -226,6 +241,85 @@ impl DnsMessage {
     }
 }
 
+impl Skimmed {
+    /// Reads what a request begins and ends with.
+    pub fn read(bytes: &Bytes) -> Result<Self, Malformed> {
+        let message = Message::from_octets(bytes.clone()).map_err(|_| Malformed::NoHeader)?;
+        let header = read_header(&message);
+        skim(bytes, &message, header).ok_or(Malformed::Body(header))
+    }
+}
+
+fn skim(bytes: &Bytes, message: &Message<Bytes>, header: Header) -> Option<Skimmed> {
+    let mut section = message.question();
+    let mut skimmed = Skimmed {
+        header,
+        question: read_question(&mut section)?,
+        edns: None,
+        tsig: None,
+    };
+    let counts = message.header_counts();
+    let in_front = usize::from(counts.ancount()) + usize::from(counts.nscount());
+    let all = in_front + usize::from(counts.arcount());
+    let mut at = section.answer().ok()?.pos();
+    for n in 0..all {
+        let fixed = skip_name(bytes, at)?;
+        let [t0, t1, c0, c1, _, version, _, _, len @ ..] = *bytes.get(fixed..)?.first_chunk::<10>()?;
+        let rtype = Rtype::from_int(u16::from_be_bytes([t0, t1]));
+        match rtype {
+            // RFC 8945 section 5.1: TSIG is the last record and there is one.
+            Rtype::TSIG if n + 1 < all || n < in_front => return None,
+            Rtype::TSIG => {
+                let mut parser = Parser::from_ref(bytes);
+                parser.advance(at).ok()?;
+                let record = ParsedRecord::parse(&mut parser).ok()?;
+                skimmed.tsig = Some(TsigRecord::read(bytes, at, &record)?);
+            }
+            // RFC 6891 section 6.1.1: there is one, among the additional records, owned by the root.
+            Rtype::OPT if n < in_front || skimmed.edns.is_some() || fixed != at + 1 => return None,
+            Rtype::OPT => {
+                skimmed.edns = Some(Edns {
+                    udp_payload: u16::from_be_bytes([c0, c1]),
+                    version,
+                    bad_version: false,
+                });
+            }
+            _ => {}
+        }
+        at = fixed + 10 + usize::from(u16::from_be_bytes(len));
+        if at > bytes.len() {
+            return None;
+        }
+    }
+    Some(skimmed)
+}
+
+/// Where what follows the name at `at` begins.
+fn skip_name(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match *bytes.get(at)? {
+            0 => return Some(at + 1),
+            len @ 1..=63 => at += 1 + usize::from(len),
+            // A pointer ends a name (RFC 1035 section 4.1.4).
+            0xc0.. => return Some(at + 2),
+            _ => return None,
+        }
+    }
+}
+
+/// The first section: one question or none. RFC 9619 has no more in a query, RFC 2136 section 3.1.1 in an update.
+fn read_question(section: &mut QuestionSection<'_, Bytes>) -> Option<Option<Question>> {
+    let first = section.next().transpose().ok()?;
+    if section.next().is_some() {
+        return None;
+    }
+    Some(first.map(|question| Question {
+        name: question.qname().to_bytes(),
+        rtype: question.qtype(),
+        class: question.qclass(),
+    }))
+}
+
 fn domain_record(r: &Record) -> DomainRecord<&Name, UnknownRecordData<Bytes>> {
     let data = UnknownRecordData::from_octets(r.rtype, r.rdata.bytes.clone());
     // Record data comes from messages, whose length field bounds it, or is composed here and short.
@@ -247,16 +341,8 @@ fn read_header(message: &Message<Bytes>) -> Header {
 }
 
 fn read_body(bytes: &Bytes, message: &Message<Bytes>, header: Header) -> Option<Received> {
-    let mut questions = Vec::new();
     let mut section = message.question();
-    for question in section.by_ref() {
-        let question = question.ok()?;
-        questions.push(Question {
-            name: question.qname().to_bytes(),
-            rtype: question.qtype(),
-            class: question.qclass(),
-        });
-    }
+    let questions = read_question(&mut section)?.into_iter().collect();
     let answer = section.answer().ok()?;
     let authority = answer.next_section().ok()??;
     let additional = authority.next_section().ok()??;

@@ -26,15 +26,19 @@ mod config;
 mod identity;
 mod ilnp_records;
 mod message;
+mod place;
+mod rows;
 mod server;
+mod signer;
 pub mod tsig;
 mod zone;
 
 pub use client::{Client, ClientCounters, ClientEvent, Failure, LookupId};
-pub use config::{ClientConfig, ConfigError, Grant, KeyConfig, ServerConfig, ZoneConfig};
+pub use config::{ClientConfig, ConfigError, Grant, KeyConfig, MOST_RECORDS, Room, ServerConfig, ZoneConfig};
 pub use identity::{Identity, IdentityError};
 pub use ilnp_records::PreferredLocator;
-pub use server::{Answer, JournalEntry, ReplayError, Server, ServerCounters, Transport};
+pub use rows::Row;
+pub use server::{Answer, JournalEntry, RestoreError, Server, ServerCounters, Transport};
 
 use bytes::Bytes;
 use core::net::Ipv6Addr;

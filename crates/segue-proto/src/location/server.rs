@@ -1,25 +1,21 @@
 //! The server's side: authoritative for its zones, changed by authenticated updates.
 
-use super::config::{ConfigError, Grant, KeyConfig, ServerConfig};
+use super::config::{ConfigError, ServerConfig};
 use super::identity::in_zone;
 use super::message::{
-    DnsMessage, Edns, Header, Malformed, Question, Record, UDP_PAYLOAD, UDP_PAYLOAD_WITHOUT_EDNS, is_meta,
+    DnsMessage, Edns, Malformed, Question, Skimmed, UDP_PAYLOAD, UDP_PAYLOAD_WITHOUT_EDNS, is_meta,
     signature_len,
 };
-use super::tsig::{self, Key, Signing, TsigRecord};
+use super::place::Place;
+use super::rows::{self, Kept, Row};
+use super::signer::{Order, Signer};
+use super::tsig::{self, Signing, TsigRecord};
 use super::zone::Zone;
 use super::{Datagram, Name};
 use crate::time::Instant;
 use bytes::Bytes;
 use domain::base::iana::{Class, Opcode, Rcode, Rtype};
-use std::collections::VecDeque;
-
-/// Updates of one key within one second that are told apart. A key whose holder needs more shall be given several.
-const MOST_UPDATES_PER_SECOND: usize = 4096;
-
-/// Size up to which records are gathered into one entry of a snapshot, bytes: half of a message, so that one more
-/// record of any likely size fits.
-const SNAPSHOT_CHUNK: usize = 16 * 1024;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a message came over, and its answer goes back over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,15 +40,18 @@ pub struct Answer {
 pub struct JournalEntry {
     /// Its number, by which it is confirmed; one more than the last.
     pub number: u64,
-    /// What [`Server::replay`] takes.
-    pub bytes: Vec<u8>,
+    /// All of them, or none.
+    pub rows: Vec<Row>,
 }
 
-/// Why an entry of a journal or snapshot cannot be taken.
+/// Why a server cannot be what it was.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ReplayError {
-    /// It is none.
-    #[error("not an entry of a location server's journal")]
+pub enum RestoreError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A row is none of a server's, or one is missing.
+    #[error("not what a location server has kept")]
     Malformed,
     /// It is about a zone that the configuration does not have.
     #[error("it has changes of {0}, which is not among the zones")]
@@ -78,7 +77,7 @@ pub struct ServerCounters {
     pub bad_time: u64,
     /// Requests that cannot be read.
     pub malformed: u64,
-    /// Messages dropped without an answer: no header, or answers themselves.
+    /// Messages dropped without an answer: no header, answers themselves, or nothing that can be written.
     pub dropped: u64,
 }
 
@@ -90,7 +89,9 @@ pub struct ServerCounters {
 pub struct Server {
     config: ServerConfig,
     zones: Vec<Zone>,
-    keys: Vec<KeyState>,
+    signers: Vec<Signer>,
+    /// Where the key of a name is among them.
+    signer_of: BTreeMap<Place, usize>,
     /// Number of the last change.
     written: u64,
     /// Number up to which changes are durable.
@@ -101,39 +102,76 @@ pub struct Server {
     counters: ServerCounters,
 }
 
-/// A key, and the updates that were signed with it last.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct KeyState {
-    key: Key,
-    grants: Vec<Grant>,
-    /// Greatest Time Signed of an update taken (RFC 8945 section 5.2.3).
-    latest: u64,
-    /// MACs of the updates with that time, and their answers.
-    seen: Vec<(Bytes, Rcode)>,
-}
-
-/// Kinds of journal entries.
-const UPDATE: u8 = b'U';
-const ZONE_BEGIN: u8 = b'Z';
-const ZONE_MORE: u8 = b'z';
-const KEY: u8 = b'K';
-
 impl Server {
-    /// A server with its zones as configured.
+    /// A server with its zones as configured. With a journal, they are the first change in it.
     ///
     /// # Errors
     /// What is wrong with the configuration.
     pub fn new(config: ServerConfig) -> Result<Self, ConfigError> {
+        let mut server = Self::unwritten(config)?;
+        let rows = server.zones.iter().flat_map(zone_rows).collect();
+        server.write_down(rows);
+        Ok(server)
+    }
+
+    /// A server that goes on from the rows (key and value) that the one before it had written down, in any order. Zones
+    /// of which there is none are as configured, and are the first change in the journal.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn restored<E: From<RestoreError>>(
+        config: ServerConfig,
+        rows: impl IntoIterator<Item = Result<(Vec<u8>, Vec<u8>), E>>,
+    ) -> Result<Self, E> {
+        let mut server = Self::unwritten(config).map_err(RestoreError::from)?;
+        let mut kept: Vec<Option<Zone>> = vec![None; server.zones.len()];
+        for row in rows {
+            let (key, value) = row?;
+            match rows::read(&key, &value).ok_or(RestoreError::Malformed)? {
+                Kept::Records { zone, records } => {
+                    let at = server.zones.iter().position(|z| *z.name() == zone);
+                    let unknown = || RestoreError::UnknownZone(zone.to_string());
+                    let zone_kept = at.and_then(|i| kept.get_mut(i)).ok_or_else(unknown)?;
+                    let zone_kept = zone_kept.get_or_insert_with(|| Zone::empty(zone.clone()));
+                    zone_kept.restore(records).ok_or(RestoreError::Malformed)?;
+                }
+                // A key that was taken out of the configuration does not need to be remembered.
+                Kept::Latest { key, time } => {
+                    if let Some(signer) = server.signer_at(&key) {
+                        signer.restore_latest(time);
+                    }
+                }
+                Kept::Seen { key, mac, rcode } => {
+                    if let Some(signer) = server.signer_at(&key) {
+                        signer.restore_seen(mac, rcode);
+                    }
+                }
+            }
+        }
+        let mut new = Vec::new();
+        for (zone, kept) in server.zones.iter_mut().zip(kept) {
+            match kept {
+                Some(kept) => {
+                    kept.serial().ok_or(RestoreError::Malformed)?;
+                    *zone = kept;
+                }
+                None => new.extend(zone_rows(zone)),
+            }
+        }
+        if !new.is_empty() {
+            server.write_down(new);
+        }
+        Ok(server)
+    }
+
+    fn unwritten(config: ServerConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let state = |k: &KeyConfig| KeyState {
-            key: k.key.clone(),
-            grants: k.grants.clone(),
-            latest: 0,
-            seen: Vec::new(),
-        };
+        let signers: Vec<Signer> = config.keys.iter().map(Signer::new).collect();
+        let places = signers.iter().map(|s| Place::of(s.key().name()));
         Ok(Self {
             zones: config.zones.iter().map(Zone::new).collect(),
-            keys: config.keys.iter().map(state).collect(),
+            signer_of: places.enumerate().map(|(i, place)| (place, i)).collect(),
+            signers,
             config,
             written: 0,
             durable: 0,
@@ -141,6 +179,10 @@ impl Server {
             answers: VecDeque::new(),
             counters: ServerCounters::default(),
         })
+    }
+
+    fn signer_at(&mut self, key: &Place) -> Option<&mut Signer> {
+        self.signers.get_mut(*self.signer_of.get(key)?)
     }
 
     /// Port that it listens on.
@@ -185,67 +227,10 @@ impl Server {
         self.answers.pop_front().map(|(_, answer)| answer)
     }
 
-    /// Takes an entry of a snapshot or journal, in their order, before any message.
-    ///
-    /// # Errors
-    /// [`ReplayError`]: nothing was taken of it.
-    pub fn replay(&mut self, entry: &[u8]) -> Result<(), ReplayError> {
-        let (kind, body) = entry.split_first().ok_or(ReplayError::Malformed)?;
-        if *kind == KEY {
-            return self.replay_key(body);
-        }
-        let received =
-            DnsMessage::parse(&Bytes::copy_from_slice(body)).map_err(|_| ReplayError::Malformed)?;
-        let [Question { name, .. }] = &received.message.questions[..] else {
-            return Err(ReplayError::Malformed);
-        };
-        let Some(zone) = self.zones.iter_mut().find(|z| z.name() == name) else {
-            return Err(ReplayError::UnknownZone(name.to_string()));
-        };
-        let records = received.message.authority;
-        match *kind {
-            UPDATE => {
-                zone.prescan(&records).map_err(|_| ReplayError::Malformed)?;
-                zone.apply(&records);
-                if let Some(tsig) = received.tsig
-                    && let Some(key) = self.keys.iter_mut().find(|k| tsig.names(&k.key))
-                {
-                    key.remember(&tsig, Rcode::NOERROR);
-                }
-            }
-            ZONE_BEGIN => *zone = Zone::from_records(name.clone(), records).ok_or(ReplayError::Malformed)?,
-            ZONE_MORE => {
-                let all = zone.records().chain(records).collect::<Vec<_>>();
-                *zone = Zone::from_records(name.clone(), all).ok_or(ReplayError::Malformed)?;
-            }
-            _ => return Err(ReplayError::Malformed),
-        }
-        Ok(())
-    }
-
-    /// The whole state, as entries for `replay`.
-    #[must_use]
-    pub fn snapshot(&self) -> Vec<Vec<u8>> {
-        let mut entries = Vec::new();
-        for zone in &self.zones {
-            let mut kind = ZONE_BEGIN;
-            let mut chunk: Vec<Record> = Vec::new();
-            let mut size = 0;
-            // The SOA first: it makes a zone of the first chunk.
-            let (soa, others): (Vec<_>, Vec<_>) = zone.records().partition(|r| r.rtype == Rtype::SOA);
-            for record in soa.into_iter().chain(others) {
-                let len = record.name.as_slice().len() + 10 + record.rdata.bytes.len();
-                if size + len > SNAPSHOT_CHUNK && !chunk.is_empty() {
-                    entries.push(zone_entry(kind, zone.name(), core::mem::take(&mut chunk)));
-                    (kind, size) = (ZONE_MORE, 0);
-                }
-                size += len;
-                chunk.push(record);
-            }
-            entries.push(zone_entry(kind, zone.name(), chunk));
-        }
-        entries.extend(self.keys.iter().filter(|k| k.latest > 0).map(KeyState::entry));
-        entries
+    /// All that is kept, in a certain order: what [`restored`](Self::restored) makes the same server of.
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        let zones = self.zones.iter().flat_map(zone_rows);
+        zones.chain(self.signers.iter().flat_map(Signer::rows))
     }
 
     /// Serial number of a zone.
@@ -260,23 +245,22 @@ impl Server {
         self.counters
     }
 
-    /// The answer to a message; `None` for what must not be answered.
+    /// The answer to a message; `None` for what must not or cannot be answered.
     fn answer(&mut self, unix: u64, transport: Transport, data: &Bytes) -> Option<Vec<u8>> {
-        let received = match DnsMessage::parse(data) {
-            Ok(received) if received.message.header.response => return None,
-            Ok(received) => received,
+        let request = match Skimmed::read(data) {
+            Ok(request) if request.header.response => return None,
+            Ok(request) => request,
             Err(Malformed::Body(header)) if !header.response => {
                 self.counters.malformed += 1;
-                return Some(DnsMessage::new(header.answering(Rcode::FORMERR)).emit(512));
+                return DnsMessage::new(header.answering(Rcode::FORMERR)).emit(512);
             }
             Err(_) => return None,
         };
-        let request = received.message;
-        let signer = match received.tsig.as_ref().map(|t| self.verify(unix, t)).transpose() {
-            Ok(signer) => signer,
+        let signed = match request.tsig.as_ref().map(|t| self.verify(unix, t)).transpose() {
+            Ok(signer) => signer.zip(request.tsig.as_ref()),
             Err(refusal) => {
-                let tsig = received.tsig?;
-                return Some(self.answer_tsig_error(unix, &request, &tsig, refusal));
+                let tsig = request.tsig.as_ref()?;
+                return self.answer_tsig_error(unix, &request, tsig, refusal, data.len());
             }
         };
         let response = match request.header.opcode {
@@ -284,46 +268,47 @@ impl Server {
                 // RFC 6891 section 6.1.3: BADVERS; the builder has it from the version.
                 reply(&request, Rcode::NOERROR)
             }
-            Opcode::QUERY => self.query(&request),
-            Opcode::UPDATE => {
-                let signed = signer.zip(received.tsig.as_ref());
-                match self.update(&request, signed, data) {
-                    Ok(response) => response,
-                    Err(refusal) => {
-                        let tsig = received.tsig?;
-                        return Some(self.answer_tsig_error(unix, &request, &tsig, refusal));
-                    }
+            Opcode::QUERY => self.query(&request, transport, signed.is_some()),
+            Opcode::UPDATE => match self.update(&request, signed, data) {
+                Ok(response) => response,
+                Err(refusal) => {
+                    let tsig = request.tsig.as_ref()?;
+                    return self.answer_tsig_error(unix, &request, tsig, refusal, data.len());
                 }
-            }
+            },
             _ => reply(&request, Rcode::NOTIMP),
         };
-        let key = signer.map(|index| &self.keys[index].key);
         let limit = match (transport, request.edns) {
             (Transport::Tcp(_), _) => u16::MAX,
             (Transport::Udp, Some(edns)) => edns.udp_payload.clamp(UDP_PAYLOAD_WITHOUT_EDNS, UDP_PAYLOAD),
             (Transport::Udp, None) => UDP_PAYLOAD_WITHOUT_EDNS,
         };
-        let mut bytes = response.emit(usize::from(limit) - key.map_or(0, signature_len));
-        if let Some(key) = key {
-            let signing = Signing {
-                request_mac: received.tsig.as_ref().map(|t| &t.mac[..]),
-                time_signed: unix,
-                fudge: tsig::FUDGE,
-                error: 0,
-                other: &[],
-            };
-            tsig::sign(&mut bytes, key, &signing);
-        }
+        let Some((index, tsig)) = signed else {
+            let bytes = response.emit(usize::from(limit))?;
+            return no_larger(bytes, &response, data.len());
+        };
+        let key = self.signers.get(index)?.key();
+        let mut bytes = response.emit(usize::from(limit).saturating_sub(signature_len(key)))?;
+        let signing = Signing {
+            request_mac: Some(&tsig.mac),
+            time_signed: unix,
+            fudge: tsig::FUDGE,
+            error: 0,
+            other: &[],
+        };
+        tsig::sign(&mut bytes, key, &signing);
         Some(bytes)
     }
 
     /// RFC 8945 section 5.2: which key signed it.
     fn verify(&mut self, unix: u64, tsig: &TsigRecord) -> Result<usize, TsigRefusal> {
-        let Some(index) = self.keys.iter().position(|k| tsig.names(&k.key)) else {
+        let index = self.signer_of.get(&Place::of(&tsig.key)).copied();
+        let signer = index.and_then(|i| Some((i, self.signers.get(i)?)));
+        let Some((index, signer)) = signer.filter(|(_, s)| tsig.names(s.key())) else {
             self.counters.bad_key += 1;
             return Err(TsigRefusal::Unsigned(tsig::BADKEY));
         };
-        let key = &self.keys[index].key;
+        let key = signer.key();
         let full = key.algorithm().mac_len();
         if tsig.mac.len() > full || tsig.mac.len() < (full / 2).max(10) {
             self.counters.malformed += 1;
@@ -344,18 +329,27 @@ impl Server {
         Ok(index)
     }
 
-    /// RFC 8945 section 5.3.2.
+    /// RFC 8945 section 5.3.2. `asked`: length of the request, which an answer to somebody unknown does not exceed.
     fn answer_tsig_error(
         &self,
         unix: u64,
-        request: &DnsMessage,
+        request: &Skimmed,
         tsig: &TsigRecord,
         refusal: TsigRefusal,
-    ) -> Vec<u8> {
-        let mut bytes = reply(request, Rcode::NOTAUTH).emit(512);
+        asked: usize,
+    ) -> Option<Vec<u8>> {
+        let response = reply(request, Rcode::NOTAUTH);
+        let mut bytes = response.emit(512)?;
         match refusal {
-            TsigRefusal::Malformed => return reply(request, Rcode::FORMERR).emit(512),
-            TsigRefusal::Unsigned(error) => tsig::append_unsigned(&mut bytes, tsig, error),
+            TsigRefusal::Malformed => {
+                let response = reply(request, Rcode::FORMERR);
+                bytes = response.emit(512)?;
+                no_larger(bytes, &response, asked)
+            }
+            TsigRefusal::Unsigned(error) => {
+                tsig::append_unsigned(&mut bytes, tsig, error);
+                no_larger(bytes, &response, asked)
+            }
             TsigRefusal::Signed(index, error) => {
                 let time = unix.to_be_bytes();
                 let signing = Signing {
@@ -365,14 +359,14 @@ impl Server {
                     error,
                     other: if error == tsig::BADTIME { &time[2..] } else { &[] },
                 };
-                tsig::sign(&mut bytes, &self.keys[index].key, &signing);
+                tsig::sign(&mut bytes, self.signers.get(index)?.key(), &signing);
+                Some(bytes)
             }
         }
-        bytes
     }
 
-    fn query(&mut self, request: &DnsMessage) -> DnsMessage {
-        let [question] = &request.questions[..] else {
+    fn query(&mut self, request: &Skimmed, transport: Transport, known: bool) -> DnsMessage {
+        let Some(question) = &request.question else {
             self.counters.malformed += 1;
             return reply(request, Rcode::FORMERR);
         };
@@ -389,6 +383,12 @@ impl Server {
             return reply(request, if transfer { Rcode::REFUSED } else { Rcode::NOTIMP });
         }
         self.counters.queries += 1;
+        if question.rtype == Rtype::ANY && transport == Transport::Udp && !known {
+            // All at once, to an address that may be forged: over TCP (RFC 8482 section 4.4).
+            let mut response = reply(request, Rcode::NOERROR);
+            response.header.truncated = true;
+            return response;
+        }
         let found = zone.respond(&question.name, question.rtype);
         let rcode = if found.no_such_name {
             Rcode::NXDOMAIN
@@ -406,7 +406,7 @@ impl Server {
     /// RFC 2136 section 3. `signed`: the number of the key, and the signature. `data`: the whole message.
     fn update(
         &mut self,
-        request: &DnsMessage,
+        request: &Skimmed,
         signed: Option<(usize, &TsigRecord)>,
         data: &Bytes,
     ) -> Result<DnsMessage, TsigRefusal> {
@@ -414,41 +414,50 @@ impl Server {
             self.counters.refused += 1;
             return Ok(reply(request, Rcode::REFUSED));
         };
-        let key = &mut self.keys[index];
-        if tsig.time_signed < key.latest {
-            self.counters.bad_time += 1;
-            return Err(TsigRefusal::Signed(index, tsig::BADTIME));
+        match self.signers[index].order(tsig) {
+            Order::New => {}
+            Order::Late => {
+                self.counters.bad_time += 1;
+                return Err(TsigRefusal::Signed(index, tsig::BADTIME));
+            }
+            Order::Repeated(rcode) => {
+                self.counters.repeated += 1;
+                return Ok(reply(request, rcode));
+            }
+            Order::TooMany => {
+                self.counters.refused += 1;
+                return Ok(reply(request, Rcode::SERVFAIL));
+            }
         }
-        // A retransmission, or a replay: the answer to the first.
-        if let Some((_, rcode)) = key.seen.iter().find(|(mac, _)| *mac == tsig.mac)
-            && tsig.time_signed == key.latest
-        {
-            self.counters.repeated += 1;
-            return Ok(reply(request, *rcode));
-        }
-        if tsig.time_signed == key.latest && key.seen.len() >= MOST_UPDATES_PER_SECOND {
-            self.counters.refused += 1;
-            return Ok(reply(request, Rcode::SERVFAIL));
-        }
-        let rcode = match self.carry_out(request, index) {
-            Ok(changed) => {
-                if changed {
-                    self.counters.updates += 1;
-                    self.write_down(data);
-                }
-                Rcode::NOERROR
+        let (rcode, mut rows) = match self.carry_out(data, index) {
+            Ok((zone, changed)) => {
+                self.counters.updates += u64::from(!changed.is_empty());
+                let zone = &self.zones[zone];
+                let rows = changed.iter().map(|place| node_row(zone, place));
+                (
+                    Rcode::NOERROR,
+                    if self.config.journal {
+                        rows.collect()
+                    } else {
+                        vec![]
+                    },
+                )
             }
             Err(rcode) => {
                 self.counters.refused += u64::from(rcode == Rcode::REFUSED);
-                rcode
+                self.counters.malformed += u64::from(rcode == Rcode::FORMERR);
+                (rcode, Vec::new())
             }
         };
-        self.keys[index].remember(tsig, rcode);
+        // What was refused is written down too: it must not be taken when it is played again.
+        rows.extend(self.signers[index].remember(tsig, rcode));
+        self.write_down(rows);
         Ok(reply(request, rcode))
     }
 
-    /// RFC 2136 sections 3.1 to 3.4: whether something changed, or why nothing did.
-    fn carry_out(&mut self, request: &DnsMessage, key: usize) -> Result<bool, Rcode> {
+    /// RFC 2136 sections 3.1 to 3.4: the zone and where it has changed, or why it has not.
+    fn carry_out(&mut self, data: &Bytes, signer: usize) -> Result<(usize, BTreeSet<Place>), Rcode> {
+        let request = DnsMessage::parse(data).map_err(|_| Rcode::FORMERR)?.message;
         let [
             Question {
                 name,
@@ -459,49 +468,28 @@ impl Server {
         else {
             return Err(Rcode::FORMERR);
         };
-        let zone = self
-            .zones
-            .iter_mut()
-            .find(|z| z.name() == name && *class == Class::IN);
-        let zone = zone.ok_or(Rcode::NOTAUTH)?;
+        let mut zones = self.zones.iter_mut().enumerate();
+        let zone = zones.find(|(_, z)| z.name() == name && *class == Class::IN);
+        let (index, zone) = zone.ok_or(Rcode::NOTAUTH)?;
         zone.check_prerequisites(&request.answer)?;
-        let grants = &self.keys[key].grants;
-        if !request
-            .authority
-            .iter()
-            .all(|r| grants.iter().any(|g| g.covers(&r.name)))
-        {
+        let signer = &self.signers[signer];
+        if !request.authority.iter().all(|r| signer.may_change(&r.name)) {
             return Err(Rcode::REFUSED);
         }
         zone.prescan(&request.authority)?;
-        if zone.names() + request.authority.len() > self.config.most_names {
-            return Err(Rcode::REFUSED);
-        }
-        Ok(zone.apply(&request.authority))
+        Ok((index, zone.apply(&request.authority, &self.config.room)?))
     }
 
-    fn write_down(&mut self, data: &Bytes) {
+    fn write_down(&mut self, rows: Vec<Row>) {
         self.written += 1;
         if !self.config.journal {
             self.durable = self.written;
             return;
         }
-        let mut bytes = vec![UPDATE];
-        bytes.extend_from_slice(data);
         self.journal.push_back(JournalEntry {
             number: self.written,
-            bytes,
+            rows,
         });
-    }
-
-    fn replay_key(&mut self, body: &[u8]) -> Result<(), ReplayError> {
-        let saved = SavedKey::parse(body).ok_or(ReplayError::Malformed)?;
-        // A key that was taken out of the configuration does not need to be remembered.
-        if let Some(state) = self.keys.iter_mut().find(|k| *k.key.name() == saved.name) {
-            state.latest = saved.latest;
-            state.seen = saved.seen;
-        }
-        Ok(())
     }
 }
 
@@ -516,58 +504,10 @@ enum TsigRefusal {
     Signed(usize, u16),
 }
 
-impl KeyState {
-    fn remember(&mut self, tsig: &TsigRecord, rcode: Rcode) {
-        if tsig.time_signed > self.latest {
-            self.latest = tsig.time_signed;
-            self.seen.clear();
-        }
-        self.seen.push((tsig.mac.clone(), rcode));
-    }
-
-    /// Name, latest time, and for each update its rcode and MAC.
-    fn entry(&self) -> Vec<u8> {
-        let name = self.key.name().as_slice();
-        let mut out = vec![KEY, name.len() as u8];
-        out.extend_from_slice(name);
-        out.extend_from_slice(&self.latest.to_be_bytes());
-        for (mac, rcode) in &self.seen {
-            out.push(rcode.to_int());
-            out.push(mac.len() as u8);
-            out.extend_from_slice(mac);
-        }
-        out
-    }
-}
-
-/// A key's entry, read.
-struct SavedKey {
-    name: Name,
-    latest: u64,
-    seen: Vec<(Bytes, Rcode)>,
-}
-
-impl SavedKey {
-    fn parse(body: &[u8]) -> Option<Self> {
-        let (len, rest) = body.split_first()?;
-        let (name, rest) = rest.split_at_checked(usize::from(*len))?;
-        let (latest, mut rest) = rest.split_first_chunk::<8>()?;
-        let mut seen = Vec::new();
-        while let [rcode, len, more @ ..] = rest {
-            let (mac, left) = more.split_at_checked(usize::from(*len))?;
-            seen.push((Bytes::copy_from_slice(mac), Rcode::checked_from_int(*rcode)?));
-            rest = left;
-        }
-        let name = Name::from_octets(Bytes::copy_from_slice(name)).ok()?;
-        let latest = u64::from_be_bytes(*latest);
-        rest.is_empty().then_some(Self { name, latest, seen })
-    }
-}
-
 /// An answer without records. The first section comes back, and EDNS if it was used (RFC 6891 section 6.1.1).
-fn reply(request: &DnsMessage, rcode: Rcode) -> DnsMessage {
+fn reply(request: &Skimmed, rcode: Rcode) -> DnsMessage {
     DnsMessage {
-        questions: request.questions.clone(),
+        questions: request.question.iter().cloned().collect(),
         edns: request.edns.map(|asked| Edns {
             udp_payload: UDP_PAYLOAD,
             version: 0,
@@ -577,20 +517,22 @@ fn reply(request: &DnsMessage, rcode: Rcode) -> DnsMessage {
     }
 }
 
-fn zone_entry(kind: u8, zone: &Name, records: Vec<Record>) -> Vec<u8> {
-    let question = Question {
-        name: zone.clone(),
-        rtype: Rtype::SOA,
-        class: Class::IN,
-    };
-    let message = DnsMessage {
-        questions: vec![question],
-        authority: records,
-        ..DnsMessage::new(Header::request(0, Opcode::UPDATE))
-    };
-    let mut entry = vec![kind];
-    entry.extend_from_slice(&message.emit(usize::from(u16::MAX)));
-    entry
+/// What somebody unknown is told, no longer than what he asked if it is not about records: names that were pointers in the
+/// request are not written out to an address that may be forged.
+fn no_larger(bytes: Vec<u8>, response: &DnsMessage, asked: usize) -> Option<Vec<u8>> {
+    let has_records = !(response.answer.is_empty() && response.authority.is_empty());
+    if has_records || bytes.len() <= asked {
+        return Some(bytes);
+    }
+    DnsMessage::new(response.header).emit(512)
+}
+
+fn zone_rows(zone: &Zone) -> impl Iterator<Item = Row> {
+    zone.places().map(|place| node_row(zone, place))
+}
+
+fn node_row(zone: &Zone, place: &Place) -> Row {
+    rows::node(zone.name(), zone.top(), place, zone.records_at(place))
 }
 
 #[cfg(test)]

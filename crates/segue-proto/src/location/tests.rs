@@ -1,5 +1,6 @@
 //! A client and a server that talk to each other, and what becomes of messages that are not as they should be.
 
+mod attacks;
 mod exchange;
 mod locators;
 mod server;
@@ -59,6 +60,12 @@ fn server(config: ServerConfig) -> Server {
     Server::new(config).expect("a server")
 }
 
+/// A server that goes on from rows.
+fn restored(config: ServerConfig, rows: impl IntoIterator<Item = Row>) -> Result<Server, RestoreError> {
+    let kept = rows.into_iter().filter_map(|row| Some(Ok((row.key, row.value?))));
+    Server::restored(config, kept)
+}
+
 fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
@@ -75,6 +82,18 @@ fn ask(server: &mut Server, now: Instant, data: &[u8]) -> Option<Bytes> {
     let answer = server.poll_answer().map(|a| a.datagram.data);
     assert_eq!(server.poll_answer(), None);
     answer
+}
+
+/// The same over TCP.
+fn ask_tcp(server: &mut Server, now: Instant, data: &[u8]) -> Option<Bytes> {
+    let datagram = Datagram {
+        peer: HOST,
+        peer_port: 50_000,
+        local_port: PORT,
+        data: Bytes::copy_from_slice(data),
+    };
+    server.handle_message(now, Transport::Tcp(0), &datagram);
+    server.poll_answer().map(|a| a.datagram.data)
 }
 
 /// The answer on its way back.
@@ -118,7 +137,7 @@ fn update(key: &Key, unix: u64, prerequisites: Vec<Record>, updates: Vec<Record>
 }
 
 fn signed(message: DnsMessage, key: &Key, unix: u64) -> Vec<u8> {
-    let mut bytes = message.emit(65_535);
+    let mut bytes = message.emit(65_535).expect("a message");
     let signing = Signing {
         request_mac: None,
         time_signed: unix,
@@ -151,7 +170,7 @@ fn query(qname: &str, rtype: Rtype) -> Vec<u8> {
         rtype,
         class: Class::IN,
     });
-    message.emit(512)
+    message.emit(512).expect("a message")
 }
 
 fn parse(bytes: &Bytes) -> DnsMessage {

@@ -281,8 +281,13 @@ pub fn append_unsigned(message: &mut Vec<u8>, request: &TsigRecord, error: u16) 
     append(message, &request.key, request.algorithm.as_slice(), &signing, &[]);
 }
 
+/// What has no header is no message: nothing is appended to it.
 fn append(message: &mut Vec<u8>, key: &Name, algorithm: &[u8], signing: &Signing<'_>, mac: &[u8]) {
-    let original_id: [u8; 2] = [message[0], message[1]];
+    let Some([id @ .., _, _, _, _, _, _, _, _, c0, c1]) = message.first_chunk_mut::<12>() else {
+        return;
+    };
+    let original_id: [u8; 2] = *id;
+    [*c0, *c1] = u16::from_be_bytes([*c0, *c1]).wrapping_add(1).to_be_bytes();
     message.extend_from_slice(key.as_slice());
     message.put_u16(Rtype::TSIG.to_int());
     message.put_u16(Class::ANY.to_int());
@@ -298,8 +303,6 @@ fn append(message: &mut Vec<u8>, key: &Name, algorithm: &[u8], signing: &Signing
     message.put_u16(signing.error);
     message.put_u16(signing.other.len() as u16);
     message.extend_from_slice(signing.other);
-    let count = u16::from_be_bytes([message[10], message[11]]).wrapping_add(1);
-    message[10..12].copy_from_slice(&count.to_be_bytes());
 }
 
 /// RFC 8945 section 4.3.3.

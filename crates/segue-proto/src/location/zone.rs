@@ -1,33 +1,60 @@
 //! A zone: its records, what an update does to them, and what it answers.
 
 use super::Name;
-use super::config::ZoneConfig;
-use super::identity::in_zone;
+use super::config::{Room, ZoneConfig};
 use super::ilnp_records;
 use super::message::{Rdata, Record, is_meta};
+use super::place::Place;
+use bytes::Bytes;
 use domain::base::Serial;
 use domain::base::Ttl;
 use domain::base::iana::{Class, Rcode, Rtype};
 use domain::rdata::{Ns, Soa};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Aliases followed within the zone.
 const MOST_ALIASES: usize = 8;
+
+/// Addresses of name servers beside a referral: what is more is asked for (RFC 1034 section 4.3.2, 3 b: "available"
+/// ones).
+const MOST_GLUE: usize = 32;
+
+/// What a record takes beside its data: a compressed name, type, class, TTL and length.
+const RECORD_OVERHEAD: usize = 2 + 2 + 2 + 4 + 2;
 
 /// A zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Zone {
     name: Name,
-    /// In canonical order (RFC 4034 section 6.1): the names below a name follow it.
-    nodes: BTreeMap<Name, Node>,
+    top: Place,
+    nodes: BTreeMap<Place, Node>,
 }
 
-type Node = BTreeMap<Rtype, RrSet>;
-
+/// A name and its records.
 #[derive(Clone, PartialEq, Eq, Debug)]
+struct Node {
+    name: Name,
+    sets: BTreeMap<Rtype, RrSet>,
+}
+
+/// Records of a name and type. They are told apart by their canonical form, and answered in the order in which they came.
+#[derive(Clone, Debug, Default)]
 struct RrSet {
     ttl: u32,
-    data: Vec<Rdata>,
+    /// Number of the next one that comes.
+    next: u64,
+    /// By canonical form: number, and as given.
+    data: BTreeMap<Bytes, (u64, Bytes)>,
+}
+
+/// What there is at a name.
+enum Found<'a> {
+    /// It, or a name above it, is another server's.
+    Delegated(&'a Node),
+    Records(&'a Node),
+    /// Only names below it (RFC 8020).
+    Between,
+    Nothing,
 }
 
 /// What a zone says to a question.
@@ -43,10 +70,7 @@ pub struct Response {
 impl Zone {
     /// A zone with SOA, NS and the server's addresses.
     pub fn new(config: &ZoneConfig) -> Self {
-        let mut zone = Self {
-            name: config.name.clone(),
-            nodes: BTreeMap::new(),
-        };
+        let mut zone = Self::empty(config.name.clone());
         let ttl = Ttl::from_secs(config.ttl);
         // Refresh, retry and expire are for secondary servers: the values of RFC 1912 section 2.2.
         let soa = Soa::new(
@@ -61,7 +85,7 @@ impl Zone {
         let ns = Ns::new(config.server.clone());
         zone.insert(&config.name, Rtype::SOA, config.ttl, Rdata::compose(&soa));
         zone.insert(&config.name, Rtype::NS, config.ttl, Rdata::compose(&ns));
-        if in_zone(&config.server, &config.name) {
+        if Place::of(&config.server).is_in(&zone.top) {
             for &address in &config.server_addresses {
                 let aaaa = Rdata::opaque(address.octets().to_vec());
                 zone.insert(&config.server, Rtype::AAAA, config.ttl, aaaa);
@@ -70,19 +94,24 @@ impl Zone {
         zone
     }
 
-    /// A zone from all of its records; `None` without an SOA.
-    pub fn from_records(name: Name, records: impl IntoIterator<Item = Record>) -> Option<Self> {
-        let mut zone = Self {
+    /// A zone without anything, to be [restored](Self::restore).
+    pub fn empty(name: Name) -> Self {
+        Self {
+            top: Place::of(&name),
             name,
             nodes: BTreeMap::new(),
-        };
+        }
+    }
+
+    /// Takes back records as they were; `None` if one is not of this zone.
+    pub fn restore(&mut self, records: Vec<Record>) -> Option<()> {
         for record in records {
-            if !in_zone(&record.name, &zone.name) {
+            if !Place::of(&record.name).is_in(&self.top) {
                 return None;
             }
-            zone.insert(&record.name, record.rtype, record.ttl, record.rdata);
+            self.insert(&record.name, record.rtype, record.ttl, record.rdata);
         }
-        zone.serial().map(|_| zone)
+        Some(())
     }
 
     /// Its name.
@@ -90,38 +119,39 @@ impl Zone {
         &self.name
     }
 
-    /// Names in it.
-    pub fn names(&self) -> usize {
-        self.nodes.len()
+    /// Where it begins.
+    pub fn top(&self) -> &Place {
+        &self.top
     }
 
-    /// All of its records.
-    pub fn records(&self) -> impl Iterator<Item = Record> {
-        self.nodes.iter().flat_map(|(name, node)| {
-            node.iter()
-                .flat_map(move |(rtype, set)| set.records(name, *rtype))
-        })
+    /// Where its names are.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.nodes.keys()
+    }
+
+    /// The records there.
+    pub fn records_at(&self, place: &Place) -> Vec<Record> {
+        self.nodes.get(place).map(Node::records).unwrap_or_default()
     }
 
     /// Serial number of the SOA.
     pub fn serial(&self) -> Option<u32> {
-        let soa = self.nodes.get(&self.name)?.get(&Rtype::SOA)?.data.first()?;
-        let at = soa.bytes.len().checked_sub(20)?;
-        Some(u32::from_be_bytes(*soa.bytes.get(at..)?.first_chunk()?))
+        self.nodes.get(&self.top)?.serial()
     }
 
     /// RFC 2136 section 3.2: whether what the update requires is so.
     pub fn check_prerequisites(&self, prerequisites: &[Record]) -> Result<(), Rcode> {
-        let mut exact: BTreeMap<(Name, Rtype), Vec<&Rdata>> = BTreeMap::new();
+        let mut exact: BTreeMap<(Place, Rtype), BTreeSet<&Bytes>> = BTreeMap::new();
         for r in prerequisites {
             if r.ttl != 0 {
                 return Err(Rcode::FORMERR);
             }
-            if !in_zone(&r.name, &self.name) {
+            let place = Place::of(&r.name);
+            if !place.is_in(&self.top) {
                 return Err(Rcode::NOTZONE);
             }
-            let node = self.nodes.get(&r.name);
-            let set = node.and_then(|n| n.get(&r.rtype));
+            let node = self.nodes.get(&place);
+            let set = node.and_then(|n| n.sets.get(&r.rtype));
             match r.class {
                 Class::ANY | Class::NONE if !r.rdata.bytes.is_empty() => return Err(Rcode::FORMERR),
                 Class::ANY if r.rtype == Rtype::ANY && node.is_none() => return Err(Rcode::NXDOMAIN),
@@ -129,20 +159,18 @@ impl Zone {
                 Class::NONE if r.rtype == Rtype::ANY && node.is_some() => return Err(Rcode::YXDOMAIN),
                 Class::NONE if r.rtype != Rtype::ANY && set.is_some() => return Err(Rcode::YXRRSET),
                 Class::ANY | Class::NONE => {}
-                Class::IN => exact.entry((r.name.clone(), r.rtype)).or_default().push(&r.rdata),
+                Class::IN => drop(
+                    exact
+                        .entry((place, r.rtype))
+                        .or_default()
+                        .insert(&r.rdata.canonical),
+                ),
                 _ => return Err(Rcode::FORMERR),
             }
         }
-        for ((name, rtype), wanted) in exact {
-            let set = self.nodes.get(&name).and_then(|n| n.get(&rtype));
-            let have = set.map_or(&[][..], |s| &s.data);
-            let all = have
-                .iter()
-                .all(|d| wanted.iter().any(|w| w.canonical == d.canonical))
-                && wanted
-                    .iter()
-                    .all(|w| have.iter().any(|d| w.canonical == d.canonical));
-            if !all {
+        for ((place, rtype), wanted) in exact {
+            let set = self.nodes.get(&place).and_then(|n| n.sets.get(&rtype));
+            if !set.is_some_and(|s| s.data.keys().eq(wanted)) {
                 return Err(Rcode::NXRRSET);
             }
         }
@@ -152,7 +180,7 @@ impl Zone {
     /// RFC 2136 section 3.4.1: whether every change is one that can be made.
     pub fn prescan(&self, updates: &[Record]) -> Result<(), Rcode> {
         for r in updates {
-            if !in_zone(&r.name, &self.name) {
+            if !Place::of(&r.name).is_in(&self.top) {
                 return Err(Rcode::NOTZONE);
             }
             let possible = match r.class {
@@ -174,22 +202,38 @@ impl Zone {
         Ok(())
     }
 
-    /// RFC 2136 sections 3.4.2 and 3.6: makes the changes, and increments the serial number if there are any and none
-    /// of them was of the serial itself. Whether there were.
-    pub fn apply(&mut self, updates: &[Record]) -> bool {
-        let serial = self.serial();
-        let mut changed = false;
+    /// RFC 2136 sections 3.4.2 and 3.6: makes the changes, all or none, and increments the serial number if there are
+    /// any and none of them was of the serial itself. Where there were changes.
+    ///
+    /// REFUSED if there would be more than there is room for, and more than before.
+    pub fn apply(&mut self, updates: &[Record], room: &Room) -> Result<BTreeSet<Place>, Rcode> {
+        let mut draft: BTreeMap<Place, Node> = BTreeMap::new();
+        let mut changed = BTreeSet::new();
         for r in updates {
-            changed |= match r.class {
-                Class::IN => self.add(r),
-                Class::ANY => self.delete_sets(r),
-                _ => self.delete_record(r),
-            };
+            let place = Place::of(&r.name);
+            let node = draft.entry(place.clone()).or_insert_with(|| {
+                let old = self.nodes.get(&place).cloned();
+                old.unwrap_or_else(|| Node::new(r.name.clone()))
+            });
+            if node.change(r, place == self.top) {
+                changed.insert(place);
+            }
         }
-        if changed && self.serial() == serial {
+        draft.retain(|place, _| changed.contains(place));
+        self.check_room(&draft, room)?;
+        let serial = self.serial();
+        for (place, node) in draft {
+            if node.sets.is_empty() {
+                self.nodes.remove(&place);
+            } else {
+                self.nodes.insert(place, node);
+            }
+        }
+        if !changed.is_empty() && self.serial() == serial {
             self.increment_serial();
+            changed.insert(self.top.clone());
         }
-        changed
+        Ok(changed)
     }
 
     /// RFC 1034 section 4.3.2, without wildcards.
@@ -200,38 +244,31 @@ impl Zone {
         };
         let mut name = name.clone();
         for _ in 0..MOST_ALIASES {
-            if let Some(cut) = self.cut_above(&name) {
-                return self.refer(response, &cut);
-            }
-            let Some(node) = self.nodes.get(&name) else {
-                // A name is there if one below it is (RFC 8020).
-                let below = self
-                    .nodes
-                    .range(name.clone()..)
-                    .next()
-                    .is_some_and(|(n, _)| in_zone(n, &name));
-                response.no_such_name = !below;
-                response.authority.extend(self.negative());
-                return response;
+            let node = match self.find(&Place::of(&name)) {
+                Found::Delegated(cut) => return self.refer(response, cut),
+                Found::Records(node) => node,
+                found @ (Found::Between | Found::Nothing) => {
+                    response.no_such_name = matches!(found, Found::Nothing);
+                    response.authority.extend(self.negative());
+                    return response;
+                }
             };
             if rtype == Rtype::ANY {
-                response
-                    .answer
-                    .extend(node.iter().flat_map(|(t, set)| set.records(&name, *t)));
+                response.answer.extend(node.records_called(&name));
                 return response;
             }
-            if let Some(set) = node.get(&rtype) {
+            if let Some(set) = node.sets.get(&rtype) {
                 response.answer.extend(set.records(&name, rtype));
                 return response;
             }
-            let alias = node.get(&Rtype::CNAME);
-            let target = alias.and_then(|set| Name::from_octets(set.data.first()?.bytes.clone()).ok());
+            let alias = node.sets.get(&Rtype::CNAME);
+            let target = alias.and_then(|set| Name::from_octets(set.any()?.clone()).ok());
             let (Some(alias), Some(target)) = (alias, target) else {
                 response.authority.extend(self.negative());
                 return response;
             };
             response.answer.extend(alias.records(&name, Rtype::CNAME));
-            if !in_zone(&target, &self.name) {
+            if !Place::of(&target).is_in(&self.top) {
                 return response;
             }
             name = target;
@@ -239,95 +276,49 @@ impl Zone {
         response
     }
 
-    fn insert(&mut self, name: &Name, rtype: Rtype, ttl: u32, rdata: Rdata) -> bool {
-        let node = self.nodes.entry(name.clone()).or_default();
-        let set = node.entry(rtype).or_insert_with(|| RrSet {
-            ttl,
-            data: Vec::new(),
-        });
-        let same_ttl = core::mem::replace(&mut set.ttl, ttl) == ttl;
-        if let Some(old) = set.data.iter_mut().find(|d| d.canonical == rdata.canonical) {
-            *old = rdata;
-            return !same_ttl;
-        }
-        set.data.push(rdata);
-        true
-    }
-
-    /// RFC 2136 section 3.4.2.2.
-    fn add(&mut self, r: &Record) -> bool {
-        let node = self.nodes.get(&r.name);
-        let has = |rtype| node.is_some_and(|n| n.contains_key(&rtype));
-        match r.rtype {
-            Rtype::SOA => {
-                let newer = serial_of(&r.rdata)
-                    .zip(self.serial())
-                    .is_some_and(|(new, old)| is_newer(new, old));
-                if !has(Rtype::SOA) || !newer {
-                    return false;
+    /// Goes down from the zone's own name as far as there are names: a question with more labels than any name costs no
+    /// more than a short one.
+    fn find(&self, place: &Place) -> Found<'_> {
+        let mut found = Found::Nothing;
+        for at in place.way_from(&self.top) {
+            let next = self.nodes.range(at.clone()..).next();
+            found = match next.filter(|(p, _)| p.is_in(&at)) {
+                None => return Found::Nothing,
+                Some((p, node)) if *p == at && at != self.top && node.has(Rtype::NS) => {
+                    return Found::Delegated(node);
                 }
-            }
-            Rtype::CNAME if node.is_some_and(|n| n.keys().any(|t| *t != Rtype::CNAME)) => return false,
-            Rtype::CNAME => {}
-            _ if has(Rtype::CNAME) => return false,
-            _ => {}
-        }
-        if matches!(r.rtype, Rtype::SOA | Rtype::CNAME)
-            && let Some(set) = self.nodes.get_mut(&r.name).and_then(|n| n.get_mut(&r.rtype))
-        {
-            let new = RrSet {
-                ttl: r.ttl,
-                data: vec![r.rdata.clone()],
+                Some((p, node)) if *p == at => Found::Records(node),
+                Some(_) => Found::Between,
             };
-            let changed = *set != new;
-            *set = new;
-            return changed;
         }
-        self.insert(&r.name, r.rtype, r.ttl, r.rdata.clone())
+        found
     }
 
-    /// RFC 2136 section 3.4.2.3.
-    fn delete_sets(&mut self, r: &Record) -> bool {
-        let apex = r.name == self.name;
-        let Some(node) = self.nodes.get_mut(&r.name) else {
-            return false;
-        };
-        let before = node.len();
-        node.retain(|rtype, _| {
-            let kept_by_rule = apex && matches!(*rtype, Rtype::SOA | Rtype::NS);
-            kept_by_rule || !(r.rtype == Rtype::ANY || *rtype == r.rtype)
-        });
-        let changed = node.len() != before;
-        self.forget_if_empty(&r.name);
-        changed
+    fn insert(&mut self, name: &Name, rtype: Rtype, ttl: u32, rdata: Rdata) {
+        let node = self.nodes.entry(Place::of(name));
+        node.or_insert_with(|| Node::new(name.clone()))
+            .insert(rtype, ttl, rdata);
     }
 
-    /// RFC 2136 section 3.4.2.4.
-    fn delete_record(&mut self, r: &Record) -> bool {
-        let apex = r.name == self.name;
-        let Some(node) = self.nodes.get_mut(&r.name) else {
-            return false;
-        };
-        let Some(set) = node.get_mut(&r.rtype) else {
-            return false;
-        };
-        if r.rtype == Rtype::SOA || (r.rtype == Rtype::NS && apex && set.data.len() == 1) {
-            return false;
+    /// Whether names that are new, and records of a name, have room. What does not grow needs none, so that hosts move in
+    /// a zone that is full, and under limits that were narrowed.
+    fn check_room(&self, draft: &BTreeMap<Place, Node>, room: &Room) -> Result<(), Rcode> {
+        let (mut new, mut gone) = (0, 0);
+        for (place, node) in draft {
+            let old = self.nodes.get(place);
+            new += usize::from(old.is_none() && !node.sets.is_empty());
+            gone += usize::from(old.is_some() && node.sets.is_empty());
+            let (records, bytes) = node.size();
+            let (old_records, old_bytes) = old.map_or((0, 0), Node::size);
+            let more_records = records > room.records && records > old_records;
+            if more_records || (bytes > room.bytes && bytes > old_bytes) {
+                return Err(Rcode::REFUSED);
+            }
         }
-        let before = set.data.len();
-        set.data.retain(|d| d.canonical != r.rdata.canonical);
-        let changed = set.data.len() != before;
-        if set.data.is_empty() {
-            node.remove(&r.rtype);
+        if new > gone && self.nodes.len() + new - gone > room.names {
+            return Err(Rcode::REFUSED);
         }
-        self.forget_if_empty(&r.name);
-        changed
-    }
-
-    fn forget_if_empty(&mut self, name: &Name) {
-        if self.nodes.get(name).is_some_and(BTreeMap::is_empty) {
-            self.nodes.remove(name);
-        }
+        Ok(())
     }
 
     /// RFC 1982 section 3.1; zero is left out, as RFC 2136 section 7.11 wants.
@@ -335,59 +326,46 @@ impl Zone {
         let next = self.serial().map(|s| s.wrapping_add(1).max(1));
         let soa = self
             .nodes
-            .get_mut(&self.name)
-            .and_then(|n| n.get_mut(&Rtype::SOA));
-        if let (Some(next), Some(set)) = (next, soa) {
-            for rdata in &mut set.data {
-                for octets in [&mut rdata.bytes, &mut rdata.canonical] {
-                    let mut new = octets.to_vec();
-                    let at = new.len().saturating_sub(20);
-                    if let Some(field) = new.get_mut(at..at + 4) {
-                        field.copy_from_slice(&next.to_be_bytes());
-                    }
-                    *octets = new.into();
+            .get_mut(&self.top)
+            .and_then(|n| n.sets.get_mut(&Rtype::SOA));
+        let (Some(next), Some(set)) = (next, soa) else {
+            return;
+        };
+        for (canonical, (number, bytes)) in core::mem::take(&mut set.data) {
+            let [canonical, bytes] = [canonical, bytes].map(|octets| {
+                let mut new = octets.to_vec();
+                let at = new.len().saturating_sub(20);
+                if let Some(field) = new.get_mut(at..at + 4) {
+                    field.copy_from_slice(&next.to_be_bytes());
                 }
-            }
+                Bytes::from(new)
+            });
+            set.data.insert(canonical, (number, bytes));
         }
     }
 
     /// The SOA of a negative answer, with the lesser of its TTL and its minimum field (RFC 2308 section 3).
     fn negative(&self) -> Option<Record> {
-        let set = self.nodes.get(&self.name)?.get(&Rtype::SOA)?;
-        let mut record = set.records(&self.name, Rtype::SOA).next()?;
+        let set = self.nodes.get(&self.top)?.sets.get(&Rtype::SOA)?;
+        let mut record = set.records(&self.name, Rtype::SOA).into_iter().next()?;
         let minimum = u32::from_be_bytes(*record.rdata.bytes.last_chunk()?);
         record.ttl = record.ttl.min(minimum);
         Some(record)
     }
 
-    /// The highest name, at or above `name` but below the apex, that has NS records: not this zone's any more.
-    fn cut_above(&self, name: &Name) -> Option<Name> {
-        let mut cut = None;
-        let mut at = Some(name.clone());
-        while let Some(current) = at.filter(|n| *n != self.name && in_zone(n, &self.name)) {
-            if self
-                .nodes
-                .get(&current)
-                .is_some_and(|n| n.contains_key(&Rtype::NS))
-            {
-                cut = Some(current.clone());
-            }
-            at = current.parent();
-        }
-        cut
-    }
-
     /// A referral (RFC 1034 section 4.3.2, 3 b).
-    fn refer(&self, mut response: Response, cut: &Name) -> Response {
+    fn refer(&self, mut response: Response, cut: &Node) -> Response {
         response.authoritative = !response.answer.is_empty();
-        let Some(set) = self.nodes.get(cut).and_then(|n| n.get(&Rtype::NS)) else {
+        let Some(set) = cut.sets.get(&Rtype::NS) else {
             return response;
         };
-        for record in set.records(cut, Rtype::NS) {
-            if let Ok(server) = Name::from_octets(record.rdata.bytes.clone()) {
-                let glue = self.nodes.get(&server);
+        for record in set.records(&cut.name, Rtype::NS) {
+            if response.additional.len() < MOST_GLUE
+                && let Ok(server) = Name::from_octets(record.rdata.bytes.clone())
+                && let Some(glue) = self.nodes.get(&Place::of(&server))
+            {
                 for rtype in [Rtype::A, Rtype::AAAA] {
-                    let addresses = glue.and_then(|n| n.get(&rtype));
+                    let addresses = glue.sets.get(&rtype);
                     response
                         .additional
                         .extend(addresses.into_iter().flat_map(|s| s.records(&server, rtype)));
@@ -399,17 +377,161 @@ impl Zone {
     }
 }
 
+impl Node {
+    fn new(name: Name) -> Self {
+        Self {
+            name,
+            sets: BTreeMap::new(),
+        }
+    }
+
+    fn has(&self, rtype: Rtype) -> bool {
+        self.sets.contains_key(&rtype)
+    }
+
+    /// Records, and the bytes that they take.
+    fn size(&self) -> (usize, usize) {
+        let data = || self.sets.values().flat_map(|s| s.data.values());
+        let bytes = data().map(|(_, bytes)| bytes.len() + RECORD_OVERHEAD).sum();
+        (data().count(), bytes)
+    }
+
+    fn records(&self) -> Vec<Record> {
+        self.records_called(&self.name)
+    }
+
+    /// With the name as somebody writes it.
+    fn records_called(&self, name: &Name) -> Vec<Record> {
+        let sets = self.sets.iter();
+        sets.flat_map(|(rtype, set)| set.records(name, *rtype)).collect()
+    }
+
+    fn serial(&self) -> Option<u32> {
+        serial_of(self.sets.get(&Rtype::SOA)?.any()?)
+    }
+
+    /// Makes one change of an update. Whether it was one.
+    fn change(&mut self, r: &Record, apex: bool) -> bool {
+        match r.class {
+            Class::IN => self.add(r),
+            Class::ANY => self.delete_sets(r, apex),
+            _ => self.delete_record(r, apex),
+        }
+    }
+
+    fn insert(&mut self, rtype: Rtype, ttl: u32, rdata: Rdata) -> bool {
+        let set = self.sets.entry(rtype).or_insert_with(|| RrSet {
+            ttl,
+            ..RrSet::default()
+        });
+        let same_ttl = core::mem::replace(&mut set.ttl, ttl) == ttl;
+        set.insert(rdata) || !same_ttl
+    }
+
+    /// RFC 2136 section 3.4.2.2.
+    fn add(&mut self, r: &Record) -> bool {
+        match r.rtype {
+            Rtype::SOA => {
+                let newer = serial_of(&r.rdata.bytes)
+                    .zip(self.serial())
+                    .is_some_and(|(new, old)| is_newer(new, old));
+                if !newer {
+                    return false;
+                }
+            }
+            Rtype::CNAME if self.sets.keys().any(|t| *t != Rtype::CNAME) => return false,
+            Rtype::CNAME => {}
+            _ if self.has(Rtype::CNAME) => return false,
+            _ => {}
+        }
+        if matches!(r.rtype, Rtype::SOA | Rtype::CNAME)
+            && let Some(set) = self.sets.get_mut(&r.rtype)
+        {
+            let mut new = RrSet {
+                ttl: r.ttl,
+                ..RrSet::default()
+            };
+            new.insert(r.rdata.clone());
+            let changed = *set != new;
+            *set = new;
+            return changed;
+        }
+        self.insert(r.rtype, r.ttl, r.rdata.clone())
+    }
+
+    /// RFC 2136 section 3.4.2.3.
+    fn delete_sets(&mut self, r: &Record, apex: bool) -> bool {
+        let before = self.sets.len();
+        self.sets.retain(|rtype, _| {
+            let kept_by_rule = apex && matches!(*rtype, Rtype::SOA | Rtype::NS);
+            kept_by_rule || !(r.rtype == Rtype::ANY || *rtype == r.rtype)
+        });
+        self.sets.len() != before
+    }
+
+    /// RFC 2136 section 3.4.2.4.
+    fn delete_record(&mut self, r: &Record, apex: bool) -> bool {
+        let Some(set) = self.sets.get_mut(&r.rtype) else {
+            return false;
+        };
+        if r.rtype == Rtype::SOA || (r.rtype == Rtype::NS && apex && set.data.len() == 1) {
+            return false;
+        }
+        let changed = set.data.remove(&r.rdata.canonical).is_some();
+        if set.data.is_empty() {
+            self.sets.remove(&r.rtype);
+        }
+        changed
+    }
+}
+
 impl RrSet {
-    fn records<'a>(&'a self, name: &'a Name, rtype: Rtype) -> impl Iterator<Item = Record> + 'a {
-        self.data.iter().map(move |rdata| Record {
+    /// Whether it was not there, in any form.
+    fn insert(&mut self, rdata: Rdata) -> bool {
+        if let Some((_, bytes)) = self.data.get_mut(&rdata.canonical) {
+            *bytes = rdata.bytes;
+            return false;
+        }
+        self.data.insert(rdata.canonical, (self.next, rdata.bytes));
+        self.next += 1;
+        true
+    }
+
+    /// Of a set that has one, that one.
+    fn any(&self) -> Option<&Bytes> {
+        self.data.values().next().map(|(_, bytes)| bytes)
+    }
+
+    fn records(&self, name: &Name, rtype: Rtype) -> Vec<Record> {
+        let mut data: Vec<_> = self.data.iter().collect();
+        data.sort_unstable_by_key(|(_, (number, _))| *number);
+        let record = |(canonical, (_, bytes)): (&Bytes, &(u64, Bytes))| Record {
             name: name.clone(),
             rtype,
             class: Class::IN,
             ttl: self.ttl,
-            rdata: rdata.clone(),
-        })
+            rdata: Rdata {
+                bytes: bytes.clone(),
+                canonical: canonical.clone(),
+            },
+        };
+        data.into_iter().map(record).collect()
     }
 }
+
+/// The numbers count only by their order.
+impl PartialEq for RrSet {
+    fn eq(&self, other: &Self) -> bool {
+        let in_order = |set: &Self| {
+            let mut data: Vec<_> = set.data.values().cloned().collect();
+            data.sort_unstable();
+            data.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>()
+        };
+        self.ttl == other.ttl && in_order(self) == in_order(other)
+    }
+}
+
+impl Eq for RrSet {}
 
 /// Whether the data is there for types whose data cannot be empty. All that is parsed fits its type.
 fn has_data_of_its_type(r: &Record) -> bool {
@@ -419,9 +541,9 @@ fn has_data_of_its_type(r: &Record) -> bool {
 /// Types that may have no data at all: APL (RFC 3123 section 4) and NULL (RFC 1035 section 3.3.10).
 const ZERO_LENGTH_TYPES: [Rtype; 2] = [Rtype::APL, Rtype::NULL];
 
-fn serial_of(soa: &Rdata) -> Option<u32> {
-    let at = soa.bytes.len().checked_sub(20)?;
-    Some(u32::from_be_bytes(*soa.bytes.get(at..)?.first_chunk()?))
+fn serial_of(soa: &Bytes) -> Option<u32> {
+    let at = soa.len().checked_sub(20)?;
+    Some(u32::from_be_bytes(*soa.get(at..)?.first_chunk()?))
 }
 
 /// RFC 1982 section 3.2.

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use segue_proto::Instant;
 use segue_proto::location::tsig::{Algorithm, FUDGE, Key, Signing, sign};
 use segue_proto::location::{
-    Client, ClientConfig, Datagram, Grant, KeyConfig, Name, Server, ServerConfig, Transport, ZoneConfig,
-    parse_name,
+    Client, ClientConfig, Datagram, Grant, KeyConfig, Name, RestoreError, Row, Server, ServerConfig,
+    Transport, ZoneConfig, parse_name,
 };
 use segue_proto::random::Stream;
 use std::net::Ipv6Addr;
@@ -13,14 +13,18 @@ use std::net::Ipv6Addr;
 const UNIX: u64 = 1_800_000_000;
 
 /// The first byte says what the others are: a message to the server, one that its key holder has signed, an answer to
-/// the client, or an entry of a journal. Whatever the server has become, its snapshot makes the same server again.
+/// the client, or a row that is kept. Whatever the server has become, its rows make the same server again.
 pub fn location(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else {
         return;
     };
     let mut server = server();
     match kind % 4 {
-        0 => ask(&mut server, bytes.to_vec()),
+        0 => {
+            let before: Vec<Row> = server.rows().collect();
+            ask(&mut server, bytes.to_vec(), Sender::Unknown);
+            assert!(server.rows().eq(before), "nobody without a key changes anything");
+        }
         1 if bytes.len() >= 12 => {
             let mut message = bytes.to_vec();
             let signing = Signing {
@@ -31,21 +35,42 @@ pub fn location(bytes: &[u8]) {
                 other: &[],
             };
             sign(&mut message, &key(), &signing);
-            ask(&mut server, message.clone());
+            ask(&mut server, message.clone(), Sender::KeyHolder);
             // The retransmission changes nothing.
-            let before = server.snapshot();
-            ask(&mut server, message);
-            assert_eq!(server.snapshot(), before);
+            let before: Vec<Row> = server.rows().collect();
+            ask(&mut server, message, Sender::KeyHolder);
+            assert!(server.rows().eq(before));
         }
         2 => answer(bytes),
-        _ => drop(server.replay(bytes)),
+        _ => restore(bytes),
     }
-    let snapshot = server.snapshot();
-    let mut again = self::server();
-    for entry in &snapshot {
-        again.replay(entry).expect("an entry of a snapshot");
+    let rows = server.rows().filter_map(|r| Some((r.key, r.value?)));
+    let kept = rows.map(Ok::<_, RestoreError>);
+    let again = Server::restored(config(), kept).expect("the rows of a server");
+    assert!(again.rows().eq(server.rows()));
+}
+
+/// A row whose key ends where its first byte says.
+fn restore(bytes: &[u8]) {
+    let Some((len, rest)) = bytes.split_first() else {
+        return;
+    };
+    let (key, value) = rest.split_at(usize::from(*len).min(rest.len()));
+    let mut rows: Vec<_> = server().rows().filter_map(|r| Some((r.key, r.value?))).collect();
+    rows.push((key.to_vec(), value.to_vec()));
+    let kept = rows.into_iter().map(Ok::<_, RestoreError>);
+    if let Ok(server) = Server::restored(config(), kept) {
+        let rows = server.rows().filter_map(|r| Some((r.key, r.value?)));
+        let kept = rows.map(Ok::<_, RestoreError>);
+        let again = Server::restored(config(), kept).expect("the rows of a server");
+        assert!(again.rows().eq(server.rows()));
     }
-    assert_eq!(again.snapshot(), snapshot);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Unknown,
+    KeyHolder,
 }
 
 fn name(text: &str) -> Name {
@@ -57,20 +82,24 @@ fn key() -> Key {
 }
 
 fn server() -> Server {
+    Server::new(config()).expect("a server")
+}
+
+fn config() -> ServerConfig {
     let zone = ZoneConfig::new(name("l.e"), vec![Ipv6Addr::LOCALHOST]).expect("a zone");
     let grants = vec![Grant {
         name: name("l.e"),
         below: true,
     }];
     let config = ServerConfig::new(vec![zone], vec![KeyConfig { key: key(), grants }]);
-    Server::new(ServerConfig {
+    ServerConfig {
         unix_at_zero: UNIX,
         ..config
-    })
-    .expect("a server")
+    }
 }
 
-fn ask(server: &mut Server, message: Vec<u8>) {
+fn ask(server: &mut Server, message: Vec<u8>, sender: Sender) {
+    let asked = message.len();
     let datagram = Datagram {
         peer: Ipv6Addr::LOCALHOST,
         peer_port: 50_000,
@@ -80,10 +109,14 @@ fn ask(server: &mut Server, message: Vec<u8>) {
     let answered = server.handle_message(Instant::ZERO, Transport::Udp, &datagram);
     let answer = server.poll_answer();
     assert_eq!(answer.is_some(), answered);
-    if let Some(answer) = answer {
-        // A signature may come on top of what a requestor without EDNS takes, and no more.
-        let len = answer.datagram.data.len();
-        assert!((12..=1232 + 256).contains(&len), "{len} bytes");
+    let Some(answer) = answer else { return };
+    let data = answer.datagram.data;
+    // A signature may come on top of what a requestor without EDNS takes, and no more.
+    assert!((12..=1232 + 256).contains(&data.len()), "{} bytes", data.len());
+    // Only what is kept, or the SOA that says that there is nothing, is longer than the question.
+    let records = u16::from_be_bytes([data[6], data[7]]) + u16::from_be_bytes([data[8], data[9]]);
+    if sender == Sender::Unknown && records == 0 {
+        assert!(data.len() <= asked, "{} bytes to {asked}", data.len());
     }
 }
 

@@ -133,7 +133,8 @@ fn answers_that_are_forged_are_ignored() {
     let unsigned = DnsMessage::new(
         Header::request(u16::from_be_bytes([answer[0], answer[1]]), Opcode::UPDATE).answering(Rcode::NOERROR),
     )
-    .emit(512);
+    .emit(512)
+    .expect("a message");
     mh.handle_datagram(at(2), &back(&asked, unsigned.into()));
     assert_eq!(mh.counters().not_authentic, 2);
     let elsewhere = Datagram {
