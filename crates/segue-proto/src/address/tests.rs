@@ -6,6 +6,8 @@ use crate::time::{Duration, Instant};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::nd::NeighborAdvertisement;
 
+mod messages;
+
 const IF: InterfaceId = InterfaceId(1);
 const MAC: LinkLayerAddress = LinkLayerAddress([0x02, 0, 0, 0, 0, 0x11]);
 const ROUTER: LinkLayerAddress = LinkLayerAddress([0x02, 0, 0, 0, 0, 0x22]);

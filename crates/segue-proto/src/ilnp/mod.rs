@@ -98,3 +98,6 @@ pub use ilcc::{Correspondent, Mode, RemoteLocator};
 pub use local::{Advertised, LocalLocator, LocatorState};
 pub use machine::Ilnp;
 pub use rewriter::{LocatorMapping, Rewriter, RewriterConfig, RewriterCounters};
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@ use segue_wire::icmpv6::nd::{
     NdOption, NeighborAdvertisement, NeighborSolicitation, PrefixInformation, RouterAdvertisement,
 };
 
+mod edges;
+
 const MAC: LinkLayerAddress = LinkLayerAddress([0x02, 0, 0, 0, 0, 0x11]);
 const OTHER: LinkLayerAddress = LinkLayerAddress([0x02, 0, 0, 0, 0, 0x22]);
 const PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0);

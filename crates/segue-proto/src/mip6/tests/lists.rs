@@ -1,0 +1,314 @@
+//! The binding cache and the binding update list, by themselves.
+
+use super::super::binding_update_list::{
+    BindingUpdateList, Peer, PendingUpdate, Registered, Retransmission, Token,
+};
+use super::*;
+use crate::time::Instant;
+
+fn at(s: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(s)
+}
+
+fn node(n: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, n)
+}
+
+fn binding(sequence: u16, expires: Instant) -> Binding {
+    Binding {
+        care_of_address: node(99),
+        expires,
+        sequence,
+        last_used: None,
+        refresh_requests: 0,
+    }
+}
+
+#[test]
+fn a_binding_ends_with_its_lifetime_and_its_sequence_number_is_kept_a_while() {
+    // RFC 6275 section 5.2.8, 9.5.1
+    let mut cache = BindingCache::new(2);
+    cache.insert(node(1), binding(7, at(10)));
+    cache.insert(node(2), binding(8, at(20)));
+    assert!(cache.has_room_for(node(1)) && !cache.has_room_for(node(3)));
+    assert!(
+        cache
+            .expire(
+                Instant::ZERO + Duration::from_millis(9999),
+                Duration::from_secs(240)
+            )
+            .is_empty()
+    );
+    assert_eq!(cache.expire(at(10), Duration::from_secs(240)), [node(1)]);
+    assert!(cache.get(node(1)).is_none() && cache.has_room_for(node(3)));
+    assert_eq!(cache.last_sequence(at(249), node(1)), Some(7));
+    assert_eq!(cache.last_sequence(at(250), node(1)), None);
+    assert_eq!(
+        cache.last_sequence(at(250), node(2)),
+        Some(8),
+        "of a binding that is there"
+    );
+    // a new binding takes the place of what was kept
+    cache.insert(node(1), binding(3, at(300)));
+    assert_eq!(
+        (cache.last_sequence(at(11), node(1)), cache.retired()),
+        (Some(3), 0)
+    );
+    // deleted by an update, it is that update's number that counts
+    assert!(cache.remove(node(1), Some(9), at(60)));
+    assert!(!cache.remove(node(1), None, at(60)), "it is gone");
+    assert_eq!(cache.last_sequence(at(59), node(1)), Some(9));
+    assert!(!cache.forget_retired(at(59)) && cache.retired() == 1);
+    assert!(!cache.forget_retired(at(60)) && cache.retired() == 0);
+}
+
+#[test]
+fn a_token_is_good_for_its_address_and_for_210_s() {
+    // RFC 6275 section 12, MAX_TOKEN_LIFETIME
+    let token = Token {
+        nonce_index: 1,
+        value: 2,
+        received: at(100),
+        address: node(1),
+    };
+    assert!(token.is_valid(at(100), node(1)));
+    assert!(token.is_valid(Instant::ZERO + Duration::from_millis(309_999), node(1)));
+    assert!(!token.is_valid(at(310), node(1)));
+    assert!(!token.is_valid(at(100), node(2)));
+}
+
+#[test]
+fn retransmissions_double_up_to_their_bound() {
+    // RFC 6275 section 11.8
+    let mut it = Retransmission::begin(at(0), Duration::from_secs(1));
+    let mut waited = vec![it.next];
+    for _ in 0..6 {
+        it.again(it.next, Duration::from_secs(10));
+        waited.push(it.next);
+    }
+    assert_eq!(waited, [1, 3, 7, 15, 25, 35, 45].map(at));
+    assert_eq!(it.attempts, 7);
+}
+
+fn pending(first_sequence: u16, next: Instant, reported: bool) -> PendingUpdate {
+    PendingUpdate {
+        care_of_address: node(5),
+        lifetime: 10,
+        first_sequence,
+        first_sent: at(0),
+        retransmission: Retransmission {
+            next,
+            timeout: Duration::from_secs(1),
+            attempts: 1,
+        },
+        key: None,
+        nonce_indices: (0, 0),
+        reported,
+    }
+}
+
+#[test]
+fn an_acknowledgement_may_be_for_any_transmission_of_the_update() {
+    // each has a sequence number of its own (section 11.8); they wrap
+    for (first, last, good, bad) in [
+        (10, 12, &[10, 11, 12][..], &[9, 13, 30_000][..]),
+        (65_534, 1, &[65_534, 65_535, 0, 1], &[65_533, 2]),
+        (5, 5, &[5], &[4, 6]),
+    ] {
+        let update = pending(first, at(1), false);
+        assert!(good.iter().all(|s| update.answers(*s, last)), "{first} to {last}");
+        assert!(!bad.iter().any(|s| update.answers(*s, last)), "{first} to {last}");
+    }
+}
+
+#[test]
+fn what_a_correspondent_waits_for_is_the_earliest_of_its_timers() {
+    let mut peer = Peer::new(at(0));
+    assert_eq!(peer.poll_timeout(), None);
+    let registered = |refresh, expires| Registered {
+        care_of_address: node(5),
+        since: at(0),
+        expires,
+        refresh,
+    };
+    peer.registered = Some(registered(at(300), at(400)));
+    assert_eq!(peer.poll_timeout(), Some(at(300)));
+    peer.registered = Some(registered(at(500), at(400)));
+    assert_eq!(peer.poll_timeout(), Some(at(400)));
+    peer.pending = Some(pending(1, at(30), false));
+    assert_eq!(peer.poll_timeout(), Some(at(30)));
+    peer.testing = Some(Retransmission::begin(at(0), Duration::from_secs(3)));
+    assert_eq!(peer.poll_timeout(), Some(at(3)));
+    assert!(peer.is_busy());
+    peer.home_cookies.push(1);
+    peer.care_of_cookies.push(2);
+    peer.stop();
+    assert!(!peer.is_busy() && peer.home_cookies.is_empty() && peer.care_of_cookies.is_empty());
+    assert_eq!(peer.poll_timeout(), Some(at(400)), "the binding is still there");
+    peer.pending = Some(pending(1, at(30), true));
+    assert!(!peer.is_busy(), "it was reported: nobody waits for it");
+    let mut list = BindingUpdateList::default();
+    assert_eq!(list.poll_timeout(), None);
+    *list.peer(at(0), node(1)).unwrap() = peer;
+    assert_eq!(list.poll_timeout(), Some(at(30)));
+    list.home.registered = Some(registered(at(20), at(90)));
+    assert_eq!(list.poll_timeout(), Some(at(20)));
+    list.home.pending = Some(pending(1, at(10), false));
+    assert_eq!(list.poll_timeout(), Some(at(10)));
+}
+
+#[test]
+fn of_too_many_correspondents_the_one_that_has_been_idle_longest_goes() {
+    let mut list = BindingUpdateList::default();
+    for n in 0..64 {
+        assert!(list.peer(at(100 + u64::from(n)), node(n)).is_some());
+    }
+    assert!(list.peer(at(200), node(3)).is_some(), "it is known");
+    assert_eq!(list.peers.len(), 64);
+    // the oldest two are at work or registered
+    list.peers.get_mut(&node(0)).unwrap().pending = Some(pending(1, at(500), false));
+    list.peers.get_mut(&node(1)).unwrap().registered = Some(Registered {
+        care_of_address: node(5),
+        since: at(0),
+        expires: at(900),
+        refresh: at(800),
+    });
+    assert!(list.peer(at(201), node(100)).is_some());
+    assert_eq!(list.peers.len(), 64);
+    assert!(!list.peers.contains_key(&node(2)), "the next oldest");
+    for peer in list.peers.values_mut() {
+        peer.testing = Some(Retransmission::begin(at(0), Duration::from_secs(3)));
+    }
+    assert!(list.peer(at(202), node(101)).is_none(), "all are at work");
+}
+
+#[test]
+fn what_each_agent_may_be_set_to() {
+    let own: Ipv6Addr = "2001:db8:1::1".parse().expect("address");
+    let correspondent = |change: fn(&mut CorrespondentConfig)| {
+        let mut config = CorrespondentConfig {
+            address: own,
+            ..CorrespondentConfig::default()
+        };
+        change(&mut config);
+        config
+            .check()
+            .map_err(|e| e.split([':', ' ']).next().unwrap_or_default().to_owned())
+    };
+    let wrong = |key: &str| Err(key.to_owned());
+    let s = Duration::from_secs;
+    assert_eq!(correspondent(|_| {}), Ok(()));
+    for address in ["::", "::1", "ff02::1", "fe80::1"] {
+        let config = CorrespondentConfig {
+            address: address.parse().expect("address"),
+            ..CorrespondentConfig::default()
+        };
+        assert!(config.check().is_err(), "{address}");
+    }
+    // section 12: MAX_RR_BINDING_LIFETIME, MAX_NONCE_LIFETIME
+    assert_eq!(
+        correspondent(|c| c.max_lifetime = MAX_RR_BINDING_LIFETIME),
+        Ok(())
+    );
+    assert_eq!(correspondent(|c| c.nonce_lifetime = MAX_NONCE_LIFETIME), Ok(()));
+    assert_eq!(
+        correspondent(|c| c.nonce_lifetime = Duration::from_secs(241)),
+        wrong("nonce_lifetime")
+    );
+    assert_eq!(
+        correspondent(|c| c.nonce_interval = Duration::ZERO),
+        wrong("nonce_interval")
+    );
+    assert_eq!(correspondent(|c| c.nonce_interval = c.nonce_lifetime), Ok(()));
+    assert_eq!(
+        correspondent(|c| c.nonce_interval = Duration::from_secs(241)),
+        wrong("nonce_interval")
+    );
+    let security = SecurityAssociation::new(256, "sixteen bytes!!!");
+    let served = |address: &str| ServedNode {
+        home_address: address.parse().expect("address"),
+        security: security.clone(),
+    };
+    let agent = HomeAgentConfig {
+        address: own,
+        mobile_nodes: vec![served("2001:db8:1::8"), served("2001:db8:1::9")],
+        max_lifetime: LIFETIME_UNIT,
+        ..HomeAgentConfig::default()
+    };
+    assert_eq!(agent.check(), Ok(()));
+    let said = |change: &dyn Fn(&mut HomeAgentConfig)| {
+        let mut config = agent.clone();
+        change(&mut config);
+        config
+            .check()
+            .map_err(|e| e.split([':', ' ']).next().unwrap_or_default().to_owned())
+    };
+    assert_eq!(
+        said(&|c| c.mobile_nodes.push(served("2001:db8:1::8"))),
+        wrong("mobile_nodes[2].home_address")
+    );
+    assert_eq!(
+        said(&|c| c.mobile_nodes[1] = served("fe80::1")),
+        wrong("mobile_nodes[1].home_address")
+    );
+    assert_eq!(
+        said(&|c| c.mobile_nodes[1].security.spi = 255),
+        wrong("mobile_nodes[1].spi")
+    );
+    assert_eq!(
+        said(&|c| c.mobile_nodes[1].security.key = "fifteen bytes!!".to_owned()),
+        wrong("mobile_nodes[1].key")
+    );
+    assert_eq!(said(&|c| c.max_lifetime = s(3)), wrong("max_lifetime"));
+    assert_eq!(said(&|c| c.path_mtu = crate::units::Bytes::new(1280)), Ok(()));
+    assert_eq!(
+        said(&|c| c.path_mtu = crate::units::Bytes::new(1279)),
+        wrong("path_mtu")
+    );
+    let mobile = MobileNodeConfig {
+        home_address: "2001:db8:1::9".parse().expect("address"),
+        home_agent: own,
+        security,
+        ..MobileNodeConfig::default()
+    };
+    let said = |change: fn(&mut MobileNodeConfig)| {
+        let mut config = mobile.clone();
+        change(&mut config);
+        config
+            .check()
+            .map_err(|e| e.split([':', ' ']).next().unwrap_or_default().to_owned())
+    };
+    assert_eq!(
+        said(|c| (c.home_lifetime, c.correspondent_lifetime) = (LIFETIME_UNIT, LIFETIME_UNIT)),
+        Ok(())
+    );
+    assert_eq!(
+        said(|c| c.correspondent_lifetime = Duration::from_secs(3)),
+        wrong("correspondent_lifetime")
+    );
+    assert_eq!(
+        said(|c| c.initial_bindack_timeout = Duration::ZERO),
+        wrong("initial_bindack_timeout")
+    );
+    assert_eq!(
+        said(|c| c.initial_bindack_timeout_first_reg = Duration::ZERO),
+        wrong("initial_bindack_timeout_first_reg")
+    );
+    assert_eq!(
+        said(|c| c.max_bindack_timeout = Duration::from_millis(999)),
+        wrong("max_bindack_timeout")
+    );
+    assert_eq!(said(|c| c.max_bindack_timeout = Duration::from_secs(1)), Ok(()));
+    assert_eq!(
+        said(|c| c.correspondent_attempts = 0),
+        wrong("correspondent_attempts")
+    );
+    assert_eq!(
+        said(|c| c.advertisement_interval = Some(Duration::ZERO)),
+        wrong("advertisement_interval")
+    );
+    assert_eq!(
+        said(|c| c.advertisement_interval = Some(Duration::from_millis(1))),
+        Ok(())
+    );
+}
