@@ -27,9 +27,11 @@ use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{CellReach, RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
+use crate::recorder::connections::{Connections, Mobility};
 use crate::scenario::Scenario;
 use crate::scenario::model::{AddressMethod, ForgeryEntry, HostEntry, RadioSection, ScenarioFile};
 use crate::scenario::point;
+use crate::scenario::schemes::Scheme;
 use crate::scheduler::{Event, Scheduler};
 use crate::store::PacketStore;
 use core::net::Ipv6Addr;
@@ -199,6 +201,12 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
         ..Trace::default()
     };
     let captures = options.pcap.then(|| captures(s, seed));
+    let mobility = match s.scheme {
+        scheme if scheme.has_shim() => Mobility::Shim,
+        Scheme::Cmt => Mobility::Concurrent,
+        _ => Mobility::Transport,
+    };
+    let connections = Connections::new(mobile_nodes, mobility);
     let mut network = Network {
         now: Instant::ZERO,
         end,
@@ -225,12 +233,10 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             options,
             trace,
             captures,
-            mobile_nodes,
+            connections,
             s.location.is_some(),
             s.scheme.is_ilnp(),
-        )
-        .with_sctp_followed(s.scheme.has_shim() || s.scheme.is_multihomed())
-        .with_overlaps_followed(s.scheme == crate::scenario::schemes::Scheme::Cmt),
+        ),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

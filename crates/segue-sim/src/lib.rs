@@ -12,6 +12,7 @@ pub mod loss;
 pub mod mobility;
 mod network;
 pub mod output;
+pub mod population;
 pub mod radio;
 pub mod recorder;
 mod run;
@@ -22,6 +23,7 @@ pub mod theory;
 mod transfer;
 pub mod warnings;
 
-pub use output::{Metrics, RunOptions, RunOutput, Spread, Trace};
+pub use output::{Metrics, RunOptions, RunOutput, Trace};
+pub use population::Spread;
 pub use run::{RunError, run, run_with_cancel};
 pub use scenario::{Scenario, ScenarioError};

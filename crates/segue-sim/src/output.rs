@@ -1,8 +1,9 @@
 //! What a run gives back: metrics always, a trace and captures when asked for.
 
+use crate::population::{HostMetrics, Spread};
 use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
 use crate::warnings::Warning;
-use segue_capture::handover::Handover;
+use segue_capture::record::HandoverRecord;
 use segue_proto::sctp::MultipathCounters;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -34,18 +35,8 @@ pub struct RunOutput {
     pub scenario_toml: String,
 }
 
-/// Median, extremes and count of a set of values, in the unit of the values.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Spread {
-    /// Median.
-    pub median: f64,
-    /// Smallest.
-    pub min: f64,
-    /// Largest.
-    pub max: f64,
-}
-
-/// Metrics of a run; definitions in DESIGN and in `segue_capture::handover`.
+/// Metrics of a run; definitions in `segue_capture::handover` and `segue_capture::record`. What is said of all handovers,
+/// all packets and all bytes is made from the tables `handovers` and `flows`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Metrics {
     /// Scenario name.
@@ -54,23 +45,23 @@ pub struct Metrics {
     pub seed: u64,
     /// Simulated time, seconds.
     pub duration_s: f64,
-    /// Every handover in order.
-    pub handovers: Vec<Handover>,
+    /// Every handover in order of time: of every host, as each of its flows went through it, whatever made it.
+    pub handovers: Vec<HandoverRecord>,
     /// Handover latency over all handovers, seconds (000 section VI-A); `None` without handovers.
     pub handover_latency_s: Option<Spread>,
-    /// Interruption over all handovers, seconds.
+    /// Interruption over all handovers, and of flows that died without one, seconds.
     pub interruption_s: Option<Spread>,
-    /// Longest time between two arrivals of new data, handover or not, seconds.
+    /// Longest time without new data of any flow, handover or not, seconds; the silence of a dead one included.
     pub longest_gap_s: f64,
     /// Data packets lost to handover / data packets sent by the correspondent node (000 section VI-B).
     pub loss_rate: f64,
-    /// Useful bits delivered / simulated time, bit/s.
+    /// Useful bits that arrived, by the time from the first data of any flow to the end of the last flow's life, bit/s.
     pub throughput_bps: f64,
-    /// Useful bytes delivered to the application.
+    /// Useful bytes that arrived, of all flows.
     pub delivered_bytes: u64,
     /// Messages whose content was not what was sent: must be zero.
     pub corrupt_messages: u64,
-    /// Data packets sent by the data sender, retransmissions included.
+    /// Data packets sent, retransmissions included.
     pub packets_sent: u64,
     /// Of them, retransmissions.
     pub packets_retransmitted: u64,
@@ -80,13 +71,12 @@ pub struct Metrics {
     pub packets_lost_to_queue: u64,
     /// Of them, lost otherwise (random loss, corruption, contention).
     pub packets_lost_otherwise: u64,
-    /// Data segments that arrived more than once.
+    /// Data packets that arrived and carried nothing new.
     pub duplicate_packets: u64,
     /// T3-rtx expiries of the data sender.
     pub timeouts: u64,
-    /// Time from the first data of the first application with a size to the arrival of its last byte, seconds (003); from the
-    /// application's start where data is not followed, which it is with the schemes of 003. Nothing if it did not all
-    /// arrive.
+    /// Time from the first data of the first application with a size to the arrival of its last byte, seconds (003); nothing
+    /// if it did not all arrive.
     pub transfer_time_s: Option<f64>,
     /// What equations (3) to (5) of 003 give for it, within the file's end: see [`crate::theory`]. Nothing with other
     /// schemes.
@@ -105,10 +95,12 @@ pub struct Metrics {
     pub sacks_sent: u64,
     /// What concurrent multipath transfer counted; with scheme `cmt`.
     pub multipath: Option<MultipathMetrics>,
-    /// Every handoff of a mobility shim, in order.
+    /// Every handoff of a mobility shim, in order: what `handovers` has too, as it was written before.
     pub handoffs: Vec<HandoffMetrics>,
-    /// Every direction of a TCP connection in which data was sent, in the order of their first data.
+    /// Every direction of a TCP connection or an SCTP association in which data was sent, in the order of their first data.
     pub flows: Vec<FlowMetrics>,
+    /// Every host that has a flow or moved.
+    pub hosts: Vec<HostMetrics>,
     /// Signalling of mobility that hosts and routers sent.
     pub signalling: Signalling,
     /// What these figures do not say, or what they must not be taken for.

@@ -1,13 +1,17 @@
 //! What a run leaves behind: the event-log hash, the metrics, and on demand tables and captures.
 
 pub mod connections;
+pub(crate) mod ends;
 pub mod flow;
 pub(crate) mod fragments;
+pub mod handoffs;
+pub(crate) mod handovers;
 pub mod ledger;
 mod log;
 mod names;
 mod numbers;
 pub mod overlap;
+mod received;
 pub(crate) mod report;
 pub(crate) mod segments;
 mod signalling;
@@ -19,11 +23,12 @@ use crate::output::CaptureFile;
 use crate::output::{RunOptions, Trace};
 use crate::store::Stored;
 use connections::Connections;
-use flow::Flows;
+use flow::Way;
 use fragments::{Wholes, fragment_of};
 use ledger::{Entries, PacketFate};
 use log::{EventLog, Kind};
-use segue_capture::handover::{DataTotals, LossCause};
+use segments::Said;
+use segue_capture::handover::LossCause;
 use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
 use segue_proto::mip6::HomeAgentEvent;
@@ -130,12 +135,8 @@ pub enum FragmentTaken {
 pub struct Recorder {
     log: EventLog,
     hops: u64,
-    /// Data flows.
-    pub flows: Flows,
-    /// Flows, the fates of their packets, and handoffs of shims.
+    /// Flows, the fates of their packets, and handoffs.
     pub connections: Connections,
-    /// Whether they are SCTP's too.
-    follow_sctp: bool,
     /// Packets under way in fragments.
     wholes: Wholes,
     /// Signalling sent.
@@ -151,34 +152,19 @@ impl Recorder {
         options: &RunOptions,
         trace: Trace,
         captures: Option<crate::captures::Captures>,
-        mobile: Vec<u32>,
+        connections: Connections,
         located: bool,
         ilnp: bool,
     ) -> Self {
         Self {
             log: EventLog::new(),
             hops: 0,
-            flows: Flows::new(mobile),
-            connections: Connections::default(),
-            follow_sctp: false,
+            connections,
             wholes: Wholes::default(),
             signalling: Signalling::default(),
             tables: options.trace.then(|| Tables::new(trace, located, ilnp)),
             captures,
         }
-    }
-
-    /// Keeps the ledger of SCTP too, if so.
-    #[must_use]
-    pub fn with_sctp_followed(self, follow_sctp: bool) -> Self {
-        Self { follow_sctp, ..self }
-    }
-
-    /// Finds handovers where data takes all paths at once, if so.
-    #[must_use]
-    pub fn with_overlaps_followed(mut self, concurrent: bool) -> Self {
-        self.flows.follow_overlaps(concurrent);
-        self
     }
 
     /// Whether tables are recorded.
@@ -197,20 +183,18 @@ impl Recorder {
         fragments: Option<u32>,
     ) -> Entries {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
-        let mut entries = Entries::NONE;
-        segments::each(node, &stored.packet, self.follow_sctp, |segment| {
-            entries.add(self.connections.sent(now, segment));
-        });
-        // TCP is no signalling, and its flows are in the ledger
-        let mut retransmission =
-            !matches!(stored.packet.payload, Payload::Tcp(_)) && self.sent_other(now, node, stored);
+        let mut entries = self.said(now, node, interface, &stored.packet);
+        // TCP is no signalling
+        if !matches!(stored.packet.payload, Payload::Tcp(_)) {
+            self.signalling.sent(&stored.packet, stored.length);
+        }
         if let Some(identification) = fragments
             && let Some(whole) = self.wholes.find(identification)
         {
-            (entries, retransmission) = (whole.entries, whole.retransmission);
+            entries = whole.entries;
         }
         if self.tables.is_some() || self.captures.is_some() {
-            let retransmission = retransmission || self.connections.ledger.is_retransmission(entries);
+            let retransmission = self.connections.ledger.is_retransmission(entries);
             self.trace_sent(now, node, interface, stored, retransmission);
         }
         entries
@@ -218,15 +202,28 @@ impl Recorder {
 
     /// A node has cut a packet into fragments, and is about to send the first.
     #[inline(never)]
-    pub fn fragmented(&mut self, now: Instant, node: u32, identification: u32, packet: &Packet) {
+    pub fn fragmented(
+        &mut self,
+        now: Instant,
+        node: u32,
+        interface: InterfaceId,
+        identification: u32,
+        packet: &Packet,
+    ) {
+        let entries = self.said(now, node, interface, packet);
+        self.wholes.add(identification, packet.clone(), entries);
+    }
+
+    /// What a packet says of flows as it leaves.
+    #[inline]
+    fn said(&mut self, now: Instant, node: u32, interface: InterfaceId, packet: &Packet) -> Entries {
         let mut entries = Entries::NONE;
-        segments::each(node, packet, self.follow_sctp, |segment| {
-            entries.add(self.connections.sent(now, segment));
+        let way = Way::of(packet, interface);
+        segments::each(node, packet, |said| match said {
+            Said::Data(segment) => entries.add(self.connections.sent(now, way, segment)),
+            Said::Over(flow) => self.connections.closing(flow),
         });
-        let retransmission =
-            self.flows.sent(now, node, packet) || self.connections.ledger.is_retransmission(entries);
-        self.wholes
-            .add(identification, packet.clone(), entries, retransmission);
+        entries
     }
 
     /// A host took a fragment. `taken`: whether it was the last, and what they make together was handed to the
@@ -236,7 +233,7 @@ impl Recorder {
         &mut self,
         now: Instant,
         node: u32,
-        interface: InterfaceId,
+        way: Way,
         identification: u32,
         taken: FragmentTaken,
     ) {
@@ -247,18 +244,8 @@ impl Recorder {
         match taken {
             FragmentTaken::Waits => {}
             FragmentTaken::Stale => self.connections.ledger.met(entries, PacketFate::Stale),
-            FragmentTaken::Last { taken } => {
-                self.flows.received(now, &whole.packet);
-                self.connections.arrived(now, node, interface, entries, taken);
-            }
+            FragmentTaken::Last { taken } => self.connections.arrived(now, node, way, entries, taken),
         }
-    }
-
-    /// The part of [`Self::sent`] that is not about TCP; whether it is a retransmission of data.
-    #[inline(never)]
-    fn sent_other(&mut self, now: Instant, node: u32, stored: &Stored) -> bool {
-        self.signalling.sent(&stored.packet, stored.length);
-        self.flows.sent(now, node, &stored.packet)
     }
 
     #[inline(never)]
@@ -305,20 +292,11 @@ impl Recorder {
         packet: &Packet,
     ) {
         self.log.record(now, Kind::Received, node, id, length);
-        if !matches!(packet.payload, Payload::Tcp(_)) {
-            self.received_other(now, node, interface, packet);
+        if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
+            self.connections.vertical.advertisement(now, node, interface);
         }
         if self.tables.is_some() || self.captures.is_some() {
             self.trace_received(now, node, interface, id, length, packet);
-        }
-    }
-
-    /// The part of [`Self::received`] that is not about TCP.
-    #[inline(never)]
-    fn received_other(&mut self, now: Instant, node: u32, interface: InterfaceId, packet: &Packet) {
-        self.flows.received(now, packet);
-        if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
-            self.connections.vertical.advertisement(now, node, interface);
         }
     }
 
@@ -345,16 +323,17 @@ impl Recorder {
         self.log
             .record(now, Kind::Dropped, node, stored.id, stored.length);
         self.log.text(cause.name());
-        match fragment_of(&stored.packet).and_then(|(identification, _)| self.wholes.find(identification)) {
-            Some(whole) if whole.lost => {}
-            Some(whole) => {
-                whole.lost = true;
-                self.flows.lost(now, &whole.packet, cause.loss());
-            }
-            None => self.flows.lost(now, &stored.packet, cause.loss()),
-        }
         let fate = PacketFate::Dropped(cause);
-        self.connections.ledger.met(stored.entries, fate);
+        match fragment_of(&stored.packet).and_then(|(identification, _)| self.wholes.find(identification)) {
+            Some(whole) => {
+                let first = !core::mem::replace(&mut whole.lost, true);
+                self.connections
+                    .lost(now, &whole.packet, whole.entries, fate, first);
+            }
+            None => self
+                .connections
+                .lost(now, &stored.packet, stored.entries, fate, true),
+        }
         if let Some(tables) = &mut self.tables {
             let (id, length) = (stored.id, stored.length);
             let interface = InterfaceId::default();
@@ -414,14 +393,12 @@ impl Recorder {
 
     /// A host reports.
     pub fn host_event(&mut self, now: Instant, node: u32, event: &HostEvent) {
-        if let HostEvent::Sctp(_, SctpEvent::PrimaryChanged(path)) = event {
-            self.flows.primary_changed(node, *path);
-        }
         if let HostEvent::Sctp(_, SctpEvent::FastRetransmitted { tsn, peer_tag }) = event {
             self.connections.ledger.was_fast(node, *peer_tag, tsn.0);
         }
         match event {
             HostEvent::Shim(event) => self.connections.shim_event(now, node, event),
+            HostEvent::Sigma(event) => self.connections.sigma_event(node, event),
             HostEvent::AddressReady(local) => self.connections.vertical.address_ready(now, node, *local),
             _ => {}
         }
@@ -443,12 +420,6 @@ impl Recorder {
         }
     }
 
-    /// Counts of what TCP sent. Those of SCTP are in the flows, even where the ledger follows it.
-    #[must_use]
-    pub fn tcp_totals(&self) -> DataTotals {
-        self.connections.ledger.totals()
-    }
-
     /// Hash of the log so far, its records, and hops.
     #[must_use]
     pub fn totals(&mut self) -> (String, u64, u64) {
@@ -457,11 +428,11 @@ impl Recorder {
 
     /// Gives up the tables and captures.
     #[must_use]
-    pub fn finish(self) -> (Flows, Option<Trace>, Vec<CaptureFile>) {
+    pub fn finish(self) -> (Option<Trace>, Vec<CaptureFile>) {
         let captures = self
             .captures
             .map(crate::captures::Captures::finish)
             .unwrap_or_default();
-        (self.flows, self.tables.map(Tables::finish), captures)
+        (self.tables.map(Tables::finish), captures)
     }
 }

@@ -2,13 +2,12 @@
 
 use crate::build;
 use crate::network::{Network, Node};
-use crate::output::{Metrics, RunOptions, RunOutput, Spread};
+use crate::output::{Metrics, RunOptions, RunOutput};
 use crate::recorder::FlowMetrics;
-use crate::recorder::ledger::FlowCounts;
-use crate::recorder::report::report;
+use crate::recorder::report::{Report, report};
 use crate::scenario::Scenario;
 use crate::scenario::schemes::Scheme;
-use crate::{theory, transfer};
+use crate::{population, theory, transfer};
 use segue_proto::sctp::MultipathCounters;
 use std::sync::atomic::AtomicBool;
 
@@ -65,13 +64,12 @@ fn run_until(
 
 fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let duration_s = scenario.file().duration.as_secs_f64();
-    let (mut delivered_bytes, mut corrupt_messages, mut timeouts) = (0, 0, 0);
+    let (mut corrupt_messages, mut timeouts) = (0, 0);
     let (mut rwnd_blocked_ns, mut sacks_sent) = (0, 0);
     let mut multipath = MultipathCounters::default();
     for node in &network.nodes {
         let Node::Host(node) = node else { continue };
         for stats in (0..).map_while(|index| node.host.application(index)) {
-            delivered_bytes += stats.bytes_received;
             corrupt_messages += stats.messages_corrupt;
         }
         let sctp = node.host.endpoint().association_totals();
@@ -85,55 +83,50 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let (event_log_hash, events, packet_hops) = network.recorder.totals();
     let signalling = core::mem::take(&mut network.recorder.signalling);
     let names: Vec<String> = scenario.node_names();
-    let tcp = network.recorder.tcp_totals();
     let file = scenario.file();
-    let (handoffs, tcp_flows) = report(&mut network.recorder.connections, &names, network.end);
-    let of_all = |count: fn(&FlowCounts) -> u64| tcp_flows.iter().map(|f| count(&f.counts)).sum::<u64>();
-    let fast_retransmits = of_all(|c| c.fast_retransmissions);
-    let spurious_fast_retransmits = of_all(|c| c.spurious_fast_retransmissions);
-    let begin = transfer::begin(file, &tcp_flows);
+    let Report {
+        flows,
+        handovers,
+        handoffs,
+        bytes_by_address,
+    } = report(&mut network.recorder.connections, &names, network.end);
+    let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
+    let begin = transfer::begin(file, &flows);
     let transfer_time_s = transfer::time_s(file, &network, begin);
-    let (flows, trace, captures) = network.recorder.finish();
-    let measured = flows.finish();
-    let bytes_per_path = transfer::by_link(file, &measured.bytes_by_path);
+    let (trace, captures) = network.recorder.finish();
     let concurrent = file.scheme == Scheme::Cmt;
-    let handovers = measured.handovers;
-    let mut totals = measured.totals;
-    totals.packets_sent += tcp.packets_sent;
-    totals.packets_retransmitted += tcp.packets_retransmitted;
-    totals.lost_to_handover += tcp.lost_to_handover;
-    totals.lost_to_queue += tcp.lost_to_queue;
-    totals.lost_otherwise += tcp.lost_otherwise;
-    totals.duplicate_packets += tcp.duplicate_packets;
+    let packets_sent = of_all(|f| f.counts.packets_sent);
+    let lost_to_handover = of_all(|f| f.counts.lost_to_handover);
     let metrics = Metrics {
         scenario: scenario.name().to_owned(),
         seed,
         duration_s,
-        handover_latency_s: Spread::of(handovers.iter().map(|h| h.latency_s)),
-        interruption_s: Spread::of(handovers.iter().map(|h| h.interruption_s)),
-        handovers,
-        longest_gap_s: longest_gap_s(totals.longest_gap_ns, &tcp_flows),
-        loss_rate: totals.handover_loss_rate(),
-        throughput_bps: delivered_bytes as f64 * 8.0 / duration_s,
-        delivered_bytes,
+        handover_latency_s: population::latency(&handovers),
+        interruption_s: population::interruption(&handovers, &flows),
+        longest_gap_s: population::longest_gap_s(&flows),
+        loss_rate: lost_to_handover as f64 / packets_sent.max(1) as f64,
+        throughput_bps: population::throughput_bps(&flows),
+        delivered_bytes: of_all(|f| f.transferred_bytes),
         corrupt_messages,
-        packets_sent: totals.packets_sent,
-        packets_retransmitted: totals.packets_retransmitted,
-        packets_lost_to_handover: totals.lost_to_handover,
-        packets_lost_to_queue: totals.lost_to_queue,
-        packets_lost_otherwise: totals.lost_otherwise,
-        duplicate_packets: totals.duplicate_packets,
+        packets_sent,
+        packets_retransmitted: of_all(|f| f.counts.retransmissions),
+        packets_lost_to_handover: lost_to_handover,
+        packets_lost_to_queue: of_all(|f| f.counts.lost_to_queue),
+        packets_lost_otherwise: of_all(|f| f.counts.lost_otherwise),
+        duplicate_packets: of_all(|f| f.duplicate_packets),
         timeouts,
         transfer_time_s,
         theory_s: begin.and_then(|begin| theory::transfer_time_s(file, begin)),
-        fast_retransmits,
-        spurious_fast_retransmits,
+        fast_retransmits: of_all(|f| f.counts.fast_retransmissions),
+        spurious_fast_retransmits: of_all(|f| f.counts.spurious_fast_retransmissions),
         rbuf_blocked_s: rwnd_blocked_ns as f64 / 1e9,
-        bytes_per_path,
+        bytes_per_path: transfer::by_link(file, &bytes_by_address),
         sacks_sent,
         multipath: concurrent.then(|| multipath.into()),
+        hosts: population::hosts(&names, &handovers, &flows),
+        handovers,
         handoffs,
-        flows: tcp_flows,
+        flows,
         signalling,
         warnings: Vec::new(),
         event_log_hash,
@@ -145,14 +138,5 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         trace,
         captures,
         scenario_toml: scenario.to_toml(),
-    }
-}
-
-/// Of the flow that carried most: SCTP's, or else TCP's.
-fn longest_gap_s(sctp_ns: u64, tcp_flows: &[FlowMetrics]) -> f64 {
-    let tcp = tcp_flows.iter().max_by_key(|f| f.transferred_bytes);
-    match tcp {
-        Some(flow) if sctp_ns == 0 => flow.longest_gap_s,
-        _ => sctp_ns as f64 / 1e9,
     }
 }

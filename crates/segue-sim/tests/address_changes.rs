@@ -21,7 +21,7 @@ fn an_association_outlives_the_time_without_any_address_and_data_resumes_at_once
             "{bundle}: {} handovers",
             m.handovers.len()
         );
-        let mut gaps: Vec<f64> = m.handovers.iter().map(|h| h.interruption_s).collect();
+        let mut gaps: Vec<f64> = m.handovers.iter().filter_map(|h| h.interruption_s).collect();
         gaps.sort_by(f64::total_cmp);
         // a solicitation that is lost on the radio channel is repeated after RTR_SOLICITATION_INTERVAL, 4 s
         let longest = gaps[gaps.len() - 1];

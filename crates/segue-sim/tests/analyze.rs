@@ -93,11 +93,11 @@ fn agree_within(packet_time_s: f64, analysis: &Analysis, flow: &FlowMetrics, cas
     }
     assert_eq!(ends.unmatched_packets, 0, "{case}");
     // what comes in fragments arrives with the last of them; the analysis sees it with the first
-    let apart_s = (flow.longest_gap_s - found.end.longest_gap_s).abs();
+    let apart_s = (flow.end.longest_gap_s - found.end.longest_gap_s).abs();
     assert!(
         apart_s <= packet_time_s,
         "{case}: longest gap {} s simulated, {} s analysed",
-        flow.longest_gap_s,
+        flow.end.longest_gap_s,
         found.end.longest_gap_s
     );
 }
@@ -277,19 +277,19 @@ fn the_handovers_of_sigma_are_those_of_the_simulator() {
         );
         let start_s = analysis.start_time_ns as f64 / 1e9;
         for (simulated, found) in metrics.handovers.iter().zip(&analysis.handovers) {
-            near(simulated.time_s, start_s + found.record.time, "time");
+            near(simulated.time, start_s + found.record.time, "time");
             let record = &found.record;
             near(
-                simulated.latency_s,
+                simulated.latency_s.expect("data"),
                 record.latency_s.expect("data came back"),
                 "latency",
             );
             near(
-                simulated.interruption_s,
+                simulated.interruption_s.expect("data"),
                 record.interruption_s.expect("of a flow"),
                 "interruption",
             );
-            assert_eq!(record.to, Some(simulated.to.into()));
+            assert_eq!(record.to, simulated.to);
         }
     }
 }

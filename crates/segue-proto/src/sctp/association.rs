@@ -329,6 +329,12 @@ impl Association {
         Ok(())
     }
 
+    /// Verification tag of the packets to the peer (RFC 9260 section 3.1).
+    #[must_use]
+    pub const fn peer_verification_tag(&self) -> u32 {
+        self.peer_tag
+    }
+
     /// The primary path's destination.
     #[must_use]
     pub fn primary_path(&self) -> Ipv6Addr {

@@ -2,12 +2,13 @@
 
 use super::{LazyTimer, Network, Node};
 use crate::recorder::FragmentTaken;
+use crate::recorder::flow::Way;
 use crate::recorder::fragments::fragment_of;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
 use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
-use segue_proto::sctp::{PathSnapshot, PathState};
+use segue_proto::sctp::{Association, Event as SctpEvent, PathSnapshot, PathState};
 use segue_proto::{InterfaceId, LinkEvent};
 
 /// A host and what it is connected by.
@@ -50,13 +51,14 @@ impl Network {
             self.give_fragment(packet, node, interface, identification);
             return;
         }
+        let way = Way::of(&stored.packet, interface);
         host.host
             .handle_packet_in_place(now, interface, &mut stored.packet);
         if !stored.entries.is_none() {
             let taken = host.host.took_packet();
             self.recorder
                 .connections
-                .arrived(now, node, interface, stored.entries, taken);
+                .arrived(now, node, way, stored.entries, taken);
         }
         self.store.remove(packet);
         self.service_host(node);
@@ -70,7 +72,9 @@ impl Network {
         };
         let host = &mut host.host;
         let before = host.counters();
-        host.handle_packet_in_place(now, interface, &mut self.store.get_mut(packet).packet);
+        let stored = self.store.get_mut(packet);
+        let way = Way::of(&stored.packet, interface);
+        host.handle_packet_in_place(now, interface, &mut stored.packet);
         let after = host.counters();
         let taken = if after.reassembled > before.reassembled {
             FragmentTaken::Last {
@@ -82,7 +86,7 @@ impl Network {
             FragmentTaken::Waits
         };
         self.recorder
-            .fragment_received(now, node, interface, identification, taken);
+            .fragment_received(now, node, way, identification, taken);
         self.store.remove(packet);
         self.service_host(node);
     }
@@ -149,7 +153,8 @@ impl Network {
             && let Node::Host(host) = &self.nodes[node as usize]
             && let Some(whole) = host.host.fragmented_packet(identification)
         {
-            self.recorder.fragmented(self.now, node, identification, whole);
+            self.recorder
+                .fragmented(self.now, node, interface, identification, whole);
         }
         stored.entries = self
             .recorder
@@ -163,6 +168,12 @@ impl Network {
     fn host_event(&mut self, node: u32, event: HostEvent) {
         self.recorder.host_event(self.now, node, &event);
         match event {
+            HostEvent::Sctp(id, SctpEvent::PrimaryChanged(path)) => {
+                let association = self.host(node).host.endpoint().association(id);
+                if let Some(tag) = association.map(Association::peer_verification_tag) {
+                    self.recorder.connections.primary_changed(node, tag, path);
+                }
+            }
             HostEvent::Attach { interface, cell } => {
                 if let HostPort::Radio(attachment) = self.host(node).ports[interface.0 as usize] {
                     self.attach(attachment, cell);

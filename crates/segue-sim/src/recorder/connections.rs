@@ -1,323 +1,179 @@
-//! Flows and shim handoffs while a run goes: the ledger, what receivers got when, and how long they got nothing
-//! around each handoff.
+//! All flows and handoffs while a run goes: the ledger, what receivers got when and by which way, and who told whom of a
+//! new address.
 
-use super::ledger::{Entries, FlowCounts, FlowKey, Ledger, PacketFate, Segment};
+use super::flow::{Data, Paths, Way};
+use super::handoffs::Handoffs;
+use super::ledger::{Entries, FlowKey, Ledger, PacketFate, Segment, Transport};
+use segue_capture::handover::LossCause;
+use segue_proto::Instant;
 use segue_proto::shim::ShimEvent;
-use segue_proto::{Duration, Instant, InterfaceId};
-use std::collections::BTreeMap;
+use segue_proto::sigma::SigmaEvent;
+use segue_wire::Packet;
 use std::net::Ipv6Addr;
 
-/// A gap in the received data belongs to a handoff if it begins no later than this after everybody was told.
-const SETTLES_WITHIN: Duration = Duration::from_secs(1);
+/// What tells the paths of a run's flows apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mobility {
+    /// The transport's sender chooses by addresses.
+    #[default]
+    Transport,
+    /// The same, and SCTP takes all paths at once.
+    Concurrent,
+    /// A shim below the transport.
+    Shim,
+}
 
-/// Width of a bin of received data.
-pub const BIN: Duration = Duration::from_secs(1);
-
-/// All TCP flows and all handoffs of a run.
+/// All flows and all handoffs of a run.
 #[derive(Debug, Default)]
 pub struct Connections {
     /// The fates of packets.
     pub ledger: Ledger,
     /// The parts of handoffs.
     pub vertical: super::vertical::Vertical,
-    receivers: Vec<Receiver>,
-    handoffs: Vec<Handoff>,
-}
-
-/// A handoff of a shim.
-#[derive(Clone, Debug)]
-pub struct Handoff {
-    /// The host.
-    pub node: u32,
-    /// When the first message left that tells of the new address.
-    pub begin: Instant,
-    /// When the last one was acknowledged, and how long after the first (004 section 5.4).
-    pub done: Option<(Instant, Duration)>,
-    /// Address used before.
-    pub from: Option<Ipv6Addr>,
-    /// Address used after.
-    pub to: Ipv6Addr,
-    /// Those who could not be told.
-    pub failed: Vec<Ipv6Addr>,
-}
-
-impl Handoff {
-    /// Whether data that does not arrive from `since` to `until` is missed because of it.
-    fn is_within(&self, since: Instant, until: Instant) -> bool {
-        let settled = self.done.map_or(Instant::MAX, |(at, _)| at + SETTLES_WITHIN);
-        until >= self.begin && since <= settled
-    }
-}
-
-/// The receiving end of a flow.
-#[derive(Debug, Default)]
-struct Receiver {
-    /// Its node, once something has arrived.
-    node: Option<u32>,
-    first_sent: Option<Instant>,
-    /// When data last arrived that had not been there before.
-    last_new: Option<Instant>,
-    /// Bytes that arrived, each counted once.
-    new_bytes: u64,
-    /// Everything before this has arrived.
-    cumulative: u64,
-    /// What has arrived beyond: first byte and the byte after the last.
-    beyond: BTreeMap<u64, u64>,
-    /// New bytes by second of simulated time.
-    bins: Vec<u64>,
-    /// Longest time without new data, by handoff.
-    gaps: Vec<Duration>,
-    /// Longest time without new data at all.
-    longest_gap: Duration,
-}
-
-/// What a flow measured.
-#[derive(Debug)]
-pub struct FlowReport {
-    /// Which flow.
-    pub key: FlowKey,
-    /// Node at the receiving end, if anything arrived.
-    pub receiver: Option<u32>,
-    /// Counts of its packets.
-    pub counts: FlowCounts,
-    /// Bytes that arrived, each counted once.
-    pub transferred_bytes: u64,
-    /// When its first data was sent.
-    pub begin: Instant,
-    /// When new data last arrived.
-    pub last_new: Option<Instant>,
-    /// New bytes that arrived, by second of simulated time.
-    pub bins: Vec<u64>,
-    /// Longest time between two arrivals of new data.
-    pub longest_gap: Duration,
-    /// By handoff of the run: the longest time without new data, where it concerns this flow.
-    pub interruptions: Vec<Option<Duration>>,
+    mobility: Mobility,
+    mobile: Vec<u32>,
+    /// By their numbers in the ledger.
+    flows: Vec<Data>,
+    shims: Handoffs,
+    transports: Handoffs,
 }
 
 impl Connections {
-    /// A host sends a segment with data; gives the number of its entry.
-    pub fn sent(&mut self, now: Instant, segment: &Segment) -> u32 {
-        let (id, number) = self.ledger.sent(segment);
-        if self.receivers.len() <= number {
-            self.receivers.resize_with(number + 1, Receiver::default);
+    /// Those of a run in which these nodes move.
+    #[must_use]
+    pub fn new(mobile: Vec<u32>, mobility: Mobility) -> Self {
+        Self {
+            mobile,
+            mobility,
+            ..Self::default()
         }
-        self.receivers[number].first_sent.get_or_insert(now);
+    }
+
+    /// A host sends a segment with data; gives the number of its entry.
+    pub fn sent(&mut self, now: Instant, way: Way, segment: &Segment) -> u32 {
+        let (id, number) = self.ledger.sent(now, segment);
+        if self.flows.len() <= number {
+            let key = &segment.flow;
+            let paths = match (self.mobility, key.transport) {
+                (Mobility::Shim, _) | (_, Transport::Tcp) => Paths::Network,
+                (Mobility::Transport, Transport::Sctp) => Paths::Transport,
+                (Mobility::Concurrent, Transport::Sctp) => Paths::Concurrent,
+            };
+            let moves = self.mobile.contains(&key.sender);
+            self.flows.push(Data::new(key.sender, moves, paths));
+        }
+        let entry = &self.ledger.entries()[id as usize];
+        self.flows[number].sent(now, id, entry, way);
         id
     }
 
     /// What a packet carries was handed to the transport at `node`, or refused there.
-    pub fn arrived(
-        &mut self,
-        now: Instant,
-        node: u32,
-        interface: InterfaceId,
-        entries: Entries,
-        taken: bool,
-    ) {
+    pub fn arrived(&mut self, now: Instant, node: u32, way: Way, entries: Entries, taken: bool) {
         if !taken {
             return self.ledger.met(entries, PacketFate::Stale);
         }
         for id in entries.iter() {
             let entry = self.ledger.delivered(id);
             let length = u64::from(self.ledger.length_of(&entry));
-            let receiver = &mut self.receivers[entry.flow as usize];
-            receiver.node = Some(node);
-            self.vertical.data(now, node, interface, u32::from(entry.bytes));
-            let new = receiver.take(entry.offset, entry.offset + length);
-            if new == 0 {
-                continue;
-            }
-            let bytes = u64::from(entry.bytes);
-            // a division is worth avoiding here
-            let new_bytes = if new == length {
-                bytes
-            } else {
-                new * bytes / length
-            };
-            receiver.new_bytes += new_bytes;
-            let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
-            if receiver.bins.len() <= bin {
-                receiver.bins.resize(bin + 1, 0);
-            }
-            receiver.bins[bin] += new_bytes;
-            let before = receiver.last_new.replace(now);
-            if let Some(before) = before {
-                receiver.longest_gap = receiver.longest_gap.max(now.since(before));
-            }
-            let since = before.or(receiver.first_sent);
-            receiver.note_gap(&self.handoffs, since.unwrap_or(now), now);
+            let flow = &mut self.flows[entry.flow as usize];
+            flow.received_at(node);
+            self.vertical
+                .data(now, node, way.interface, u32::from(entry.bytes));
+            flow.arrived(now, id, &entry, length, way, &self.shims);
+        }
+    }
+
+    /// A packet goes no further. `first`: nothing of what it carries was lost before.
+    pub fn lost(&mut self, now: Instant, packet: &Packet, entries: Entries, fate: PacketFate, first: bool) {
+        self.ledger.met(entries, fate);
+        let cause = fate.loss().unwrap_or(LossCause::Other);
+        if let Some(id) = entries.iter().next()
+            && first
+        {
+            let flow = self.ledger.entries()[id as usize].flow as usize;
+            let chunks = entries.iter().count() as u32;
+            self.flows[flow].lost(now, packet, cause, chunks);
+        }
+    }
+
+    /// A host made another path its primary, in the association whose packets have this verification tag.
+    pub fn primary_changed(&mut self, node: u32, tag: u32, path: Ipv6Addr) {
+        if let Some(number) = self.ledger.number_of_tag(node, tag) {
+            self.flows[number].primary_changed(path);
+        }
+    }
+
+    /// A host says that it will send no more in this flow.
+    pub fn closing(&mut self, flow: &FlowKey) {
+        if let Some(number) = self.ledger.number_of(flow) {
+            self.flows[number].close();
         }
     }
 
     /// A shim reports.
     pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
         match *event {
-            ShimEvent::HandoffBegun { from, to } => {
-                self.vertical.handoff_begun(now, node, to);
-                self.handoffs.push(Handoff {
-                    node,
-                    begin: now,
-                    done: None,
-                    from,
-                    to,
-                    failed: Vec::new(),
-                });
-            }
-            ShimEvent::HandoffDone { to, delay } => {
-                let own = |h: &&mut Handoff| h.node == node && h.to == to && h.done.is_none();
-                if let Some(handoff) = self.handoffs.iter_mut().rev().find(own) {
-                    handoff.done = Some((now, delay));
-                }
-            }
-            ShimEvent::HandoffFailed { peer } => {
-                if let Some(handoff) = self.handoffs.iter_mut().rev().find(|h| h.node == node) {
-                    handoff.failed.push(peer);
-                }
-            }
+            ShimEvent::HandoffBegun { to, .. } => self.vertical.handoff_begun(now, node, to),
             ShimEvent::RouteChanged { to, .. } => self.vertical.told(now, to),
             _ => {}
         }
+        self.shims.shim_event(now, node, event);
     }
 
-    /// The handoffs so far.
+    /// A host that changes the addresses of its associations reports.
+    pub fn sigma_event(&mut self, node: u32, event: &SigmaEvent) {
+        self.transports.sigma_event(node, event);
+    }
+
+    /// Ends the observation.
+    pub fn finish(&mut self, end: Instant) {
+        for flow in self.flows.iter_mut().filter(|f| f.last_new().is_some()) {
+            flow.note_gaps(&self.shims, end);
+        }
+    }
+
+    /// Handoffs of shims.
     #[must_use]
-    pub fn handoffs(&self) -> &[Handoff] {
-        &self.handoffs
+    pub const fn shims(&self) -> &Handoffs {
+        &self.shims
     }
 
-    /// What every flow measured by the end of the run.
+    /// Handoffs of transports.
     #[must_use]
-    pub fn finish(&mut self, end: Instant) -> Vec<FlowReport> {
-        let counts = self.ledger.counts();
-        let mut reports = Vec::new();
-        for ((key, counts), receiver) in self.ledger.flows().zip(counts).zip(&mut self.receivers) {
-            if let Some(since) = receiver.last_new {
-                receiver.note_gap(&self.handoffs, since, end);
-            }
-            let concerned = |h: &Handoff| h.node == key.sender || Some(h.node) == receiver.node;
-            let interruptions = self.handoffs.iter().enumerate();
-            let interruptions = interruptions.map(|(number, handoff)| {
-                concerned(handoff).then(|| receiver.gaps.get(number).copied().unwrap_or_default())
-            });
-            reports.push(FlowReport {
-                key: *key,
-                receiver: receiver.node,
-                counts,
-                transferred_bytes: receiver.new_bytes,
-                begin: receiver.first_sent.unwrap_or_default(),
-                last_new: receiver.last_new,
-                bins: receiver.bins.clone(),
-                longest_gap: receiver.longest_gap,
-                interruptions: interruptions.collect(),
-            });
-        }
-        reports
-    }
-}
-
-impl Receiver {
-    /// Takes the bytes from `begin` to `end`; how many of them are new.
-    #[inline]
-    fn take(&mut self, begin: u64, end: u64) -> u64 {
-        let begin = begin.max(self.cumulative);
-        if end <= begin {
-            return 0;
-        }
-        if begin == self.cumulative && self.beyond.is_empty() {
-            self.cumulative = end;
-            return end - begin;
-        }
-        self.take_out_of_order(begin, end)
+    pub const fn transports(&self) -> &Handoffs {
+        &self.transports
     }
 
-    #[inline(never)]
-    fn take_out_of_order(&mut self, begin: u64, end: u64) -> u64 {
-        let (mut new, mut at) = (0, begin);
-        for (&first, &after) in self.beyond.range(..end) {
-            if after > at {
-                new += first.saturating_sub(at).min(end - at);
-                at = at.max(after);
-            }
-            if at >= end {
-                break;
-            }
-        }
-        new += end.saturating_sub(at);
-        self.join(begin, end);
-        while let Some(first) = self.beyond.first_entry()
-            && *first.key() <= self.cumulative
-        {
-            self.cumulative = self.cumulative.max(first.remove());
-        }
-        new
+    /// The flows, by their numbers in the ledger.
+    #[must_use]
+    pub fn flows(&self) -> &[Data] {
+        &self.flows
     }
 
-    /// Adds a range to those beyond the cumulative point; ranges that touch become one.
-    fn join(&mut self, mut begin: u64, mut end: u64) {
-        while let Some((&first, &after)) = self.beyond.range(..=end).next_back()
-            && after >= begin
-        {
-            (begin, end) = (begin.min(first), end.max(after));
-            self.beyond.remove(&first);
-        }
-        self.beyond.insert(begin, end);
-    }
-
-    /// There was no new data from `since` to `until`.
-    fn note_gap(&mut self, handoffs: &[Handoff], since: Instant, until: Instant) {
-        if self.gaps.len() < handoffs.len() {
-            self.gaps.resize(handoffs.len(), Duration::ZERO);
-        }
-        for (gap, handoff) in self.gaps.iter_mut().zip(handoffs) {
-            if handoff.is_within(since, until) {
-                *gap = (*gap).max(until.since(since));
-            }
-        }
+    /// What tells paths apart.
+    #[must_use]
+    pub const fn mobility(&self) -> Mobility {
+        self.mobility
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ranges_that_arrive_out_of_order_count_once_each() {
-        let mut r = Receiver::default();
-        assert_eq!(r.take(0, 10), 10);
-        assert_eq!(r.take(30, 40), 10);
-        assert_eq!(r.take(50, 60), 10);
-        assert_eq!(r.take(35, 55), 10, "40 to 50 is new");
-        assert_eq!(r.take(30, 60), 0);
-        assert_eq!(r.take(5, 20), 10);
-        assert_eq!((r.cumulative, r.take(20, 70)), (20, 20));
-        assert_eq!((r.cumulative, r.beyond.len()), (70, 0));
-    }
-
-    #[test]
-    fn random_ranges_agree_with_a_set_of_bytes() {
-        let mut stream = segue_proto::random::Stream::new(4, "ranges");
-        let (mut r, mut seen) = (Receiver::default(), std::collections::BTreeSet::new());
-        for _ in 0..2000 {
-            let begin = stream.below(1000);
-            let end = begin + 1 + stream.below(40);
-            let new = (begin..end).filter(|b| seen.insert(*b)).count() as u64;
-            assert_eq!(r.take(begin, end), new);
-            let cumulative = (0..).find(|b| !seen.contains(b)).unwrap_or_default();
-            assert_eq!(r.cumulative, cumulative);
-        }
-    }
+    use segue_proto::{Duration, InterfaceId};
 
     #[test]
     fn the_interruption_of_a_handoff_is_the_longest_gap_around_it() {
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         let key = FlowKey {
-            transport: crate::recorder::ledger::Transport::Tcp,
+            transport: Transport::Tcp,
             sender: 0,
             receiver: 1,
             source_port: 1,
             destination_port: 2,
         };
-        let mut c = Connections::default();
+        let way = Way::of(&Packet::EMPTY, InterfaceId(0));
+        let mut c = Connections::new(Vec::new(), Mobility::Shim);
         let mut seq = 0;
         let mut packet = |c: &mut Connections, ms: u64| {
             let segment = Segment {
@@ -328,8 +184,8 @@ mod tests {
             };
             seq += 100;
             let mut entries = Entries::NONE;
-            entries.add(c.sent(at(ms), &segment));
-            c.arrived(at(ms), 5, InterfaceId(0), entries, true);
+            entries.add(c.sent(at(ms), way, &segment));
+            c.arrived(at(ms), 5, way, entries, true);
         };
         let to = Ipv6Addr::LOCALHOST;
         for ms in [0, 400, 410] {
@@ -342,11 +198,12 @@ mod tests {
         for ms in [900, 1000, 1900, 5000] {
             packet(&mut c, ms);
         }
-        let reports = c.finish(at(6000));
+        c.finish(at(6000));
         // 410 to 900 and 1000 to 1900 touch it, 1900 to 5000 comes too late; the handoff of node 9 is none of ours
-        let ms = Duration::from_millis;
-        assert_eq!(reports[0].interruptions, [Some(ms(900)), None]);
-        assert_eq!(reports[0].bins, [400, 200, 0, 0, 0, 100]);
-        assert_eq!(c.handoffs()[0].done, Some((at(800), delay)));
+        let flow = &c.flows()[0];
+        let interruptions = [0, 1].map(|n| flow.gap_around(n, c.shims()[n].node));
+        assert_eq!(interruptions, [Some(Duration::from_millis(900)), None]);
+        assert_eq!(flow.bins(), [400, 200, 0, 0, 0, 100]);
+        assert_eq!(c.shims()[0].done, Some((at(800), delay)));
     }
 }

@@ -1,266 +1,546 @@
-//! Data flows: one direction of an association each, told apart by their verification tag.
+//! One direction of a flow while the run goes: what arrived when and by which way, and how long nothing new did.
 
+use super::handoffs::Handoffs;
+use super::ledger::Entry;
 use super::overlap::Overlaps;
-use crate::output::Spread;
+use super::received::Received;
 use segue_capture::handover::{Handover, HandoverMeter, LossCause};
-use segue_proto::Instant;
-use segue_wire::sctp::Chunk;
-use segue_wire::{Packet, Tsn};
+use segue_proto::{Duration, Instant, InterfaceId};
+use segue_wire::{Packet, Payload, Tsn};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
-/// All data flows of a run.
-#[derive(Debug)]
-pub struct Flows {
-    flows: Vec<Flow>,
-    mobile: Vec<u32>,
-    /// Data takes all paths at once.
-    concurrent: bool,
+/// Width of a bin of received data.
+pub const BIN: Duration = Duration::from_secs(1);
+
+/// The way that a packet takes, as it shows on the wire: a path of `segue_capture::analyze`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Source of the outermost header.
+    pub source: Ipv6Addr,
+    /// Its destination.
+    pub destination: Ipv6Addr,
+    /// Interface that it leaves or arrives by; always the first where the transport's sender chooses paths by addresses.
+    pub interface: InterfaceId,
+    /// Through a tunnel.
+    pub tunnelled: bool,
+    /// Source and interface when it left, where shims may change them on the way.
+    pub origin: (Ipv6Addr, InterfaceId),
 }
 
-#[derive(Debug)]
-struct Flow {
-    verification_tag: u32,
-    /// Node that sends, once it has.
-    sender: Option<u32>,
-    meter: HandoverMeter,
-    highest_sent: Option<Tsn>,
-    received: Received,
-    /// New bytes that arrived, by path.
-    bytes_by_path: SmallVec<[(Ipv6Addr, u64); 2]>,
-    /// Where data takes all paths at once.
-    overlaps: Option<Overlaps>,
-    /// The mobile host is at the sending end, so that a path is named by the source address.
-    sender_moves: bool,
-}
-
-/// Which TSNs have been received: all up to one, and some beyond.
-#[derive(Debug, Default)]
-struct Received {
-    cumulative: Option<Tsn>,
-    beyond: BTreeSet<u32>,
-}
-
-impl Received {
-    /// Notes a TSN; whether it is new.
-    fn note(&mut self, tsn: Tsn, first: Tsn) -> bool {
-        let cumulative = self.cumulative.get_or_insert(first.previous());
-        if tsn.at_or_before(*cumulative) {
-            return false;
-        }
-        if tsn != cumulative.next() {
-            return self.beyond.insert(tsn.0);
-        }
-        *cumulative = tsn;
-        while !self.beyond.is_empty() && self.beyond.remove(&cumulative.next().0) {
-            *cumulative = cumulative.next();
-        }
-        true
-    }
-}
-
-/// What all flows together measured.
-#[derive(Debug, Default)]
-pub struct FlowTotals {
-    /// Handovers of the flow that carried most, in order of time.
-    pub handovers: Vec<Handover>,
-    /// Counts of all flows.
-    pub totals: segue_capture::handover::DataTotals,
-    /// New bytes that arrived at each address, of the flow that carried most.
-    pub bytes_by_path: SmallVec<[(Ipv6Addr, u64); 2]>,
-}
-
-impl Flows {
-    /// Flows of a run in which these nodes move.
+impl Way {
+    /// Of a packet at an interface of a host.
     #[must_use]
-    pub fn new(mobile: Vec<u32>) -> Self {
+    #[inline]
+    pub fn of(packet: &Packet, interface: InterfaceId) -> Self {
         Self {
-            flows: Vec::new(),
-            mobile,
-            concurrent: false,
+            source: packet.ip.source,
+            destination: packet.ip.destination,
+            interface,
+            tunnelled: matches!(packet.payload, Payload::Ipv6(_)),
+            origin: (packet.ip.source, interface),
         }
     }
 
-    /// Finds handovers where a path is left that others were used beside, if so.
-    pub fn follow_overlaps(&mut self, concurrent: bool) {
-        self.concurrent = concurrent;
-    }
-
-    /// A host made another path its primary.
-    pub fn primary_changed(&mut self, sender: u32, path: Ipv6Addr) {
-        for flow in self.flows.iter_mut().filter(|f| f.sender == Some(sender)) {
-            flow.meter.path_announced(path);
-            if let Some(overlaps) = &mut flow.overlaps {
-                overlaps.primary_changed(path);
-            }
+    /// The same by its addresses alone.
+    const fn addresses(self) -> Self {
+        Self {
+            interface: InterfaceId(0),
+            tunnelled: false,
+            origin: (self.source, InterfaceId(0)),
+            ..self
         }
     }
+}
 
-    /// A host sends a packet; whether it is a retransmission of data.
-    pub fn sent(&mut self, now: Instant, sender: u32, packet: &Packet) -> bool {
-        let Some((tag, chunks)) = data_of(packet) else {
-            return false;
-        };
-        let index = self.index(tag);
-        let flow = &mut self.flows[index];
-        if flow.sender != Some(sender) {
-            flow.sender = Some(sender);
-            flow.sender_moves = self.mobile.contains(&sender);
-        }
-        let mut retransmission = false;
-        for data in chunks {
-            retransmission = flow.highest_sent.is_some_and(|h| data.tsn.at_or_before(h));
-            if !retransmission {
-                flow.highest_sent = Some(data.tsn);
-                flow.received.cumulative.get_or_insert(data.tsn.previous());
-            }
-            let path = if flow.sender_moves {
-                packet.ip.source
-            } else {
-                packet.ip.destination
-            };
-            flow.meter.data_sent(now.as_nanos(), path, data.tsn);
-        }
-        retransmission
-    }
+/// How a packet leaves its sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Left {
+    origin: (Ipv6Addr, InterfaceId),
+    destination: Ipv6Addr,
+}
 
-    /// A host receives a packet.
-    pub fn received(&mut self, now: Instant, packet: &Packet) {
-        let Some((tag, chunks)) = data_of(packet) else {
-            return;
-        };
-        let flow = self.flow(tag);
-        for data in chunks {
-            let new = flow.received.note(data.tsn, data.tsn);
-            let useful = if new { data.data.len() as u32 } else { 0 };
-            let path = if flow.sender_moves {
-                packet.ip.source
-            } else {
-                packet.ip.destination
-            };
-            flow.meter.data_received(now.as_nanos(), path, data.tsn, useful);
-            if new && let Some(overlaps) = &mut flow.overlaps {
-                overlaps.received(now.as_nanos(), path);
-            }
-            match flow.bytes_by_path.iter_mut().find(|(p, _)| *p == path) {
-                Some((_, bytes)) => *bytes += u64::from(useful),
-                None => flow.bytes_by_path.push((path, u64::from(useful))),
-            }
-        }
-    }
+/// Changes of [`Left`] that are remembered: more than packets are under way.
+const REMEMBERED: usize = 8192;
 
-    /// A packet is lost.
-    pub fn lost(&mut self, now: Instant, packet: &Packet, cause: LossCause) {
-        let Some((tag, chunks)) = data_of(packet) else {
-            return;
-        };
-        let flow = self.flow(tag);
-        let path = if flow.sender_moves {
-            packet.ip.source
-        } else {
-            packet.ip.destination
-        };
-        for _ in chunks {
-            flow.meter.data_lost(now.as_nanos(), path, cause);
-            if cause == LossCause::Handover
-                && let Some(overlaps) = &mut flow.overlaps
-            {
-                overlaps.lost(path);
-            }
-        }
-    }
+/// What tells the ways of a flow apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Paths {
+    /// All that shows on the wire at both ends: the network layer sees to mobility.
+    #[default]
+    Network,
+    /// The addresses that the transport's sender chose.
+    Transport,
+    /// The same, several of them at once.
+    Concurrent,
+}
 
-    /// Ends the measurement. Handovers are those of the flow that carried most: each direction of an association sees
-    /// the same ones.
+/// A handover of a flow's data.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// The way before.
+    pub from: Way,
+    /// The way after.
+    pub to: Way,
+    /// What the data shows; its paths are of no use.
+    pub data: Handover<()>,
+}
+
+/// Since new data last arrived: what its sender has tried.
+#[derive(Clone, Copy, Debug, Default)]
+struct Attempts {
+    first: Option<Instant>,
+    /// The first that repeats something.
+    first_again: Option<Instant>,
+    last: Option<Instant>,
+}
+
+/// A direction of a flow.
+#[derive(Debug, Default)]
+pub struct Data {
+    paths: Paths,
+    sender: u32,
+    /// The mobile host is at the sending end, so that a path has the name of its source.
+    sender_moves: bool,
+    /// Node at the receiving end, once something has arrived.
+    receiver: Option<u32>,
+    first_sent: Option<Instant>,
+    attempts: Attempts,
+    /// Its sender has said that it was over.
+    closed: bool,
+    /// When data last arrived that had not been there before.
+    last_new: Option<Instant>,
+    /// When data last arrived.
+    last_data: Option<Instant>,
+    /// Bytes that arrived, each counted once.
+    new_bytes: u64,
+    duplicates: u64,
+    received: Received,
+    /// Greatest offset that was sent, and that arrived.
+    newest_sent: u64,
+    newest: u64,
+    /// New bytes by second of simulated time.
+    bins: Vec<u64>,
+    /// Longest time without new data, by handoff.
+    gaps: SmallVec<[(u32, Duration); 2]>,
+    /// Handoffs that it may be without data for, and how many of each end's hosts have been looked at.
+    watched: SmallVec<[u32; 2]>,
+    looked_at: [usize; 2],
+    /// Longest time without new data at all.
+    longest_gap: Duration,
+    ways: SmallVec<[Way; 2]>,
+    /// New bytes by way.
+    bytes_by_way: SmallVec<[u64; 2]>,
+    /// Number of the way by which data arrived last, and by which it was sent last.
+    way: u16,
+    sent_way: u16,
+    /// How packets left, from which entry of the ledger on.
+    left: Vec<(u32, Left)>,
+    /// Once there is more than one way.
+    meter: Option<Box<HandoverMeter<u16>>>,
+    /// Where data takes all paths at once.
+    overlaps: Option<Box<Overlaps>>,
+}
+
+impl Data {
+    /// A direction whose data `sender` sends.
     #[must_use]
-    pub fn finish(self) -> FlowTotals {
-        let mut all = FlowTotals::default();
-        let mut most = 0;
-        for flow in self.flows {
-            let report = flow.meter.finish();
-            let (sum, t) = (&mut all.totals, report.totals);
-            if t.useful_bytes > most || all.handovers.is_empty() {
-                most = t.useful_bytes;
-                all.handovers = match &flow.overlaps {
-                    // there is no moment at which all data moves from one path to the other
-                    Some(overlaps) => overlaps.finish(),
-                    None => report.handovers,
-                };
-                all.bytes_by_path = flow.bytes_by_path;
-                sum.longest_gap_ns = t.longest_gap_ns;
-            }
-            sum.packets_sent += t.packets_sent;
-            sum.packets_retransmitted += t.packets_retransmitted;
-            sum.packets_received += t.packets_received;
-            sum.duplicate_packets += t.duplicate_packets;
-            sum.useful_bytes += t.useful_bytes;
-            sum.lost_to_handover += t.lost_to_handover;
-            sum.lost_to_queue += t.lost_to_queue;
-            sum.lost_otherwise += t.lost_otherwise;
+    pub fn new(sender: u32, sender_moves: bool, paths: Paths) -> Self {
+        Self {
+            sender,
+            sender_moves,
+            paths,
+            overlaps: (paths == Paths::Concurrent).then(Box::default),
+            ..Self::default()
         }
+    }
+
+    /// Data leaves as this entry of the ledger.
+    #[inline]
+    pub fn sent(&mut self, now: Instant, id: u32, entry: &Entry, way: Way) {
+        self.first_sent.get_or_insert(now);
+        self.attempts.first.get_or_insert(now);
+        self.attempts.last = Some(now);
+        if entry.is_retransmission() {
+            self.attempts.first_again.get_or_insert(now);
+        }
+        let left = Left {
+            origin: way.origin,
+            destination: way.destination,
+        };
+        if self.left.last().is_none_or(|(_, last)| *last != left) {
+            self.leaves_otherwise(id, left);
+        }
+        if self.paths != Paths::Network {
+            let number = self.number_of(way.addresses(), self.sent_way);
+            if number != 0 && self.meter.is_none() && self.paths == Paths::Transport {
+                self.begin_meter();
+            }
+            self.sent_way = number;
+            if let Some(meter) = &mut self.meter {
+                meter.data_sent(now.as_nanos(), number, Tsn(entry.offset as u32));
+            }
+        }
+        self.newest_sent = self.newest_sent.max(entry.offset);
+    }
+
+    /// Data arrives that takes `length` sequence numbers.
+    #[inline]
+    pub fn arrived(
+        &mut self,
+        now: Instant,
+        id: u32,
+        entry: &Entry,
+        length: u64,
+        way: Way,
+        handoffs: &Handoffs,
+    ) {
+        let new = self.received.take(entry.offset, entry.offset + length);
+        let bytes = u64::from(entry.bytes);
+        // a division is worth avoiding here
+        let new_bytes = if new == length {
+            bytes
+        } else {
+            new * bytes / length.max(1)
+        };
+        self.took_way(now, id, entry, new_bytes, way);
+        if new == 0 {
+            self.duplicates += 1;
+            return;
+        }
+        self.note_gaps(handoffs, now);
+        self.new_bytes += new_bytes;
+        let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
+        if self.bins.len() <= bin {
+            self.bins.resize(bin + 1, 0);
+        }
+        self.bins[bin] += new_bytes;
+        self.attempts = Attempts::default();
+        if let Some(before) = self.last_new.replace(now) {
+            self.longest_gap = self.longest_gap.max(now.since(before));
+        }
+    }
+
+    /// By which way data arrives.
+    #[inline]
+    fn took_way(&mut self, now: Instant, id: u32, entry: &Entry, new_bytes: u64, way: Way) {
+        let way = match self.paths {
+            Paths::Network => Way {
+                origin: self.left_as(id).map_or(way.origin, |left| left.origin),
+                ..way
+            },
+            Paths::Transport | Paths::Concurrent => way.addresses(),
+        };
+        let number = self.number_of(way, self.way);
+        let address = self.name_of(way);
+        if self.last_data.is_none() {
+            self.way = number;
+        } else if number != self.way && self.meter.is_none() && self.overlaps.is_none() {
+            self.begin_meter();
+        }
+        self.bytes_by_way[usize::from(number)] += new_bytes;
+        let now_ns = now.as_nanos();
+        if let Some(meter) = &mut self.meter {
+            meter.data_received(now_ns, number, Tsn(entry.offset as u32), new_bytes as u32);
+        }
+        if new_bytes > 0
+            && let Some(overlaps) = &mut self.overlaps
+        {
+            overlaps.received(now_ns, address);
+        }
+        self.way = number;
+        self.last_data = Some(now);
+        self.newest = self.newest.max(entry.offset);
+    }
+
+    /// Data that was on this way is lost.
+    pub fn lost(&mut self, now: Instant, packet: &Packet, cause: LossCause, chunks: u32) {
+        if self.paths == Paths::Network {
+            return;
+        }
+        let way = Way::of(packet, InterfaceId(0)).addresses();
+        let (number, address) = (self.number_of(way, self.sent_way), self.name_of(way));
+        for _ in 0..chunks {
+            // without a meter there has been one way so far: its losses belong to the handover that may come
+            if cause == LossCause::Handover && self.paths == Paths::Transport && self.meter.is_none() {
+                self.begin_meter();
+            }
+            if let Some(meter) = &mut self.meter {
+                meter.data_lost(now.as_nanos(), number, cause);
+            }
+            if cause == LossCause::Handover
+                && let Some(overlaps) = &mut self.overlaps
+            {
+                overlaps.lost(address);
+            }
+        }
+    }
+
+    /// The sender made another path its primary.
+    pub fn primary_changed(&mut self, path: Ipv6Addr) {
+        if let Some(overlaps) = &mut self.overlaps {
+            overlaps.primary_changed(path);
+        }
+        let Some(&last) = self.ways.get(usize::from(self.sent_way)) else {
+            return;
+        };
+        if self.paths != Paths::Transport || last.destination == path && self.meter.is_none() {
+            return;
+        }
+        let way = Way {
+            destination: path,
+            ..last
+        };
+        let number = self.number_of(way, self.sent_way);
+        if self.meter.is_none() {
+            self.begin_meter();
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.path_announced(number);
+        }
+    }
+
+    /// Its sender says that it is over.
+    pub const fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Notes how long nothing new came, until `now`, around each handoff of its ends.
+    #[inline]
+    pub fn note_gaps(&mut self, handoffs: &Handoffs, now: Instant) {
+        let ends = [Some(self.sender), self.receiver];
+        for (looked_at, node) in self.looked_at.iter_mut().zip(ends) {
+            let own = node.map_or(&[][..], |node| handoffs.of(node));
+            if own.len() > *looked_at {
+                self.watched.extend_from_slice(&own[*looked_at..]);
+                *looked_at = own.len();
+            }
+        }
+        if self.watched.is_empty() {
+            return;
+        }
+        let since = self.last_new.or(self.first_sent).unwrap_or(now);
+        for &number in &self.watched {
+            if !handoffs[number].is_within(since, now) {
+                continue;
+            }
+            let gap = now.since(since);
+            match self.gaps.iter_mut().find(|(n, _)| *n == number) {
+                Some((_, known)) => *known = gap.max(*known),
+                None => self.gaps.push((number, gap)),
+            }
+        }
+        self.watched.retain(|&mut number| !handoffs[number].is_over(now));
+    }
+
+    /// Notes the node at the receiving end.
+    #[inline]
+    pub const fn received_at(&mut self, node: u32) {
+        self.receiver = Some(node);
+    }
+
+    /// Handovers that its data shows, in order.
+    #[must_use]
+    pub fn moves(&self) -> Vec<Move> {
+        if let Some(overlaps) = &self.overlaps {
+            let found = overlaps.finish();
+            let way = |address: Ipv6Addr| self.ways.iter().rev().find(|w| self.name_of(**w) == address);
+            // there is no moment at which all data moves from one path to the other
+            let moved = |h: &Handover| {
+                Some(Move {
+                    from: *way(h.from)?,
+                    to: *way(h.to)?,
+                    data: without_paths(h),
+                })
+            };
+            return found.iter().filter_map(moved).collect();
+        }
+        let Some(meter) = &self.meter else {
+            return Vec::new();
+        };
+        let moved = |h: &Handover<u16>| Move {
+            from: self.ways[usize::from(h.from)],
+            to: self.ways[usize::from(h.to)],
+            data: without_paths(h),
+        };
+        HandoverMeter::clone(meter)
+            .finish()
+            .handovers
+            .iter()
+            .map(moved)
+            .collect()
+    }
+
+    /// What tells its ways apart.
+    #[must_use]
+    pub const fn paths(&self) -> Paths {
+        self.paths
+    }
+
+    /// Node that sends.
+    #[must_use]
+    pub const fn sender(&self) -> u32 {
+        self.sender
+    }
+
+    /// Node at the receiving end, if anything arrived.
+    #[must_use]
+    pub const fn receiver(&self) -> Option<u32> {
+        self.receiver
+    }
+
+    /// When its first data was sent.
+    #[must_use]
+    pub fn begin(&self) -> Instant {
+        self.first_sent.unwrap_or_default()
+    }
+
+    /// When new data last arrived.
+    #[must_use]
+    pub const fn last_new(&self) -> Option<Instant> {
+        self.last_new
+    }
+
+    /// Bytes that arrived, each counted once.
+    #[must_use]
+    pub const fn new_bytes(&self) -> u64 {
+        self.new_bytes
+    }
+
+    /// Packets that arrived and carried nothing new.
+    #[must_use]
+    pub const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// New bytes that arrived, by second of simulated time.
+    #[must_use]
+    pub fn bins(&self) -> &[u64] {
+        &self.bins
+    }
+
+    /// New bytes that arrived, by the address of the end that moves.
+    #[must_use]
+    pub fn bytes_by_address(&self) -> Vec<(Ipv6Addr, u64)> {
+        let mut all: Vec<(Ipv6Addr, u64)> = Vec::new();
+        for (way, bytes) in self.ways.iter().zip(&self.bytes_by_way) {
+            let address = self.name_of(*way);
+            match all.iter_mut().find(|(a, _)| *a == address) {
+                Some((_, known)) => *known += bytes,
+                None => all.push((address, *bytes)),
+            }
+        }
+        all.retain(|(_, bytes)| *bytes > 0);
         all
     }
 
-    fn flow(&mut self, verification_tag: u32) -> &mut Flow {
-        let index = self.index(verification_tag);
-        &mut self.flows[index]
-    }
-
-    #[inline]
-    fn index(&mut self, verification_tag: u32) -> usize {
-        let known = self
-            .flows
-            .iter()
-            .position(|f| f.verification_tag == verification_tag);
-        known.unwrap_or_else(|| self.begin(verification_tag))
-    }
-
-    fn begin(&mut self, verification_tag: u32) -> usize {
-        self.flows.push(Flow {
-            verification_tag,
-            sender: None,
-            meter: HandoverMeter::new(),
-            highest_sent: None,
-            received: Received::default(),
-            bytes_by_path: SmallVec::new(),
-            overlaps: self.concurrent.then(Overlaps::default),
-            sender_moves: false,
-        });
-        self.flows.len() - 1
-    }
-}
-
-/// Verification tag and DATA chunks of a packet that carries data.
-fn data_of(packet: &Packet) -> Option<(u32, impl Iterator<Item = &segue_wire::sctp::DataChunk>)> {
-    let sctp = packet.payload.sctp()?;
-    let any = match sctp.chunks.as_slice() {
-        [Chunk::Data(_), ..] => true,
-        [Chunk::Sack(_)] => false,
-        all => all.iter().any(|c| matches!(c, Chunk::Data(_))),
-    };
-    if !any {
-        return None;
-    }
-    let data = sctp.chunks.iter().filter_map(|c| match c {
-        Chunk::Data(d) => Some(d),
-        _ => None,
-    });
-    Some((sctp.verification_tag, data))
-}
-
-impl Spread {
-    /// Of any number of values; `None` of none.
+    /// Longest time between two arrivals of new data.
     #[must_use]
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut values: Vec<f64> = values.into_iter().collect();
-        values.sort_by(f64::total_cmp);
-        let n = values.len();
-        let (min, max) = (*values.first()?, *values.last()?);
-        Some(Self {
-            median: (values[(n - 1) / 2] + values[n / 2]) / 2.0,
-            min,
-            max,
-        })
+    pub const fn longest_gap(&self) -> Duration {
+        self.longest_gap
+    }
+
+    /// Longest time without new data around a handoff of one of its ends; nothing if it is none of theirs.
+    #[must_use]
+    pub fn gap_around(&self, number: u32, node: u32) -> Option<Duration> {
+        if node != self.sender && Some(node) != self.receiver {
+            return None;
+        }
+        let known = self.gaps.iter().find(|(n, _)| *n == number);
+        Some(known.map_or(Duration::ZERO, |(_, gap)| *gap))
+    }
+
+    /// Everything before this offset has arrived.
+    #[must_use]
+    pub const fn cumulative(&self) -> u64 {
+        self.received.cumulative()
+    }
+
+    /// Whether its sender has said that it was over.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Since new data last arrived: for how long its sender has tried to send something, and how long it waited before it
+    /// repeated anything, which is its retransmission timeout.
+    #[must_use]
+    pub fn attempts(&self) -> Option<(Duration, Option<Duration>)> {
+        let (first, last) = (self.attempts.first?, self.attempts.last?);
+        let waited = self.attempts.first_again.map(|again| again.since(first));
+        Some((last.since(first), waited))
+    }
+
+    /// Where an entry of the ledger was sent to.
+    #[must_use]
+    pub fn destination_of(&self, id: u32) -> Option<Ipv6Addr> {
+        self.left_as(id).map(|left| left.destination)
+    }
+
+    fn left_as(&self, id: u32) -> Option<&Left> {
+        let after = self.left.partition_point(|(first, _)| *first <= id);
+        after.checked_sub(1).map(|at| &self.left[at].1)
+    }
+
+    #[cold]
+    fn leaves_otherwise(&mut self, id: u32, left: Left) {
+        if self.left.len() == REMEMBERED {
+            self.left.drain(..REMEMBERED / 2);
+        }
+        self.left.push((id, left));
+    }
+
+    /// The address that names a way: of the end that moves.
+    const fn name_of(&self, way: Way) -> Ipv6Addr {
+        if self.sender_moves {
+            way.source
+        } else {
+            way.destination
+        }
+    }
+
+    /// Number of a way, which is probably `last`.
+    #[inline]
+    fn number_of(&mut self, way: Way, last: u16) -> u16 {
+        if self.ways.get(usize::from(last)) == Some(&way) {
+            return last;
+        }
+        let known = self.ways.iter().position(|w| *w == way);
+        known.unwrap_or_else(|| {
+            self.ways.push(way);
+            self.bytes_by_way.push(0);
+            self.ways.len() - 1
+        }) as u16
+    }
+
+    /// Up to now there was one way: that is all that a meter would know.
+    #[cold]
+    fn begin_meter(&mut self) {
+        let mut meter = Box::new(HandoverMeter::new());
+        let ns = |at: Option<Instant>| at.unwrap_or_default().as_nanos();
+        if self.paths == Paths::Transport {
+            meter.data_sent(ns(self.first_sent), self.sent_way, Tsn(0));
+            if self.newest_sent > 0 {
+                meter.data_sent(ns(self.first_sent), self.sent_way, Tsn(self.newest_sent as u32));
+            }
+        }
+        if self.last_new.is_some() {
+            meter.data_received(ns(self.last_new), self.way, Tsn(self.newest as u32), 1);
+        }
+        if self.last_data > self.last_new {
+            meter.data_received(ns(self.last_data), self.way, Tsn(self.newest as u32), 0);
+        }
+        self.meter = Some(meter);
+    }
+}
+
+const fn without_paths<P>(h: &Handover<P>) -> Handover<()> {
+    Handover {
+        time_s: h.time_s,
+        from: (),
+        to: (),
+        latency_s: h.latency_s,
+        interruption_s: h.interruption_s,
+        lost_packets: h.lost_packets,
     }
 }

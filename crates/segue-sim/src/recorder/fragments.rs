@@ -17,8 +17,6 @@ pub(super) struct Whole {
     pub packet: Packet,
     /// Its entries in the ledger.
     pub entries: Entries,
-    /// Whether something in it was a retransmission.
-    pub retransmission: bool,
     /// A fragment of it was dropped.
     pub lost: bool,
 }
@@ -28,13 +26,7 @@ pub(super) struct Whole {
 pub(super) struct Wholes(VecDeque<Whole>);
 
 impl Wholes {
-    pub(super) fn add(
-        &mut self,
-        identification: u32,
-        packet: Packet,
-        entries: Entries,
-        retransmission: bool,
-    ) {
+    pub(super) fn add(&mut self, identification: u32, packet: Packet, entries: Entries) {
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
@@ -42,7 +34,6 @@ impl Wholes {
             identification,
             packet,
             entries,
-            retransmission,
             lost: false,
         });
     }

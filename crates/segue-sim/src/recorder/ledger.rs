@@ -1,9 +1,10 @@
-//! The ledger of packet fates: every TCP packet with data that leaves a host has an entry, and what became of it is
-//! noted where it happens. Of SCTP, where it is followed, every DATA chunk has one. It is the ground truth of loss and
-//! retransmission; what the two ends can make out of it is worked out apart from it, in `segue_capture::analyze`.
+//! The ledger of packet fates: every TCP packet with data that leaves a host has an entry, and so has every DATA chunk of
+//! SCTP; what became of it is noted where it happens. It is the ground truth of loss and retransmission; what the two ends
+//! can make out of it is worked out apart from it, in `segue_capture::analyze`.
 
 use crate::recorder::DropCause;
-use segue_capture::handover::{DataTotals, LossCause};
+use segue_capture::handover::LossCause;
+use segue_proto::Instant;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -59,6 +60,16 @@ impl PacketFate {
         matches!(self, Self::Stale | Self::Dropped(..))
     }
 
+    /// Which loss it is in the metrics, if it is one: what comes to a place that the host has left is lost to handover.
+    #[must_use]
+    pub const fn loss(self) -> Option<LossCause> {
+        match self {
+            Self::InFlight | Self::Delivered => None,
+            Self::Stale => Some(LossCause::Handover),
+            Self::Dropped(cause) => Some(cause.loss()),
+        }
+    }
+
     /// Name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -102,6 +113,22 @@ pub struct FlowKey {
     pub destination_port: u16,
 }
 
+impl Ord for FlowKey {
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        let key = |k: &Self| {
+            let tcp = k.transport == Transport::Tcp;
+            (k.sender, k.receiver, k.source_port, k.destination_port, tcp)
+        };
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for FlowKey {
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// Whether something was sent before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sending {
@@ -113,11 +140,22 @@ pub enum Sending {
     FastRetransmission,
 }
 
+/// Unit of [`Entry::sent_ticks`], nanoseconds; enough for runs of eleven hours, after which it stands still.
+pub const TICK_NS: u64 = 10_000;
+
+/// A time in units of [`TICK_NS`].
+#[must_use]
+pub fn ticks(ns: u64) -> u32 {
+    u32::try_from(ns / TICK_NS).unwrap_or(u32::MAX)
+}
+
 /// One packet. Small, since a run has as many as it has packets: memory that is used once costs more than the rest here.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// First sequence number, counted from the first that the flow sent.
     pub offset: u64,
+    /// When it was sent, in units of [`TICK_NS`]: as exact as an entry has room for.
+    pub sent_ticks: u32,
     /// Number of its flow.
     pub flow: u32,
     /// Bytes of data.
@@ -129,12 +167,15 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn is_retransmission(&self) -> bool {
+    /// Whether its first byte had been sent before.
+    #[must_use]
+    pub fn is_retransmission(&self) -> bool {
         self.sending != Sending::Original
     }
 
     /// It was sent once and arrived, as nearly all do: there is nothing to be counted of it but itself.
-    fn is_plain(&self) -> bool {
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
         self.fate == PacketFate::Delivered && self.sending == Sending::Original
     }
 }
@@ -159,6 +200,12 @@ pub struct FlowCounts {
     pub spurious_fast_retransmissions: u64,
     /// Packets that were under way when the run ended.
     pub in_flight_packets: u64,
+    /// Of the lost ones: sent to a place where the mobile host no longer was, or not yet.
+    pub lost_to_handover: u64,
+    /// Of them, lost to a full queue.
+    pub lost_to_queue: u64,
+    /// Of them, lost otherwise (random loss, corruption, contention).
+    pub lost_otherwise: u64,
     /// Where the lost ones went: counts by cause.
     pub lost_by_cause: BTreeMap<&'static str, u64>,
 }
@@ -170,6 +217,8 @@ pub struct Ledger {
     /// By retransmission: the packet that carried its first byte before.
     previous: BTreeMap<u32, u32>,
     flows: Vec<FlowLedger>,
+    /// Their numbers.
+    numbers: BTreeMap<FlowKey, u32>,
     /// Flow of the last segment: mostly the next one's too.
     last: usize,
 }
@@ -191,7 +240,7 @@ struct FlowLedger {
 
 impl Ledger {
     /// A host sends a segment; gives the numbers of its entry and of its flow.
-    pub fn sent(&mut self, segment: &Segment) -> (u32, usize) {
+    pub fn sent(&mut self, now: Instant, segment: &Segment) -> (u32, usize) {
         let number = self.flow(segment);
         let id = self.entries.len() as u32;
         let flow = &mut self.flows[number];
@@ -214,6 +263,7 @@ impl Ledger {
         flow.sent += 1;
         self.entries.push(Entry {
             offset,
+            sent_ticks: ticks(now.as_nanos()),
             flow: number as u32,
             bytes: segment.bytes as u16,
             fate: PacketFate::InFlight,
@@ -254,12 +304,10 @@ impl Ledger {
 
     /// A host says that what it sent last of an SCTP flow with this number was sent because of missing reports.
     pub fn was_fast(&mut self, sender: u32, peer_tag: u32, tsn: u32) {
-        let own = |k: &FlowKey| {
-            k.transport == Transport::Sctp && k.sender == sender && k.receiver == u64::from(peer_tag)
-        };
-        let Some(flow) = self.flows.iter().find(|f| own(&f.key)) else {
+        let Some(number) = self.number_of_tag(sender, peer_tag) else {
             return;
         };
+        let flow = &self.flows[number];
         let offset = flow.offset(tsn);
         let entries = &self.entries;
         let start = |original: &u32| entries[*original as usize].offset;
@@ -281,7 +329,25 @@ impl Ledger {
     /// Number of the flow with this key, once it has sent.
     #[must_use]
     pub fn number_of(&self, key: &FlowKey) -> Option<usize> {
-        self.flows.iter().position(|f| f.key == *key)
+        self.numbers.get(key).map(|number| *number as usize)
+    }
+
+    /// Number of the SCTP flow of a sender with this verification tag, once it has sent.
+    #[must_use]
+    pub fn number_of_tag(&self, sender: u32, tag: u32) -> Option<usize> {
+        let first = FlowKey {
+            transport: Transport::Sctp,
+            sender,
+            receiver: u64::from(tag),
+            source_port: 0,
+            destination_port: 0,
+        };
+        let mut own = self
+            .numbers
+            .range(first..)
+            .take_while(|(k, _)| (k.sender, k.receiver) == (sender, first.receiver))
+            .filter(|(k, _)| k.transport == Transport::Sctp);
+        own.next().map(|(_, number)| *number as usize)
     }
 
     /// The flows by number.
@@ -306,8 +372,13 @@ impl Ledger {
         let mut counts: Vec<FlowCounts> = self.flows.iter().map(begin).collect();
         for (id, entry) in (0..).zip(&self.entries).filter(|(_, e)| !e.is_plain()) {
             let c = &mut counts[entry.flow as usize];
-            if entry.fate.is_lost() {
+            if let Some(loss) = entry.fate.loss() {
                 c.lost_packets += 1;
+                match loss {
+                    LossCause::Handover => c.lost_to_handover += 1,
+                    LossCause::Queue => c.lost_to_queue += 1,
+                    LossCause::Other => c.lost_otherwise += 1,
+                }
                 *c.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
             }
             c.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
@@ -320,36 +391,22 @@ impl Ledger {
         counts
     }
 
-    /// Counts of all TCP flows together, with losses by what they are in the metrics of a run.
+    /// The sequence number that an entry begins with, as it was on the wire.
     #[must_use]
-    pub fn totals(&self) -> DataTotals {
-        let mut totals = DataTotals::default();
-        for flow in self.flows.iter().filter(|f| f.key.transport == Transport::Tcp) {
-            totals.packets_sent += flow.sent;
-            totals.packets_retransmitted += flow.retransmissions;
-        }
-        let of_tcp = |e: &Entry| self.flows[e.flow as usize].key.transport == Transport::Tcp;
-        let entries = (0..).zip(&self.entries);
-        for (id, entry) in entries.filter(|(_, e)| !e.is_plain() && of_tcp(e)) {
-            match entry.fate {
-                PacketFate::InFlight => {}
-                PacketFate::Delivered => {
-                    let again = entry.is_retransmission() && self.arrived_before(id);
-                    totals.duplicate_packets += u64::from(again);
-                }
-                PacketFate::Stale => totals.lost_to_handover += 1,
-                PacketFate::Dropped(cause) => match cause.loss() {
-                    LossCause::Handover => totals.lost_to_handover += 1,
-                    LossCause::Queue => totals.lost_to_queue += 1,
-                    LossCause::Other => totals.lost_otherwise += 1,
-                },
-            }
-        }
-        totals
+    pub fn seq_of(&self, entry: &Entry) -> u32 {
+        let flow = &self.flows[entry.flow as usize];
+        flow.origin.wrapping_add(entry.offset as u32)
+    }
+
+    /// Whether all that a flow has sent is before this offset.
+    #[must_use]
+    pub fn ends_at(&self, flow: usize, offset: u64) -> bool {
+        self.flows[flow].next <= offset
     }
 
     /// Whether a copy of a packet that was sent before it arrived, then or later.
-    fn arrived_before(&self, id: u32) -> bool {
+    #[must_use]
+    pub fn arrived_before(&self, id: u32) -> bool {
         let before = |id: &u32| self.previous.get(id).copied();
         core::iter::successors(before(&id), before)
             .any(|id| self.entries[id as usize].fate == PacketFate::Delivered)
@@ -360,6 +417,7 @@ impl Ledger {
             return self.last;
         }
         self.last = self.number_of(&segment.flow).unwrap_or_else(|| {
+            self.numbers.insert(segment.flow, self.flows.len() as u32);
             self.flows.push(FlowLedger {
                 key: segment.flow,
                 origin: segment.seq,
@@ -411,7 +469,7 @@ mod tests {
                 length: 100,
                 bytes: 100,
             };
-            one(ledger.sent(&segment).0)
+            one(ledger.sent(Instant::ZERO, &segment).0)
         };
         numbers.iter().map(send).collect()
     }
@@ -467,9 +525,9 @@ mod tests {
             length,
             bytes: length,
         };
-        let whole = one(ledger.sent(&segment(1000, 1400)).0);
+        let whole = one(ledger.sent(Instant::ZERO, &segment(1000, 1400)).0);
         ledger.met(whole, PacketFate::Delivered);
-        let tail = one(ledger.sent(&segment(1700, 700)).0);
+        let tail = one(ledger.sent(Instant::ZERO, &segment(1700, 700)).0);
         assert!(ledger.is_retransmission(tail));
         assert_eq!(ledger.counts()[0].spurious_retransmissions, 1);
     }

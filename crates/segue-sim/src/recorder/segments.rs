@@ -2,39 +2,67 @@
 
 use super::ledger::{FlowKey, Segment, Transport};
 use segue_wire::sctp::Chunk;
+use segue_wire::tcp::TcpFlags;
 use segue_wire::{Packet, Payload};
 
-/// The data that `sender` sends in this packet: a TCP segment, or, where SCTP is `followed`, each DATA chunk.
-pub(super) fn each(sender: u32, packet: &Packet, follow_sctp: bool, mut take: impl FnMut(&Segment)) {
+/// What a packet says of a flow.
+pub(super) enum Said<'a> {
+    /// A TCP segment with data, or a DATA chunk.
+    Data(&'a Segment),
+    /// Nothing more will come.
+    Over(&'a FlowKey),
+}
+
+/// What `sender` says in this packet.
+#[inline]
+pub(super) fn each(sender: u32, packet: &Packet, mut take: impl FnMut(Said<'_>)) {
     let inner = innermost(packet);
     match &inner.payload {
-        Payload::Tcp(tcp) if !tcp.data.is_empty() => take(&Segment {
-            flow: FlowKey {
+        Payload::Tcp(tcp) => {
+            let over = tcp.flags.contains(TcpFlags::FIN) || tcp.flags.contains(TcpFlags::RST);
+            if tcp.data.is_empty() && !over {
+                return;
+            }
+            let flow = FlowKey {
                 transport: Transport::Tcp,
                 sender,
                 receiver: u128::from(inner.final_destination()) as u64,
                 source_port: tcp.source_port,
                 destination_port: tcp.destination_port,
-            },
-            seq: tcp.seq.0,
-            length: tcp.data.len() as u32,
-            bytes: tcp.data.len() as u32,
-        }),
-        Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } if follow_sctp => {
+            };
+            if !tcp.data.is_empty() {
+                take(Said::Data(&Segment {
+                    flow,
+                    seq: tcp.seq.0,
+                    length: tcp.data.len() as u32,
+                    bytes: tcp.data.len() as u32,
+                }));
+            }
+            if over {
+                take(Said::Over(&flow));
+            }
+        }
+        Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
+            let flow = FlowKey {
+                transport: Transport::Sctp,
+                sender,
+                receiver: u64::from(sctp.verification_tag),
+                source_port: sctp.source_port,
+                destination_port: sctp.destination_port,
+            };
             for chunk in &sctp.chunks {
-                let Chunk::Data(data) = chunk else { continue };
-                take(&Segment {
-                    flow: FlowKey {
-                        transport: Transport::Sctp,
-                        sender,
-                        receiver: u64::from(sctp.verification_tag),
-                        source_port: sctp.source_port,
-                        destination_port: sctp.destination_port,
-                    },
-                    seq: data.tsn.0,
-                    length: 1,
-                    bytes: data.data.len() as u32,
-                });
+                match chunk {
+                    Chunk::Data(data) => take(Said::Data(&Segment {
+                        flow,
+                        seq: data.tsn.0,
+                        length: 1,
+                        bytes: data.data.len() as u32,
+                    })),
+                    Chunk::ShutdownAck | Chunk::ShutdownComplete { .. } | Chunk::Abort { .. } => {
+                        take(Said::Over(&flow));
+                    }
+                    _ => {}
+                }
             }
         }
         _ => {}

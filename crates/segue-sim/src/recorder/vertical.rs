@@ -2,9 +2,11 @@
 //! section 4): detection, configuration, registration, adaptation.
 
 use segue_capture::analyze::ThroughputBins;
+use segue_capture::record::Parts;
 use segue_proto::contract::LocalAddress;
 use segue_proto::{Duration, Instant, InterfaceId};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 /// The parts of one handoff. T_n = t_d + t_c + t_r (equation 1).
@@ -42,14 +44,33 @@ pub struct HandoffParts {
 /// What is known of the hosts that move, and of their handoffs.
 #[derive(Debug, Default)]
 pub struct Vertical {
-    hosts: Vec<HostState>,
+    hosts: BTreeMap<u32, HostState>,
     handoffs: Vec<Watched>,
+    /// By node: the number of its last handoff.
+    last: Vec<Option<u32>>,
+    /// By the address used after: the number of the last handoff.
+    last_to: BTreeMap<Ipv6Addr, u32>,
+}
+
+impl From<HandoffParts> for Parts {
+    fn from(p: HandoffParts) -> Self {
+        Self {
+            soft: Some(p.soft),
+            since_s: p.since_s,
+            t_d_s: Some(p.t_d_s),
+            t_c_s: Some(p.t_c_s),
+            t_r_s: p.t_r_s,
+            t_n_s: p.t_n_s,
+            first_data_s: p.first_data_s,
+            t_a_s: p.t_a_s,
+            threshold_bps: p.threshold_bps,
+        }
+    }
 }
 
 /// A host: when networks came and went, and what its interfaces heard.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct HostState {
-    node: u32,
     /// When cells last came into reach, and went out of it.
     entered: Vec<(u32, Instant)>,
     left: Vec<(u32, Instant)>,
@@ -74,8 +95,6 @@ struct InterfaceState {
 /// A handoff.
 #[derive(Debug)]
 struct Watched {
-    node: u32,
-    to: Ipv6Addr,
     interface: Option<InterfaceId>,
     soft: bool,
     since: Instant,
@@ -88,19 +107,7 @@ struct Watched {
 
 impl Vertical {
     fn host(&mut self, node: u32) -> &mut HostState {
-        let at = self.hosts.iter().position(|h| h.node == node);
-        let at = at.unwrap_or_else(|| {
-            self.hosts.push(HostState {
-                node,
-                entered: Vec::new(),
-                left: Vec::new(),
-                in_use: None,
-                interfaces: Vec::new(),
-                last_begin: None,
-            });
-            self.hosts.len() - 1
-        });
-        &mut self.hosts[at]
+        self.hosts.entry(node).or_default()
     }
 
     /// A cell comes into the reach of a host.
@@ -131,7 +138,7 @@ impl Vertical {
 
     /// A host begins to tell others of its new address.
     pub fn handoff_begun(&mut self, now: Instant, node: u32, to: Ipv6Addr) {
-        let host = self.host(node);
+        let host = self.hosts.entry(node).or_default();
         let previous = host.last_begin.replace(now).unwrap_or_default();
         let own = |i: &&InterfaceState| i.ready.is_some_and(|(_, address)| address == to);
         let interface = host.interfaces.iter().find(own);
@@ -156,8 +163,6 @@ impl Vertical {
             _ => now,
         };
         let watched = Watched {
-            node,
-            to,
             interface: interface.map(|i| i.interface),
             soft: left.is_none(),
             since,
@@ -168,23 +173,31 @@ impl Vertical {
             bins: ThroughputBins::default(),
         };
         host.in_use = watched.interface.or(host.in_use);
+        let number = self.handoffs.len() as u32;
+        if self.last.len() <= node as usize {
+            self.last.resize(node as usize + 1, None);
+        }
+        self.last[node as usize] = Some(number);
+        self.last_to.insert(to, number);
         self.handoffs.push(watched);
     }
 
     /// Somebody sends to a host's new address from now on.
     pub fn told(&mut self, now: Instant, to: Ipv6Addr) {
-        let last = self.handoffs.iter_mut().rev().find(|h| h.to == to);
-        if let Some(handoff) = last {
-            handoff.told = Some(now);
+        if let Some(number) = self.last_to.get(&to) {
+            self.handoffs[*number as usize].told = Some(now);
         }
     }
 
     /// Data arrives at a host.
     pub fn data(&mut self, now: Instant, node: u32, interface: InterfaceId, bytes: u32) {
-        let last = self.handoffs.iter_mut().rev().find(|h| h.node == node);
-        let Some(handoff) = last.filter(|h| h.interface == Some(interface)) else {
+        let Some(&Some(number)) = self.last.get(node as usize) else {
             return;
         };
+        let handoff = &mut self.handoffs[number as usize];
+        if handoff.interface != Some(interface) {
+            return;
+        }
         handoff.first_data.get_or_insert(now);
         handoff.bins.add(now.as_nanos(), u64::from(bytes));
     }

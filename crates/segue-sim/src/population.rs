@@ -1,0 +1,225 @@
+//! What is said of all handovers, and of each host: made from the table of handovers and the table of flows, and from
+//! nothing else.
+
+use crate::recorder::FlowMetrics;
+use segue_capture::record::{FlowState, HandoverRecord};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Which of a set of values was the greatest.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Worst {
+    /// The host.
+    pub host: String,
+    /// Number of the flow.
+    pub flow: Option<u64>,
+    /// When, seconds of simulated time.
+    pub time: f64,
+}
+
+/// Distribution of a set of values, in their unit.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// Median.
+    pub median: f64,
+    /// 95th percentile: the smallest value that at least 95 % of them do not exceed.
+    pub p95: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// How many.
+    pub count: u64,
+    /// How many of them are lower bounds.
+    pub censored: u64,
+    /// Which is the largest.
+    pub worst: Worst,
+}
+
+/// A value, of whom, and whether it is a lower bound.
+struct Sample {
+    value: f64,
+    censored: bool,
+    of: Worst,
+}
+
+impl Spread {
+    fn of(samples: impl IntoIterator<Item = Sample>) -> Option<Self> {
+        let mut samples: Vec<Sample> = samples.into_iter().collect();
+        // of equals the first is the worst
+        samples.sort_by(|a, b| a.value.total_cmp(&b.value).then(b.of.time.total_cmp(&a.of.time)));
+        let n = samples.len();
+        let value = |at: usize| samples.get(at).map_or(0.0, |s| s.value);
+        let worst = samples.last()?.of.clone();
+        Some(Self {
+            median: f64::midpoint(value((n - 1) / 2), value(n / 2)),
+            p95: value((n * 95).div_ceil(100) - 1),
+            min: value(0),
+            max: value(n - 1),
+            count: n as u64,
+            censored: samples.iter().filter(|s| s.censored).count() as u64,
+            worst,
+        })
+    }
+}
+
+/// One host of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HostMetrics {
+    /// Its name.
+    pub host: String,
+    /// Flows that it sends or receives.
+    pub flows: u64,
+    /// Of them, those that never came back.
+    pub dead_flows: u64,
+    /// Handovers that it made, a flow's each.
+    pub handovers: u64,
+    /// Interruptions by them, and by flows of its that died without one, seconds.
+    pub interruption_s: Option<Spread>,
+    /// Longest time without new data of any flow of its, seconds.
+    pub longest_gap_s: f64,
+    /// Bytes that arrived in its flows, each counted once.
+    pub delivered_bytes: u64,
+    /// Those, in bits, by the time from their first data to the end of the last of them, bit/s.
+    pub throughput_bps: f64,
+}
+
+/// Latencies of all handovers that have one.
+pub(crate) fn latency(handovers: &[HandoverRecord]) -> Option<Spread> {
+    let sample = |h: &HandoverRecord| {
+        Some(Sample {
+            value: h.latency_s?,
+            censored: false,
+            of: worst(h),
+        })
+    };
+    Spread::of(handovers.iter().filter_map(sample))
+}
+
+/// Interruptions by handovers, and of flows that died without one.
+pub(crate) fn interruption(handovers: &[HandoverRecord], flows: &[FlowMetrics]) -> Option<Spread> {
+    let handovers: Vec<&HandoverRecord> = handovers.iter().collect();
+    let flows: Vec<&FlowMetrics> = flows.iter().collect();
+    interruption_of(&handovers, &flows, &handovers)
+}
+
+/// As [`interruption`], of some handovers and some flows; `all` are the handovers that a flow may have died with.
+fn interruption_of(
+    handovers: &[&HandoverRecord],
+    flows: &[&FlowMetrics],
+    all: &[&HandoverRecord],
+) -> Option<Spread> {
+    let with = all.iter().filter(|h| h.censored).filter_map(|h| h.flow);
+    let with: BTreeSet<u64> = with.collect();
+    let moved = handovers.iter().filter_map(|h| {
+        Some(Sample {
+            value: h.interruption_s?,
+            censored: h.censored,
+            of: worst(h),
+        })
+    });
+    let dead = flows
+        .iter()
+        .filter(|f| f.end.state == FlowState::Dead && !with.contains(&f.id));
+    let died = dead.map(|f| {
+        let since_s = f.end.dead_since_s.unwrap_or(f.begin_s);
+        Sample {
+            value: f.end_s - since_s,
+            censored: true,
+            of: Worst {
+                host: if f.to.is_empty() { &f.from } else { &f.to }.clone(),
+                flow: Some(f.id),
+                time: since_s,
+            },
+        }
+    });
+    Spread::of(moved.chain(died))
+}
+
+/// The longest time without new data, of any flow, seconds.
+pub(crate) fn longest_gap_s<'a>(flows: impl IntoIterator<Item = &'a FlowMetrics>) -> f64 {
+    flows.into_iter().map(|f| f.end.longest_gap_s).fold(0.0, f64::max)
+}
+
+/// Bits that arrived, by the time from the first data of any of these flows to the end of the last, bit/s.
+pub(crate) fn throughput_bps<'a>(flows: impl IntoIterator<Item = &'a FlowMetrics>) -> f64 {
+    let (mut begin_s, mut end_s, mut bytes) = (f64::INFINITY, f64::NEG_INFINITY, 0);
+    for flow in flows {
+        begin_s = begin_s.min(flow.begin_s);
+        end_s = end_s.max(flow.end_s);
+        bytes += flow.transferred_bytes;
+    }
+    if end_s > begin_s {
+        bytes as f64 * 8.0 / (end_s - begin_s)
+    } else {
+        0.0
+    }
+}
+
+/// Every host that has a flow or moved, in the order of `names`.
+pub(crate) fn hosts(
+    names: &[String],
+    handovers: &[HandoverRecord],
+    flows: &[FlowMetrics],
+) -> Vec<HostMetrics> {
+    let all: Vec<&HandoverRecord> = handovers.iter().collect();
+    let host = |name: &String| {
+        let flows: Vec<&FlowMetrics> = flows
+            .iter()
+            .filter(|f| f.from == *name || f.to == *name)
+            .collect();
+        let own: Vec<&HandoverRecord> = handovers.iter().filter(|h| h.host == *name).collect();
+        if flows.is_empty() && own.is_empty() {
+            return None;
+        }
+        Some(HostMetrics {
+            host: name.clone(),
+            flows: flows.len() as u64,
+            dead_flows: flows.iter().filter(|f| f.end.state == FlowState::Dead).count() as u64,
+            handovers: own.len() as u64,
+            interruption_s: interruption_of(&own, &flows, &all),
+            longest_gap_s: longest_gap_s(flows.iter().copied()),
+            delivered_bytes: flows.iter().map(|f| f.transferred_bytes).sum(),
+            throughput_bps: throughput_bps(flows.iter().copied()),
+        })
+    };
+    names.iter().filter_map(host).collect()
+}
+
+fn worst(h: &HandoverRecord) -> Worst {
+    Worst {
+        host: h.host.clone(),
+        flow: h.flow,
+        time: h.time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+        Spread::of(values.into_iter().enumerate().map(|(n, value)| Sample {
+            value,
+            censored: value > 90.0,
+            of: Worst {
+                host: format!("host {n}"),
+                flow: Some(n as u64),
+                time: n as f64,
+            },
+        }))
+    }
+
+    #[test]
+    fn a_spread_is_of_values_that_were_seen() {
+        assert_eq!(samples([]), None);
+        let one = samples([3.0]).unwrap();
+        assert_eq!((one.median, one.p95, one.min, one.max), (3.0, 3.0, 3.0, 3.0));
+        let hundred = samples((1..=100).rev().map(f64::from)).unwrap();
+        assert_eq!((hundred.median, hundred.p95), (50.5, 95.0));
+        assert_eq!((hundred.count, hundred.censored), (100, 10));
+        assert_eq!((hundred.max, hundred.worst.flow), (100.0, Some(0)));
+        let few = samples([4.0, 1.0, 4.0]).unwrap();
+        assert_eq!((few.p95, few.worst.time), (4.0, 0.0));
+    }
+}

@@ -1,0 +1,165 @@
+//! How flows ended: see [`segue_capture::record::FlowEnd`]. The simulator knows more than a capture can: what was lost and
+//! never came, though its sender says nothing more.
+
+use super::flow::Data;
+use super::ledger::{Entry, Ledger, PacketFate, Transport, ticks};
+use segue_capture::record::{DEAD_AFTER_NS, FlowEnd, FlowState};
+use segue_proto::{Duration, Instant};
+use std::collections::BTreeMap;
+
+/// Packets told of before the silence of a dead flow, and into it.
+const TOLD: (usize, usize) = (2, 4);
+
+/// The ends of all flows, by their numbers in the ledger.
+pub(crate) fn ends(ledger: &Ledger, flows: &[Data], end: Instant) -> Vec<FlowEnd> {
+    let mut ends: Vec<FlowEnd> = (0..).zip(flows).map(|(n, f)| of(ledger, n, f, end)).collect();
+    let doubtful: Vec<usize> = (0..flows.len())
+        .filter(|&n| ends[n].state == FlowState::Unknown && silence(&flows[n], end) > dead_after(&flows[n]))
+        .collect();
+    for number in gone(ledger, flows, &doubtful) {
+        ends[number].state = FlowState::Dead;
+    }
+    let dead: Vec<usize> = (0..flows.len())
+        .filter(|&n| ends[n].state == FlowState::Dead)
+        .collect();
+    let mut told = last_packets(ledger, flows, &dead);
+    for number in dead {
+        let (flow, own) = (&flows[number], &mut ends[number]);
+        let since = flow.last_new().unwrap_or(flow.begin());
+        let silent = end.since(since);
+        own.dead_since_s = Some(since.as_nanos() as f64 / 1e9);
+        own.censored = silent >= flow.longest_gap();
+        own.longest_gap_s = silent.max(flow.longest_gap()).as_secs_f64();
+        own.last_packets = told.remove(&number).unwrap_or_default();
+    }
+    ends
+}
+
+fn of(ledger: &Ledger, number: usize, flow: &Data, end: Instant) -> FlowEnd {
+    let all_arrived = ledger.ends_at(number, flow.cumulative());
+    let tried = flow.attempts().map_or(Duration::ZERO, |(tried, _)| tried);
+    let state = if tried > dead_after(flow) {
+        FlowState::Dead
+    } else if all_arrived {
+        match flow.is_closed() {
+            true => FlowState::Closed,
+            false => FlowState::Idle,
+        }
+    } else if flow.is_closed() && silence(flow, end) <= dead_after(flow) {
+        FlowState::Closed
+    } else {
+        FlowState::Unknown
+    };
+    FlowEnd {
+        state,
+        longest_gap_s: flow.longest_gap().as_secs_f64(),
+        ..FlowEnd::default()
+    }
+}
+
+fn silence(flow: &Data, end: Instant) -> Duration {
+    end.since(flow.last_new().unwrap_or(flow.begin()))
+}
+
+/// Attempts for longer than this make a flow dead; its retransmission timeout is how long it waited before it repeated
+/// anything.
+fn dead_after(flow: &Data) -> Duration {
+    let waited = flow.attempts().and_then(|(_, waited)| waited);
+    Duration::from_nanos(DEAD_AFTER_NS).max(waited.unwrap_or_default())
+}
+
+/// Of these flows, those of which something was lost, while nothing of them is under way: their senders have nowhere to
+/// send from, or have given up.
+fn gone(ledger: &Ledger, flows: &[Data], doubtful: &[usize]) -> Vec<usize> {
+    let mut seen: BTreeMap<usize, (bool, bool)> = doubtful.iter().map(|n| (*n, (false, false))).collect();
+    if seen.is_empty() {
+        return Vec::new();
+    }
+    for entry in ledger
+        .entries()
+        .iter()
+        .filter(|e| e.fate != PacketFate::Delivered)
+    {
+        let number = entry.flow as usize;
+        if let Some((lost, under_way)) = seen.get_mut(&number)
+            && entry.offset >= flows[number].cumulative()
+        {
+            *lost |= entry.fate.is_lost();
+            *under_way |= entry.fate == PacketFate::InFlight;
+        }
+    }
+    let is_gone = |(number, (lost, under_way)): (usize, (bool, bool))| (lost && !under_way).then_some(number);
+    seen.into_iter().filter_map(is_gone).collect()
+}
+
+/// What is told of one dead flow.
+#[derive(Default)]
+struct Told {
+    before: Vec<u32>,
+    into: Vec<u32>,
+    /// Further ones, and the last of them.
+    further: u64,
+    last: Option<u32>,
+}
+
+/// The last packets that arrived before the silence of these flows, and the first into it.
+fn last_packets(ledger: &Ledger, flows: &[Data], dead: &[usize]) -> BTreeMap<usize, Vec<String>> {
+    let mut told: BTreeMap<usize, Told> = dead.iter().map(|n| (*n, Told::default())).collect();
+    if told.is_empty() {
+        return BTreeMap::new();
+    }
+    for (id, entry) in (0u32..).zip(ledger.entries()) {
+        let number = entry.flow as usize;
+        let Some(own) = told.get_mut(&number) else {
+            continue;
+        };
+        let silent_from = flows[number].last_new().map_or(0, |at| ticks(at.as_nanos()));
+        if entry.fate == PacketFate::Delivered && entry.sent_ticks <= silent_from {
+            own.before.push(id);
+            if own.before.len() > TOLD.0 {
+                own.before.remove(0);
+            }
+            (own.into, own.further, own.last) = (Vec::new(), 0, None);
+        } else if own.into.len() < TOLD.1 {
+            own.into.push(id);
+        } else {
+            own.further += 1;
+            own.last = Some(id);
+        }
+    }
+    let words = |number: usize, told: Told| {
+        let flow = &flows[number];
+        let transport = ledger.flows().nth(number).map_or(Transport::Tcp, |k| k.transport);
+        let say = |id: u32| in_words(ledger, flow, transport, id);
+        let mut lines: Vec<String> = told.before.iter().chain(&told.into).map(|id| say(*id)).collect();
+        if let Some(last) = told.last {
+            if told.further > 1 {
+                lines.push(format!("{} more", told.further - 1));
+            }
+            lines.push(say(last));
+        }
+        (number, lines)
+    };
+    told.into_iter().map(|(n, t)| words(n, t)).collect()
+}
+
+fn in_words(ledger: &Ledger, flow: &Data, transport: Transport, id: u32) -> String {
+    let entry: &Entry = &ledger.entries()[id as usize];
+    let at = f64::from(entry.sent_ticks) * super::ledger::TICK_NS as f64 / 1e9;
+    let what = match transport {
+        Transport::Sctp => format!("DATA {}", ledger.seq_of(entry)),
+        Transport::Tcp => format!("segment {}", ledger.seq_of(entry)),
+    };
+    let again = if entry.is_retransmission() { " again" } else { "" };
+    let to = flow
+        .destination_of(id)
+        .map(|a| format!(" to {a}"))
+        .unwrap_or_default();
+    let became = match entry.fate {
+        PacketFate::Delivered => "arrived".to_owned(),
+        PacketFate::InFlight => "under way at the end".to_owned(),
+        PacketFate::Stale => "arrived where the host no longer was".to_owned(),
+        PacketFate::Dropped(cause) => format!("dropped: {}", cause.name()),
+    };
+    format!("{at:.3} s {what}{again}{to}, {became}")
+}

@@ -1,0 +1,160 @@
+//! Handoffs by their signalling: of shims, and of transports that change their addresses.
+
+use segue_proto::shim::ShimEvent;
+use segue_proto::sigma::{SigmaEvent, SigmaEventKind};
+use segue_proto::{Duration, Instant};
+use std::net::Ipv6Addr;
+
+/// A gap in the received data belongs to a handoff if it begins no later than this after everybody was told.
+const SETTLES_WITHIN: Duration = Duration::from_secs(1);
+
+/// A handoff.
+#[derive(Clone, Debug)]
+pub struct Handoff {
+    /// The host.
+    pub node: u32,
+    /// When the first message left that tells of the new address.
+    pub begin: Instant,
+    /// When the last one was acknowledged, and how long after the first (004 section 5.4).
+    pub done: Option<(Instant, Duration)>,
+    /// Address used before.
+    pub from: Option<Ipv6Addr>,
+    /// Address used after.
+    pub to: Ipv6Addr,
+    /// Those who could not be told.
+    pub failed: Vec<Ipv6Addr>,
+    /// The peer was asked to use the new address: until then it is only one more.
+    pub asked: bool,
+}
+
+impl Handoff {
+    /// Whether data that does not arrive from `since` to `until` is missed because of it.
+    #[must_use]
+    pub fn is_within(&self, since: Instant, until: Instant) -> bool {
+        let settled = self.done.map_or(Instant::MAX, |(at, _)| at + SETTLES_WITHIN);
+        until >= self.begin && since <= settled
+    }
+
+    /// Whether nothing that is missed from `now` on is missed because of it.
+    #[must_use]
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.done.is_some_and(|(at, _)| at + SETTLES_WITHIN < now)
+    }
+}
+
+/// Handoffs in the order of their beginnings.
+#[derive(Debug, Default)]
+pub struct Handoffs {
+    all: Vec<Handoff>,
+    /// Numbers, by node.
+    by_node: Vec<Vec<u32>>,
+}
+
+impl core::ops::Index<u32> for Handoffs {
+    type Output = Handoff;
+
+    fn index(&self, number: u32) -> &Handoff {
+        &self.all[number as usize]
+    }
+}
+
+impl Handoffs {
+    /// A shim reports.
+    pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
+        match *event {
+            ShimEvent::HandoffBegun { from, to } => self.begin(now, node, from, to).asked = true,
+            ShimEvent::HandoffDone { to, delay } => {
+                if let Some(handoff) = self.open(node, to) {
+                    handoff.done = Some((now, delay));
+                }
+            }
+            ShimEvent::HandoffFailed { peer } => {
+                if let Some(handoff) = self.last(node) {
+                    handoff.failed.push(peer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A host that changes the addresses of its associations reports: from the ASCONF that adds an address until the one
+    /// that makes it primary is acknowledged.
+    pub fn sigma_event(&mut self, node: u32, event: &SigmaEvent) {
+        let now = event.time;
+        match event.kind {
+            SigmaEventKind::AddSent(to) => {
+                if self.open(node, to).is_none() {
+                    let from = self.in_use(node);
+                    self.begin(now, node, from, to);
+                }
+            }
+            SigmaEventKind::SetPrimarySent(to) | SigmaEventKind::ActivateSent(to) => {
+                let from = self.in_use(node);
+                if self.open(node, to).is_none() {
+                    self.begin(now, node, from, to);
+                }
+                if let Some(handoff) = self.open(node, to) {
+                    (handoff.asked, handoff.from) = (true, from);
+                }
+            }
+            SigmaEventKind::SetPrimaryAcknowledged(to) | SigmaEventKind::ActivateAcknowledged(to) => {
+                if let Some(handoff) = self.open(node, to) {
+                    handoff.done = Some((now, now.since(handoff.begin)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> &[Handoff] {
+        &self.all
+    }
+
+    /// Numbers of those of a node.
+    #[must_use]
+    #[inline]
+    pub fn of(&self, node: u32) -> &[u32] {
+        self.by_node.get(node as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The address that a node moved to last.
+    fn in_use(&self, node: u32) -> Option<Ipv6Addr> {
+        let own = self.of(node).iter().rev().map(|n| &self[*n]);
+        own.filter(|h| h.done.is_some()).map(|h| h.to).next()
+    }
+
+    fn begin(&mut self, now: Instant, node: u32, from: Option<Ipv6Addr>, to: Ipv6Addr) -> &mut Handoff {
+        let at = node as usize;
+        if self.by_node.len() <= at {
+            self.by_node.resize_with(at + 1, Vec::new);
+        }
+        let number = self.all.len();
+        self.by_node[at].push(number as u32);
+        self.all.push(Handoff {
+            node,
+            begin: now,
+            done: None,
+            from,
+            to,
+            failed: Vec::new(),
+            asked: false,
+        });
+        &mut self.all[number]
+    }
+
+    /// The last one of a node to this address, while it goes on.
+    fn open(&mut self, node: u32, to: Ipv6Addr) -> Option<&mut Handoff> {
+        let own = self.of(node).iter().rev();
+        let number = *own
+            .filter(|n| self[**n].done.is_none())
+            .find(|n| self[**n].to == to)?;
+        self.all.get_mut(number as usize)
+    }
+
+    fn last(&mut self, node: u32) -> Option<&mut Handoff> {
+        let number = *self.of(node).last()?;
+        self.all.get_mut(number as usize)
+    }
+}

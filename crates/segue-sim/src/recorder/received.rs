@@ -1,0 +1,98 @@
+//! What has arrived of a flow: everything up to some offset, and ranges beyond it.
+
+use std::collections::BTreeMap;
+
+/// Offsets that have arrived.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    /// Everything before this has arrived.
+    cumulative: u64,
+    /// What has arrived beyond: first byte and the byte after the last.
+    beyond: BTreeMap<u64, u64>,
+}
+
+impl Received {
+    /// Everything before this has arrived.
+    pub(super) const fn cumulative(&self) -> u64 {
+        self.cumulative
+    }
+
+    /// Takes the bytes from `begin` to `end`; how many of them are new.
+    #[inline]
+    pub(super) fn take(&mut self, begin: u64, end: u64) -> u64 {
+        let begin = begin.max(self.cumulative);
+        if end <= begin {
+            return 0;
+        }
+        if begin == self.cumulative && self.beyond.is_empty() {
+            self.cumulative = end;
+            return end - begin;
+        }
+        self.take_out_of_order(begin, end)
+    }
+
+    #[inline(never)]
+    fn take_out_of_order(&mut self, begin: u64, end: u64) -> u64 {
+        let (mut new, mut at) = (0, begin);
+        for (&first, &after) in self.beyond.range(..end) {
+            if after > at {
+                new += first.saturating_sub(at).min(end - at);
+                at = at.max(after);
+            }
+            if at >= end {
+                break;
+            }
+        }
+        new += end.saturating_sub(at);
+        self.join(begin, end);
+        while let Some(first) = self.beyond.first_entry()
+            && *first.key() <= self.cumulative
+        {
+            self.cumulative = self.cumulative.max(first.remove());
+        }
+        new
+    }
+
+    /// Adds a range to those beyond the cumulative point; ranges that touch become one.
+    fn join(&mut self, mut begin: u64, mut end: u64) {
+        while let Some((&first, &after)) = self.beyond.range(..=end).next_back()
+            && after >= begin
+        {
+            (begin, end) = (begin.min(first), end.max(after));
+            self.beyond.remove(&first);
+        }
+        self.beyond.insert(begin, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_arrive_out_of_order_count_once_each() {
+        let mut r = Received::default();
+        assert_eq!(r.take(0, 10), 10);
+        assert_eq!(r.take(30, 40), 10);
+        assert_eq!(r.take(50, 60), 10);
+        assert_eq!(r.take(35, 55), 10, "40 to 50 is new");
+        assert_eq!(r.take(30, 60), 0);
+        assert_eq!(r.take(5, 20), 10);
+        assert_eq!((r.cumulative, r.take(20, 70)), (20, 20));
+        assert_eq!((r.cumulative, r.beyond.len()), (70, 0));
+    }
+
+    #[test]
+    fn random_ranges_agree_with_a_set_of_bytes() {
+        let mut stream = segue_proto::random::Stream::new(4, "ranges");
+        let (mut r, mut seen) = (Received::default(), std::collections::BTreeSet::new());
+        for _ in 0..2000 {
+            let begin = stream.below(1000);
+            let end = begin + 1 + stream.below(40);
+            let new = (begin..end).filter(|b| seen.insert(*b)).count() as u64;
+            assert_eq!(r.take(begin, end), new);
+            let cumulative = (0..).find(|b| !seen.contains(b)).unwrap_or_default();
+            assert_eq!(r.cumulative, cumulative);
+        }
+    }
+}
