@@ -78,8 +78,8 @@ class Grid:
         """A row per run, in the order of `jobs`.
 
         The axes' columns, `seed`, `handovers`, `latency_mean_s` and `latency_median_s` over the run's handovers (null
-        without any), `interruption_median_s`, `lost_packets`, `loss_rate`, `throughput_bps`, `packets_sent`,
-        `timeouts`, `event_log_hash`.
+        without any), `interruption_median_s`, `lost_packets`, `loss_rate`, `throughput_bps`, `useful_bps`,
+        `packets_sent`, `timeouts`, `event_log_hash`.
         """
         import polars as pl
 
@@ -152,6 +152,7 @@ def _values(run: Run) -> dict[str, object]:
         "lost_packets": metrics.packets_lost_to_handover,
         "loss_rate": metrics.loss_rate,
         "throughput_bps": metrics.throughput_bps,
+        "useful_bps": metrics.useful_bps,
         "packets_sent": metrics.packets_sent,
         "timeouts": metrics.timeouts,
         "event_log_hash": metrics.event_log_hash,

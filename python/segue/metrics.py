@@ -8,37 +8,6 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
-    """One handover, as the data shows it.
-
-    Attributes:
-        time_s: When the first data segment arrived over the new path, seconds.
-        from_address: Address of the old path (`from` in JSON).
-        to_address: Address of the new path (`to` in JSON).
-        latency_s: Last data segment received over the old path to the first over the new one, seconds (000 section
-            VI-A). Negative while the old path still drains after the new one has begun.
-        interruption_s: Longest time without new data around the handover, seconds.
-        lost_packets: Data packets lost to this handover.
-    """
-
-    time_s: float
-    from_address: str
-    to_address: str
-    latency_s: float
-    interruption_s: float
-    lost_packets: int
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Median and extremes of a set of values, in their unit."""
-
-    median: float
-    min: float
-    max: float
-
-
-@dataclass(frozen=True, slots=True)
 class HandoffParts:
     """What a handoff consists of: 002 section 4. Seconds.
 
@@ -65,6 +34,89 @@ class HandoffParts:
     first_data_s: float | None
     t_a_s: float | None
     threshold_bps: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """One move of one host, as one direction of one flow went through it (`segue_capture::record`).
+
+    Attributes:
+        host: Host that moved.
+        flow: Number of the flow, `Flow.id`; `None` if the host moved without one.
+        layer: "link", "network" (Mobile IPv6, ILNPv6) or "transport" (SCTP).
+        from_address: Address of the moved host before (`from` in JSON), if there was one.
+        to_address: Its address after (`to` in JSON).
+        time_s: When the first data arrived over the new path, seconds; without any, when the move began.
+        interruption_s: Longest time without new data around it, seconds; `None` without a flow.
+        censored: The data never came back: `interruption_s` is a lower bound, to the end of the run.
+        latency_s: Last data over the old path to the first over the new one, seconds (000 section VI-A). Negative while
+            the old path still drains. `None` if no data came over the new one.
+        handoff_delay_s: From the first message that tells of the new address until the last was acknowledged (004
+            section 5.4); of SIGMA, from the ASCONF that adds it until the one that makes it primary is acknowledged.
+        begin_s: When that first message left, seconds.
+        end_s: When that last one was acknowledged, seconds.
+        failed: Those who could not be told.
+        parts: What it consists of (002 section 4), where a shim moves hosts.
+        lost_packets: Data packets lost to it.
+        retransmissions: Data packets sent again in the two seconds before and after it.
+        spurious_retransmissions: Of them, those of which an earlier copy arrived.
+    """
+
+    host: str
+    flow: int | None
+    layer: str | None
+    from_address: str | None
+    to_address: str | None
+    time_s: float
+    interruption_s: float | None
+    censored: bool
+    latency_s: float | None
+    handoff_delay_s: float | None
+    begin_s: float | None
+    end_s: float | None
+    failed: tuple[str, ...]
+    parts: HandoffParts | None
+    lost_packets: int | None
+    retransmissions: int | None
+    spurious_retransmissions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """Whose value is the largest of a set.
+
+    Attributes:
+        host: The host.
+        flow: Number of the flow, if it is one.
+        time: When, seconds.
+    """
+
+    host: str
+    flow: int | None
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Distribution of a set of values, in their unit.
+
+    Attributes:
+        median: Median.
+        p95: 95th percentile: the smallest value that at least 95 % of them do not exceed.
+        min: Smallest.
+        max: Largest.
+        count: How many.
+        censored: How many of them are lower bounds.
+        worst: Whose is the largest.
+    """
+
+    median: float
+    p95: float
+    min: float
+    max: float
+    count: int
+    censored: int
+    worst: Worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,37 +148,51 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One direction of a TCP connection; of an SCTP association, where the mobility scheme is a shim.
+    """One direction of a TCP connection or of an SCTP association.
 
     Packets are those with data; of SCTP, DATA chunks.
 
     Attributes:
+        id: Number, to which handovers refer.
         sender: Host that sends (`from` in JSON).
         receiver: Host that receives (`to` in JSON); empty if nothing arrived.
         transport: "tcp" or "sctp".
         source_port: Source port.
         destination_port: Destination port.
         begin_s: When its first data was sent, seconds of simulated time.
+        end_s: When its life ended: with its last new byte if it is closed or idle, else with the run, seconds.
         transferred_bytes: Bytes that arrived, each counted once.
-        throughput_bps: Those, in bits, by the time from the first data to the end of the run, bit/s.
+        throughput_bps: Those, in bits, by the length of its life, bit/s.
         packets_sent: Retransmissions included.
         retransmissions: Packets whose first byte had been sent before (004 section 6.1.2).
         lost_packets: Packets that did not reach the receiver's transport; those that came to a stale locator among
             them (004 section 6.1.3).
         spurious_retransmissions: Retransmissions of which an earlier copy had arrived, or arrived later.
         in_flight_packets: Packets that were under way when the run ended.
+        lost_to_handover: Of the lost ones: sent to a place where the mobile host was not.
+        lost_to_queue: Of them, lost to a full queue.
+        lost_otherwise: Of them, lost otherwise.
         lost_by_cause: Counts by cause.
-        interruption_s: Longest time without new data around a handoff, seconds; `None` without one.
-        longest_gap_s: Longest time between two arrivals of new data, handoff or not, seconds.
+        duplicate_packets: Packets that arrived and carried nothing new.
+        interruption_s: Longest time without new data around a handoff of a shim, seconds; `None` without one.
+        state: "closed", "idle" (all that was sent arrived), "dead" (its sender went on, and nothing new arrived) or
+            "unknown".
+        dead_since_s: Of a dead one: arrival of its last new byte, seconds.
+        longest_gap_s: Longest time between two arrivals of new data, handoff or not, seconds; the silence of a dead one
+            included.
+        censored: `longest_gap_s` is that silence: a lower bound.
+        last_packets: Of a dead one, in words: the last packets before the silence and the first into it.
         received_bytes_by_second: New bytes that arrived, by second of simulated time.
     """
 
+    id: int
     sender: str
     receiver: str
     transport: str
     source_port: int
     destination_port: int
     begin_s: float
+    end_s: float
     transferred_bytes: int
     throughput_bps: float
     packets_sent: int
@@ -134,10 +200,43 @@ class Flow:
     lost_packets: int
     spurious_retransmissions: int
     in_flight_packets: int
+    lost_to_handover: int
+    lost_to_queue: int
+    lost_otherwise: int
     lost_by_cause: dict[str, int]
+    duplicate_packets: int
     interruption_s: float | None
+    state: str
+    dead_since_s: float | None
     longest_gap_s: float
+    censored: bool
+    last_packets: tuple[str, ...]
     received_bytes_by_second: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One host of a run that has a flow or moved.
+
+    Attributes:
+        host: Its name.
+        flows: Flows that it sends or receives.
+        dead_flows: Of them, those that never came back.
+        handovers: Handovers that it made, a flow's each.
+        interruption_s: Interruptions by them, and by flows of its that died without one; `None` without any.
+        longest_gap_s: Longest time without new data of any flow of its, seconds.
+        delivered_bytes: Bytes that arrived in its flows, each counted once.
+        throughput_bps: Those, in bits, by the time from their first data to the end of the last of them, bit/s.
+    """
+
+    host: str
+    flows: int
+    dead_flows: int
+    handovers: int
+    interruption_s: Spread | None
+    longest_gap_s: float
+    delivered_bytes: int
+    throughput_bps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,20 +328,22 @@ class Metrics:
         scenario: Name of the scenario.
         seed: Seed used.
         duration_s: Simulated time, seconds.
-        handovers: Every handover in order.
+        handovers: Every handover in order of time: of every host, as each of its flows went through it.
         handover_latency_s: Over all handovers (000 section VI-A); `None` without handovers.
-        interruption_s: Over all handovers; `None` without handovers.
-        longest_gap_s: Longest time between two arrivals of new data, handover or not, seconds.
+        interruption_s: Over all handovers, and flows that died without one; `None` without any.
+        longest_gap_s: Longest time without new data of any flow, handover or not, seconds; the silence of a dead one
+            included.
         loss_rate: Data packets lost to handover / data packets sent (000 section VI-B).
-        throughput_bps: Useful bits delivered / simulated time, bit/s (000 section VI-B).
-        delivered_bytes: Useful bytes delivered.
+        throughput_bps: Useful bits that arrived, by the time from the first data of any flow to the end of the last
+            one's life, bit/s.
+        delivered_bytes: Useful bytes that arrived, of all flows.
         corrupt_messages: Messages whose content was not what was sent: must be zero.
         packets_sent: Data packets sent, retransmissions included.
         packets_retransmitted: Of them, retransmissions.
         packets_lost_to_handover: Of them, lost to handover.
         packets_lost_to_queue: Of them, lost to a full queue.
         packets_lost_otherwise: Of them, lost otherwise.
-        duplicate_packets: Data segments that arrived more than once.
+        duplicate_packets: Data packets that arrived and carried nothing new.
         timeouts: T3-rtx expiries of the data sender.
         transfer_time_s: From the first data of the first application with a size to the arrival of its last byte (003);
             `None` if it did not all arrive.
@@ -254,8 +355,9 @@ class Metrics:
         bytes_per_path: Bytes of SCTP that arrived, each counted once, by the receiver's link.
         sacks_sent: SACKs that SCTP sent.
         multipath: What concurrent multipath transfer counted; `None` without it.
-        handoffs: Every handoff of a mobility shim, in order.
-        flows: Every direction of a TCP connection in which data was sent.
+        handoffs: Every handoff of a mobility shim, in order: what `handovers` has too, as it was before.
+        flows: Every direction of a TCP connection or an SCTP association in which data was sent.
+        hosts: Every host that has a flow or moved.
         signalling: Signalling of mobility.
         warnings: What these figures do not say, or what they must not be taken for.
         event_log_hash: Hash over the event log, hexadecimal: the same for the same scenario and seed.
@@ -292,6 +394,7 @@ class Metrics:
     multipath: Multipath | None
     handoffs: tuple[Handoff, ...]
     flows: tuple[Flow, ...]
+    hosts: tuple[Host, ...]
     signalling: Signalling
     warnings: tuple[Warning, ...]
     event_log_hash: str
@@ -312,19 +415,24 @@ class Metrics:
         values["handovers"] = tuple(_handover(entry) for entry in raw["handovers"])
         values["handoffs"] = tuple(_handoff(entry) for entry in raw["handoffs"])
         values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
+        values["hosts"] = tuple(_host(entry) for entry in raw["hosts"])
         values["signalling"] = _signalling(raw["signalling"])
         values["warnings"] = tuple(Warning(**entry) for entry in raw["warnings"])
         values["multipath"] = _multipath(raw["multipath"])
         for name in ("handover_latency_s", "interruption_s"):
-            values[name] = None if raw[name] is None else Spread(**raw[name])
+            values[name] = _spread(raw[name])
         return cls(**values, extra={name: value for name, value in raw.items() if name not in own})
 
     @property
     def handover_latency_mean_s(self) -> float | None:
         """Mean handover latency over the run's handovers, seconds: what one point of the paper's figures shows."""
-        if not self.handovers:
-            return None
-        return sum(handover.latency_s for handover in self.handovers) / len(self.handovers)
+        known = [handover.latency_s for handover in self.handovers if handover.latency_s is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def useful_bps(self) -> float:
+        """Useful bits that arrived / simulated time, bit/s (000 section VI-B)."""
+        return self.delivered_bytes * 8 / self.duration_s
 
 
 def transfer_rows(metrics: Metrics) -> list[tuple[str, str]]:
@@ -341,14 +449,26 @@ def transfer_rows(metrics: Metrics) -> list[tuple[str, str]]:
 
 
 def _handover(entry: dict[str, Any]) -> Handover:
+    own = {field.name for field in fields(Handover)} - {"from_address", "to_address", "time_s", "failed", "parts"}
+    parts = entry["parts"]
     return Handover(
-        time_s=entry["time"],
         from_address=entry["from"],
         to_address=entry["to"],
-        latency_s=entry["latency_s"],
-        interruption_s=entry["interruption_s"],
-        lost_packets=entry["lost_packets"],
+        time_s=entry["time"],
+        failed=tuple(entry["failed"]),
+        parts=None if parts is None else HandoffParts(**parts),
+        **{name: entry[name] for name in own},
     )
+
+
+def _spread(entry: dict[str, Any] | None) -> Spread | None:
+    if entry is None:
+        return None
+    return Spread(**entry | {"worst": Worst(**entry["worst"])})
+
+
+def _host(entry: dict[str, Any]) -> Host:
+    return Host(**entry | {"interruption_s": _spread(entry["interruption_s"])})
 
 
 def _multipath(entry: dict[str, int] | None) -> Multipath | None:
@@ -370,10 +490,11 @@ def _handoff(entry: dict[str, Any]) -> Handoff:
 
 
 def _flow(entry: dict[str, Any]) -> Flow:
-    own = {field.name for field in fields(Flow)} - {"sender", "receiver", "received_bytes_by_second"}
+    own = {field.name for field in fields(Flow)} - {"sender", "receiver", "last_packets", "received_bytes_by_second"}
     return Flow(
         sender=entry["from"],
         receiver=entry["to"],
+        last_packets=tuple(entry["last_packets"]),
         received_bytes_by_second=tuple(entry["received_bytes_by_second"]),
         **{name: entry[name] for name in own},
     )

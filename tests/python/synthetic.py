@@ -47,7 +47,9 @@ def metrics(**changes: object) -> dict[str, object]:
         "multipath": None,
         "handoffs": [],
         "flows": [],
+        "hosts": [],
         "signalling": {"packets": 0, "bytes": 0, "by_kind": {}},
+        "warnings": [],
         "event_log_hash": "0" * 32,
         "events": 1,
         "packet_hops": 1,
@@ -57,13 +59,31 @@ def metrics(**changes: object) -> dict[str, object]:
 
 def handover(time: float = 8.14, latency_s: float = 0.007, lost: int = 0) -> dict[str, object]:
     return {
-        "time": time,
+        "host": "mh",
+        "flow": 0,
+        "layer": "transport",
         "from": OLD,
         "to": NEW,
-        "latency_s": latency_s,
+        "time": time,
         "interruption_s": max(latency_s, 0.01),
+        "censored": False,
+        "latency_s": latency_s,
+        "handoff_delay_s": None,
+        "begin_s": None,
+        "end_s": None,
+        "failed": [],
+        "parts": None,
         "lost_packets": lost,
+        "retransmissions": 0,
+        "spurious_retransmissions": 0,
     }
+
+
+def spread(median: float, low: float, high: float) -> dict[str, object]:
+    """Of three handovers."""
+    worst = {"host": "mh", "flow": 0, "time": 8.14}
+    values = {"median": median, "p95": high, "min": low, "max": high}
+    return values | {"count": 3, "censored": 0, "worst": worst}
 
 
 class FakeNative:
@@ -267,7 +287,7 @@ def seamless(*, switch_s: float = 8.14, first: int = 3, second: int = 6, lost: b
     return trace.run(
         packets_lost_to_handover=int(lost),
         handovers=[handover(switch_s)],
-        handover_latency_s={"median": 0.007, "min": 0.007, "max": 0.007},
+        handover_latency_s=spread(0.007, 0.007, 0.007),
     )
 
 
@@ -307,7 +327,7 @@ def latency_frame(*, below: float = 0.007, above: float = 2.0, seeds: int = 5) -
                         "seed": seed,
                         "latency_mean_s": (above if late else below) * wobble,
                         "loss_rate": 0.01 * wobble if late else 0.0,
-                        "throughput_bps": (7e5 if late else 1e6) * (1 + 0.001 * seed),
+                        "useful_bps": (7e5 if late else 1e6) * (1 + 0.001 * seed),
                     }
                 )
     return pl.DataFrame(rows)
@@ -329,7 +349,7 @@ def speed_frame(
                         "seed": seed,
                         "latency_mean_s": 0.007 + (short_beacon_penalty if beacon == 20 else 0) + climb * over / 1e3,
                         "loss_rate": loss * over / 5,
-                        "throughput_bps": 1e6 * (1 - 0.1 * over),
+                        "useful_bps": 1e6 * (1 - 0.1 * over),
                     }
                 )
     return pl.DataFrame(rows)
@@ -339,7 +359,7 @@ def policy_speed_frame() -> pl.DataFrame:
     policies = ("when-ready", "link-loss", "retransmitted-asconf")
     return pl.DataFrame(
         [
-            {ex.MPS: speed, ex.WHEN_MISSED: policy, "seed": seed, "throughput_bps": 1.9e6 / (1 + index * (speed > 15))}
+            {ex.MPS: speed, ex.WHEN_MISSED: policy, "seed": seed, "useful_bps": 1.9e6 / (1 + index * (speed > 15))}
             for speed in (5.0, 10.0, 15.0, 17.5, 20.0)
             for index, policy in enumerate(policies)
             for seed in range(3)

@@ -61,8 +61,8 @@ def test_s2_fails_on_one_lost_packet_below_and_on_none_above() -> None:
 
 def test_s3_fails_on_a_slope_below_and_on_a_small_difference() -> None:
     frame = synthetic.latency_frame()
-    sloped = frame.with_columns(throughput_bps=pl.col("throughput_bps") * (1 - pl.col(ex.L2) / 10_000))
-    equal = frame.with_columns(throughput_bps=pl.lit(1e6))
+    sloped = frame.with_columns(useful_bps=pl.col("useful_bps") * (1 - pl.col(ex.L2) / 10_000))
+    equal = frame.with_columns(useful_bps=pl.lit(1e6))
     assert not claims.s3(sloped).holds
     assert not claims.s3(equal).holds
 

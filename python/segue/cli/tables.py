@@ -57,11 +57,11 @@ def print_run(run: Run) -> None:
     for handover in metrics.handovers[:MOST_HANDOVERS]:
         handovers.add_row(
             f"{handover.time_s:.3f}",
-            f"{handover.latency_s * 1e3:.1f}",
-            f"{handover.interruption_s * 1e3:.1f}",
-            str(handover.lost_packets),
-            handover.from_address,
-            handover.to_address,
+            _milliseconds(handover.latency_s),
+            _milliseconds(handover.interruption_s),
+            "" if handover.lost_packets is None else str(handover.lost_packets),
+            handover.from_address or "",
+            handover.to_address or "",
         )
     console.print(handovers)
     if len(metrics.handovers) > MOST_HANDOVERS:

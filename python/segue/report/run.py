@@ -41,8 +41,8 @@ def _handover_sections(metrics: Metrics) -> list[Section]:
     sections = []
     if metrics.handovers or not metrics.handoffs:
         rows = [
-            [f"{h.time_s:.3f}", h.from_address, h.to_address, _ms(h.latency_s), _ms(h.interruption_s),
-             str(h.lost_packets)]
+            [f"{h.time_s:.3f}", h.from_address or "", h.to_address or "", _ms(h.latency_s), _ms(h.interruption_s),
+             "" if h.lost_packets is None else str(h.lost_packets)]
             for h in metrics.handovers
         ]  # fmt: skip
         columns = ["time (s)", "from", "to", "latency (ms)", "interruption (ms)", "lost packets"]

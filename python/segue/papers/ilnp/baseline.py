@@ -69,7 +69,7 @@ def _name(point: tuple[int, int]) -> str:
 
 def _values(scheme: str, metrics: Metrics) -> dict[str, float | int | None]:
     if scheme == "sigma":
-        gaps = [handover.interruption_s for handover in metrics.handovers]
+        gaps = [handover.interruption_s for handover in metrics.handovers if handover.interruption_s is not None]
         lost, sent = metrics.packets_lost_to_handover, metrics.packets_sent
     else:
         gaps = [handoff.interruption_s for handoff in metrics.handoffs if handoff.interruption_s is not None]
@@ -79,7 +79,7 @@ def _values(scheme: str, metrics: Metrics) -> dict[str, float | int | None]:
         "handovers": len(gaps),
         "interruption_s": median(gaps) if gaps else None,
         "loss_rate": lost / sent if sent else None,
-        "throughput_bps": metrics.throughput_bps,
+        "throughput_bps": metrics.useful_bps,
     }
 
 

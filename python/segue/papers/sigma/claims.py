@@ -96,7 +96,7 @@ def s2(latency: pl.DataFrame) -> Claim:
 
 def s3(latency: pl.DataFrame) -> Claim:
     """Figure 13, from the frame of grid `latency`."""
-    below, above = _sides(latency, "throughput_bps")
+    below, above = _sides(latency, "useful_bps")
     flat = bool(below) and max(below) - min(below) <= FLAT * max(below)
     lower = bool(below and above) and max(above) <= (1 - LOWER) * min(below)
     return Claim(
@@ -217,7 +217,7 @@ def s8(speed: pl.DataFrame) -> Claim:
 def s9(speed: pl.DataFrame) -> Claim:
     """Figures 14 and 15, from the frame of grid `speed`."""
     slow_loss, fast_loss = (_means(side) for side in _speed_sides(speed, "loss_rate"))
-    slow_rate, fast_rate = (_means(side) for side in _speed_sides(speed, "throughput_bps"))
+    slow_rate, fast_rate = (_means(side) for side in _speed_sides(speed, "useful_bps"))
     rises = bool(fast_loss) and all(fast_loss[b] > slow_loss[b] for b in fast_loss)
     falls = bool(fast_rate) and all(fast_rate[b] < slow_rate[b] for b in fast_rate)
     shortest, longest = min(fast_loss, default=0.0), max(fast_loss, default=0.0)

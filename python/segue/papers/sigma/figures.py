@@ -172,7 +172,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         ),
         summary,
     )
-    summary = summarise(frame, by, "throughput_bps")
+    summary = summarise(frame, by, "useful_bps")
     yield Drawn(
         "figure-13",
         "Fig. 13. Impact of L2 handover latency and address resolution latency on throughput",
@@ -226,7 +226,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         ),
         summary,
     )
-    summary = summarise(frame, by, "throughput_bps")
+    summary = summarise(frame, by, "useful_bps")
     yield Drawn(
         "figure-15",
         "Fig. 15. Impact of moving speed and beacon period on throughput",
@@ -260,7 +260,7 @@ def _policy_figures(by_latency: pl.DataFrame, by_speed: pl.DataFrame) -> Iterato
         ),
         summary,
     )
-    summary = summarise(by_speed, [ex.MPS, ex.WHEN_MISSED], "throughput_bps")
+    summary = summarise(by_speed, [ex.MPS, ex.WHEN_MISSED], "useful_bps")
     yield Drawn(
         "figure-policy-speed",
         "Not in the paper: throughput against speed by what is done when the point of decision is missed",
