@@ -96,11 +96,15 @@ pub(crate) fn latency(handovers: &[HandoverRecord]) -> Option<Spread> {
     Spread::of(handovers.iter().filter_map(sample))
 }
 
-/// Interruptions by handovers, and of flows that died without one.
-pub(crate) fn interruption(handovers: &[HandoverRecord], flows: &[FlowMetrics]) -> Option<Spread> {
+/// Interruptions by handovers, and of flows that died without one. A dead flow is that of its end in `mobile`.
+pub(crate) fn interruption(
+    handovers: &[HandoverRecord],
+    flows: &[FlowMetrics],
+    mobile: &BTreeSet<&str>,
+) -> Option<Spread> {
     let handovers: Vec<&HandoverRecord> = handovers.iter().collect();
     let flows: Vec<&FlowMetrics> = flows.iter().collect();
-    interruption_of(&handovers, &flows, &handovers)
+    interruption_of(&handovers, &flows, &handovers, mobile)
 }
 
 /// As [`interruption`], of some handovers and some flows; `all` are the handovers that a flow may have died with.
@@ -108,6 +112,7 @@ fn interruption_of(
     handovers: &[&HandoverRecord],
     flows: &[&FlowMetrics],
     all: &[&HandoverRecord],
+    mobile: &BTreeSet<&str>,
 ) -> Option<Spread> {
     let with = all.iter().filter(|h| h.censored).filter_map(|h| h.flow);
     let with: BTreeSet<u64> = with.collect();
@@ -127,7 +132,11 @@ fn interruption_of(
             value: f.end_s - since_s,
             censored: true,
             of: Worst {
-                host: if f.to.is_empty() { &f.from } else { &f.to }.clone(),
+                host: if f.to.is_empty() || mobile.contains(f.from.as_str()) {
+                    f.from.clone()
+                } else {
+                    f.to.clone()
+                },
                 flow: Some(f.id),
                 time: since_s,
             },
@@ -161,6 +170,7 @@ pub(crate) fn hosts(
     names: &[String],
     handovers: &[HandoverRecord],
     flows: &[FlowMetrics],
+    mobile: &BTreeSet<&str>,
 ) -> Vec<HostMetrics> {
     let all: Vec<&HandoverRecord> = handovers.iter().collect();
     let host = |name: &String| {
@@ -177,7 +187,7 @@ pub(crate) fn hosts(
             flows: flows.len() as u64,
             dead_flows: flows.iter().filter(|f| f.end.state == FlowState::Dead).count() as u64,
             handovers: own.len() as u64,
-            interruption_s: interruption_of(&own, &flows, &all),
+            interruption_s: interruption_of(&own, &flows, &all, mobile),
             longest_gap_s: longest_gap_s(flows.iter().copied()),
             delivered_bytes: flows.iter().map(|f| f.transferred_bytes).sum(),
             throughput_bps: throughput_bps(flows.iter().copied()),

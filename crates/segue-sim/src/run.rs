@@ -90,6 +90,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         handoffs,
         bytes_by_address,
     } = report(&mut network.recorder.connections, &names, network.end);
+    let mobile = file.mobile.iter().map(|m| m.host.as_str()).collect();
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
     let begin = transfer::begin(file, &flows);
     let transfer_time_s = transfer::time_s(file, &network, begin);
@@ -102,7 +103,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         seed,
         duration_s,
         handover_latency_s: population::latency(&handovers),
-        interruption_s: population::interruption(&handovers, &flows),
+        interruption_s: population::interruption(&handovers, &flows, &mobile),
         longest_gap_s: population::longest_gap_s(&flows),
         loss_rate: lost_to_handover as f64 / packets_sent.max(1) as f64,
         throughput_bps: population::throughput_bps(&flows),
@@ -123,7 +124,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         bytes_per_path: transfer::by_link(file, &bytes_by_address),
         sacks_sent,
         multipath: concurrent.then(|| multipath.into()),
-        hosts: population::hosts(&names, &handovers, &flows),
+        hosts: population::hosts(&names, &handovers, &flows, &mobile),
         handovers,
         handoffs,
         flows,

@@ -4,6 +4,7 @@
 mod address_changes;
 mod analyze;
 mod common;
+mod crowd;
 mod delivery;
 mod determinism;
 mod handoffs;

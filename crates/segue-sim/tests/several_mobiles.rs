@@ -4,7 +4,7 @@ use crate::common::{all_scenarios, metrics};
 use segue_sim::{RunOptions, Scenario, run};
 
 /// The SIGMA scenario with a second mobile host that begins at the other end and downloads as well.
-fn two_mobiles() -> String {
+pub fn two_mobiles() -> String {
     let (_, text) = all_scenarios()
         .into_iter()
         .find(|(p, _)| p.ends_with("sigma.toml"))

@@ -57,8 +57,9 @@ fn of(ledger: &Ledger, number: usize, flow: &Data, end: Instant) -> FlowEnd {
     }
 }
 
+/// For how long there has been something to come, and nothing came.
 fn silence(flow: &Data, end: Instant) -> Duration {
-    end.since(flow.last_new().unwrap_or(flow.begin()))
+    end.since(flow.tried_since())
 }
 
 /// Attempts for longer than this make a flow dead; its retransmission timeout is how long it waited before it repeated

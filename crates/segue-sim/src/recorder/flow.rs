@@ -471,6 +471,13 @@ impl Data {
         Some((last.since(first), waited))
     }
 
+    /// The first attempt since new data last arrived, or that arrival.
+    #[must_use]
+    pub fn tried_since(&self) -> Instant {
+        let tried = self.attempts.first.or(self.last_new);
+        tried.unwrap_or_else(|| self.begin())
+    }
+
     /// Where an entry of the ledger was sent to.
     #[must_use]
     pub fn destination_of(&self, id: u32) -> Option<Ipv6Addr> {
