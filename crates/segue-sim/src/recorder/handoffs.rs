@@ -82,11 +82,9 @@ impl Handoffs {
     pub fn sigma_event(&mut self, node: u32, event: &SigmaEvent) {
         let now = event.time;
         match event.kind {
-            SigmaEventKind::AddSent(to) => {
-                if self.open(node, to).is_none() {
-                    let from = self.in_use(node);
-                    self.begin(now, node, from, to);
-                }
+            SigmaEventKind::AddSent(to) if self.open(node, to).is_none() => {
+                let from = self.in_use(node);
+                self.begin(now, node, from, to);
             }
             SigmaEventKind::SetPrimarySent(to) | SigmaEventKind::ActivateSent(to) => {
                 let from = self.in_use(node);
