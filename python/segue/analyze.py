@@ -63,13 +63,13 @@ class Analysis:
     def handovers(self) -> pl.DataFrame:
         """A row per handover.
 
-        As of every handover `host`, `flow`, `layer`, `from`, `to` (addresses of the end that moved), `time` (seconds from
-        the first packet), `interruption_s`, `censored`, `latency_s`, `handoff_delay_s`, `begin_s`, `end_s`, `soft`,
-        `since_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `first_data_s`, `t_a_s`, `threshold_bps`, `lost_packets`,
-        `retransmissions`, `spurious_retransmissions`; and of captures `protocol`, `a`, `b` (the flow's ends),
-        `direction`, `kind`, `from_text`, `to_text` (what the paths differ in), `settling_gap_s`, `t_a_is_capped`,
-        `throughput_before_bps`, `throughput_after_bps`, `rtt_before_s`, `rtt_after_s`, `out_of_order_packets`,
-        `packets_sent`. What cannot be known is null.
+        As of every handover `host`, `flow`, `layer`, `from`, `to` (addresses of the end that moved), `time` (seconds
+        from the first packet), `interruption_s`, `censored`, `latency_s`, `handoff_delay_s`, `begin_s`, `end_s`,
+        `soft`, `since_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `first_data_s`, `t_a_s`, `threshold_bps`,
+        `lost_packets`, `retransmissions`, `spurious_retransmissions`; and of captures `protocol`, `a`, `b` (the flow's
+        ends), `direction`, `kind`, `from_text`, `to_text` (what the paths differ in), `settling_gap_s`,
+        `t_a_is_capped`, `throughput_before_bps`, `throughput_after_bps`, `rtt_before_s`, `rtt_after_s`,
+        `out_of_order_packets`, `packets_sent`. What cannot be known is null.
         """
         from segue import explain
 
@@ -258,6 +258,9 @@ def _check_two(sources: Sequence[tuple[str, bytes | None]]) -> None:
     with contextlib.suppress(OSError):
         if len(files) == 2 and files[0].samefile(files[1]):
             raise _native.CaptureError(f"{files[1]}: given twice, expected the capture of the other end, or none")
+    for file in files if len(sources) == 2 else ():
+        if file.is_fifo():
+            raise _native.CaptureError(f"{file}: a pipe can be read only once, expected a file beside another capture")
 
 
 def _progress_of(progress: Progress, sources: Sequence[tuple[str, bytes | None]]) -> Callable[[int], object]:

@@ -345,9 +345,6 @@ def notes(findings: Findings) -> Iterator[str]:
                    if i.link is None and i.packets]  # fmt: skip
         if unknown:
             yield f"{capture.file}: packets of these interfaces are not understood: {', '.join(unknown)}"
-    files = [capture.file for capture in findings.captures if capture.packets]
-    if len(files) > 1 and findings.clock_offset is None and not findings.warnings:
-        yield f"{' and '.join(files)} have no packets in common: nothing matches, their clocks are taken to agree"
     for name, count in findings.limits.items():
         yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
     if findings.flows_evicted:

@@ -124,6 +124,8 @@ def test_data_has_to_be_authenticated_where_it_was_asked_for(judge: Judge) -> No
     assert own.wait_for("summary", timeout=SOON).fields["received_messages"] == "100"
     assert other.wait_for("end", timeout=SOON).fields["wrong"] == "0"
     data = [packet for packet in judge.packets() if "DATA" in packet.chunks]
+    # A capture that missed them would have nothing that is not authenticated.
+    assert sum(packet.chunks.count("DATA") for packet in data) >= 100
     assert all(is_authenticated(packet, "DATA") for packet in data)
 
 

@@ -47,37 +47,36 @@ pub(crate) fn analyze(
             Ok(())
         })
     };
-    py.detach(|| in_thread(&inputs, &options, &watch, report))
+    py.detach(|| in_thread(inputs, options, &watch, report))
 }
 
-/// Analyses in a thread of its own, reporting now and then; an error of `report` ends the analysis.
+/// Analyses in a thread of its own, reporting now and then; an error of `report` ends the analysis. It is not waited for
+/// then: who reads a pipe that nobody writes into would be waited for ever.
 fn in_thread(
-    inputs: &[Input],
-    options: &Options,
+    inputs: Vec<Input>,
+    options: Options,
     watch: &Watch,
     report: impl Fn(&Watch) -> PyResult<()>,
 ) -> PyResult<String> {
     let (finished, done) = mpsc::channel();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let found = analyze_inputs(inputs, options).map(|analysis| {
-                serde_json::to_string(&analysis).expect("an analysis is plain numbers and names")
-            });
-            // The receiver is gone only if the analysis was cancelled.
-            let _ = finished.send(found);
+    let thread = std::thread::spawn(move || {
+        let found = analyze_inputs(&inputs, &options).map(|analysis| {
+            serde_json::to_string(&analysis).expect("an analysis is plain numbers and names")
         });
-        loop {
-            match done.recv_timeout(SIGNAL_CHECK) {
-                Ok(found) => {
-                    report(watch)?;
-                    return found.map_err(|error| CaptureError::new_err(error.to_string()));
-                }
-                Err(RecvTimeoutError::Timeout) => report(watch).inspect_err(|_| watch.cancel())?,
-                // A panic of the thread is raised again by the scope.
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(CaptureError::new_err("the analysis ended without a result"));
-                }
+        // The receiver is gone only if the analysis was cancelled.
+        let _ = finished.send(found);
+    });
+    loop {
+        match done.recv_timeout(SIGNAL_CHECK) {
+            Ok(found) => {
+                report(watch)?;
+                return found.map_err(|error| CaptureError::new_err(error.to_string()));
             }
+            Err(RecvTimeoutError::Timeout) => report(watch).inspect_err(|_| watch.cancel())?,
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(()) => return Err(CaptureError::new_err("the analysis ended without a result")),
+            },
         }
-    })
+    }
 }

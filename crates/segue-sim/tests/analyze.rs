@@ -6,6 +6,7 @@ use segue_capture::analyze::{
     Analysis, Direction, DirectionReport, Flow, HandoverKind, Input, Options, Protocol, Vantage,
     analyze_inputs,
 };
+use segue_capture::record::FlowState;
 use segue_sim::recorder::FlowMetrics;
 use segue_sim::{Metrics, RunOptions, RunOutput, Scenario, run};
 
@@ -191,6 +192,34 @@ fn they_agree_when_both_hosts_move_and_when_nothing_keeps_the_connection() {
     let missing = flow.counts.lost_packets + flow.counts.in_flight_packets;
     assert_eq!(missing, ends.lost_packets + ends.in_flight_packets);
     assert!(ends.in_flight_packets <= 1, "{ends:?}");
+    // its sender went on for seconds, and both captures know when the last byte came
+    assert_eq!(found.end.state, FlowState::Dead, "{:?}", found.end);
+    let last_byte_s = analysis
+        .flows
+        .iter()
+        .flat_map(|f| &f.paths)
+        .map(|p| p.last_s)
+        .fold(0.0, f64::max);
+    let dead_since_s = found.end.dead_since_s.expect("it is dead");
+    assert!(dead_since_s < last_byte_s - 1.0, "{:?}", found.end);
+    near(
+        found.end.longest_gap_s,
+        analysis.duration_s - dead_since_s,
+        "silence",
+    );
+    assert!(analysis.interruptions.first().is_some_and(|i| i.censored));
+    // the sender's alone knows it no worse than a round trip later
+    let alone = analyze_inputs(&[input(&output, "mn")], &Options::default()).expect("a capture");
+    let (_, sender, _) = direction(&alone, flow.source_port, flow.destination_port);
+    assert_eq!(sender.end.state, FlowState::Dead);
+    let start_s = (alone.start_time_ns as f64 - analysis.start_time_ns as f64) / 1e9;
+    let later_s = sender.end.dead_since_s.expect("it is dead") + start_s - dead_since_s;
+    let trip_s = sender.rtt_s.expect("acknowledged").max;
+    assert!((-1e-3..=trip_s).contains(&later_s), "{later_s} s, {trip_s} s");
+    // the receiver's alone sees silence
+    let alone = analyze_inputs(&[input(&output, "cn")], &Options::default()).expect("a capture");
+    let (_, receiver, _) = direction(&alone, flow.source_port, flow.destination_port);
+    assert_eq!(receiver.end.state, FlowState::Unknown);
     let text = scenario_text("both-move.toml");
     for scheme in ["mip6", "mip6-ro", "ilnp-hard", "ilnp-soft"] {
         let output = captured(&text, &[("duration", "20 s"), ("scheme", scheme)], 1);
@@ -339,5 +368,19 @@ fn several_paths_at_once_are_counted_packet_by_packet() {
         assert_eq!(metrics.delivered_bytes, data.useful_bytes, "{scheme}");
         assert_eq!(metrics.duplicate_packets, data.duplicate_packets, "{scheme}");
         near(metrics.longest_gap_s, data.end.longest_gap_s, scheme);
+        let way = if flow.forward.data_bytes > flow.reverse.data_bytes {
+            Direction::Forward
+        } else {
+            Direction::Reverse
+        };
+        let found = analysis.handovers.iter().filter(|h| h.direction == way).count();
+        assert_eq!(
+            metrics.handovers.len(),
+            found,
+            "{scheme}: {:#?}",
+            analysis.handovers
+        );
+        let shared = analysis.shares.iter().any(|s| s.direction == way);
+        assert_eq!(shared, scheme == "cmt", "{scheme}: {:#?}", analysis.shares);
     }
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,10 @@ from segue.output import check_apart, check_directory, write_file
 if TYPE_CHECKING:
     import polars as pl
 
-PARQUET = ".parquet"
+PARQUET, CSV = ".parquet", ".csv"
+
+# What ends in this is meant as a file.
+_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,6}")
 
 
 def analyze_captures(
@@ -45,9 +50,10 @@ def analyze_captures(
 
 def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | None) -> None:
     """Refuse what cannot be written before long work begins."""
+    one = out if out is not None and _is_one_file(out) else None
     if out is not None:
-        check_directory(out.parent if out.suffix == PARQUET else out)
-    for path, what in ((out if out and out.suffix == PARQUET else None, "a Parquet"), (report, "an HTML")):
+        check_directory(out.parent if one else out)
+    for path, what in ((one, f"a {'CSV' if one and one.suffix == CSV else 'Parquet'}"), (report, "an HTML")):
         if path is not None and path.is_dir():
             raise IsADirectoryError(21, f"is a directory, expected the name of {what} file", str(path))
         if path is not None:
@@ -56,8 +62,24 @@ def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | 
         check_directory(report.parent)
 
 
+def _is_one_file(out: Path) -> bool:
+    """Whether all that is written is one file; else it is a directory.
+
+    Raises:
+        OSError: It looks like a file of another kind.
+    """
+    if out.suffix in {PARQUET, CSV}:
+        return True
+    if _EXTENSION.fullmatch(out.suffix) and not out.is_dir():
+        raise OSError(errno.EINVAL, "expected a name that ends in .parquet or .csv, or a directory", str(out))
+    return False
+
+
 def _write_frames(analysis: Analysis, out: Path) -> None:
     """The handovers into one file, or every frame and the document into a directory."""
+    if out.suffix == CSV:
+        write_file(out, analysis.handovers.write_csv())
+        return
     if out.suffix == PARQUET:
         write_file(out, _parquet(analysis.handovers))
         return

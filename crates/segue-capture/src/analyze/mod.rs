@@ -42,6 +42,9 @@ use std::path::PathBuf;
 /// Version of [`Analysis`].
 const FORMAT: u32 = 2;
 
+/// Captures of several interfaces are out of order by less than this.
+const WENT_BACK_NS: u64 = 1_000_000_000;
+
 /// Analyses one capture, or two of the same traffic: the mobile node's and its correspondent's, in any order. Times are
 /// those of the first.
 ///
@@ -79,7 +82,9 @@ pub fn analyze_inputs(inputs: &[Input], options: &Options) -> Result<Analysis, E
         let stream = &mut streams[number];
         if let Some(time_ns) = stream.time_ns {
             end_ns = end_ns.max(time_ns);
-            engine.packet(number as u8, time_ns, &stream.reader.record());
+            if common.left_out != Some(number) {
+                engine.packet(number as u8, time_ns, &stream.reader.record());
+            }
         }
         stream.advance(&common);
     }
@@ -97,9 +102,13 @@ struct Stream {
     packets: u64,
     wire_bytes: u64,
     truncated: u64,
+    /// Earliest and latest packet, and the one before.
     first_ns: Option<u64>,
     last_ns: Option<u64>,
+    before_ns: u64,
     went_back: u64,
+    /// By how much, at most.
+    back_ns: u64,
 }
 
 impl Stream {
@@ -114,7 +123,9 @@ impl Stream {
             truncated: 0,
             first_ns: None,
             last_ns: None,
+            before_ns: 0,
             went_back: 0,
+            back_ns: 0,
         };
         stream.advance(common);
         stream
@@ -127,9 +138,12 @@ impl Stream {
             self.packets += 1;
             self.wire_bytes += u64::from(record.wire_len);
             self.truncated += u64::from((record.bytes.len() as u64) < u64::from(record.wire_len));
-            self.went_back += u64::from(self.last_ns.is_some_and(|last| time_ns < last));
-            self.first_ns.get_or_insert(time_ns);
-            self.last_ns = Some(time_ns);
+            self.went_back += u64::from(self.before_ns > time_ns);
+            self.before_ns = time_ns;
+            self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));
+            let last_ns = self.last_ns.map_or(time_ns, |last| last.max(time_ns));
+            self.back_ns = self.back_ns.max(last_ns - time_ns);
+            self.last_ns = Some(last_ns);
         }
         self.time_ns = match self.number {
             0 => own_ns,
@@ -190,7 +204,7 @@ fn assemble(
         shares: results.shares,
         signals: engine.signals.iter().map(|s| s.report(start_ns)).collect(),
         limits,
-        warnings: Vec::new(),
+        warnings: warnings(&streams, common),
         captures: streams
             .iter()
             .zip(&engine.counts)
@@ -209,6 +223,62 @@ fn assemble(
             })
             .collect(),
     }
+}
+
+/// What a reader has to know first.
+fn warnings(streams: &[Stream], common: &Common) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut warn = |kind, text| {
+        found.push(Warning {
+            kind,
+            host: None,
+            flow: None,
+            text,
+        });
+    };
+    if let ([first, second], Some(left_out)) = (streams, common.left_out) {
+        let (used, other) = if left_out == 1 {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        warn(
+            WarningKind::SameEnd,
+            format!(
+                "{} and {} were captured at the same host: what was lost between the ends cannot be told, and {} is left out",
+                first.name,
+                second.name,
+                if used.name == other.name {
+                    "the smaller"
+                } else {
+                    &other.name
+                },
+            ),
+        );
+    } else if let [first, second] = streams
+        && first.packets > 0
+        && second.packets > 0
+        && common.offset.is_none()
+    {
+        warn(
+            WarningKind::NothingInCommon,
+            format!(
+                "{} and {} have no packets in common: nothing matches, their clocks are taken to agree",
+                first.name, second.name
+            ),
+        );
+    }
+    for stream in streams.iter().filter(|s| s.back_ns > WENT_BACK_NS) {
+        warn(
+            WarningKind::TimeWentBack,
+            format!(
+                "{}: times go back by up to {:.3} s: no length of time in it can be trusted",
+                stream.name,
+                stream.back_ns as f64 / 1e9
+            ),
+        );
+    }
+    found
 }
 
 #[cfg(test)]

@@ -23,6 +23,12 @@ const COMPARED: usize = 96;
 /// Pairs of hosts that are told apart.
 const MAX_PAIRS: usize = 4096;
 
+/// Differences of times of a packet that one host captures twice: what a capture's resolution takes off.
+const SAME_CLOCK_NS: u64 = 1000;
+
+/// Packets of each way that are needed to tell that.
+const BOTH_WAYS: usize = 4;
+
 /// Drift is looked for where captures are at least this long.
 const DRIFT_FROM_NS: i64 = 10_000_000_000;
 
@@ -45,6 +51,7 @@ pub(super) struct Samples {
     table: HashTable<Sample>,
     mask: u64,
     first_ns: Option<u64>,
+    packets: u64,
     /// Earliest and latest packet.
     range_ns: Option<(u64, u64)>,
 }
@@ -56,10 +63,12 @@ impl Samples {
             table: HashTable::new(),
             mask: 0,
             first_ns: None,
+            packets: 0,
             range_ns: None,
         };
         while let Some(time_ns) = reader.advance() {
             samples.first_ns.get_or_insert(time_ns);
+            samples.packets += 1;
             let range = samples.range_ns.get_or_insert((time_ns, time_ns));
             *range = (range.0.min(time_ns), range.1.max(time_ns));
             let record = reader.record();
@@ -135,6 +144,8 @@ struct Match {
     difference_ns: i64,
     /// From the first capture's host, as far as the captures say.
     forward: Option<bool>,
+    /// Whether both captures say that it went the same way; nothing if one of them does not say.
+    same: Option<bool>,
     ends: (Address, Address),
     ilnp: bool,
 }
@@ -144,6 +155,8 @@ struct Match {
 pub(super) struct Common {
     pub offset: Option<ClockOffset>,
     pub places: Places,
+    /// Both are of one host: the capture that says less, which counts for nothing.
+    pub left_out: Option<usize>,
     /// Second clock less first at `since_ns` of the second, and what is gained from then on by nanosecond.
     offset_ns: f64,
     drift: f64,
@@ -166,7 +179,9 @@ impl Common {
                 (Some(Direction::Inbound), _) | (_, Some(Direction::Outbound)) => Some(false),
                 _ => None,
             };
+            let same = |x: Option<Direction>, y: Option<Direction>| Some(x? == y?);
             matches.push(Match {
+                same: same(a.direction, b.direction),
                 time_ns: a.time_ns,
                 difference_ns: b.time_ns.wrapping_sub(a.time_ns) as i64,
                 forward,
@@ -175,6 +190,12 @@ impl Common {
             });
         }
         matches.sort_by_key(|m| (m.time_ns, m.difference_ns));
+        if is_of_one_host(&matches) {
+            return Self {
+                left_out: Some(usize::from(second.packets <= first.packets)),
+                ..Self::default()
+            };
+        }
         tell_directions(&mut matches);
         let mut common = Self {
             since_ns: first.first_ns.unwrap_or_default(),
@@ -254,6 +275,33 @@ impl Common {
             matched_packets: matches.len() as u64,
         });
     }
+}
+
+/// Whether both captures are of one host: they say that packets went the same way, or, where they do not say, the packets of
+/// both ways show the same difference of clocks to the microsecond, as they cannot where each takes time between two hosts.
+fn is_of_one_host(matches: &[Match]) -> bool {
+    let told = matches.iter().filter_map(|m| m.same);
+    let (same, apart) = told.fold((0, 0), |(same, apart), s| {
+        (same + usize::from(s), apart + usize::from(!s))
+    });
+    if same + apart > 0 {
+        return same > apart;
+    }
+    let mut pairs: BTreeMap<(Address, Address), [usize; 2]> = BTreeMap::new();
+    for m in matches {
+        let (x, y) = m.ends;
+        let key = (x.min(y), x.max(y));
+        if pairs.len() < MAX_PAIRS || pairs.contains_key(&key) {
+            pairs.entry(key).or_default()[usize::from(x > y)] += 1;
+        }
+    }
+    let both_ways = pairs.values().any(|[up, down]| *up.min(down) >= BOTH_WAYS);
+    let differences = || matches.iter().map(|m| m.difference_ns);
+    let width = differences()
+        .max()
+        .zip(differences().min())
+        .map(|(most, least)| most.abs_diff(least));
+    both_ways && width.is_some_and(|w| w <= SAME_CLOCK_NS)
 }
 
 /// Where captures do not say in which direction packets went: of two directions between the same hosts, the one with the

@@ -6,10 +6,11 @@ use super::engine::Heard;
 use super::flows::conn::{Conn, Half, PathState};
 use super::flows::ends::Ends;
 use super::flows::mover::{Moved, SETTLING_NS};
+use super::flows::shares::Moves;
 use super::flows::view::{Settings, View};
 use super::model::{
     Direction, DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility,
-    Path, Protocol, Share, SignalKind, Vantage,
+    Path, PathShare, Protocol, Share, SignalKind, Vantage,
 };
 use crate::record::{FlowEnd, FlowState, HandoverRecord, Layer, Parts};
 
@@ -18,6 +19,9 @@ const MAX_HANDOVERS: usize = 20_000;
 
 /// Interruptions reported.
 const MAX_INTERRUPTIONS: usize = 1000;
+
+/// Directions reported that used several paths.
+const MAX_SHARES: usize = 10_000;
 
 /// Signals that are listed with a handover.
 const MAX_LISTED: usize = 64;
@@ -169,7 +173,10 @@ impl Results {
         let ends = half.ends.take().filter(|e| e.matched);
         let certain = half.certain[place];
         let mut view = half.at[place].take().map(|v| *v).unwrap_or_default();
-        let mut moved = view.moved(settings.window_ns);
+        let mut moves = view.moved(settings.window_ns);
+        moves.judge(conn.choice(), &conn.told_ns, view.last_data_ns);
+        self.share(conn, number, place, &moves);
+        let mut moved = moves.moved;
         let mut senders = match (&ends, &mut half.at[0]) {
             (Some(ends), Some(sender)) => beyond(ends, sender, &moved, settings.window_ns),
             _ => Vec::new(),
@@ -237,6 +244,28 @@ impl Results {
             series: view.series().filter(|_| any || view.data_packets > 1),
         };
         (report, senders_paths)
+    }
+
+    /// Several paths in use, as long as none is left.
+    fn share(&mut self, conn: &Conn, number: usize, place: usize, moves: &Moves) {
+        if moves.changes == 0 || self.shares.len() >= MAX_SHARES {
+            return;
+        }
+        let own = (0u16..)
+            .zip(&conn.paths)
+            .filter(|(_, p)| p.direction == number && p.data_bytes[place] > 0);
+        let total: u64 = own.clone().map(|(_, p)| p.data_bytes[place]).sum();
+        let paths = own.map(|(path, p)| PathShare {
+            path,
+            data_bytes: p.data_bytes[place],
+            share: p.data_bytes[place] as f64 / total as f64,
+        });
+        self.shares.push(Share {
+            flow: conn.id,
+            direction: direction_of(number),
+            changes: moves.changes,
+            paths: paths.collect(),
+        });
     }
 
     /// Pauses that no handover explains.
@@ -529,7 +558,7 @@ impl Found {
 fn beyond(ends: &Ends, sender: &mut View, known: &[Moved], window_ns: u64) -> Vec<Moved> {
     let longest_ns = ends.longest_ns();
     let same = |m: &Moved, k: &Moved| m.first_new_ns.abs_diff(k.first_new_ns) <= longest_ns;
-    let mut moved = sender.moved(window_ns);
+    let mut moved = sender.moved(window_ns).moved;
     moved.retain(|m| ends.may_miss(m.first_new_ns) && !known.iter().any(|k| same(m, k)));
     moved
 }

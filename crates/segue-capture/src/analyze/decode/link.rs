@@ -16,6 +16,8 @@ pub(crate) enum LinkType {
     LinuxSll,
     /// Linux cooked capture, version 2.
     LinuxSll2,
+    /// An MPLS label stack.
+    Mpls,
     /// Anything else.
     Unknown,
 }
@@ -28,6 +30,7 @@ impl LinkType {
             0 | 108 => Self::Loopback,
             12 | 14 | 101 | 228 | 229 => Self::Raw,
             113 => Self::LinuxSll,
+            219 => Self::Mpls,
             276 => Self::LinuxSll2,
             _ => Self::Unknown,
         }
@@ -41,6 +44,7 @@ impl LinkType {
             Self::Raw => Some("raw-ip"),
             Self::LinuxSll => Some("linux-cooked"),
             Self::LinuxSll2 => Some("linux-cooked-v2"),
+            Self::Mpls => Some("mpls"),
             Self::Unknown => None,
         }
     }
@@ -53,6 +57,12 @@ pub(super) struct Network<'a> {
     pub header_len: usize,
     pub direction: Option<Direction>,
 }
+
+/// Tags before a packet that are passed over.
+const MAX_TAGS: usize = 4;
+
+/// Labels of a stack.
+const MAX_LABELS: usize = 16;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -80,13 +90,9 @@ pub(super) fn network(link: LinkType, frame: &[u8]) -> Result<Network<'_>, Skip>
         LinkType::LinuxSll2 => {
             let header: &[u8; 20] = frame.first_chunk().ok_or(Skip::CutOff)?;
             let direction = sll_direction(u16::from(header[10]));
-            match u16::from_be_bytes([header[0], header[1]]) {
-                ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => at(frame, 20, direction),
-                // the tag is where the packet begins: | TCI (2) | type (2) |
-                0x8100 | 0x88a8 | 0x9100 => tagged(frame, 22, direction),
-                _ => Err(Skip::NotIp),
-            }
+            behind(frame, u16::from_be_bytes([header[0], header[1]]), 20, direction)
         }
+        LinkType::Mpls => labelled(frame, 0, None),
         LinkType::Unknown => Err(Skip::UnknownLink),
     }
 }
@@ -110,29 +116,91 @@ fn ethernet(frame: &[u8]) -> Result<Network<'_>, Skip> {
     tagged(frame, 12, None)
 }
 
-/// The packet behind a type at `offset`, and behind VLAN tags (802.1Q, 802.1ad) and PPPoE.
-fn tagged(frame: &[u8], mut offset: usize, direction: Option<Direction>) -> Result<Network<'_>, Skip> {
-    for _ in 0..4 {
-        let kind: &[u8; 2] = frame
-            .get(offset..)
-            .and_then(|t| t.first_chunk())
-            .ok_or(Skip::CutOff)?;
-        offset += 2;
-        match u16::from_be_bytes(*kind) {
+/// The packet behind a type at `offset`.
+fn tagged(frame: &[u8], offset: usize, direction: Option<Direction>) -> Result<Network<'_>, Skip> {
+    let kind = frame
+        .get(offset..)
+        .and_then(|t| t.first_chunk())
+        .ok_or(Skip::CutOff)?;
+    behind(frame, u16::from_be_bytes(*kind), offset + 2, direction)
+}
+
+/// The packet behind a type and what follows it at `offset`: VLAN tags (802.1Q, 802.1ad), PPPoE (RFC 2516), an MPLS label stack
+/// (RFC 3032), LLC with or without SNAP (802.2; RFC 1042) in the place of a type.
+fn behind(
+    frame: &[u8],
+    mut kind: u16,
+    mut offset: usize,
+    direction: Option<Direction>,
+) -> Result<Network<'_>, Skip> {
+    for _ in 0..MAX_TAGS {
+        let next = match kind {
             ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => return at(frame, offset, direction),
-            0x8100 | 0x88a8 | 0x9100 => offset += 2,
-            // PPPoE session: | version, type, code, session, length (6) | PPP protocol (2) |
+            // | TCI (2) | type (2) |
+            0x8100 | 0x88a8 | 0x9100 => offset + 2,
+            0x8847 | 0x8848 => return labelled(frame, offset, direction),
+            // session: | version, type, code, session, length (6) | PPP protocol (2) |
             0x8864 => {
                 let ppp = frame.get(offset + 6..offset + 8).ok_or(Skip::CutOff)?;
                 return match *ppp {
                     [0x00, 0x21 | 0x57] => at(frame, offset + 8, direction),
+                    [0x02, 0x81 | 0x83] => labelled(frame, offset + 8, direction),
                     _ => Err(Skip::NotIp),
                 };
             }
+            // a length: | DSAP (1) | SSAP (1) | control (1) | with SNAP: organisation (3) | type (2) |
+            0..=1500 => {
+                let llc: &[u8; 3] = frame
+                    .get(offset..)
+                    .and_then(|l| l.first_chunk())
+                    .ok_or(Skip::CutOff)?;
+                match llc {
+                    [0xaa, 0xaa, 3] => {
+                        let organisation = frame.get(offset + 3..offset + 6).ok_or(Skip::CutOff)?;
+                        // of the type's own, and bridged (RFC 1042, 802.1H)
+                        if !matches!(organisation, [0, 0, 0] | [0, 0, 0xf8]) {
+                            return Err(Skip::NotIp);
+                        }
+                        offset + 6
+                    }
+                    [6, 6, 3] => return at(frame, offset + 3, direction),
+                    _ => return Err(Skip::NotIp),
+                }
+            }
             _ => return Err(Skip::NotIp),
-        }
+        };
+        let bytes = frame
+            .get(next..)
+            .and_then(|t| t.first_chunk())
+            .ok_or(Skip::CutOff)?;
+        kind = u16::from_be_bytes(*bytes);
+        offset = next + 2;
     }
     Err(Skip::NotIp)
+}
+
+/// The packet behind a label stack: `| label (20 bits) | class (3) | bottom of the stack (1) | TTL (8) | ...`. What it is, its first
+/// bits say; zero begins the control word of a pseudowire (RFC 4385), behind which is an Ethernet frame (RFC 4448).
+fn labelled(frame: &[u8], mut offset: usize, direction: Option<Direction>) -> Result<Network<'_>, Skip> {
+    for _ in 0..MAX_LABELS {
+        let entry: &[u8; 4] = frame
+            .get(offset..)
+            .and_then(|e| e.first_chunk())
+            .ok_or(Skip::CutOff)?;
+        offset += 4;
+        if entry[2] & 1 == 0 {
+            continue;
+        }
+        return match frame.get(offset).ok_or(Skip::CutOff)? >> 4 {
+            4 | 6 => at(frame, offset, direction),
+            0 => match frame.get(offset + 16..offset + 18).ok_or(Skip::CutOff)? {
+                [0x08, 0x00] | [0x86, 0xdd] => at(frame, offset + 18, direction),
+                _ => Err(Skip::NotIp),
+            },
+            _ => Err(Skip::NotIp),
+        };
+    }
+    Err(Skip::TooDeep)
 }
 
 fn at(frame: &[u8], offset: usize, direction: Option<Direction>) -> Result<Network<'_>, Skip> {

@@ -110,13 +110,30 @@ impl Engine {
             MptcpOption::AddAddress { echo: false } => {
                 self.mptcp_signal(found, SignalKind::MptcpAddAddress, slot)
             }
-            MptcpOption::RemoveAddress => self.mptcp_signal(found, SignalKind::MptcpRemoveAddress, slot),
-            MptcpOption::Priority { .. } => self.mptcp_signal(found, SignalKind::MptcpPriority, slot),
+            MptcpOption::RemoveAddress => {
+                self.path_left(found, slot);
+                self.mptcp_signal(found, SignalKind::MptcpRemoveAddress, slot);
+            }
+            MptcpOption::Priority { backup } => {
+                if backup {
+                    self.path_left(found, slot);
+                }
+                self.mptcp_signal(found, SignalKind::MptcpPriority, slot);
+            }
+            MptcpOption::Ends => self.path_left(found, slot),
             MptcpOption::JoinOther
             | MptcpOption::DataAck { .. }
-            | MptcpOption::Ends
             | MptcpOption::AddAddress { echo: true }
             | MptcpOption::Other => {}
+        }
+    }
+
+    /// A subflow, or an address, is left.
+    pub(super) fn path_left(&mut self, found: &Found<'_>, slot: Slot) {
+        if let Some(parent) = self.table.get(slot).and_then(|c| c.parent())
+            && let Some(connection) = self.table.get(parent)
+        {
+            connection.path_left(found.sight.time_ns);
         }
     }
 

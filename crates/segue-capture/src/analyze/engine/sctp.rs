@@ -218,6 +218,11 @@ impl Engine {
             // | type, length | correlation id (4) | address parameter |
             let about = parameter.get(8..).and_then(address);
             self.signal(found, kind, about, Some(slot));
+            if kind != SignalKind::AsconfAdd
+                && let Some(conn) = self.table.get(slot)
+            {
+                conn.path_left(found.sight.time_ns);
+            }
             // the one who is told sends its data there from now on
             if kind == SignalKind::AsconfSetPrimary
                 && found.sight.role != Role::Sender

@@ -65,6 +65,9 @@ impl Engine {
         }
         if conn.subflow.is_some() || tcp.has_more_options() {
             self.mptcp(&found, slot, direction, &tcp, item, timed);
+            if tcp.flags & flag::RST != 0 {
+                self.path_left(&found, slot);
+            }
         }
         Ok(())
     }

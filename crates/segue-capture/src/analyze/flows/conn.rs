@@ -3,6 +3,7 @@
 use super::ends::{AtEnd, Ends, Listens};
 use super::mptcp::Subflow;
 use super::progress::{Progress, What};
+use super::shares::Choice;
 use super::table::{Key, Slot};
 use super::view::{Item, Settings, View};
 use crate::analyze::decode::{Address, Marks};
@@ -11,6 +12,9 @@ use std::collections::VecDeque;
 
 /// Paths of a flow that are told apart; packets of further ones count as of the last.
 pub(super) const MAX_PATHS: usize = 64;
+
+/// Messages that are remembered that a path is left.
+const MAX_TOLD: usize = 64;
 
 /// Packets remembered to notice that a capture has them twice.
 const RECENT: usize = 8;
@@ -172,6 +176,8 @@ pub(in super::super) struct Conn {
     /// Of WireGuard, by direction: the index of the keys in use, the sequence number of their counter's zero, and the
     /// first sequence number that is free.
     counters: [(u32, u32, u32); 2],
+    /// When somebody said that a path was left.
+    pub told_ns: Vec<u64>,
     /// Packets captured twice, not counted.
     pub captured_twice: u64,
     /// Packets on more paths than are told apart.
@@ -204,6 +210,7 @@ impl Conn {
             closed: [false; 2],
             reset_by: None,
             counters: [(0, 0, 0); 2],
+            told_ns: Vec::new(),
             captured_twice: 0,
             paths_beyond: 0,
         })
@@ -554,6 +561,26 @@ impl Conn {
             *free = after;
         }
         seq
+    }
+
+    /// Somebody says that a path is left; the newest of these are remembered.
+    pub(in super::super) fn path_left(&mut self, time_ns: u64) {
+        if self.told_ns.last() != Some(&time_ns) {
+            if self.told_ns.len() >= MAX_TOLD {
+                self.told_ns.remove(0);
+            }
+            self.told_ns.push(time_ns);
+        }
+    }
+
+    /// Who chooses the paths of data.
+    pub(in super::super) const fn choice(&self) -> Choice {
+        match self.protocol {
+            Protocol::Mptcp if self.path_is_the_senders() => Choice::Several,
+            Protocol::Sctp if self.path_is_the_senders() => Choice::One,
+            Protocol::Quic => Choice::One,
+            _ => Choice::Network,
+        }
     }
 
     /// The MPTCP connection that this is a subflow of.

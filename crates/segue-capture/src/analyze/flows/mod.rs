@@ -8,5 +8,6 @@ pub(super) mod mptcp;
 pub(super) mod progress;
 pub(super) mod rates;
 pub(super) mod sequence;
+pub(super) mod shares;
 pub(super) mod table;
 pub(super) mod view;

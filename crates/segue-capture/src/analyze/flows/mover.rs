@@ -5,6 +5,7 @@
 //! back, and from then on a handover is a path that fell silent for [`SILENT_NS`] while others went on.
 
 use super::rates::{RTT_KEPT, RoundTrips};
+use super::shares::Moves;
 use crate::analyze::AdaptationTime;
 use crate::analyze::adaptation::ThroughputBins;
 use crate::handover::HandoverMeter;
@@ -53,6 +54,8 @@ pub(in super::super) struct Moved {
     pub in_vain: bool,
     /// As it shows at the receiver.
     pub received: bool,
+    /// Packets over the new path until the next handover.
+    pub packets_over: u64,
 }
 
 impl Moved {
@@ -82,6 +85,7 @@ impl Moved {
             ends: None,
             in_vain: true,
             received: false,
+            packets_over: 0,
         }
     }
 }
@@ -103,6 +107,7 @@ struct Surroundings {
     out_of_order: u64,
     last_ns: u64,
     settling_gap_ns: u64,
+    packets: u64,
     ends: Option<usize>,
 }
 
@@ -163,6 +168,9 @@ pub(in super::super) struct Mover {
     concurrent: Vec<Used>,
     last_new_ns: u64,
     window_ns: u64,
+    /// Path of the last data while several are used, and changes of it; and what was taken back.
+    last_path: u16,
+    changes: u64,
     /// Handovers beyond what is kept.
     pub dropped: u64,
 }
@@ -288,7 +296,7 @@ impl Mover {
     }
 
     /// What was found by the end of the observation.
-    pub(in super::super) fn finish(mut self, window_ns: u64) -> Vec<Moved> {
+    pub(in super::super) fn finish(mut self, window_ns: u64) -> Moves {
         if self.concurrent.is_empty() {
             self.harvest(usize::MAX, window_ns);
         } else {
@@ -296,7 +304,11 @@ impl Mover {
             self.lose_silent(end_ns, u16::MAX);
         }
         self.done.sort_by_key(|m| m.first_new_ns);
-        self.done
+        Moves {
+            moved: self.done,
+            in_use: self.concurrent.iter().map(|used| used.path).collect(),
+            changes: self.changes,
+        }
     }
 
     /// Takes the first `keep` handovers from the meter, and forgets the others.
@@ -333,6 +345,7 @@ impl Mover {
                 ends: around.ends,
                 in_vain: false,
                 received: false,
+                packets_over: around.packets,
             });
         }
     }
@@ -355,11 +368,13 @@ impl Mover {
             self.concurrent
                 .push(Used::new(surroundings.path, surroundings.last_ns));
         }
+        self.changes += (self.settled.len() - first) as u64;
         self.harvest(first, window_ns);
     }
 
     /// Data arrived while several paths are used at once.
     fn several(&mut self, a: Arrival, gap_ns: u64, bytes_before: u64) {
+        self.changes += u64::from(core::mem::replace(&mut self.last_path, a.path) != a.path);
         let mut known = false;
         for used in &mut self.concurrent {
             if used.path == a.path {
@@ -413,6 +428,8 @@ impl Mover {
                         ends: None,
                         in_vain: false,
                         received: false,
+                        // others went on, or it would not be lost
+                        packets_over: u64::MAX,
                     });
                 } else {
                     *dropped += 1;
@@ -433,6 +450,7 @@ impl Surroundings {
     fn add(&mut self, a: &Arrival, window_ns: u64) {
         if a.path == self.path {
             self.bins.add(a.time_ns, u64::from(a.bytes));
+            self.packets += 1;
         }
         if a.useful > 0 && a.last_new_ns <= self.first_new_ns.saturating_add(SETTLING_NS) {
             let gap_ns = a.time_ns.saturating_sub(a.last_new_ns);

@@ -1,9 +1,10 @@
 //! One direction of a flow as it was seen at one place.
 
 use super::conn::MAX_PATHS;
-use super::mover::{Arrival, Moved, Mover};
+use super::mover::{Arrival, Mover};
 use super::rates::{RateRing, RoundTrips};
 use super::sequence::{BASE, Sequence};
+use super::shares::Moves;
 use crate::analyze::model::{SegmentMark, Series};
 use std::collections::BTreeMap;
 
@@ -245,7 +246,7 @@ impl View {
     }
 
     /// Handovers by the end of the observation.
-    pub(in super::super) fn moved(&mut self, window_ns: u64) -> Vec<Moved> {
+    pub(in super::super) fn moved(&mut self, window_ns: u64) -> Moves {
         let mover = self.detail.as_mut().and_then(|d| d.mover.take());
         mover.map(|m| m.finish(window_ns)).unwrap_or_default()
     }

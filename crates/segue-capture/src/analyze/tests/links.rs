@@ -38,7 +38,49 @@ fn a_packet_is_found_on_every_link() {
         &[0, 5, 0x86, 0xdd],
     ]
     .concat();
+    // the stack's bottom is the second label
+    let stack = [&macs[..], &[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64]].concat();
+    let pseudowire = [
+        &macs[..],
+        &[0x88, 0x48, 0, 2, 1, 64, 0, 0, 0, 0],
+        &macs,
+        &[0x86, 0xdd],
+    ]
+    .concat();
+    let snap = [&macs[..], &[0, 106, 0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd]].concat();
+    let snap_vlan = [
+        &macs[..],
+        &[0x81, 0, 0, 7, 0, 106, 0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd],
+    ]
+    .concat();
+    let llc = [&macs[..], &[0, 101, 6, 6, 3]].concat();
+    let sll_snap = [
+        &[0, 4, 0, 1, 0, 6][..],
+        &[9; 8],
+        &[0, 4, 0xaa, 0xaa, 3, 0, 0, 0xf8, 0x86, 0xdd],
+    ]
+    .concat();
+    let sll2_mpls = [
+        &[0x88, 0x47, 0, 0, 0, 0, 0, 3, 0, 1, 0, 6][..],
+        &[9; 8],
+        &[0, 2, 1, 64],
+    ]
+    .concat();
+    let ppp_mpls = [
+        &macs[..],
+        &[0x88, 0x64, 0x11, 0, 0, 1, 0, 100, 2, 0x81, 0, 2, 1, 64],
+    ]
+    .concat();
     for (link, frame) in [
+        (1, with(&stack)),
+        (1, with(&pseudowire)),
+        (1, with(&snap)),
+        (1, with(&snap_vlan)),
+        (1, with(&llc)),
+        (113, with(&sll_snap)),
+        (276, with(&sll2_mpls)),
+        (1, with(&ppp_mpls)),
+        (219, with(&[0, 2, 1, 64])),
         (1, ethernet(&packet)),
         (1, with(&vlan)),
         (1, with(&qinq)),

@@ -1,0 +1,133 @@
+//! Which changes of path are handovers, where a sender chooses among paths that it has: the others are changes of share.
+//!
+//! A path is *left* when the sender or its host says so (REMOVE_ADDR, MP_PRIO, MP_FAIL, RST of a subflow; ASCONF that deletes
+//! an address or names the primary one), or when it carries nothing until the end. A path that data comes back to was not
+//! left, but for two cases: of SCTP and QUIC, which use one path at a time, if it was away from it for a second; of MPTCP, which
+//! may use several, if for [`STAY_NS`] another carried data all the time, [`STAY_PACKETS`] a second or more.
+
+use super::mover::{Moved, SILENT_NS};
+
+/// A stay of MPTCP on one path alone.
+const STAY_NS: u64 = 5_000_000_000;
+
+/// Packets a second that make a stay of what could be a pause.
+const STAY_PACKETS: u64 = 10;
+
+/// A message that a path is left and the data that shows it are no further apart than this.
+const TOLD_NS: u64 = 1_000_000_000;
+
+/// Who chooses the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Choice {
+    /// Not the sender: the network layer below, or nobody.
+    Network,
+    /// The sender, one path at a time.
+    One,
+    /// The sender, and as many as it likes.
+    Several,
+}
+
+/// What a detector of handovers found in one direction.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Moves {
+    pub moved: Vec<Moved>,
+    /// Paths that were in use at once at the end.
+    pub in_use: Vec<u16>,
+    /// Changes of share.
+    pub changes: u64,
+}
+
+impl Moves {
+    /// Takes from the handovers what is none: `told_ns` are the times at which a path was said to be left, `last_ns` the last
+    /// data.
+    pub(in super::super) fn judge(&mut self, choice: Choice, told_ns: &[u64], last_ns: u64) {
+        if choice == Choice::Network {
+            return;
+        }
+        let mut kept = Vec::with_capacity(self.moved.len());
+        for (number, m) in self.moved.iter().enumerate() {
+            let begin_ns = m.last_old_ns.min(m.first_new_ns).saturating_sub(TOLD_NS);
+            let end_ns = m.last_old_ns.max(m.first_new_ns).saturating_add(TOLD_NS);
+            let told = told_ns.iter().any(|t| (begin_ns..=end_ns).contains(t));
+            let later = self.moved.get(number + 1..).unwrap_or_default();
+            let back = later.iter().find(|l| l.to == m.from || l.from == m.from);
+            let left = told
+                || match back {
+                    Some(back) => {
+                        let away_ns = back.first_new_ns.saturating_sub(m.last_old_ns);
+                        match choice {
+                            Choice::Several => {
+                                let lively = m.packets_over >= away_ns / 1_000_000_000 * STAY_PACKETS;
+                                away_ns >= STAY_NS && lively
+                            }
+                            Choice::One | Choice::Network => away_ns >= SILENT_NS,
+                        }
+                    }
+                    None if self.in_use.contains(&m.from) => false,
+                    // a flow that used one path and then another has moved, however early the capture ends
+                    None => self.changes == 0 || last_ns.saturating_sub(m.last_old_ns) >= SILENT_NS,
+                };
+            if left {
+                kept.push(m.clone());
+            } else {
+                self.changes += 1;
+            }
+        }
+        self.moved = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    /// From one path to the other at a time, in seconds, after which so many packets went over it.
+    fn at(from: u16, to: u16, seconds: u64, packets_over: u64) -> Moved {
+        Moved {
+            in_vain: false,
+            packets_over,
+            ..Moved::in_vain(from, to, seconds * S, seconds * S, seconds * S)
+        }
+    }
+
+    fn judged(moved: &[Moved], choice: Choice, told_ns: &[u64], last: u64) -> (Vec<u64>, u64) {
+        let mut moves = Moves {
+            moved: moved.to_vec(),
+            ..Moves::default()
+        };
+        moves.judge(choice, told_ns, last * S);
+        let times = moves.moved.iter().map(|m| m.first_new_ns / S).collect();
+        (times, moves.changes)
+    }
+
+    #[test]
+    fn a_path_that_data_comes_back_to_was_not_left() {
+        let turns = [at(0, 1, 2, 9), at(1, 0, 4, 9), at(0, 1, 7, 9), at(1, 0, 10, 9)];
+        assert_eq!(judged(&turns, Choice::Several, &[], 10), (vec![], 4));
+        // the last stays, and the one before it follows a message
+        assert_eq!(judged(&turns, Choice::Several, &[7 * S], 12), (vec![7, 10], 2));
+        assert_eq!(judged(&turns, Choice::Network, &[], 10), (vec![2, 4, 7, 10], 0));
+        assert_eq!(judged(&turns, Choice::One, &[], 12), (vec![2, 4, 7, 10], 0));
+    }
+
+    #[test]
+    fn a_bulk_transfer_that_stays_on_each_path_moves() {
+        let stays = [at(0, 1, 10, 5000), at(1, 0, 20, 5000), at(0, 1, 30, 5000)];
+        assert_eq!(judged(&stays, Choice::Several, &[], 40), (vec![10, 20, 30], 0));
+        let pauses = [at(0, 1, 10, 20), at(1, 0, 20, 20), at(0, 1, 30, 20)];
+        assert_eq!(judged(&pauses, Choice::Several, &[], 40), (vec![30], 2));
+    }
+
+    #[test]
+    fn the_only_move_is_one_however_early_the_capture_ends() {
+        assert_eq!(
+            judged(&[at(0, 1, 10, 2)], Choice::Several, &[], 10),
+            (vec![10], 0)
+        );
+        // quick turns of SCTP are none
+        let quick = [at(0, 1, 10, 2), at(1, 0, 10, 2)];
+        assert_eq!(judged(&quick, Choice::One, &[], 10), (vec![], 2));
+    }
+}
