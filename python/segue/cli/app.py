@@ -81,8 +81,8 @@ def run_one(
 @app.command(name="analyze")
 @click.argument("captures", metavar="MN [CN]", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("--out", metavar="FILE.parquet|DIR", type=click.Path(path_type=Path),
-              help="Write the handovers as one Parquet file, or all tables into a directory.")  # fmt: skip
+@click.option("--out", metavar="FILE.parquet|FILE.csv|DIR", type=click.Path(path_type=Path),
+              help="Write the handovers as one Parquet or CSV file, or all tables into a directory.")  # fmt: skip
 @click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file.")
 @click.option("--max-flows", type=click.IntRange(1, 10_000_000), metavar="N",
               help="Report so many flows: those with handovers, then the largest.  [default: 10000]")  # fmt: skip

@@ -39,7 +39,7 @@ def flow_timeline(findings: Findings, throughput: pl.DataFrame, ways: Sequence[t
     """
     figure, [axes] = style.new_figure(
         "Which path carried the data",
-        "A colour is a path, in the order of first use; white is silence. Lines are handovers, crosses other pauses.",
+        "A colour is a path, by first use; white is silence. Lines: handovers; crosses: pauses; dots: dead",
         height=1.5 + ROW_INCHES * max(len(ways), 2),
     )
     for row, (flow, direction) in enumerate(ways):
@@ -51,8 +51,11 @@ def flow_timeline(findings: Findings, throughput: pl.DataFrame, ways: Sequence[t
         for handover in findings.handovers:
             if (handover.flow, handover.direction) == (flow.id, direction):
                 axes.plot([handover.time] * 2, [row - 0.44, row + 0.44], color=style.INK, linewidth=1.2)
-        pauses = [p.begin_s + p.duration_s / 2 for p in findings.interruptions
-                  if (p.flow, p.direction) == (flow.id, direction)]  # fmt: skip
+        own_pauses = [p for p in findings.interruptions if (p.flow, p.direction) == (flow.id, direction)]
+        for pause in own_pauses:
+            if pause.censored:
+                axes.plot([pause.begin_s, pause.begin_s + pause.duration_s], [row, row], ":", color=style.LOST)
+        pauses = [p.begin_s + p.duration_s / 2 for p in own_pauses if not p.censored]
         axes.plot(pauses, [row] * len(pauses), "x", color=style.LOST, markersize=5)
     labels = [_shortened(f"{flow.id} {explain.protocol(flow)} to {explain.ends(flow, d)[1]}") for flow, d in ways]
     axes.set_yticks(range(len(ways)), labels, fontsize=8)

@@ -22,6 +22,8 @@ MOST_ZOOMED = 4
 MOST_LISTED = 500
 """Handovers, pauses and signals in tables; more are counted."""
 MOST_FLOWS = 50
+MOST_DEAD = 20
+"""Dead directions whose last packets are told."""
 AROUND_S = 1.0
 """Shown around a handover beside its interruption; three times its interruption if that is longer."""
 
@@ -70,14 +72,16 @@ def _dead_section(findings: Findings) -> Section:
             f"{flow.id} {explain.protocol(flow)}",
             " → ".join(explain.ends(flow, direction)),
             str(way.attempts),
-            "\n".join(way.last_packets),
         ])  # fmt: skip
-    columns = ["dead since (s)", "nothing new for", "flow", "from → to", "attempts", "last packets"]
+    columns = ["dead since (s)", "nothing new for", "flow", "from → to", "attempts"]
     section = table_section(f"Flows that died ({len(findings.dead_flows)})", columns, rows)
     note = (
         '<p class="note">Dead: the sender went on sending for longer than a second and its retransmission timeout, '
         "and nothing new arrived. The silence is a lower bound: it lasts to the end of the capture.</p>"
     )
+    for flow, direction in dead[:MOST_DEAD]:
+        packets = "<br>".join(map(escape, flow.direction(direction).last_packets))
+        note += f'<p>Flow {flow.id}: {escape(explain.death(flow, direction))}.</p><p class="note">{packets}</p>'
     return Section(section.heading, section.body + note, "Dead flows")
 
 

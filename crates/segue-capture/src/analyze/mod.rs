@@ -17,6 +17,7 @@ mod decode;
 mod endings;
 mod engine;
 mod flows;
+mod found;
 mod input;
 mod model;
 mod offset;

@@ -8,10 +8,13 @@
 use super::mover::{Moved, SILENT_NS};
 
 /// A stay of MPTCP on one path alone.
-const STAY_NS: u64 = 5_000_000_000;
+const STAY_NS: u64 = 10_000_000_000;
 
 /// Packets a second that make a stay of what could be a pause.
 const STAY_PACKETS: u64 = 10;
+
+/// Changes of path from packet to packet that one handover may show, with what was under way and what is sent again.
+const SWITCHES: u64 = 32;
 
 /// A message that a path is left and the data that shows it are no further apart than this.
 const TOLD_NS: u64 = 1_000_000_000;
@@ -38,6 +41,25 @@ pub(in super::super) struct Moves {
 }
 
 impl Moves {
+    /// Paths that take turns packet by packet never settle on one: where data changed paths far more often than with
+    /// handovers, while the old path drains, they are in use at once.
+    pub(in super::super) fn note_switches(&mut self, choice: Choice, switches: u64) {
+        let handovers = self.moved.len() as u64;
+        if choice != Choice::Network && self.changes == 0 && switches > (handovers + 1) * SWITCHES {
+            self.changes = switches - handovers;
+        }
+    }
+
+    /// The move that a message is of: the first after it whose old path was used until not long before, or else the last
+    /// before it, if that was not long before.
+    fn told(&self, told_ns: u64) -> Option<usize> {
+        let follows =
+            |m: &Moved| m.first_new_ns >= told_ns && m.last_old_ns.saturating_sub(TOLD_NS) <= told_ns;
+        let precedes = |m: &Moved| m.first_new_ns < told_ns && told_ns - m.first_new_ns <= TOLD_NS;
+        let after = self.moved.iter().position(follows);
+        after.or_else(|| self.moved.iter().rposition(precedes))
+    }
+
     /// Takes from the handovers what is none: `told_ns` are the times at which a path was said to be left, `last_ns` the last
     /// data.
     pub(in super::super) fn judge(&mut self, choice: Choice, told_ns: &[u64], last_ns: u64) {
@@ -46,9 +68,7 @@ impl Moves {
         }
         let mut kept = Vec::with_capacity(self.moved.len());
         for (number, m) in self.moved.iter().enumerate() {
-            let begin_ns = m.last_old_ns.min(m.first_new_ns).saturating_sub(TOLD_NS);
-            let end_ns = m.last_old_ns.max(m.first_new_ns).saturating_add(TOLD_NS);
-            let told = told_ns.iter().any(|t| (begin_ns..=end_ns).contains(t));
+            let told = told_ns.iter().any(|t| self.told(*t) == Some(number));
             let later = self.moved.get(number + 1..).unwrap_or_default();
             let back = later.iter().find(|l| l.to == m.from || l.from == m.from);
             let left = told
@@ -57,8 +77,9 @@ impl Moves {
                         let away_ns = back.first_new_ns.saturating_sub(m.last_old_ns);
                         match choice {
                             Choice::Several => {
-                                let lively = m.packets_over >= away_ns / 1_000_000_000 * STAY_PACKETS;
-                                away_ns >= STAY_NS && lively
+                                let stay_ns = back.first_new_ns.saturating_sub(m.first_new_ns);
+                                let lively = m.packets_over >= stay_ns / 1_000_000_000 * STAY_PACKETS;
+                                stay_ns >= STAY_NS && lively
                             }
                             Choice::One | Choice::Network => away_ns >= SILENT_NS,
                         }
@@ -114,8 +135,14 @@ mod tests {
 
     #[test]
     fn a_bulk_transfer_that_stays_on_each_path_moves() {
-        let stays = [at(0, 1, 10, 5000), at(1, 0, 20, 5000), at(0, 1, 30, 5000)];
-        assert_eq!(judged(&stays, Choice::Several, &[], 40), (vec![10, 20, 30], 0));
+        // 10 s each, and then 9 s, which are too few
+        let stays = [
+            at(0, 1, 10, 5000),
+            at(1, 0, 20, 5000),
+            at(0, 1, 29, 5000),
+            at(1, 0, 31, 9),
+        ];
+        assert_eq!(judged(&stays, Choice::Several, &[], 40), (vec![10, 31], 2));
         let pauses = [at(0, 1, 10, 20), at(1, 0, 20, 20), at(0, 1, 30, 20)];
         assert_eq!(judged(&pauses, Choice::Several, &[], 40), (vec![30], 2));
     }

@@ -81,6 +81,8 @@ pub(in super::super) struct View {
     newest_seq: u32,
     newest_stamp: u32,
     path: u16,
+    /// Times that data came by another path than the data before it.
+    pub switches: u64,
     /// The item whose acknowledgement is waited for: end of it, when it was sent.
     timed: Option<(u32, u64)>,
     pub detail: Option<Box<Detail>>,
@@ -193,6 +195,7 @@ impl View {
                 );
             }
         }
+        self.switches += u64::from(self.path != path);
         self.path = path;
         settled
     }
