@@ -375,6 +375,7 @@ fn several_paths_at_once_are_counted_packet_by_packet() {
             analysis.handovers
         );
         let shared = analysis.shares.iter().any(|s| s.direction == way);
-        assert_eq!(shared, scheme == "cmt", "{scheme}: {:#?}", analysis.shares);
+        assert!(shared || scheme != "cmt", "both paths are in use");
+        assert!(!shared || scheme != "single", "{:#?}", analysis.shares);
     }
 }
