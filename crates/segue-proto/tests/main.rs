@@ -16,6 +16,7 @@ mod sctp_early_retransmit;
 mod sctp_hostile;
 mod sctp_icmp;
 mod sctp_limits;
+mod sctp_moved_data;
 mod sctp_multihoming;
 mod sctp_multipath;
 mod sctp_multipath_losses;

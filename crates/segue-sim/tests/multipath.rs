@@ -170,11 +170,13 @@ fn a_small_receive_buffer_blocks_cmt_and_the_metrics_say_for_how_long() {
 #[test]
 fn opportunistic_retransmission_helps_out_a_retransmission_on_the_slow_path() {
     // rtx_policy "cwnd" puts a fast retransmission at the end of the slow link's queue of 1.6 s
-    let settings = [("bw_ratio", "8"), ("rbuf", "1048576 B")];
+    // (ratio 8 was the case until retransmissions that were sent later counted as overtaking: now losses there are found soon
+    // enough for 1 MB)
+    let settings = [("bw_ratio", "12"), ("rbuf", "1048576 B")];
     let without = run(&settings);
     let with = run(&[&settings[..], &[("cmt.opportunistic", "true")]].concat());
     assert!(without.rbuf_blocked_s > 2.0, "{}", without.rbuf_blocked_s);
-    assert!(with.rbuf_blocked_s < 0.2, "{}", with.rbuf_blocked_s);
+    assert!(with.rbuf_blocked_s < 0.5, "{}", with.rbuf_blocked_s);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! A SACK arrives (RFC 9260 sections 6.2.1, 6.3.2, 7.2).
 
 use super::association::Association;
-use super::multipath::LastSent;
+use super::loss::Transmission;
 use super::outbound::ChunkState;
 use super::path::PathId;
-use super::{CwndCredit, Event, Profile};
-use crate::congestion::{Acked, CongestionControl, Gain, Loss};
+use super::{CwndCredit, Event};
+use crate::congestion::{Acked, CongestionControl, Gain};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -33,14 +33,15 @@ impl Association {
             return false;
         };
         self.counters.sacks_received += 1;
+        if self.is_overtaken(cumulative, &blocks) {
+            self.open_burst();
+            return true;
+        }
         let by_path = self.multipath.is_some();
         if by_path {
-            if self.is_overtaken(cumulative, &blocks) {
-                self.open_burst();
-                return true;
-            }
-            self.begin_sack_by_path(sack);
+            self.begin_sack_by_path();
         }
+        self.loss.begin_sack(sack.data_packets);
         let was_empty = self.outbound.is_empty();
         for path in &mut self.paths {
             path.acked_bytes = 0;
@@ -50,7 +51,6 @@ impl Association {
         }
 
         let advanced = cumulative != former;
-        let mut highest_newly_acked = None;
         let mut forward_tsn_acked = false;
         for _ in 0..cumulative.distance_from(former) {
             let Some((tsn, sent)) = self.outbound.pop_acked() else {
@@ -59,15 +59,10 @@ impl Association {
             if sent.state == ChunkState::Abandoned {
                 forward_tsn_acked = true;
             } else if sent.state != ChunkState::GapAcked {
-                highest_newly_acked = Some(tsn);
                 let size = sent.size();
-                self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.retransmitted);
-                if by_path {
-                    let last_sent = LastSent {
-                        at: sent.sent_at,
-                        again: sent.retransmitted,
-                    };
-                    self.note_newly_acked(now, sent.path, tsn, last_sent, true);
+                self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.transmission);
+                if by_path && let Some(path) = self.paths.get_mut(usize::from(sent.path.0)) {
+                    path.share.pseudo.on_cumulatively_acked();
                 }
             }
         }
@@ -75,22 +70,16 @@ impl Association {
             self.find_pseudo_cumulative_acks();
         }
         if !(blocks.is_empty() && self.outbound.gap_acked.is_empty()) {
-            self.apply_gap_ack_blocks(now, cumulative, &blocks, &mut highest_newly_acked);
+            self.apply_gap_ack_blocks(now, cumulative, &blocks);
         }
-        if by_path {
-            self.count_missing_by_path(now, cumulative, &blocks, sack.a_rwnd);
-            self.leave_fast_recovery_by_path(cumulative);
-            self.note_pseudo_cumulative_acks(advanced);
-        } else if !blocks.is_empty() {
+        if !blocks.is_empty() {
             let threshold = self.missing_report_threshold(sack.a_rwnd);
-            let newly_acked = (highest_newly_acked, advanced);
-            self.count_missing_reports(now, cumulative, &blocks, newly_acked, threshold);
+            let verdict = self.loss.step(&mut self.outbound, &blocks, threshold);
+            self.recover(now, &verdict);
         }
-        if self
-            .fast_recovery_exit
-            .is_some_and(|exit| exit.at_or_before(cumulative))
-        {
-            self.fast_recovery_exit = None;
+        self.leave_fast_recovery(cumulative);
+        if by_path {
+            self.note_pseudo_cumulative_acks(advanced);
         }
         self.open_windows(now, advanced);
         if advanced && self.fast_recovery_exit.is_none() && self.config.cwnd_credit == CwndCredit::AckPath {
@@ -128,9 +117,13 @@ impl Association {
         former: ChunkState,
         path: PathId,
         size: u32,
-        retransmitted: bool,
+        transmission: Transmission,
     ) {
         let id = path;
+        let own = self.paths.get(usize::from(id.0));
+        let least = own.and_then(|p| p.share.least_round_trip);
+        self.loss.on_newly_acked(now, tsn, id, transmission, least);
+        let retransmitted = transmission.is_again();
         let Some(path) = self.paths.get_mut(usize::from(id.0)) else {
             return;
         };
@@ -167,13 +160,7 @@ impl Association {
 
     /// Brings the chunks' states in line with the blocks, touching only what changed since the last SACK.
     #[inline(never)]
-    fn apply_gap_ack_blocks(
-        &mut self,
-        now: Instant,
-        cumulative: Tsn,
-        blocks: &Ranges,
-        highest_newly_acked: &mut Option<Tsn>,
-    ) {
+    fn apply_gap_ack_blocks(&mut self, now: Instant, cumulative: Tsn, blocks: &Ranges) {
         let former: Ranges = self
             .outbound
             .gap_acked
@@ -195,22 +182,13 @@ impl Association {
             for offset in start..=end {
                 let tsn = cumulative.add(offset);
                 let Some(sent) = self.outbound.get(tsn) else { break };
-                let (retransmitted, at) = (sent.retransmitted, sent.sent_at);
+                let transmission = sent.transmission;
                 let Some((state, path, size)) = self.outbound.set_state(tsn, ChunkState::GapAcked) else {
                     break;
                 };
                 if matches!(state, ChunkState::Outstanding | ChunkState::Marked) {
-                    self.on_chunk_acked(now, tsn, state, path, size, retransmitted);
-                    if self.multipath.is_some() {
-                        let last_sent = LastSent {
-                            at,
-                            again: retransmitted,
-                        };
-                        self.note_newly_acked(now, path, tsn, last_sent, false);
-                    }
-                    if highest_newly_acked.is_none_or(|h| h.before(tsn)) {
-                        *highest_newly_acked = Some(tsn);
-                    }
+                    self.on_chunk_acked(now, tsn, state, path, size, transmission);
+                    self.advance_pseudo_cumulative_ack(path, tsn);
                 }
             }
         }
@@ -239,91 +217,6 @@ impl Association {
             .iter()
             .map(|&(start, end)| (cumulative.add(start), cumulative.add(end)))
             .collect();
-    }
-
-    /// Section 7.2.4. RFC 2960: every TSN before the highest gap ack block is missing. Since RFC 4460 (HTNA): only
-    /// those before the highest TSN newly acknowledged, unless cumulative TSN ack advanced in fast recovery. `newly_acked`: that
-    /// TSN, and whether it advanced.
-    #[inline(never)]
-    fn count_missing_reports(
-        &mut self,
-        now: Instant,
-        cumulative: Tsn,
-        blocks: &Ranges,
-        (highest_newly_acked, advanced): (Option<Tsn>, bool),
-        threshold: u8,
-    ) {
-        let rfc2960 = self.config.profile == Profile::Rfc2960;
-        let all_reported = blocks.last().map_or(0, |b| b.1);
-        let limit = if rfc2960 || (self.fast_recovery_exit.is_some() && advanced) {
-            all_reported
-        } else {
-            highest_newly_acked
-                .filter(|h| cumulative.before(*h))
-                .map_or(0, |h| h.distance_from(cumulative))
-        };
-        let mut marked = false;
-        let mut hole = 1;
-        for &(start, end) in blocks {
-            for offset in hole..start.min(limit) {
-                let tsn = cumulative.add(offset);
-                let Some(sent) = self.outbound.get_mut(tsn) else {
-                    break;
-                };
-                if sent.state != ChunkState::Outstanding || sent.fast_retransmitted {
-                    continue;
-                }
-                sent.missing_reports = sent.missing_reports.saturating_add(1);
-                if sent.missing_reports >= threshold {
-                    sent.fast_retransmitted = true;
-                    sent.fast_marked = true;
-                    let len = sent.len();
-                    marked = true;
-                    self.mark_lost(tsn, len);
-                }
-            }
-            if end >= limit {
-                break;
-            }
-            hole = end + 1;
-        }
-        if marked {
-            self.on_fast_retransmit(now, rfc2960);
-        }
-    }
-
-    pub(super) fn mark_lost(&mut self, tsn: Tsn, len: u32) {
-        let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
-            return;
-        };
-        self.peer_rwnd = self.peer_rwnd.saturating_add(len);
-        if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
-            path.flightsize -= size;
-            path.lost = true;
-            path.earliest_acked |= path.earliest == tsn;
-            if path.timed.is_some_and(|t| t.0 == tsn) {
-                path.timed = None;
-            }
-        }
-    }
-
-    /// Rules 2 and 3 of section 7.2.4: the windows are cut once per loss episode, and one packet goes out whatever cwnd
-    /// says. RFC 2960 knows no episode and cuts each time.
-    fn on_fast_retransmit(&mut self, now: Instant, rfc2960: bool) {
-        if self.fast_recovery_exit.is_some() && !rfc2960 {
-            return;
-        }
-        for path in self.paths.iter_mut().filter(|p| p.lost) {
-            path.window.on_loss(Loss {
-                now,
-                flightsize: path.flightsize,
-                cut_already: false,
-            });
-        }
-        if !rfc2960 {
-            self.fast_recovery_exit = Some(self.outbound.next_tsn().previous());
-        }
-        self.forced_retransmissions = 1;
     }
 
     /// cwnd grows and T3-rtx is stopped (R2) or started anew (R3), path by path.

@@ -13,6 +13,7 @@ use super::former_addresses::FormerAddresses;
 use super::heartbeat_limit::HeartbeatLimit;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
+use super::loss::LossDetector;
 use super::multipath::{Multipath, pf_max_retrans};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
@@ -107,6 +108,7 @@ pub struct Association {
 
     // sending
     pub(super) outbound: Outbound,
+    pub(super) loss: LossDetector,
     pub(super) outbound_streams: u16,
     pub(super) peer_rwnd: u32,
     /// Largest user data of a DATA chunk.
@@ -474,6 +476,7 @@ impl Association {
             association_error_count: 0,
             initial_ssthresh: 0,
             outbound: Outbound::new(setup.local_initial_tsn, max_data),
+            loss: LossDetector::new(&config),
             outbound_streams: config.outbound_streams,
             peer_rwnd: 0,
             max_data,

@@ -345,6 +345,7 @@ impl Association {
             path.window = SctpWindow::new(self.rules, self.initial_ssthresh);
             path.last_data_sent = None;
             path.timed = None;
+            path.share.least_round_trip = None;
         }
         if self.source == former {
             self.source = source;

@@ -1,5 +1,6 @@
 //! What is waiting to be sent, and what was sent and is not yet acknowledged.
 
+use super::loss::Transmission;
 use super::options::Policy;
 use super::outbound_hold::Held;
 use super::path::PathId;
@@ -42,16 +43,11 @@ pub(super) struct Sent {
     pub state: ChunkState,
     /// Path it was last sent on.
     pub path: PathId,
-    pub missing_reports: u8,
-    /// Sent more than once: no round trip may be measured from it (rule C5).
-    pub retransmitted: bool,
+    /// The last time it was sent.
+    pub transmission: Transmission,
     pub retransmissions: u32,
     /// The receiver keeps it (NR-SACK): its data is gone here, and its room in the send buffer free.
     pub released: bool,
-    /// When it was last sent.
-    pub sent_at: Instant,
-    /// Marked by fast retransmit, so not eligible for it again (RFC 4960 section 7.2.4).
-    pub fast_retransmitted: bool,
     /// To be retransmitted because of missing reports, not of a timeout.
     pub fast_marked: bool,
     /// Opportunistic retransmission has moved it since it was first sent or taken for lost.
@@ -228,8 +224,13 @@ impl Outbound {
                 .is_some_and(|m| m.data.len() - m.position == len as usize)
     }
 
-    /// Cuts the next new chunk off the queue, as sent now on `path`; `immediate`: with the I bit, whoever asks for it.
-    pub(super) fn send_next(&mut self, now: Instant, path: PathId, immediate: bool) -> Option<(Tsn, &Sent)> {
+    /// Cuts the next new chunk off the queue, as sent on `path`; `immediate`: with the I bit, whoever asks for it.
+    pub(super) fn send_next(
+        &mut self,
+        transmission: Transmission,
+        path: PathId,
+        immediate: bool,
+    ) -> Option<(Tsn, &Sent)> {
         let message = self.unsent.front_mut()?;
         let len = message.data.len();
         let start = message.position;
@@ -266,12 +267,9 @@ impl Outbound {
             policy,
             state: ChunkState::Outstanding,
             path,
-            missing_reports: 0,
-            retransmitted: false,
+            transmission,
             retransmissions: 0,
             released: false,
-            sent_at: now,
-            fast_retransmitted: false,
             fast_marked: false,
             moved: false,
         });
@@ -386,7 +384,8 @@ impl Outbound {
         let own = self
             .all_sent()
             .filter(|(_, s)| s.state == ChunkState::Outstanding && s.path == path);
-        own.min_by_key(|(_, s)| s.sent_at).map(|(tsn, _)| tsn)
+        own.min_by_key(|(_, s)| s.transmission.number())
+            .map(|(tsn, _)| tsn)
     }
 
     /// Marks everything outstanding for which `which` holds; returns the user bytes marked.

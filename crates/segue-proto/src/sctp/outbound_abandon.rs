@@ -1,5 +1,6 @@
 //! Messages taken out of the send queue before they are delivered (RFC 3758).
 
+use super::loss::Transmission;
 use super::options::Policy;
 use super::outbound::{ChunkState, Outbound, Sent};
 use super::path::PathId;
@@ -54,12 +55,9 @@ impl Outbound {
             policy: message.policy,
             state: ChunkState::Abandoned,
             path: PathId::NONE,
-            missing_reports: 0,
-            retransmitted: false,
+            transmission: Transmission::NONE,
             retransmissions: 0,
             released: false,
-            sent_at: crate::time::Instant::ZERO,
-            fast_retransmitted: false,
             fast_marked: false,
             moved: false,
         });

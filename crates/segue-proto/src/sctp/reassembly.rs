@@ -138,18 +138,26 @@ impl Reassembly {
         }
     }
 
-    /// Keeps what comes after a TSN in `streams`, or in all if none is named, until [`release`](Self::release).
+    /// Keeps what comes after a TSN in `streams`, or in all if none is named, until [`release`](Self::release). What was kept
+    /// until now is kept on, or taken in, as this has it.
     pub(super) fn hold(&mut self, after: Tsn, streams: Vec<u16>) {
-        self.held = Some(Box::new(Held {
+        let former = self.held.replace(Box::new(Held {
             after,
             streams,
             chunks: Vec::new(),
         }));
+        self.insert_again(former.map(|h| h.chunks).unwrap_or_default());
     }
 
     /// Takes in what was kept.
     pub(super) fn release(&mut self) {
-        for chunk in self.held.take().map(|h| h.chunks).unwrap_or_default() {
+        let chunks = self.held.take().map(|h| h.chunks).unwrap_or_default();
+        self.insert_again(chunks);
+    }
+
+    /// Takes in chunks that were kept, and are counted as held.
+    fn insert_again(&mut self, chunks: Vec<DataChunk>) {
+        for chunk in chunks {
             self.forget([&chunk.data].into_iter());
             self.insert(chunk);
         }
@@ -159,15 +167,9 @@ impl Reassembly {
     pub(super) fn release_around(&mut self, next_tsn: Tsn) {
         let chunks = self.held.take().map(|h| h.chunks).unwrap_or_default();
         let (before, after): (Vec<_>, Vec<_>) = chunks.into_iter().partition(|c| c.tsn.before(next_tsn));
-        for chunk in before {
-            self.forget([&chunk.data].into_iter());
-            self.insert(chunk);
-        }
+        self.insert_again(before);
         self.reset_streams(&[]);
-        for chunk in after {
-            self.forget([&chunk.data].into_iter());
-            self.insert(chunk);
-        }
+        self.insert_again(after);
     }
 
     /// The streams named, or all if none is, begin again at 0; what still waits for their old order is delivered.
@@ -188,8 +190,13 @@ impl Reassembly {
 
     /// All streams begin again, and the TSNs at `next_tsn`; parts of messages go.
     pub(super) fn begin_anew(&mut self, next_tsn: Tsn) {
-        self.reset_streams(&[]);
+        // what was kept was sent after a reset of its streams, and before this one
+        if let Some(held) = &self.held {
+            let streams = held.streams.clone();
+            self.reset_streams(&streams);
+        }
         self.release();
+        self.reset_streams(&[]);
         for (_, run) in core::mem::take(&mut self.runs) {
             self.forget(run.parts.iter());
         }
@@ -549,5 +556,45 @@ mod tests {
         r.insert(chunk(2, 1, "E", 10));
         assert!(r.pop().is_none());
         assert_eq!(r.buffered, 20);
+    }
+
+    #[test]
+    fn what_is_held_is_counted_once_and_not_lost_when_something_else_is_to_be_held() {
+        let mut r = Reassembly::new(Tsn(1), &Config::default());
+        r.hold(Tsn(1), vec![1]);
+        for (tsn, ssn) in [(2, 0), (3, 1), (4, 2)] {
+            r.insert(chunk(tsn, ssn, "BE", u64::from(tsn)));
+        }
+        assert_eq!((r.buffered, r.held()), (30, 30));
+        r.hold(Tsn(3), Vec::new());
+        assert_eq!((r.buffered, r.held()), (30, 30));
+        // 4 alone waits
+        assert_eq!(offsets(&r.pop().unwrap()), [2]);
+        assert_eq!(offsets(&r.pop().unwrap()), [3]);
+        assert!(r.pop().is_none());
+        r.release();
+        assert_eq!(offsets(&r.pop().unwrap()), [4]);
+        assert_eq!((r.buffered, r.held(), r.overhead_beyond(0)), (0, 0, 0));
+    }
+
+    #[test]
+    fn after_a_new_beginning_streams_go_on_at_0_whatever_was_held() {
+        let mut r = Reassembly::new(Tsn(1), &Config::default());
+        for tsn in 1..=3 {
+            r.insert(chunk(tsn, tsn as u16 - 1, "BE", u64::from(tsn)));
+        }
+        // sent after a reset of the stream: its numbers begin at 0
+        r.hold(Tsn(4), vec![1]);
+        r.insert(chunk(6, 1, "BE", 6));
+        r.insert(chunk(5, 0, "BE", 5));
+        r.begin_anew(Tsn(1000));
+        for tsn in 1000..=1001 {
+            r.insert(chunk(tsn, tsn as u16 - 1000, "BE", u64::from(tsn)));
+        }
+        let came: Vec<_> = core::iter::from_fn(|| r.pop())
+            .flat_map(|m| offsets(&m))
+            .collect();
+        assert_eq!(came, [1, 2, 3, 5, 6, 1000, 1001]);
+        assert_eq!((r.buffered, r.held()), (0, 0));
     }
 }

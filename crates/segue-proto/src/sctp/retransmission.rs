@@ -42,7 +42,7 @@ impl Association {
         let spared = self.spared_from(now, srtt);
         let bytes = self
             .outbound
-            .mark_where(|sent| sent.path == id && sent.sent_at < spared);
+            .mark_where(|sent| sent.path == id && sent.transmission.at() < spared);
         self.paths[index].share.on_lost(self.outbound.marked - marked);
         self.resume_flight(now, id);
         self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);

@@ -208,10 +208,8 @@ impl Association {
                 break;
             };
             sent.path = path;
-            sent.retransmitted = true;
-            sent.sent_at = now;
+            sent.transmission = self.loss.on_sent_again(now, sent.transmission);
             sent.retransmissions = sent.retransmissions.saturating_add(1);
-            sent.missing_reports = 0;
             let fast = core::mem::take(&mut sent.fast_marked);
             if fast {
                 self.counters.fast_retransmits += 1;
@@ -269,7 +267,8 @@ impl Association {
                     probes || (blocks && !last) || (closing && last)
                 }
             };
-            let Some((tsn, sent)) = self.outbound.send_next(now, path, immediate) else {
+            let transmission = self.loss.on_sent(now);
+            let Some((tsn, sent)) = self.outbound.send_next(transmission, path, immediate) else {
                 break;
             };
             chunks.push(Chunk::Data(sent.chunk(tsn)));

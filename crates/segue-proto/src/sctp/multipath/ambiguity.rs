@@ -19,7 +19,6 @@ use crate::sctp::association::Association;
 use crate::sctp::path::PathId;
 use crate::time::Duration;
 use segue_wire::Tsn;
-use segue_wire::sctp::Sack;
 
 /// Ambiguous round trips in a row after which one is taken.
 const PATIENCE: u8 = 8;
@@ -27,10 +26,6 @@ const PATIENCE: u8 = 8;
 impl Association {
     /// Whether the SACK was overtaken, and is to change nothing.
     pub(in crate::sctp) fn is_overtaken(&mut self, cumulative: Tsn, blocks: &Ranges) -> bool {
-        let Some(multipath) = &self.multipath else {
-            return false;
-        };
-        let ignored = multipath.config.ignore_stale_sacks;
         if cumulative != self.outbound.cumulative_tsn_ack() || self.outbound.gap_acked.is_empty() {
             return false;
         }
@@ -42,12 +37,15 @@ impl Association {
             .map(|&(start, end)| (start.distance_from(cumulative), end.distance_from(cumulative)))
             .collect();
         let stale = *blocks != known && difference(blocks, &known).is_empty();
+        let Some(multipath) = &self.multipath else {
+            return stale;
+        };
         self.counters.multipath.stale_sacks += u64::from(stale);
-        stale && ignored
+        stale && multipath.config.ignore_stale_sacks
     }
 
     /// A SACK begins to be dealt with.
-    pub(in crate::sctp) fn begin_sack_by_path(&mut self, sack: &Sack) {
+    pub(in crate::sctp) fn begin_sack_by_path(&mut self) {
         let Some(multipath) = &mut self.multipath else {
             return;
         };
@@ -57,14 +55,8 @@ impl Association {
             let d = &destinations[usize::from(p.destination.0)];
             p.in_use && p.source.address == to && d.address == from
         });
-        multipath.sack = super::state::SackAtHand {
-            path: came_over.map(|i| PathId(i as u8)),
-            packets: sack.data_packets,
-            ..super::state::SackAtHand::default()
-        };
+        multipath.sack_path = came_over.map(|i| PathId(i as u8));
         for path in &mut self.paths {
-            path.share.highest_newly_acked = None;
-            path.share.latest_newly_acked = None;
             path.share.fast_retransmission_due = false;
             path.share.pseudo.new_pseudo_cumack = false;
         }
@@ -78,7 +70,7 @@ impl Association {
         let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
             return false;
         };
-        let own = multipath.sack.path == Some(path);
+        let own = multipath.sack_path == Some(path);
         if !own {
             self.counters.multipath.ambiguous_round_trips += 1;
         }

@@ -134,7 +134,7 @@ impl Association {
 fn kind(version: Cuc, retransmitted: bool) -> impl Fn(&Sent) -> bool {
     move |sent| match (version, sent.state) {
         (Cuc::V1, ChunkState::Outstanding | ChunkState::Marked) => true,
-        (_, ChunkState::Outstanding) => sent.retransmitted == retransmitted,
+        (_, ChunkState::Outstanding) => sent.transmission.is_again() == retransmitted,
         _ => false,
     }
 }

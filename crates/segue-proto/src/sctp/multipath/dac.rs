@@ -1,4 +1,4 @@
-//! DAC, delayed acks for CMT (Iyengar et al. 2006, section V): the receiver's part. The sender's is in `sfr`.
+//! DAC, delayed acks for CMT (Iyengar et al. 2006, section V): the receiver's part. The sender's is in `loss`.
 //!
 //! RFC 9260 section 6.7 has a SACK sent at once for every packet while there is a gap. With data on several paths there is
 //! one nearly always, and no SACK would be delayed. So a gap alone is no reason any more: every second packet is

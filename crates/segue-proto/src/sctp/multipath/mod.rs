@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | send where a window has room | `schedule` | one path at a time |
 //! | CUC, cwnd update for CMT | `cuc` | a cwnd stands still while the cumulative TSN ack waits for another path |
-//! | SFR, split fast retransmit | `sfr` | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
+//! | SFR, split fast retransmit | `loss`, beside this folder | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
 //! | DAC, delayed acks for CMT | `dac` | a SACK for every packet, for there is nearly always a gap |
 //! | retransmission policy | `rtx` | |
 //! | CMT-PF | `failed`, and `potentially_failed` of RFC 7829 | a dead path gets data until Path.Max.Retrans, and the receive buffer fills |
@@ -43,7 +43,6 @@ mod quit;
 mod rtx;
 mod schedule;
 pub mod scheduler;
-mod sfr;
 mod state;
 mod timeout;
 
@@ -52,5 +51,4 @@ pub use config::{Cuc, MultipathConfig, RtxPolicy};
 pub use counters::MultipathCounters;
 pub(super) use failed::pf_max_retrans;
 pub use scheduler::{Scheduler, SchedulerKind};
-pub(super) use sfr::LastSent;
 pub(super) use state::{Multipath, PathShare};

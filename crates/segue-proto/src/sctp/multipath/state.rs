@@ -17,32 +17,14 @@ pub(in crate::sctp) struct Multipath {
     pub scheduler: Box<dyn Scheduler>,
     /// The peer's window stopped a path with room since the scheduler was asked last.
     pub was_blocked: bool,
-    pub sack: SackAtHand,
-}
-
-/// What the SACK at hand says of all paths together.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::sctp) struct SackAtHand {
-    /// The path that it came over.
-    pub path: Option<PathId>,
-    /// Packets that it acknowledges, as the receiver counted them; at least 1.
-    pub packets: u8,
-    pub lowest_newly_acked: Option<Tsn>,
-    pub highest_newly_acked: Option<Tsn>,
-    /// Whether TSNs of more than one path are newly acknowledged.
-    pub mixed: bool,
-    /// The one path so far.
-    pub acked_path: Option<PathId>,
+    /// The path that the SACK at hand came over.
+    pub sack_path: Option<PathId>,
 }
 
 /// What is kept of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sctp) struct PathShare {
     pub pseudo: PseudoCumulativeAck,
-    /// Highest TSN of this path that the SACK at hand newly acknowledges.
-    pub highest_newly_acked: Option<Tsn>,
-    /// When that was sent, of what the SACK at hand newly acknowledges on this path, which was sent last.
-    pub latest_newly_acked: Option<Instant>,
     /// Shortest round trip of data.
     pub least_round_trip: Option<Duration>,
     /// T3-rtx runs for what was sent first, whatever its TSN.
@@ -74,7 +56,7 @@ impl Multipath {
             packet: (Ipv6Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED),
             scheduler: config.scheduler.begin(),
             was_blocked: false,
-            sack: SackAtHand::default(),
+            sack_path: None,
         }
     }
 }

@@ -1,0 +1,492 @@
+//! Loss detection: what missing reports (RFC 9260 section 7.2.4) count for, by order of sending.
+//!
+//! A chunk that a SACK leaves out is missing only if something that was sent *later* is newly acknowledged. For chunks
+//! sent once on one path that is the HTNA rule of the RFC, since TSNs are in the order of sending. It is not for a chunk
+//! that was sent again: its TSN is lower than that of everything that was in flight before, and what comes back of that
+//! says nothing of it. A mobile host's data is sent again with every address that is deleted, while the SACKs of the flight
+//! over the old one are still on their way. So every transmission has a number ([`Transmission`]), and the numbers
+//! are compared.
+//!
+//! An acknowledgement of a chunk that was sent again may be for the earlier transmission: it is, if it comes within the
+//! shortest round trip of the path (RFC 8985 section 6.2, step 2), and then says nothing of when it was sent. What it
+//! does say, that a retransmission has arrived before what was sent earlier, takes the place of the RFC's rule that in
+//! fast recovery all that a SACK leaves out is missing when it advances the cumulative TSN ack.
+//!
+//! # Rules
+//! | rule | a chunk is missing by |
+//! |---|---|
+//! | RFC 9260 | what was sent later, newly acknowledged; if it was sent again, on the path that it was last sent on |
+//! | RFC 2960 | the same, newly acknowledged or not: every SACK that reports it counts |
+//! | SFR, split fast retransmit (Iyengar et al. 2006, section III) | only what was sent later on its own path: what overtook it on another says nothing |
+//! | MFR, multiple fast retransmit (Caro, Amer and Stewart 2004) | the same, although it was fast retransmitted before |
+//! | DAC (Iyengar et al. 2006, section V) | so many packets as the SACK says, if all that it newly acknowledges was sent later, on one path |
+//!
+//! Without SFR a first transmission is missing by what went over another path, too, as the RFC has it: where the path of a
+//! single-path association changes, what was lost on the old path is found by what arrives over the new one.
+//!
+//! Without MFR (Caro, Amer and Stewart, "Retransmission schemes for end-to-end failover with transport layer
+//! multihoming", GLOBECOM 2004) a fast retransmission that is lost waits for T3-rtx, as RFC 9260 section 7.2.4 has it: in a
+//! queue of 1.6 s, for seconds. The authors compare TSNs with the highest one outstanding at the time of the
+//! retransmission; numbers of transmissions do as well where a path sends nothing but retransmissions.
+
+use super::ack::Ranges;
+use super::outbound::{ChunkState, Outbound};
+use super::path::PathId;
+use super::{Config, Profile};
+use crate::time::{Duration, Instant};
+use segue_wire::Tsn;
+use smallvec::SmallVec;
+
+/// The last transmission of a chunk, and what SACKs have said of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Transmission {
+    /// Its number among all transmissions of the association; 0 if it was never sent.
+    number: u64,
+    at: Instant,
+    again: bool,
+    missing_reports: u8,
+    /// Found lost by missing reports, this time or before: not eligible for it again but with MFR.
+    fast_retransmitted: bool,
+}
+
+impl Transmission {
+    /// That of a TSN that is never sent.
+    pub(super) const NONE: Self = Self {
+        number: 0,
+        at: Instant::ZERO,
+        again: false,
+        missing_reports: 0,
+        fast_retransmitted: false,
+    };
+
+    /// When it was.
+    pub(super) fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// Whether the chunk was sent before: no round trip may be measured from it (rule C5).
+    pub(super) fn is_again(&self) -> bool {
+        self.again
+    }
+
+    /// Its place in the order of sending.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// Which missing reports count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Rules {
+    /// A SACK need not acknowledge anything newly (RFC 2960 section 7.2.4).
+    repeated: bool,
+    split: bool,
+    multiple: bool,
+    delayed_acks: bool,
+}
+
+impl Rules {
+    fn new(config: &Config) -> Self {
+        let multipath = config.multipath;
+        Self {
+            repeated: config.profile == Profile::Rfc2960 && multipath.is_none(),
+            split: multipath.is_some_and(|m| m.sfr),
+            multiple: multipath.is_some_and(|m| m.mfr),
+            delayed_acks: multipath.is_some_and(|m| m.dac),
+        }
+    }
+}
+
+/// Numbers of the latest transmission that was acknowledged: by the SACK at hand, and by any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Latest {
+    newly: u64,
+    ever: u64,
+}
+
+impl Latest {
+    fn note(&mut self, number: u64) {
+        self.newly = self.newly.max(number);
+        self.ever = self.ever.max(number);
+    }
+}
+
+/// What the SACK at hand newly acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Newly {
+    /// Packets that the SACK stands for, as the receiver counted them.
+    packets: u8,
+    highest: Option<Tsn>,
+    /// Number of the earliest transmission, 0 if that of one is not known.
+    earliest: u64,
+    /// Whether one of them was sent more than once: what it overtook may have a higher TSN.
+    again: bool,
+    /// The path of all of them, or none if there are several.
+    path: Option<PathId>,
+}
+
+impl Newly {
+    fn nothing(packets: u8) -> Self {
+        Self {
+            packets,
+            highest: None,
+            earliest: u64::MAX,
+            again: false,
+            path: None,
+        }
+    }
+}
+
+/// Tells by what is acknowledged, and by when it was sent, which chunks are lost.
+#[derive(Debug)]
+pub(super) struct LossDetector {
+    rules: Rules,
+    transmissions: u64,
+    /// By path. A slot that is used again need not be cleared: what is sent on it has higher numbers.
+    paths: SmallVec<[Latest; 2]>,
+    all: Latest,
+    newly: Newly,
+}
+
+/// Why a chunk is taken for lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cause {
+    /// Reports enough that it is missing (RFC 9260 section 7.2.4, RFC 5827).
+    MissingReports,
+    /// The same, and it had been fast retransmitted before (MFR).
+    RetransmissionMissing,
+}
+
+/// A chunk that is taken for lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Lost {
+    pub tsn: Tsn,
+    pub cause: Cause,
+}
+
+/// What a SACK says of what it leaves out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Verdict {
+    /// In order of TSN.
+    pub lost: SmallVec<[Lost; 4]>,
+    /// Missing reports that did not count, because nothing that was sent later is acknowledged.
+    pub withheld: u64,
+}
+
+impl LossDetector {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            rules: Rules::new(config),
+            transmissions: 0,
+            paths: SmallVec::new(),
+            all: Latest::default(),
+            newly: Newly::nothing(0),
+        }
+    }
+
+    /// A chunk is sent for the first time.
+    pub(super) fn on_sent(&mut self, now: Instant) -> Transmission {
+        self.transmissions += 1;
+        Transmission {
+            number: self.transmissions,
+            at: now,
+            ..Transmission::NONE
+        }
+    }
+
+    /// A chunk is sent again.
+    pub(super) fn on_sent_again(&mut self, now: Instant, former: Transmission) -> Transmission {
+        Transmission {
+            again: true,
+            fast_retransmitted: former.fast_retransmitted,
+            ..self.on_sent(now)
+        }
+    }
+
+    /// A SACK arrives that stands for so many packets.
+    pub(super) fn begin_sack(&mut self, packets: u8) {
+        self.newly = Newly::nothing(packets);
+        self.all.newly = 0;
+        for path in &mut self.paths {
+            path.newly = 0;
+        }
+    }
+
+    /// It acknowledges `tsn` for the first time, last sent on `path`, whose shortest round trip is `least`.
+    pub(super) fn on_newly_acked(
+        &mut self,
+        now: Instant,
+        tsn: Tsn,
+        path: PathId,
+        transmission: Transmission,
+        least: Option<Duration>,
+    ) {
+        let first = self.newly.highest.is_none();
+        self.newly.path = Some(path).filter(|_| first || self.newly.path == Some(path));
+        if self.newly.highest.is_none_or(|h| h.before(tsn)) {
+            self.newly.highest = Some(tsn);
+        }
+        if transmission.again && least.is_none_or(|least| now.since(transmission.at) < least) {
+            self.newly.earliest = 0;
+            return;
+        }
+        self.newly.earliest = self.newly.earliest.min(transmission.number);
+        self.newly.again |= transmission.again;
+        self.all.note(transmission.number);
+        let index = usize::from(path.0);
+        if path == PathId::NONE {
+            return;
+        }
+        if self.paths.len() <= index {
+            self.paths.resize(index + 1, Latest::default());
+        }
+        self.paths[index].note(transmission.number);
+    }
+
+    /// Counts what the SACK leaves out, whose `blocks` have been applied to `outbound`; `threshold` reports make a chunk
+    /// lost.
+    #[inline(never)]
+    pub(super) fn step(&mut self, outbound: &mut Outbound, blocks: &Ranges, threshold: u8) -> Verdict {
+        let mut verdict = Verdict::default();
+        let cumulative = outbound.cumulative_tsn_ack();
+        let reach = self.reach(cumulative, blocks);
+        let mut hole = 1;
+        for &(start, end) in blocks {
+            for offset in hole..start.min(reach) {
+                let tsn = cumulative.add(offset);
+                let Some(sent) = outbound.get_mut(tsn) else {
+                    break;
+                };
+                let transmission = &mut sent.transmission;
+                if sent.state != ChunkState::Outstanding
+                    || (transmission.fast_retransmitted && !self.rules.multiple)
+                {
+                    continue;
+                }
+                let reports = self.reports(*transmission, sent.path);
+                verdict.withheld += u64::from(reports == 0);
+                if reports == 0 {
+                    continue;
+                }
+                transmission.missing_reports = transmission.missing_reports.saturating_add(reports);
+                if transmission.missing_reports < threshold {
+                    continue;
+                }
+                let cause = if core::mem::replace(&mut transmission.fast_retransmitted, true) {
+                    Cause::RetransmissionMissing
+                } else {
+                    Cause::MissingReports
+                };
+                verdict.lost.push(Lost { tsn, cause });
+            }
+            if end >= reach {
+                break;
+            }
+            hole = end + 1;
+        }
+        verdict
+    }
+
+    /// The offset up to which something may be missing: what was sent once was sent before all that has a higher TSN.
+    fn reach(&self, cumulative: Tsn, blocks: &Ranges) -> u32 {
+        if self.rules.repeated || self.newly.again {
+            return blocks.last().map_or(0, |b| b.1);
+        }
+        let highest = self.newly.highest.filter(|h| cumulative.before(*h));
+        highest.map_or(0, |h| h.distance_from(cumulative))
+    }
+
+    /// How many reports the SACK at hand is that a chunk is missing, whose last transmission on `path` this was.
+    fn reports(&self, transmission: Transmission, path: PathId) -> u8 {
+        let latest = if self.rules.split || transmission.again {
+            let own = self.paths.get(usize::from(path.0));
+            own.copied().unwrap_or_default()
+        } else {
+            self.all
+        };
+        let latest = if self.rules.repeated {
+            latest.ever
+        } else {
+            latest.newly
+        };
+        if latest <= transmission.number {
+            return 0;
+        }
+        let all_later = self.newly.path.is_some() && self.newly.earliest > transmission.number;
+        if self.rules.delayed_acks && all_later {
+            self.newly.packets.max(1)
+        } else {
+            1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sctp::MultipathConfig;
+    use crate::sctp::SendOptions;
+    use segue_wire::Data;
+
+    const FIRST: PathId = PathId(0);
+    const SECOND: PathId = PathId(1);
+    /// Shortest round trip of both paths.
+    const LEAST: Duration = Duration::from_millis(20);
+
+    /// Chunks with TSNs from 1 on, all of them outstanding, and the SACKs for them.
+    struct Flight {
+        outbound: Outbound,
+        detector: LossDetector,
+    }
+
+    fn ms(n: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(n)
+    }
+
+    impl Flight {
+        /// A chunk for each of `paths`, sent a millisecond apart.
+        fn new(config: &Config, paths: &[PathId]) -> Self {
+            let mut outbound = Outbound::new(Tsn(1), 1000);
+            let mut detector = LossDetector::new(config);
+            for (n, &path) in (1..).zip(paths) {
+                let data = Data::Synthetic { offset: 0, len: 100 };
+                outbound.push(ms(n), 0, data, SendOptions::default());
+                let transmission = detector.on_sent(ms(n));
+                outbound.send_next(transmission, path, false).expect("it waits");
+            }
+            Self { outbound, detector }
+        }
+
+        fn send_again(&mut self, at: Instant, tsn: u32, path: PathId) {
+            let sent = self.outbound.get_mut(Tsn(tsn)).expect("sent");
+            sent.transmission = self.detector.on_sent_again(at, sent.transmission);
+            sent.path = path;
+        }
+
+        /// A SACK with the cumulative TSN ack 0 acknowledges `newly`; `blocks` are all that it has.
+        fn sack(&mut self, at: Instant, newly: &[u32], blocks: &[(u32, u32)]) -> Verdict {
+            self.detector.begin_sack(newly.len() as u8);
+            for &tsn in newly {
+                let sent = self.outbound.get(Tsn(tsn)).expect("sent");
+                let (path, transmission) = (sent.path, sent.transmission);
+                self.outbound.set_state(Tsn(tsn), ChunkState::GapAcked);
+                self.detector
+                    .on_newly_acked(at, Tsn(tsn), path, transmission, Some(LEAST));
+            }
+            let blocks = blocks.iter().copied().collect();
+            self.detector.step(&mut self.outbound, &blocks, 3)
+        }
+    }
+
+    fn lost(verdict: &Verdict) -> Vec<u32> {
+        verdict.lost.iter().map(|l| l.tsn.0).collect()
+    }
+
+    fn cmt(multipath: MultipathConfig) -> Config {
+        Config {
+            multipath: Some(multipath),
+            ..Config::default()
+        }
+    }
+
+    #[test]
+    fn the_third_sack_that_acknowledges_something_sent_later_makes_a_chunk_lost() {
+        let mut flight = Flight::new(&Config::default(), &[FIRST; 6]);
+        assert_eq!(flight.sack(ms(30), &[3], &[(3, 3)]), Verdict::default());
+        // nothing new, and then something that was sent before 4
+        assert_eq!(flight.sack(ms(31), &[], &[(3, 3)]), Verdict::default());
+        assert_eq!(lost(&flight.sack(ms(32), &[5], &[(3, 3), (5, 5)])), []);
+        let verdict = flight.sack(ms(33), &[6], &[(3, 3), (5, 6)]);
+        let because = |tsn| Lost {
+            tsn: Tsn(tsn),
+            cause: Cause::MissingReports,
+        };
+        assert_eq!(verdict.lost[..], [because(1), because(2)]);
+        assert_eq!(verdict.withheld, 0);
+    }
+
+    #[test]
+    fn rfc_2960_counts_every_sack_that_reports_a_chunk_missing() {
+        let config = Config::new(Profile::Rfc2960);
+        let mut flight = Flight::new(&config, &[FIRST; 3]);
+        assert_eq!(lost(&flight.sack(ms(30), &[3], &[(3, 3)])), []);
+        assert_eq!(lost(&flight.sack(ms(31), &[], &[(3, 3)])), []);
+        // but not what was sent after all that it reports
+        flight.send_again(ms(32), 2, FIRST);
+        assert_eq!(lost(&flight.sack(ms(33), &[], &[(3, 3)])), [1]);
+        for at in 34..40 {
+            assert_eq!(lost(&flight.sack(ms(at), &[], &[(3, 3)])), []);
+        }
+    }
+
+    #[test]
+    fn a_retransmission_counts_as_sent_later_once_it_may_have_been_answered() {
+        for (answered, expected) in [(ms(59), [0; 3]), (ms(60), [0, 0, 1])] {
+            let mut flight = Flight::new(&Config::default(), &[FIRST; 6]);
+            for tsn in 2..=4 {
+                flight.send_again(ms(40), tsn, FIRST);
+            }
+            // 5 has a higher TSN, and was sent before them
+            flight.outbound.set_state(Tsn(6), ChunkState::GapAcked);
+            let found = [(2, 2), (2, 3), (2, 4)].map(|block| {
+                let verdict = flight.sack(answered, &[block.1], &[block, (6, 6)]);
+                lost(&verdict).iter().filter(|t| **t == 5).count()
+            });
+            assert_eq!(found, expected, "{answered:?}");
+        }
+    }
+
+    #[test]
+    fn what_overtook_on_another_path_counts_for_a_first_transmission_without_sfr_alone() {
+        let split = cmt(MultipathConfig::default());
+        let whole = cmt(MultipathConfig {
+            sfr: false,
+            ..MultipathConfig::default()
+        });
+        for (config, again, expected) in [
+            (Config::default(), false, &[1][..]),
+            (Config::default(), true, &[]),
+            (whole, false, &[1]),
+            (split, false, &[]),
+        ] {
+            let mut flight = Flight::new(&config, &[FIRST, SECOND, SECOND, SECOND]);
+            if again {
+                flight.send_again(ms(1), 1, FIRST);
+                for tsn in 2..=4 {
+                    flight.send_again(ms(2), tsn, SECOND);
+                }
+            }
+            let verdicts = [2, 3, 4].map(|tsn| flight.sack(ms(40), &[tsn], &[(2, tsn)]));
+            assert_eq!(lost(&verdicts[2]), expected, "{config:?}");
+            let withheld: u64 = verdicts.iter().map(|v| v.withheld).sum();
+            assert_eq!(withheld, 3 * u64::from(expected.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_fast_retransmission_is_found_lost_with_mfr_alone() {
+        for mfr in [false, true] {
+            let config = cmt(MultipathConfig {
+                mfr,
+                ..MultipathConfig::default()
+            });
+            let mut flight = Flight::new(&config, &[FIRST; 8]);
+            assert_eq!(
+                lost(&flight.sack(ms(30), &[2, 3, 4], &[(2, 4)])),
+                [1],
+                "three packets"
+            );
+            flight.send_again(ms(30), 1, FIRST);
+            assert_eq!(
+                lost(&flight.sack(ms(31), &[5, 6, 7], &[(2, 7)])),
+                [],
+                "sent earlier"
+            );
+            flight.send_again(ms(32), 8, FIRST);
+            let verdict = flight.sack(ms(60), &[8], &[(2, 8)]);
+            assert_eq!(verdict.lost.len(), 0, "one packet");
+            let sent = flight.outbound.get_mut(Tsn(1)).expect("sent");
+            assert_eq!(sent.transmission.missing_reports, u8::from(mfr));
+        }
+    }
+}
