@@ -10,7 +10,7 @@ How data flows::
                             |----> .packets ...      polars frames over Arrow, made when first asked for
                             |----> .captures()       pcapng bytes
                             v
-    segue.figures (figures) --> segue.report (one HTML file)
+    segue.figures ----> segue.report (one HTML file)
     segue.analyze ----> segue._native (Rust analysis of captures) --> Analysis, as frames or dataclasses
     segue.papers.* (grids of runs -> figures, tables, claims)  <-- segue.cli
 
@@ -19,14 +19,16 @@ Importing `segue` imports neither polars nor matplotlib.
 
 from segue._native import CaptureError, RunError, ScenarioError, __version__
 from segue.analyze import Analysis, analyze
-from segue.metrics import Handover, Metrics, Spread
+from segue.metrics import Flow, Handover, Host, Metrics, Spread
 from segue.running import Run, run
 from segue.scenarios import Scenario, scenarios
 
 __all__ = [
     "Analysis",
     "CaptureError",
+    "Flow",
     "Handover",
+    "Host",
     "Metrics",
     "Run",
     "RunError",

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class HandoffParts:
-    """What a handoff consists of: 002 section 4. Seconds.
+    """What a handoff consists of: Cottingham and Vidales 2005 section 4. Seconds.
 
     Attributes:
         soft: Whether the old network was still in reach when others were told of the new address.
@@ -49,14 +49,16 @@ class Handover:
         time_s: When the first data arrived over the new path, seconds; without any, when the move began.
         interruption_s: Longest time without new data around it, seconds; `None` without a flow.
         censored: The data never came back: `interruption_s` is a lower bound, to the end of the run.
-        latency_s: Last data over the old path to the first over the new one, seconds (000 section VI-A). Negative while
+        latency_s: Last data over the old path to the first over the new one, seconds (Fu et al. 2005 section VI-A).
+            Negative while
             the old path still drains. `None` if no data came over the new one.
-        handoff_delay_s: From the first message that tells of the new address until the last was acknowledged (004
+        handoff_delay_s: From the first message that tells of the new address until the last was acknowledged
+            (Phoomikiattisak and Bhatti 2019
             section 5.4); of SIGMA, from the ASCONF that adds it until the one that makes it primary is acknowledged.
         begin_s: When that first message left, seconds.
         end_s: When that last one was acknowledged, seconds.
         failed: Those who could not be told.
-        parts: What it consists of (002 section 4), where a shim moves hosts.
+        parts: What it consists of (Cottingham and Vidales 2005 section 4), where a shim moves hosts.
         lost_packets: Data packets lost to it.
         retransmissions: Data packets sent again in the two seconds before and after it.
         spurious_retransmissions: Of them, those of which an earlier copy arrived.
@@ -127,7 +129,7 @@ class Handoff:
         host: The host.
         begin_s: When the first message left that tells of the new address, seconds of simulated time.
         end_s: When the last was acknowledged; `None` if the handoff did not end.
-        handoff_delay_s: The time in between (004 section 5.4).
+        handoff_delay_s: The time in between (Phoomikiattisak and Bhatti 2019 section 5.4).
         from_address: Address used before (`from` in JSON), if there was one.
         to_address: Address used after (`to` in JSON).
         failed: Those who could not be told.
@@ -164,9 +166,9 @@ class Flow:
         transferred_bytes: Bytes that arrived, each counted once.
         throughput_bps: Those, in bits, by the length of its life, bit/s.
         packets_sent: Retransmissions included.
-        retransmissions: Packets whose first byte had been sent before (004 section 6.1.2).
+        retransmissions: Packets whose first byte had been sent before (Phoomikiattisak and Bhatti 2019 section 6.1.2).
         lost_packets: Packets that did not reach the receiver's transport; those that came to a stale locator among
-            them (004 section 6.1.3).
+            them (Phoomikiattisak and Bhatti 2019 section 6.1.3).
         spurious_retransmissions: Retransmissions of which an earlier copy had arrived, or arrived later.
         in_flight_packets: Packets that were under way when the run ended.
         lost_to_handover: Of the lost ones: sent to a place where the mobile host was not.
@@ -285,10 +287,12 @@ class Multipath:
     """Counters of concurrent multipath transfer, of all hosts together.
 
     Attributes:
-        stale_sacks: SACKs that another one with the same cumulative TSN ack overtook (003 section III-A, second
+        stale_sacks: SACKs that another one with the same cumulative TSN ack overtook (Budzisz et al. 2009 section
+            III-A, second
             problem).
         overtaken_sacks: SACKs that one with a later cumulative TSN ack overtook.
-        ambiguous_round_trips: Round trips that ended with a SACK over another path (003 section III-A, third problem).
+        ambiguous_round_trips: Round trips that ended with a SACK over another path (Budzisz et al. 2009 section III-A,
+            third problem).
         round_trips_refused: Of them, those that were not taken for a measurement.
         pseudo_cumulative_acks: Times that a cwnd could grow while the cumulative TSN ack stood still (CUC).
         missing_reports_withheld: Missing reports that were not counted (SFR).
@@ -329,11 +333,11 @@ class Metrics:
         seed: Seed used.
         duration_s: Simulated time, seconds.
         handovers: Every handover in order of time: of every host, as each of its flows went through it.
-        handover_latency_s: Over all handovers (000 section VI-A); `None` without handovers.
+        handover_latency_s: Over all handovers (Fu et al. 2005 section VI-A); `None` without handovers.
         interruption_s: Over all handovers, and flows that died without one; `None` without any.
         longest_gap_s: Longest time without new data of any flow, handover or not, seconds; the silence of a dead one
             included.
-        loss_rate: Data packets lost to handover / data packets sent (000 section VI-B).
+        loss_rate: Data packets lost to handover / data packets sent (Fu et al. 2005 section VI-B).
         throughput_bps: Useful bits that arrived, by the time from the first data of any flow to the end of the last
             one's life, bit/s.
         delivered_bytes: Useful bytes that arrived, of all flows.
@@ -345,10 +349,13 @@ class Metrics:
         packets_lost_otherwise: Of them, lost otherwise.
         duplicate_packets: Data packets that arrived and carried nothing new.
         timeouts: T3-rtx expiries of the data sender.
-        transfer_time_s: From the first data of the first application with a size to the arrival of its last byte (003);
+        transfer_time_s: From the first data of the first application with a size to the arrival of its last byte
+            (Budzisz et al. 2009);
             `None` if it did not all arrive.
-        theory_s: What equations (3) to (5) of 003 give for it, within the file's end; `None` with other schemes.
-        fast_retransmits: DATA chunks sent again because of missing reports; counted with the schemes of 003.
+        theory_s: What equations (3) to (5) of Budzisz et al. 2009 give for it, within the file's end; `None` with
+            other schemes.
+        fast_retransmits: DATA chunks sent again because of missing reports; counted with the schemes of Budzisz et al.
+            2009.
         spurious_fast_retransmits: Of them, those of which an earlier copy arrived.
         rbuf_blocked_s: Time for which an SCTP sender's cwnd had room for data that waited, and the peer's receive
             window had none.
@@ -431,7 +438,7 @@ class Metrics:
 
     @property
     def useful_bps(self) -> float:
-        """Useful bits that arrived / simulated time, bit/s (000 section VI-B)."""
+        """Useful bits that arrived / simulated time, bit/s (Fu et al. 2005 section VI-B)."""
         return self.delivered_bytes * 8 / self.duration_s
 
 

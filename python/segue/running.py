@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -50,36 +51,74 @@ class Run:
 
     @cached_property
     def handovers(self) -> pl.DataFrame:
-        """A row per handover: `time_s`, `from`, `to`, `latency_s`, `interruption_s`, `lost_packets`."""
+        """A row per handover of a host and a flow, of whatever scheme; what a scheme has not is null.
+
+        `host`, `flow`, `layer`, `from`, `to`, `time_s`, `interruption_s`, `censored` (the interruption is a lower
+        bound), `latency_s`, `handoff_delay_s`, `begin_s`, `end_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `t_a_s`, `soft`,
+        `lost_packets`, `retransmissions`, `spurious_retransmissions`: see `segue.Handover`.
+        """
         import polars as pl
 
-        rows = self.metrics.handovers
-        return pl.DataFrame(
-            {
-                "time_s": [row.time_s for row in rows],
-                "from": [row.from_address for row in rows],
-                "to": [row.to_address for row in rows],
-                "latency_s": [row.latency_s for row in rows],
-                "interruption_s": [row.interruption_s for row in rows],
-                "lost_packets": [row.lost_packets for row in rows],
-            },
-            schema={
-                "time_s": pl.Float64,
-                "from": pl.String,
-                "to": pl.String,
-                "latency_s": pl.Float64,
-                "interruption_s": pl.Float64,
-                "lost_packets": pl.UInt64,
-            },
-        )
+        rows = []
+        for row in self.metrics.handovers:
+            parts = row.parts
+            rows.append(
+                [row.host, row.flow, row.layer, row.from_address, row.to_address, row.time_s, row.interruption_s,
+                 row.censored, row.latency_s, row.handoff_delay_s, row.begin_s, row.end_s]
+                + ([None] * 6 if parts is None else
+                   [parts.t_d_s, parts.t_c_s, parts.t_r_s, parts.t_n_s, parts.t_a_s, parts.soft])
+                + [row.lost_packets, row.retransmissions, row.spurious_retransmissions]
+            )  # fmt: skip
+        return pl.DataFrame(rows, schema=_handover_schema(), orient="row")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """A row per direction of a connection in which data was sent.
+
+        `flow` (its number), `sender`, `receiver`, `transport`, `source_port`, `destination_port`, `begin_s`, `state`
+        ("closed", "idle", "dead", "unknown"), `dead_since_s`, `longest_gap_s`, `censored` (that is a lower bound),
+        `handovers`, `transferred_bytes`, `throughput_bps`, `packets_sent`, `retransmissions`, `lost_packets`,
+        `spurious_retransmissions`, `in_flight_packets`: see `segue.metrics.Flow`.
+        """
+        import polars as pl
+
+        moves = Counter(row.flow for row in self.metrics.handovers)
+        rows = [
+            [flow.id, flow.sender, flow.receiver, flow.transport, flow.source_port, flow.destination_port, flow.begin_s,
+             flow.state, flow.dead_since_s, flow.longest_gap_s, flow.censored,
+             moves[flow.id], flow.transferred_bytes, flow.throughput_bps,
+             flow.packets_sent, flow.retransmissions, flow.lost_packets, flow.spurious_retransmissions,
+             flow.in_flight_packets]
+            for flow in self.metrics.flows
+        ]  # fmt: skip
+        return pl.DataFrame(rows, schema=_flow_schema(), orient="row")
+
+    @cached_property
+    def hosts(self) -> pl.DataFrame:
+        """A row per host that has flows or moves.
+
+        `host`, `flows`, `dead_flows`, `handovers`, `interruption_median_s`, `interruption_p95_s`, `interruption_max_s`
+        (null without any), `interruptions_censored`, `longest_gap_s`, `delivered_bytes`, `throughput_bps`.
+        """
+        import polars as pl
+
+        rows = [
+            [host.host, host.flows, host.dead_flows, host.handovers]
+            + ([None, None, None, 0] if (gaps := host.interruption_s) is None else
+               [gaps.median, gaps.p95, gaps.max, gaps.censored])
+            + [host.longest_gap_s, host.delivered_bytes, host.throughput_bps]
+            for host in self.metrics.hosts
+        ]  # fmt: skip
+        return pl.DataFrame(rows, schema=_host_schema(), orient="row")
 
     @cached_property
     def packets(self) -> pl.DataFrame:
         """A row per packet event at a host and chunk, and per drop anywhere.
 
         `time_ns`, `node`, `action` ("sent", "received", "dropped"), `cause` of a drop, `interface`, `packet_id`,
-        `source`, `destination`, `kind` (chunk or message), `tsn` (of DATA; cumulative ack of SACK),
-        `length_bytes` of the IPv6 packet, `retransmission`.
+        `connection` (number of the association or connection; null of an INIT and of what belongs to none), `source`,
+        `destination`, `kind` (chunk or message), `tsn` (of DATA; cumulative ack of SACK), `length_bytes` of the IPv6
+        packet, `retransmission`.
         """
         return self._frame("packets")
 
@@ -87,7 +126,8 @@ class Run:
     def windows(self) -> pl.DataFrame:
         """A row per change of a path of the data sender.
 
-        `time_ns`, `node`, `destination`, `cwnd_bytes`, `ssthresh_bytes`, `flightsize_bytes`, `rto_ns`, `primary`.
+        `time_ns`, `node`, `connection`, `source`, `destination`, `cwnd_bytes`, `ssthresh_bytes`, `flightsize_bytes`,
+        `rto_ns`, `primary`.
         """
         return self._frame("windows")
 
@@ -196,3 +236,38 @@ def _toml_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _handover_schema() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    times = ("latency_s", "handoff_delay_s", "begin_s", "end_s", "t_d_s", "t_c_s", "t_r_s", "t_n_s", "t_a_s")
+    return {
+        "host": pl.String(), "flow": pl.UInt64(), "layer": pl.String(), "from": pl.String(), "to": pl.String(),
+        "time_s": pl.Float64(), "interruption_s": pl.Float64(), "censored": pl.Boolean(),
+        **dict.fromkeys(times, pl.Float64()), "soft": pl.Boolean(),
+        "lost_packets": pl.UInt64(), "retransmissions": pl.UInt64(), "spurious_retransmissions": pl.UInt64(),
+    }  # fmt: skip
+
+
+def _flow_schema() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    counts = ("packets_sent", "retransmissions", "lost_packets", "spurious_retransmissions", "in_flight_packets")
+    return {
+        "flow": pl.UInt64(), "sender": pl.String(), "receiver": pl.String(), "transport": pl.String(),
+        "source_port": pl.UInt16(), "destination_port": pl.UInt16(), "begin_s": pl.Float64(), "state": pl.String(),
+        "dead_since_s": pl.Float64(), "longest_gap_s": pl.Float64(), "censored": pl.Boolean(), "handovers": pl.UInt64(),
+        "transferred_bytes": pl.UInt64(), "throughput_bps": pl.Float64(), **dict.fromkeys(counts, pl.UInt64()),
+    }  # fmt: skip
+
+
+def _host_schema() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    gaps = ("interruption_median_s", "interruption_p95_s", "interruption_max_s")
+    return {
+        "host": pl.String(), "flows": pl.UInt64(), "dead_flows": pl.UInt64(), "handovers": pl.UInt64(),
+        **dict.fromkeys(gaps, pl.Float64()), "interruptions_censored": pl.UInt64(), "longest_gap_s": pl.Float64(),
+        "delivered_bytes": pl.UInt64(), "throughput_bps": pl.Float64(),
+    }  # fmt: skip

@@ -57,8 +57,10 @@ def metrics(**changes: object) -> dict[str, object]:
     return base | changes
 
 
-def handover(time: float = 8.14, latency_s: float = 0.007, lost: int = 0) -> dict[str, object]:
-    return {
+def handover(
+    time: float = 8.14, latency_s: float = 0.007, lost: int = 0, changes: dict[str, object] | None = None
+) -> dict[str, object]:
+    base: dict[str, object] = {
         "host": "mh",
         "flow": 0,
         "layer": "transport",
@@ -74,16 +76,57 @@ def handover(time: float = 8.14, latency_s: float = 0.007, lost: int = 0) -> dic
         "failed": [],
         "parts": None,
         "lost_packets": lost,
-        "retransmissions": 0,
+        "retransmissions": lost,
         "spurious_retransmissions": 0,
+    }
+    return base | (changes or {})
+
+
+def spread(value: float, *, low: float | None = None, censored: int = 0, flow: int = 0) -> dict[str, object]:
+    """A spread of one value, or of two."""
+    low = value if low is None else low
+    return {
+        "median": (value + low) / 2,
+        "p95": value,
+        "min": low,
+        "max": value,
+        "count": 1 if low == value else 2,
+        "censored": censored,
+        "worst": {"host": "mh", "flow": flow, "time": 8.14},
     }
 
 
-def spread(median: float, low: float, high: float) -> dict[str, object]:
-    """Of three handovers."""
-    worst = {"host": "mh", "flow": 0, "time": 8.14}
-    values = {"median": median, "p95": high, "min": low, "max": high}
-    return values | {"count": 3, "censored": 0, "worst": worst}
+def flow(**changes: object) -> dict[str, object]:
+    base: dict[str, object] = {
+        "id": 0,
+        "from": "cn",
+        "to": "mh",
+        "transport": "sctp",
+        "source_port": 9,
+        "destination_port": 9,
+        "begin_s": 0.0,
+        "end_s": 20.0,
+        "transferred_bytes": 2_500_000,
+        "throughput_bps": 1e6,
+        "packets_sent": 1000,
+        "retransmissions": 0,
+        "lost_packets": 0,
+        "lost_to_handover": 0,
+        "lost_to_queue": 0,
+        "lost_otherwise": 0,
+        "spurious_retransmissions": 0,
+        "in_flight_packets": 0,
+        "lost_by_cause": {},
+        "duplicate_packets": 0,
+        "interruption_s": None,
+        "state": "idle",
+        "dead_since_s": None,
+        "longest_gap_s": 0.1,
+        "censored": False,
+        "last_packets": [],
+        "received_bytes_by_second": [125_000] * 20,
+    }
+    return base | changes
 
 
 class FakeNative:
@@ -119,6 +162,7 @@ class TraceBuilder:
         tsn = (INITIAL_TSN + number) % 2**32
         common = {
             "packet_id": self.ids,
+            "connection": 0,
             "source": CN,
             "destination": to,
             "kind": "DATA",
@@ -136,6 +180,7 @@ class TraceBuilder:
             "cn",
             "received",
             packet_id=self.ids,
+            connection=0,
             source=source,
             destination=CN,
             kind="SACK",
@@ -148,6 +193,7 @@ class TraceBuilder:
         self.ids += 1
         common = {
             "packet_id": self.ids,
+            "connection": 0 if kind.startswith("ASCONF") else None,
             "source": source,
             "destination": CN,
             "kind": kind,
@@ -163,6 +209,8 @@ class TraceBuilder:
             {
                 "time_ns": int(time * 1e9),
                 "node": "cn",
+                "connection": 0,
+                "source": CN,
                 "destination": to,
                 "cwnd_bytes": cwnd,
                 "ssthresh_bytes": 65536,
@@ -201,7 +249,9 @@ class TraceBuilder:
                 }
             ),
         }
-        return Run(FakeNative(metrics(**changes), tables))  # type: ignore[arg-type]
+        begins = [row["time_ns"] for row in self.packets if row["kind"] == "DATA"]
+        flows = [flow(begin_s=float(str(begins[0])) / 1e9)] if begins else []
+        return Run(FakeNative(metrics(**{"flows": flows, **changes}), tables))  # type: ignore[arg-type]
 
     def _packet(self, time: float, node: str, action: str, **values: object) -> None:
         self.packets.append(
@@ -223,6 +273,7 @@ PACKETS = {
     "cause": pl.String,
     "interface": pl.UInt8,
     "packet_id": pl.UInt64,
+    "connection": pl.UInt32,
     "source": pl.String,
     "destination": pl.String,
     "kind": pl.String,
@@ -233,6 +284,8 @@ PACKETS = {
 WINDOWS = {
     "time_ns": pl.UInt64,
     "node": pl.String,
+    "connection": pl.UInt32,
+    "source": pl.String,
     "destination": pl.String,
     "cwnd_bytes": pl.UInt32,
     "ssthresh_bytes": pl.UInt32,
@@ -286,8 +339,8 @@ def seamless(*, switch_s: float = 8.14, first: int = 3, second: int = 6, lost: b
     trace.signal(9.56, 5, "delete-acknowledged", OLD)
     return trace.run(
         packets_lost_to_handover=int(lost),
-        handovers=[handover(switch_s)],
-        handover_latency_s=spread(0.007, 0.007, 0.007),
+        handovers=[handover(switch_s + 0.03)],
+        handover_latency_s=spread(0.007),
     )
 
 
@@ -309,7 +362,7 @@ def stalled(offsets: tuple[float, ...] = (0.0, 1.0, 4.0, 6.0), paths: tuple[str,
     for index in range(40):
         trace.data(end + 0.3 + 0.01 * index, NEW, 108 + index)
         trace.sack(end + 0.36 + 0.01 * index, NEW, 108 + index)
-    return trace.run(packets_lost_to_handover=9, handovers=[handover(10.0, 1.0, 9)])
+    return trace.run(packets_lost_to_handover=9, handovers=[handover(10.03, 1.0, 9)])
 
 
 def latency_frame(*, below: float = 0.007, above: float = 2.0, seeds: int = 5) -> pl.DataFrame:

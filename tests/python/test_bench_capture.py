@@ -40,7 +40,7 @@ def test_two_hosts_move_in_it(capture: bytes) -> None:
     assert set(found) == {"mptcp-subflow", "quic-path"}
     for handover in found.values():
         assert handover.interruption_s >= silence_s
-    assert found["mptcp-subflow"].time_s == pytest.approx(make_capture.MOVE / 1e9 + silence_s, abs=2.0)
+    assert found["mptcp-subflow"].time == pytest.approx(make_capture.MOVE / 1e9 + silence_s, abs=2.0)
     tcp = [flow for flow in findings.flows if flow.protocol == "tcp"]
     # 44 connections, and two subflows
     assert len(tcp) == 46

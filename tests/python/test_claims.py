@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import synthetic
+from segue.cli.tables import print_claims
 from segue.papers.claims import Claim, to_json
 from segue.papers.sigma import claims, trace
 from segue.papers.sigma import experiment as ex
@@ -147,3 +148,11 @@ def test_runs_without_handovers_are_judged_not_crashed_on() -> None:
     frames = {name: frame.with_columns(latency_mean_s=missing) for name, frame in FRAMES.items()}
     judged: list[Claim] = claims.evaluate(frames, RUNS)
     assert {claim.id for claim in judged if not claim.holds} == {"S1", "S7", "S8"}
+
+
+def test_the_table_of_claims_says_what_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_claims([Claim("S1", "latency is low below 900 ms", "5 to 10 ms", "7 ms", True, "note")])
+    words = capsys.readouterr().out.split()
+    assert "claim" in words
+    for text in ("latency is low below 900 ms", "5 to 10 ms", "7 ms"):
+        assert set(text.split()) <= set(words)

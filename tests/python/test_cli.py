@@ -89,14 +89,14 @@ def test_a_transfer_is_in_the_table_and_the_report(segue: Segue, tmp_path: Path)
         assert "ran1" in text
 
 
-def test_parts_of_a_handoff_are_in_the_table_and_the_report(segue: Segue, tmp_path: Path) -> None:
+def test_parts_of_a_handover_are_in_the_table_and_the_report(segue: Segue, tmp_path: Path) -> None:
     report = tmp_path / "r.html"
     result = segue("run", "vertical", "--set", "case=gprs-lan", "--report", report)
     assert result.returncode == 0, result.stderr
     for text in (result.stdout, report.read_text()):
         for part in ("t_d", "t_c", "t_r", "t_a"):
             assert part in text
-    assert "Handoffs" in report.read_text()
+    assert "Handovers" in report.read_text()
 
 
 def test_run_writes_captures_frames_and_report(segue: Segue, tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from segue.metrics import Multipath, Worst
 def test_document_of_the_simulator_becomes_dataclasses() -> None:
     document = synthetic.metrics(
         handovers=[synthetic.handover(8.14, 0.006, 0), synthetic.handover(22.1, -0.002, 3)],
-        handover_latency_s=synthetic.spread(0.002, -0.002, 0.006),
+        handover_latency_s=synthetic.spread(0.006, low=-0.002),
     )
     metrics = Metrics.from_json(json.dumps(document))
-    assert metrics.handover_latency_s == Spread(0.002, 0.006, -0.002, 0.006, 3, 0, Worst("mh", 0, 8.14))
+    assert metrics.handover_latency_s == Spread(0.002, 0.006, -0.002, 0.006, 2, 0, Worst("mh", 0, 8.14))
     assert metrics.interruption_s is None
     assert [(h.from_address, h.to_address) for h in metrics.handovers] == [(synthetic.OLD, synthetic.NEW)] * 2
     assert metrics.handovers[1].lost_packets == 3

@@ -62,6 +62,8 @@ def app() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the metrics as one JSON document.")
 @click.option("--pcap", metavar="DIR", type=click.Path(path_type=Path), help="Write a pcapng capture per host.")
 @click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file.")
+@click.option("--flow", "flows", metavar="N", type=click.IntRange(min=0), multiple=True,
+              help="Show this flow in the report, not the worst, the median and the best. Repeatable.")  # fmt: skip
 @click.option("--trace", metavar="DIR", type=click.Path(path_type=Path), help="Write the frames as parquet files.")
 def run_one(
     scenario: str,
@@ -70,12 +72,15 @@ def run_one(
     as_json: bool,
     pcap: Path | None,
     report: Path | None,
+    flows: tuple[int, ...],
     trace: Path | None,
 ) -> None:
     """Run SCENARIO: a file, or the name of one that comes with segue."""
     from segue.cli.commands import run_scenario
 
-    run_scenario(scenario, _overrides(settings), seed, as_json=as_json, pcap=pcap, report=report, trace=trace)
+    run_scenario(
+        scenario, _overrides(settings), seed, as_json=as_json, pcap=pcap, report=report, trace=trace, flows=flows
+    )
 
 
 @app.command(name="analyze")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from segue.cli.progress import Bars
+from segue.explain import size
 from segue.output import check_apart, check_directory, write_file
 from segue.running import Run, run
-from segue.scenarios import load, scenarios
+from segue.scenarios import Scenario, load, scenarios
+
+MOST_NAMED = 4
+"""Files named one by one after a run."""
 
 if TYPE_CHECKING:
     from segue.papers.common import Reproduction
@@ -26,35 +30,39 @@ def run_scenario(
     pcap: Path | None,
     report: Path | None,
     trace: Path | None,
+    flows: tuple[int, ...] = (),
 ) -> None:
     """`segue run`."""
     source = load(scenario)
-    for directory in (pcap, trace, report.parent if report else None):
-        if directory is not None:
-            check_directory(directory)
-    if report is not None and report.is_dir():
-        raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
-    if report is not None:
-        check_apart(report, [Path(source.file)])
+    if flows and report is None:
+        raise click.UsageError("--flow says which flows the report shows: expected --report FILE.html with it")
+    _check_outputs(source, pcap, report, trace)
+    written: list[tuple[str, list[Path]]] = []
     with Bars() as bars:
         bars.spin(f"simulating {source.name}")
         result = run(source, overrides, seed=seed, trace=report is not None or trace is not None, pcap=pcap is not None)
+        if report is not None:
+            _check_flows(result, flows)
         if pcap is not None:
-            for name, content in result.captures():
-                write_file(pcap / name, content)
+            written.append(("captures", [write_file(pcap / name, content) for name, content in result.captures()]))
         if trace is not None:
-            _write_frames(result, trace)
+            written.append(("frames", _write_frames(result, trace)))
         if report is not None:
             bars.spin("drawing")
             from segue.report.run import write_run_report
 
-            write_run_report(result, report)
+            written.append(("report", [write_run_report(result, report, flows)]))
+    for warning in result.metrics.warnings:
+        click.echo(f"segue: warning: {warning.text}", err=True)
     if as_json:
         click.echo(result.metrics_json)
     else:
         from segue.cli.tables import print_run
 
         print_run(result)
+    for what, paths in written:
+        # JSON is one document, whatever else is said.
+        click.echo(f"{what}: {_places(paths)}", err=as_json)
 
 
 def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, threads: int | None) -> None:
@@ -80,12 +88,40 @@ def list_scenarios() -> None:
         click.echo(f"{scenario.name:<{width}}  {scenario.description}")
 
 
-def _write_frames(result: Run, directory: Path) -> None:
+def _check_outputs(source: Scenario, pcap: Path | None, report: Path | None, trace: Path | None) -> None:
+    """Refuse what cannot be written before long work begins."""
+    for directory in (pcap, trace, report.parent if report else None):
+        if directory is not None:
+            check_directory(directory)
+    if report is not None and report.is_dir():
+        raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
+    if report is not None:
+        check_apart(report, [Path(source.file)])
+
+
+def _check_flows(result: Run, flows: Sequence[int]) -> None:
+    from segue.report.run import choose
+
+    try:
+        choose(result.metrics, flows)
+    except ValueError as error:
+        raise click.UsageError(f"--flow: {error}") from None
+
+
+def _write_frames(result: Run, directory: Path) -> list[Path]:
     import io
 
-    frames = {name: getattr(result, name) for name in result.table_names} | {"handovers": result.handovers}
+    frames = {name: getattr(result, name) for name in (*result.table_names, "handovers", "flows", "hosts")}
+    written = []
     for name, frame in frames.items():
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
-        write_file(directory / f"{name}.parquet", buffer.getvalue())
-    write_file(directory / "metrics.json", result.metrics_json + "\n")
+        written.append(write_file(directory / f"{name}.parquet", buffer.getvalue()))
+    return [*written, write_file(directory / "metrics.json", result.metrics_json + "\n")]
+
+
+def _places(paths: Sequence[Path]) -> str:
+    """Files as a person looks for them: by name; of many, the directory and how many they are."""
+    sizes = sum(path.stat().st_size for path in paths)
+    where = ", ".join(map(str, paths)) if len(paths) <= MOST_NAMED else f"{len(paths)} files in {paths[0].parent}"
+    return f"{where} ({size(sizes)})"

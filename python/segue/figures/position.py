@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from segue.figures import style
-from segue.figures.sequence import Switch
+from segue.figures.flow import Switch
 
 STRAIGHT_M = 1.0
 """A way that leaves its line by less than this is drawn against time."""
 
 
 def position_against_cells(
-    positions: pl.DataFrame, cells: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str
+    positions: pl.DataFrame, cells: pl.DataFrame, switches: Sequence[Switch], *, title: str, subtitle: str
 ) -> Figure:
     """Position against time with each cell's reach as a band; for a way in the plane, a map.
 
@@ -53,8 +55,7 @@ def position_against_cells(
         else:
             axes.plot(way["x_m"], way["y_m"], color=style.INK, linewidth=1.3)
     if straight:
-        for switch in switches:
-            axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.7, linestyle=(0, (4, 3)))
+        style.mark_switches(axes, [switch.first_new_s for switch in switches], width=0.7)
         axes.set(xlabel="time (s)", ylabel="position x (m)")
         axes.set_xlim(left=0)
     else:
@@ -63,7 +64,7 @@ def position_against_cells(
     return figure
 
 
-def presence_of_cells(cells: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str) -> Figure:
+def presence_of_cells(cells: pl.DataFrame, switches: Sequence[Switch], *, title: str, subtitle: str) -> Figure:
     """When cells that come and go by the clock are in reach, a row for each.
 
     Args:
@@ -78,8 +79,7 @@ def presence_of_cells(cells: pl.DataFrame, switches: list[Switch], *, title: str
         colour = style.PATHS[row % len(style.PATHS)]
         spans = [(begin, end - begin) for begin, end in zip(present[::2], present[1::2], strict=True)]
         axes.broken_barh(spans, (row - 0.3, 0.6), facecolors=colour, alpha=0.75)
-    for switch in switches:
-        axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.7, linestyle=(0, (4, 3)))
+    style.mark_switches(axes, [switch.first_new_s for switch in switches], width=0.7)
     axes.set(xlabel="time (s)", yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
     axes.grid(visible=False, axis="y")
     axes.set_xlim(left=0)

@@ -33,6 +33,8 @@ SERIES_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 DPI = 130
 LEGEND_SIZE = 8.6
+MOST_LINES = 500
+"""More lines than these are drawn as an image in SVG too."""
 LETTER_INCHES = 0.066
 """Width of a letter of a legend, on average."""
 LEGEND_HANDLE_INCHES = 0.42
@@ -61,7 +63,7 @@ _RC: Any = {
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A figure as files have it."""
+    """A figure as files have it; a kind that was not asked for is empty."""
 
     png: bytes
     svg: bytes
@@ -111,6 +113,19 @@ def render(figure: Figure) -> Rendered:
     return Rendered(png.getvalue(), svg.getvalue())
 
 
+def render_smaller(figure: Figure, most_svg_bytes: int) -> Rendered:
+    """SVG of a figure, or PNG if that would be larger than `most_svg_bytes`; the other is empty."""
+    with mpl.rc_context(_RC):
+        svg = io.BytesIO()
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "segue"})
+        if svg.tell() <= most_svg_bytes:
+            return Rendered(b"", svg.getvalue())
+        figure.set_layout_engine("none")
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=DPI)
+    return Rendered(png.getvalue(), b"")
+
+
 def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level: int = 0) -> None:
     """A vertical line at `time_s`, labelled above the axes; labels of different `level` do not touch."""
     axes.axvline(time_s, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -125,6 +140,16 @@ def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level
         fontsize=8.5,
         color=MUTED,
     )
+
+
+def mark_switches(axes: Axes, times_s: Sequence[float], *, width: float = 0.5) -> None:
+    """Vertical lines at handovers, all of them one drawing: there may be thousands."""
+    if times_s:
+        across = axes.get_xaxis_transform()
+        axes.vlines(
+            times_s, 0, 1, transform=across, color=MUTED, linewidth=width, linestyle=(0, (4, 3)), zorder=1,
+            rasterized=len(times_s) > MOST_LINES,
+        )  # fmt: skip
 
 
 def legend_below(figure: Figure, axes: Axes) -> None:

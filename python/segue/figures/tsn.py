@@ -6,40 +6,37 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from segue.figures import style
-from segue.figures.sequence import Switch, sender_of
+from segue.figures.flow import FlowTrace
+
+MOST_POINTS = 40_000
+"""Points drawn of a path; of more, as many at equal steps."""
 
 
-def tsn_against_time(
-    packets: pl.DataFrame, switches: list[Switch], *, title: str, subtitle: str, in_bytes: bool = False
-) -> Figure:
-    """Every DATA chunk that the sender sends: segment number from the first on, coloured by destination.
-
-    With `in_bytes`, sequence numbers count bytes, as TCP's do.
+def tsn_against_time(trace: FlowTrace, *, title: str, subtitle: str, died_s: float | None = None) -> Figure:
+    """Every segment that the sender sends, by number from the first on, coloured by path; of TCP, by offset.
 
     Points are drawn as an image in SVG too: a run may have hundreds of thousands.
     """
-    sender = sender_of(packets)
-    data = packets.filter(pl.col("kind") == "DATA").with_columns(time_s=pl.col("time_ns") / 1e9)
-    sent = data.filter((pl.col("node") == sender) & (pl.col("action") == "sent"))
-    initial = sent["tsn"][0]
-    number = _number(initial) / 1e6 if in_bytes else _number(initial)
-    sent = sent.with_columns(number=number)
+    number = pl.col("number") / 1e6 if trace.in_bytes else pl.col("number")
+    sent = trace.data.with_columns(number=number)
     figure, [axes] = style.new_figure(title, subtitle, height=4.4)
-    for index, (key, path) in enumerate(sent.group_by("destination", maintain_order=True)):
+    for index, (key, path) in enumerate(sent.group_by("path", maintain_order=True)):
+        some = path.gather_every(-(-path.height // MOST_POINTS))
         axes.plot(
-            path["time_s"],
-            path["number"],
-            style.PATH_MARKERS[index % len(style.PATH_MARKERS)],
+            some["time_s"],
+            some["number"],
+            linestyle="none",
+            marker=style.PATH_MARKERS[index % len(style.PATH_MARKERS)],
             color=style.PATHS[index % len(style.PATHS)],
             markersize=2.4,
             markeredgewidth=0,
             rasterized=True,
-            label=f"sent to {key[0]}",
+            label=f"over {key[0]}",
         )
-    lost = data.filter(pl.col("action") == "dropped").with_columns(number=number)
+    lost = sent.filter(pl.col("lost"))
     if not lost.is_empty():
         axes.plot(
-            lost["time_s"],
+            lost["end_s"],
             lost["number"],
             "x",
             color=style.LOST,
@@ -47,15 +44,10 @@ def tsn_against_time(
             rasterized=True,
             label=f"lost ({lost.height})",
         )
-    if len(switches) <= 60:
-        for switch in switches:
-            axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.5, linestyle=(0, (4, 3)), zorder=1)
-    axes.set(xlabel="time (s)", ylabel="offset in the stream (MB)" if in_bytes else "segment number")
+    style.mark_switches(axes, [switch.first_new_s for switch in trace.switches])
+    if died_s is not None:
+        style.mark_time(axes, died_s, f"last new data {died_s:.3f} s", side="right")
+    axes.set(xlabel="time (s)", ylabel="offset in the stream (MB)" if trace.in_bytes else "segment number")
     axes.set_xlim(left=0)
     axes.legend(loc="upper left", markerscale=2.5, frameon=False, fontsize=style.LEGEND_SIZE)
     return figure
-
-
-def _number(initial: int) -> pl.Expr:
-    """Segments since the first, over the wrap of the TSN (RFC 9260 section 1.6)."""
-    return (pl.col("tsn").cast(pl.Int64) - initial) % 2**32

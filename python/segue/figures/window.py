@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 from matplotlib.figure import Figure
 
 from segue.figures import style
-from segue.figures.sequence import Switch
+from segue.figures.flow import Switch
+
+MOST_STEPS = 4000
+"""A curve of more is drawn as an image in SVG too."""
 
 
 def congestion_windows(
     windows: pl.DataFrame,
-    switches: list[Switch],
+    switches: Sequence[Switch],
     *,
     start_s: float,
     end_s: float,
@@ -19,49 +24,55 @@ def congestion_windows(
     subtitle: str,
     names: dict[str, str] | None = None,
     deletions: pl.DataFrame | None = None,
+    towards: str = "destination",
 ) -> Figure:
     """Cwnd of every path in kB against time, with the handovers marked.
 
     Args:
-        windows: `Run.windows`.
-        switches: Handovers, from `find_switches`.
+        windows: Rows of `Run.windows` of one sender and one connection.
+        switches: Handovers of its flow.
         start_s: Left end, seconds.
         end_s: Right end, seconds.
         title: Title.
         subtitle: What to see.
         names: What to call addresses.
-        deletions: When the sender was told to delete a destination: `time_s`, `destination`. The curve ends there.
+        deletions: When an address of a path was deleted: `time_s`, `address`. The curves of its paths end there.
+        towards: The column that names a path: "source" if the sender is the one that moves.
     """
     names = names or {}
     figure, [axes] = style.new_figure(title, subtitle, height=4.0)
     frame = windows.with_columns(time_s=pl.col("time_ns") / 1e9)
-    ends = {} if deletions is None else {k[0]: g["time_s"].to_list() for k, g in deletions.group_by("destination")}
-    for index, (key, path) in enumerate(frame.group_by("destination", maintain_order=True)):
-        address = str(key[0])
-        times, values = _steps(path["time_s"].to_list(), path["cwnd_bytes"].to_list(), ends.get(address, []), end_s)
+    ends = {} if deletions is None else {k[0]: g["time_s"].to_list() for k, g in deletions.group_by("address")}
+    pairs = frame.select("source", "destination").unique()
+    alone = pairs[towards].n_unique() == pairs.height
+    for index, (key, path) in enumerate(frame.group_by("source", "destination", maintain_order=True)):
+        source, destination = (names.get(str(address), str(address)) for address in key)
+        name = {"source": f"from {source}", "destination": f"to {destination}"}[towards]
+        gone = [end for address in key for end in ends.get(address, [])]
+        times, values = _steps(path["time_s"].to_list(), path["cwnd_bytes"].to_list(), gone, end_s)
         axes.plot(
             times,
             values,
             drawstyle="steps-post",
             color=style.PATHS[index % len(style.PATHS)],
             linestyle="-" if index % 2 == 0 else (0, (5, 1.2)),
-            label=f"path to {names.get(address, address)}",
+            rasterized=len(times) > MOST_STEPS,
+            label=f"path {name}" if alone else f"path from {source} to {destination}",
         )
-    shown = [switch for switch in switches if start_s <= switch.first_new_s <= end_s]
-    for number, switch in enumerate(shown, start=1):
-        axes.axvline(switch.first_new_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        # So many that their names would touch: lines alone.
-        if len(shown) <= 16:
-            axes.annotate(
-                f"$t_{{{number}}}$",
-                (switch.first_new_s, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8.5,
-                color=style.MUTED,
-            )
+    shown = [switch.first_new_s for switch in switches if start_s <= switch.first_new_s <= end_s]
+    style.mark_switches(axes, shown, width=0.8)
+    # So many that their names would touch: lines alone.
+    for number, time_s in enumerate(shown if len(shown) <= 16 else [], start=1):
+        axes.annotate(
+            f"$t_{{{number}}}$",
+            (time_s, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8.5,
+            color=style.MUTED,
+        )
     axes.set(xlabel="time (s)", ylabel="cwnd (kB)", xlim=(start_s, end_s))
     axes.set_ylim(bottom=0)
     style.legend_below(figure, axes)

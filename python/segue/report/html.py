@@ -9,33 +9,43 @@ from dataclasses import dataclass
 from html import escape
 from itertools import count
 
+from matplotlib.figure import Figure
+
 from segue._native import __version__
-from segue.figures.style import DPI, Rendered
+from segue.figures.style import DPI, Rendered, render_smaller
 from segue.papers.claims import Claim
 
 _STYLE = """
 :root{--ink:#222;--muted:#666;--line:#e2e2e2;--yes:#00734f;--no:#b04a00}
 *{box-sizing:border-box}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;color:var(--ink);
-max-width:1080px;margin:0 auto;padding:28px 20px 60px;background:#fff}
-h1{font-size:26px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 10px;border-top:1px solid var(--line);padding-top:20px}
+max-width:1080px;margin:0 auto;padding:28px 20px 60px;background:#fff;overflow-wrap:anywhere}
+h1{font-size:26px;line-height:1.25;margin:0 0 4px}
+h2{font-size:18px;margin:36px 0 10px;border-top:1px solid var(--line);padding-top:20px}
 .lead{color:var(--muted);margin:0 0 8px}
-nav{font-size:13.5px;margin:14px 0}nav a{color:#0b5fa5;margin-right:14px;white-space:nowrap}
-table{border-collapse:collapse;width:100%;font-size:13.5px}
+h3{font-size:15px;margin:22px 0 8px}
+nav{font-size:13.5px;margin:14px 0}nav a{color:#0b5fa5;margin-right:14px}
+table{overflow-wrap:normal;border-collapse:collapse;width:100%;font-size:13.5px}
 th,td{text-align:left;vertical-align:top;padding:7px 9px;border-bottom:1px solid var(--line)}
-th{font-weight:600;color:var(--muted)}td.num{text-align:right;font-variant-numeric:tabular-nums}
+th{font-weight:600;color:var(--muted)}.num{text-align:right;font-variant-numeric:tabular-nums}
 .yes{color:var(--yes);font-weight:600;white-space:nowrap}.no{color:var(--no);font-weight:600;white-space:nowrap}
 .note{color:var(--muted);font-size:12.5px}
-figure{margin:0}figure img{max-width:100%;height:auto;display:block}
+.claims{min-width:660px}.data{font-size:13px}.data th,.data td{white-space:nowrap;padding:5px 7px}
+figure{margin:0 0 18px;overflow-x:auto}figure img{max-width:100%;height:auto;display:block}
+.warn li{color:var(--no)}
 pre{background:#f6f6f6;padding:12px;overflow:auto;font-size:12.5px;border-radius:4px}
-.scroll{overflow-x:auto}
-@media print{nav{display:none}h2{break-after:avoid}figure,tr{break-inside:avoid}}
+.scroll{overflow-x:auto;-webkit-overflow-scrolling:touch}.tall{max-height:75vh;overflow:auto}
+.tall thead th{position:sticky;top:0;background:#fff}
+@media (max-width:720px){body{padding:18px 12px 40px}figure img{max-width:none;width:680px}}
+@media print{nav{display:none}.tall{max-height:none}h2{break-after:avoid}figure,tr{break-inside:avoid}}
 """
 
 SVG_LIMIT_BYTES = 600_000
 """A figure whose SVG is larger goes into the report as PNG."""
 
 CSS_PIXELS_PER_INCH = 96
+TALL = 25
+"""A table of more rows scrolls in its own box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,8 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     )
     return Section(
         f"Claims: {held} of {len(claims)} hold",
-        '<div class="scroll"><table><thead><tr><th>id</th><th>claim</th><th>paper</th><th>measured</th><th>verdict</th>'
+        '<div class="scroll"><table class="claims"><thead><tr><th>id</th><th>claim</th><th>paper</th>'
+        "<th>measured</th><th>verdict</th>"
         f"</tr></thead><tbody>{rows}</tbody></table></div>",
         "Claims",
     )
@@ -88,32 +99,35 @@ def claims_section(claims: Sequence[Claim]) -> Section:
 
 def figure_section(heading: str, figure: Rendered, *, alt: str = "") -> Section:
     """A figure, as SVG unless that is too large."""
-    svg = len(figure.svg) <= SVG_LIMIT_BYTES
-    kind, data = ("svg+xml", figure.svg) if svg else ("png", figure.png)
-    encoded = base64.b64encode(data).decode()
-    # Either form is as wide as the figure is in inches.
-    width = "" if svg else f' width="{int.from_bytes(figure.png[16:20]) * CSS_PIXELS_PER_INCH // DPI}"'
     return Section(
         heading,
-        f'<figure><img alt="{escape(alt or heading)}"{width} src="data:image/{kind};base64,{encoded}"></figure>',
+        _figure(figure, alt or heading),
         _short(heading) if heading.startswith("Fig.") else _name(heading),
     )
 
 
+def drawing(figure: Figure, alt: str) -> str:
+    """A drawing, rendered in that form alone in which it is shown."""
+    return _figure(render_smaller(figure, SVG_LIMIT_BYTES), alt)
+
+
 def table_section(heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Section:
     """A table of texts; columns whose every entry is a number are set right."""
-    numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    return Section(heading, table(columns, rows))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of texts in a box that scrolls; columns whose every entry is a number or empty are set right."""
+    numeric = [all(_is_number(row[i]) for row in rows if row[i]) for i in range(len(columns))]
+    right = [" class=num" if one else "" for one in numeric]
+    head = "".join(f"<th{right[i]}>{escape(column)}</th>" for i, column in enumerate(columns))
     body = "".join(
-        "<tr>"
-        + "".join(f"<td{' class=num' if numeric[i] else ''}>{escape(cell)}</td>" for i, cell in enumerate(row))
-        + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td{right[i]}>{escape(cell)}</td>" for i, cell in enumerate(row)) + "</tr>" for row in rows
     )
-    return Section(
-        heading,
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>',
-    )
+    box = "scroll tall" if len(rows) > TALL else "scroll"
+    # Texts may wrap; numbers and addresses may not.
+    wide = "" if len(columns) <= 2 else ' class="data"'
+    return f'<div class="{box}"><table{wide}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def text_section(heading: str, text: str, *, preformatted: bool = True) -> Section:
@@ -122,14 +136,25 @@ def text_section(heading: str, text: str, *, preformatted: bool = True) -> Secti
     return Section(heading, f"<{tag}>{escape(text)}</{tag}>")
 
 
+def _figure(figure: Rendered, alt: str) -> str:
+    svg = bool(figure.svg) and (not figure.png or len(figure.svg) <= SVG_LIMIT_BYTES)
+    kind, data = ("svg+xml", figure.svg) if svg else ("png", figure.png)
+    encoded = base64.b64encode(data).decode()
+    # Either form is as wide as the figure is in inches.
+    width = "" if svg else f' width="{int.from_bytes(figure.png[16:20]) * CSS_PIXELS_PER_INCH // DPI}"'
+    return f'<figure><img alt="{escape(alt)}"{width} src="data:image/{kind};base64,{encoded}"></figure>'
+
+
 def _short(heading: str) -> str:
     """The number of a figure: `Fig. 10` of `Fig. 10. Impact of ...`."""
     return ". ".join(heading.split(". ")[:2])
 
 
 def _is_number(text: str) -> bool:
+    """Whether it is a number, with a unit of time or without."""
+    number = text.removeprefix("≥ ").removesuffix(" ms").removesuffix(" s")
     try:
-        float(text)
+        float(number)
     except ValueError:
         return False
     return True

@@ -1,144 +1,160 @@
-"""Report of a single run."""
+"""Report of a single run: what it came to, all flows together, then some of them."""
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 
 import polars as pl
 from matplotlib.figure import Figure
 
+from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace
 from segue.figures.ladder import signalling_ladder
+from segue.figures.population import distributions, flows_over_time
 from segue.figures.position import position_against_cells, presence_of_cells
-from segue.figures.sequence import Switch, find_switches, segment_sequence, sender_of, span_around
-from segue.figures.style import render
+from segue.figures.sequence import segment_sequence, span_around
 from segue.figures.tsn import tsn_against_time
 from segue.figures.window import congestion_windows
-from segue.metrics import Metrics, transfer_rows
+from segue.metrics import Flow, Handover, Metrics
 from segue.output import write_file
-from segue.report.html import Section, figure_section, page, table_section, text_section
+from segue.report.html import Section, drawing, page, table, table_section, text_section
 from segue.running import Run
+from segue.summary import (
+    DEAD,
+    Table,
+    counts,
+    death_texts,
+    flow_interruptions,
+    flow_name,
+    flow_table,
+    handover_table,
+    headline,
+    host_table,
+    state_text,
+    time_text,
+    worst_first,
+)
 
 BEFORE_S = 1.5
 """Signalling shown before data moves; earlier if the new address was sought earlier."""
 AFTER_S = 1.5
+MOST_ROWS = 2000
+"""Rows of a table; more are counted."""
+FEW = 3
+"""So many flows are all shown by themselves; of more, the worst, the median and the best."""
 
 
-def write_run_report(run: Run, path: Path) -> Path:
-    """Write the report of `run`, which must have frames, as one HTML file."""
+def write_run_report(run: Run, path: Path, flows: Sequence[int] = ()) -> Path:
+    """Write the report of `run`, which must have frames, as one HTML file.
+
+    Args:
+        run: The run.
+        path: The file.
+        flows: Numbers of the flows to show by themselves; without any, the worst, the median and the best.
+
+    Raises:
+        ValueError: If the run has no flow of such a number.
+    """
     metrics = run.metrics
+    chosen = choose(metrics, flows)
+    rows = [*headline(metrics), *counts(metrics), ("events, packet hops", f"{metrics.events}, {metrics.packet_hops}")]
     sections = [
-        table_section("Metrics", ["metric", "value"], _metric_rows(run)),
-        *_handover_sections(metrics),
-        *(figure_section(heading, render(figure)) for heading, figure in run_figures(run)),
+        table_section("Summary", ["", ""], [list(row) for row in rows]),
+        *_warnings(metrics),
+        *_deaths(metrics),
+        *_population(metrics),
+        _table_section("Handovers", handover_table(metrics.handovers)),
+        _table_section("Flows", flow_table(metrics)),
+        *([_table_section("Hosts", host_table(metrics.hosts))] if len(metrics.hosts) > 1 else []),
+        *_flow_sections(run, chosen),
         text_section("Scenario as run", run.scenario_toml),
     ]  # fmt: skip
     lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
     return write_file(path, page(f"Run of {metrics.scenario}", lead, sections))
 
 
-def _handover_sections(metrics: Metrics) -> list[Section]:
-    """What the data shows of handovers, what signalling shows of a shim's, and what flows got."""
-    sections = []
-    if metrics.handovers or not metrics.handoffs:
-        rows = [
-            [f"{h.time_s:.3f}", h.from_address or "", h.to_address or "", _ms(h.latency_s), _ms(h.interruption_s),
-             "" if h.lost_packets is None else str(h.lost_packets)]
-            for h in metrics.handovers
-        ]  # fmt: skip
-        columns = ["time (s)", "from", "to", "latency (ms)", "interruption (ms)", "lost packets"]
-        sections.append(table_section("Handovers", columns, rows) if rows else Section("Handovers", "<p>None.</p>"))
-    if metrics.handoffs:
-        rows = [
-            [f"{h.begin_s:.3f}", h.host, h.from_address or "", h.to_address, _ms(h.handoff_delay_s),
-             _ms(h.interruption_s)]
-            + ([""] * 4 if (p := h.parts) is None else [_ms(p.t_d_s), _ms(p.t_c_s), _ms(p.t_r_s), _ms(p.t_a_s)])
-            for h in metrics.handoffs
-        ]  # fmt: skip
-        columns = ["time (s)", "host", "from", "to", "handoff delay (ms)", "interruption (ms)", "detection t_d (ms)",
-                   "configuration t_c (ms)", "registration t_r (ms)", "adaptation t_a (ms)"]  # fmt: skip
-        sections.append(table_section("Handoffs", columns, rows))
-    if metrics.flows:
-        rows = [
-            [f"{f.sender} to {f.receiver}", f.transport, str(f.transferred_bytes), str(f.packets_sent),
-             str(f.retransmissions), str(f.lost_packets), str(f.spurious_retransmissions), _ms(f.interruption_s)]
-            for f in metrics.flows
-        ]  # fmt: skip
-        columns = ["flow", "transport", "bytes", "packets", "retransmitted", "lost", "spurious", "interruption (ms)"]
-        sections.append(table_section("Flows", columns, rows))
-    return sections
+def choose(metrics: Metrics, flows: Sequence[int] = ()) -> list[tuple[str, Flow]]:
+    """The flows to show by themselves, each with what to call it.
+
+    Raises:
+        ValueError: If there is no flow of such a number.
+    """
+    known = {flow.id: flow for flow in metrics.flows}
+    for number in flows:
+        if number not in known:
+            there = f"expected one of {min(known)} to {max(known)}" if known else "the run has no flows"
+            raise ValueError(f"no flow {number}: {there}")
+    if flows:
+        return [("Chosen", known[number]) for number in dict.fromkeys(flows)]
+    ordered = worst_first(metrics)
+    if len(ordered) <= FEW:
+        return [("Worst" if n == 0 and len(ordered) > 1 else "", flow) for n, flow in enumerate(ordered)]
+    return [("Worst", ordered[0]), ("Median", ordered[len(ordered) // 2]), ("Best", ordered[-1])]
 
 
-def _ms(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds * 1e3:.1f}"
-
-
-def run_figures(run: Run) -> list[tuple[str, Figure]]:
-    """Figures of a run as (heading, figure): what there is to show of it."""
-    packets = run.packets
-    found: list[tuple[str, Figure]] = []
-    try:
-        sender = sender_of(packets)
-    except ValueError:
-        return found
-    switches = find_switches(packets, sender)
-    # Bytes are no segments to number modulo anything, and acknowledgements of their own no signalling.
-    in_bytes = packets.filter(pl.col("kind") == "SACK").is_empty()
-    if switches and not in_bytes:
-        switch = switches[0]
-        start, end = _signalling_span(run, switch)
-        first, last = span_around(packets, switch)
-        found.append(
-            (
-                "Signalling of the first handover",
-                signalling_ladder(
-                    run.signalling, packets, start_s=start, end_s=end,
-                    title="Signalling of the first handover",
-                    subtitle=f"Data moves to {switch.new} at {switch.first_new_s:.3f} s.",
-                ),
-            )
-        )  # fmt: skip
-        found.append(
-            (
-                "Segments around the first handover",
-                segment_sequence(
-                    packets, switch, start_s=first,
-                    end_s=last,
-                    title="Segments around the first handover",
-                    subtitle="As the sender sees them: data by destination, acknowledgements by source.",
-                ),
-            )
-        )  # fmt: skip
-    found.append(
-        (
-            "Sequence numbers against time" if in_bytes else "TSN against time",
-            tsn_against_time(
-                packets,
-                switches,
-                title="Segments sent, by path",
-                subtitle="A flat stretch is an outage.",
-                in_bytes=in_bytes,
+def flow_figures(run: Run, flow: Flow, trace: FlowTrace) -> Iterator[tuple[str, Figure]]:
+    """Figures of one flow as (heading, figure)."""
+    several = len(run.metrics.flows) > 1
+    shown = worst_handover(run.metrics, flow)
+    if shown is not None:
+        number, handover = shown
+        switch = trace.switches[number]
+        which = f"handover at {handover.time_s:.3f} s" + (
+            f", the longest interruption of {len(trace.switches)}" if len(trace.switches) > 1 else ""
+        )
+        signalling, packets = _of_hosts(run, trace) if several else (run.signalling, run.packets)
+        start, end = _signalling_span(signalling, switch)
+        first, last = span_around(trace, switch)
+        yield (
+            f"Signalling of the {which}",
+            signalling_ladder(
+                signalling, packets, start_s=start, end_s=end,
+                title=f"Signalling around {handover.time_s:.3f} s",
+                subtitle=f"{trace.mover} moves from {switch.old} to {switch.new}; data takes the new path at "
+                f"{switch.first_new_s:.3f} s.",
             ),
-        )
-    )
-    windows = run.windows.filter(pl.col("node") == sender)
-    if not windows.is_empty():
-        deleted = run.signalling.filter(pl.col("event") == "sctp-peer-address-deleted").select(
-            time_s=pl.col("time_ns") / 1e9, destination=pl.col("detail")
-        )
-        found.append(
-            (
-                "Congestion windows",
-                congestion_windows(
-                    windows, switches, start_s=0, end_s=_last_s(packets, sender), title="Congestion windows",
-                    subtitle=f"Of {sender}'s paths; a curve ends where its address is deleted.", deletions=deleted,
-                ),
-            )
         )  # fmt: skip
-    found += network_figures(run.cells, run.positions, switches)
-    return found
+        yield (
+            f"Segments around the {which}",
+            segment_sequence(
+                trace, switch, start_s=first, end_s=last,
+                title=f"Segments around {handover.time_s:.3f} s",
+                subtitle=f"As {trace.sender} sees them, by the address of {trace.mover}. No new data arrived for "
+                f"{time_text(handover.interruption_s, censored=handover.censored) or 'an unknown time'}.",
+            ),
+        )  # fmt: skip
+    yield (
+        "Sequence numbers against time" if trace.in_bytes else "TSN against time",
+        tsn_against_time(
+            trace,
+            died_s=flow.dead_since_s,
+            title="Segments sent, by path",
+            subtitle=f"A path is named by the address of {trace.mover}. A flat stretch is an outage, dashed lines are "
+            "handovers.",
+        ),
+    )
+    windows = run.windows.filter((pl.col("node") == trace.sender) & (pl.col("connection") == trace.connection))
+    if not windows.is_empty():
+        # The sender is told of its peer's addresses; its own are gone when the peer has said so.
+        deleted = run.signalling.filter(
+            pl.col("event").is_in(["sctp-peer-address-deleted", "delete-acknowledged"])
+            & (pl.col("node") == trace.sender)
+        ).select(time_s=pl.col("time_ns") / 1e9, address=pl.col("detail"))
+        yield (
+            "Congestion windows",
+            congestion_windows(
+                windows, trace.switches, start_s=0, end_s=trace.last_s * 1.02, title="Congestion windows",
+                subtitle=f"Of {trace.sender}'s paths; a curve ends where its address is deleted.", deletions=deleted,
+                towards="source" if trace.mover == trace.sender else "destination",
+            ),
+        )  # fmt: skip
 
 
-def network_figures(cells: pl.DataFrame, positions: pl.DataFrame, switches: list[Switch]) -> list[tuple[str, Figure]]:
+def network_figures(
+    cells: pl.DataFrame, positions: pl.DataFrame, switches: Sequence[Switch]
+) -> list[tuple[str, Figure]]:
     """Where the mobile host was against the cells, and when those that come and go by the clock were in reach."""
     found = []
     somewhere = cells.filter(pl.col("present_s").is_null())
@@ -166,16 +182,94 @@ def network_figures(cells: pl.DataFrame, positions: pl.DataFrame, switches: list
     return found
 
 
-def _last_s(packets: pl.DataFrame, sender: str) -> float:
-    """When `sender` last sent or got a packet, and a little: a transfer may end long before its run."""
-    last = packets.filter(pl.col("node") == sender)["time_ns"].max()
-    assert isinstance(last, int)
-    return last / 1e9 * 1.02
+def worst_handover(metrics: Metrics, flow: Flow) -> tuple[int, Handover] | None:
+    """The handover of a flow with the longest interruption, with its number among those of the flow."""
+    own = [(number, row) for number, row in enumerate(row for row in metrics.handovers if row.flow == flow.id)]
+    return max(own, key=lambda one: (one[1].censored, one[1].interruption_s or 0.0), default=None)
 
 
-def _signalling_span(run: Run, switch: Switch) -> tuple[float, float]:
+def _warnings(metrics: Metrics) -> list[Section]:
+    if not metrics.warnings:
+        return []
+    items = "".join(f"<li>{escape(warning.text)}</li>" for warning in metrics.warnings)
+    return [Section("Warnings", f'<ul class="warn">{items}</ul>')]
+
+
+def _deaths(metrics: Metrics) -> list[Section]:
+    texts = death_texts(metrics)
+    if not texts:
+        return []
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts[:MOST_ROWS])
+    return [Section(f"Flows that died: {len(texts)} of {len(metrics.flows)}", f"<ul>{items}</ul>", "Flows that died")]
+
+
+def _population(metrics: Metrics) -> list[Section]:
+    """All flows together, if there are several."""
+    if len(metrics.flows) < 2:
+        return []
+    worst = worst_first(metrics)[0]
+    seconds, censored = flow_interruptions(metrics)[worst.id]
+    text = f"The worst is {flow_name(worst)}: {time_text(seconds, censored=censored)} without new data"
+    text += f", {state_text(worst)}." if worst.state == DEAD else "."
+    first = distributions(
+        metrics, title="Interruptions and throughput",
+        subtitle="A curve shows how many of all lie at or below a value: short interruptions are good.",
+    )  # fmt: skip
+    second = flows_over_time(
+        metrics, title="New data by flow and second", subtitle="The worst on top. White within a row is silence."
+    )
+    body = f"<p>{escape(text)}</p>{drawing(first, 'Interruptions and throughput')}"
+    return [Section(f"All {len(metrics.flows)} flows", body + drawing(second, "New data by flow and second"))]
+
+
+def _table_section(heading: str, what: Table) -> Section:
+    if not what.rows:
+        return Section(heading, "<p>None.</p>")
+    more = len(what.rows) - MOST_ROWS
+    note = f"<p>And {more} more; the frames and the JSON of the run have them all.</p>" if more > 0 else ""
+    return Section(heading, table(what.columns, what.rows[:MOST_ROWS]) + note)
+
+
+def _flow_sections(run: Run, chosen: Sequence[tuple[str, Flow]]) -> Iterator[Section]:
+    connections = connections_of(run)
+    traces = {flow.id: flow_trace(run, flow, connections[flow.id]) for _, flow in chosen if flow.id in connections}
+    several = len(run.metrics.flows) > 1
+    for name, flow in chosen:
+        if flow.id not in traces:
+            continue
+        trace = traces[flow.id]
+        drawn = [(heading, drawing(figure, heading)) for heading, figure in flow_figures(run, flow, trace)]
+        if not several:
+            yield from (Section(heading, body) for heading, body in drawn)
+            continue
+        whole = flow_table(run.metrics)
+        row = next(row for row in whole.rows if row[0] == str(flow.id))
+        parts = "".join(f"<h3>{escape(heading)}</h3>{body}" for heading, body in drawn)
+        heading = f"{name}: {flow_name(flow)}" if name else f"Flow {flow_name(flow).removeprefix('flow ')}"
+        yield Section(heading, table(whole.columns, [row]) + parts, f"{name or 'Flow'} {flow.id}")
+    hosts = {trace.mover for trace in traces.values()}
+    positions = run.positions.filter(pl.col("node").is_in(list(hosts))) if several else run.positions
+    switches = [switch for trace in traces.values() for switch in trace.switches]
+    for heading, figure in network_figures(run.cells, positions, switches):
+        yield Section(heading, drawing(figure, heading))
+
+
+def _of_hosts(run: Run, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Signalling and packets that concern the host that moves, among those of others."""
+    own = run.packets.filter(pl.col("node") == trace.mover)
+    sources = own.filter(pl.col("action") == "sent")["source"].unique().to_list()
+    addresses = [address for address in sources if not ipaddress.ip_address(address).is_link_local and address != "::"]
+    # What others got of a multicast is none of its signalling.
+    ends = pl.col("node").is_in([trace.sender, trace.receiver]) | (pl.col("action") != "received")
+    packets = run.packets.filter(ends).join(own.select("packet_id").unique(), on="packet_id", how="semi")
+    told = pl.any_horizontal([pl.col("detail").str.contains(address, literal=True) for address in addresses])
+    signalling = run.signalling.filter((pl.col("node") == trace.mover) | (told if addresses else pl.lit(value=False)))
+    return signalling, packets
+
+
+def _signalling_span(signalling: pl.DataFrame, switch: Switch) -> tuple[float, float]:
     """From the start of step 1 that led to this switch until after its last step."""
-    events = run.signalling.with_columns(time_s=pl.col("time_ns") / 1e9).filter(pl.col("step") > 0)
+    events = signalling.with_columns(time_s=pl.col("time_ns") / 1e9).filter(pl.col("step") > 0)
     started = events.filter((pl.col("event") == "obtain-started") & (pl.col("time_s") < switch.first_new_s))["time_s"]
     start = float(started[-1]) - 0.01 if len(started) else switch.first_new_s - BEFORE_S
     ended = events.filter((pl.col("step") == 5) & (pl.col("time_s") > switch.first_new_s))["time_s"]
@@ -184,27 +278,3 @@ def _signalling_span(run: Run, switch: Switch) -> tuple[float, float]:
         last = [time for time in ended.to_list() if time < float(ended[0]) + 1.0][-1]
         end = max(end, float(last) + 0.05)
     return start, end
-
-
-def _metric_rows(run: Run) -> list[list[str]]:
-    m = run.metrics
-    latency = m.handover_latency_s
-    spread = (
-        "no handover"
-        if latency is None
-        else f"{latency.median * 1e3:.1f} ({latency.min * 1e3:.1f} to {latency.max * 1e3:.1f})"
-    )
-    return [
-        ["handovers", str(len(m.handovers))],
-        ["handover latency, median (range), ms", spread],
-        ["loss rate (lost to handover / sent)", f"{m.loss_rate:.6f}"],
-        ["throughput, Mbit/s", f"{m.throughput_bps / 1e6:.3f}"],
-        ["packets sent", str(m.packets_sent)],
-        ["retransmitted", str(m.packets_retransmitted)],
-        ["lost to handover, to a full queue, otherwise",
-         f"{m.packets_lost_to_handover}, {m.packets_lost_to_queue}, {m.packets_lost_otherwise}"],
-        ["duplicates", str(m.duplicate_packets)],
-        ["T3-rtx expiries", str(m.timeouts)],
-        *map(list, transfer_rows(m)),
-        ["events, packet hops", f"{m.events}, {m.packet_hops}"],
-    ]  # fmt: skip

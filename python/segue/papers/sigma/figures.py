@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from segue.figures.sequence import BEFORE_S, Switch, find_switches, segment_sequence, sender_of, span_around
+from segue.figures.flow import Switch, main_trace
+from segue.figures.sequence import BEFORE_S, segment_sequence, span_around
 from segue.figures.sweep import Panel, curves
 from segue.figures.window import congestion_windows
 from segue.grid import summarise
@@ -51,18 +52,19 @@ def trace_figures(runs: Mapping[str, Run]) -> Iterator[Drawn]:
     """Figures 4 to 9: segment sequence around a handover, and congestion windows over 100 s."""
     for spec in _TRACES:
         run = runs[spec.run]
-        if run.packets.filter(pl.col("kind") == "DATA").is_empty():
+        trace = main_trace(run)
+        if trace is None:
             continue
-        switches = find_switches(run.packets, sender_of(run.packets))
+        switches = trace.switches
         if switches:
             switch = typical(run, switches)
             names = path_names(switch)
-            start, end = span_around(run.packets, switch)
+            start, end = span_around(trace, switch)
             yield Drawn(
                 f"figure-{spec.sequence_number:02}",
                 f"Fig. {spec.sequence_number}. Segment sequence of SIGMA during one handover, {spec.setting}",
                 segment_sequence(
-                    run.packets,
+                    trace,
                     switch,
                     start_s=start,
                     end_s=end,
@@ -76,7 +78,7 @@ def trace_figures(runs: Mapping[str, Run]) -> Iterator[Drawn]:
             f"figure-{number:02}",
             f"Fig. {number}. CN's congestion window, {spec.setting}",
             congestion_windows(
-                run.windows.filter(pl.col("node") == sender_of(run.packets)),
+                run.windows.filter(pl.col("node") == trace.sender),
                 switches,
                 start_s=0.0,
                 end_s=run.metrics.duration_s,
@@ -126,10 +128,10 @@ def _addresses(switch: Switch) -> str:
 
 
 def deletions(run: Run) -> pl.DataFrame:
-    """When the sender was told to delete a destination: `time_s`, `destination`."""
+    """When the sender was told to delete a destination: `time_s`, `address`."""
     return (
         run.signalling.filter(pl.col("event") == "sctp-peer-address-deleted")
-        .select(time_s=pl.col("time_ns") / 1e9, destination=pl.col("detail"))
+        .select(time_s=pl.col("time_ns") / 1e9, address=pl.col("detail"))
         .sort("time_s")
     )
 

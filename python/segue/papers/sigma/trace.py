@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from segue.figures.sequence import Switch, find_switches, sender_of
+from segue.figures.flow import Switch, main_trace
 from segue.running import Run
 
 
@@ -37,7 +37,7 @@ class TraceFacts:
 
     Attributes:
         lost: Packets lost to handover in the whole run.
-        switches: Moves of new data from one address to another.
+        switches: Handovers of the data.
         switch_times_s: When data first went to the new address, in each.
         first_flight_packets: Packets sent to the new address before the first of them was acknowledged.
         second_flight_packets: Packets sent from then on before the first of those was acknowledged.
@@ -54,11 +54,11 @@ class TraceFacts:
 
 def facts(run: Run) -> TraceFacts:
     """Facts of `run`, which must have frames."""
-    if run.packets.filter(pl.col("kind") == "DATA").is_empty():
+    trace = main_trace(run)
+    if trace is None:
         return TraceFacts(0, 0, (), None, None, None)
-    sender = sender_of(run.packets)
+    sender, switches = trace.sender, trace.switches
     packets = run.packets.with_columns(time_s=pl.col("time_ns") / 1e9)
-    switches = find_switches(run.packets, sender)
     first = switches[0] if switches else None
     flights = (None, None) if first is None else _flights(packets, sender, first)
     return TraceFacts(

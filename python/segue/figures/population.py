@@ -1,0 +1,111 @@
+"""All flows of a run together: how long they were interrupted, how much each got, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from segue.figures import style
+from segue.metrics import Metrics
+from segue.summary import DEAD, interruptions, time_text, worst_first
+
+LOG_FROM = 50
+"""A greatest value so many times the least asks for a logarithmic axis."""
+MOST_ROWS = 400
+"""Flows shown against time; of more, the worst."""
+USUAL_SHARE = 95
+"""Percentile of the rates that is shown darkest, as all above it are."""
+MOST_SECONDS = 2000
+"""Columns of the picture; longer runs join seconds."""
+
+
+def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
+    """Shares of interruptions, and of flows by throughput, up to each value.
+
+    Interruptions are those of the metrics: of all handovers, and of flows that died without one; lower bounds are
+    marked.
+    """
+    figure, [left, right] = style.new_figure(title, subtitle, width=9.6, height=3.9, columns=2)
+    values = interruptions(metrics)
+    times = sorted(seconds for _, seconds, _ in values)
+    _shares(left, times)
+    bounds = sorted(seconds for _, seconds, censored in values if censored)
+    if bounds:
+        shares = [np.searchsorted(times, seconds, side="right") / len(times) for seconds in bounds]
+        left.plot(bounds, shares, ">", color=style.LOST, markersize=6, zorder=4, clip_on=False,
+                  label=f"lower bound: no data came back ({len(bounds)})")  # fmt: skip
+    spread = metrics.interruption_s
+    if spread is not None and len(times) > 1:
+        for level, (value, name) in enumerate(((spread.median, "median"), (spread.p95, "95 %"))):
+            style.mark_time(left, value, f"{name} {time_text(value)}", side="right", level=level)
+    if times and times[0] > 0 and times[-1] > LOG_FROM * times[0]:
+        left.set_xscale("log")
+        left.xaxis.set_major_formatter("{x:g}")
+    left.set(xlabel="interruption (s)", ylabel="share of interruptions")
+    rates = sorted(flow.throughput_bps / 1e6 for flow in metrics.flows)
+    _shares(right, rates)
+    dead = sorted(flow.throughput_bps / 1e6 for flow in metrics.flows if flow.state == DEAD)
+    if dead:
+        right.plot(dead, [np.searchsorted(rates, rate, side="right") / len(rates) for rate in dead], "x",
+                   color=style.LOST, markersize=6, zorder=4, label=f"died ({len(dead)})")  # fmt: skip
+    right.set(xlabel="throughput of a flow (Mbit/s)", ylabel="share of flows")
+    right.set_xlim(left=0)
+    if bounds:
+        left.legend(loc="lower right", frameon=False, fontsize=style.LEGEND_SIZE)
+    if dead:
+        right.legend(loc="upper left", frameon=False, fontsize=style.LEGEND_SIZE)
+    return figure
+
+
+def flows_over_time(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
+    """A row per flow, the worst on top: darker is more new data in that second; handovers and deaths are marked."""
+    flows = worst_first(metrics)[:MOST_ROWS]
+    seconds = max([len(flow.received_bytes_by_second) for flow in flows] + [1])
+    join = -(-seconds // MOST_SECONDS)
+    cells = np.zeros((len(flows), -(-seconds // join)))
+    for row, flow in enumerate(flows):
+        for second, count in enumerate(flow.received_bytes_by_second):
+            cells[row, second // join] += count * 8 / 1e6 / join
+    height = min(7.0, max(2.6, 1.5 + 0.2 * len(flows)))
+    figure, [axes] = style.new_figure(title, subtitle, width=9.6, height=height)
+    axes.grid(visible=False)
+    # A burst after an outage must not make everything else pale.
+    most = float(np.percentile(cells[cells > 0], USUAL_SHARE)) if cells.any() else 1.0
+    image = axes.imshow(
+        cells, aspect="auto", interpolation="nearest", cmap="Blues", vmin=0, vmax=most,
+        extent=(0, cells.shape[1] * join, len(flows) - 0.5, -0.5),
+    )  # fmt: skip
+    figure.colorbar(image, ax=axes, label="Mbit/s", pad=0.01, extend="max" if cells.max() > most else "neither")
+    places = {flow.id: row for row, flow in enumerate(flows)}
+    moves = [(row.time_s, places[row.flow]) for row in metrics.handovers if row.flow in places]
+    if moves:
+        axes.plot(
+            [time for time, _ in moves], [row for _, row in moves], linestyle="none", marker="|", color=style.ORANGE,
+            markersize=min(9.0, max(4.0, 200 / len(flows))), rasterized=len(moves) > style.MOST_LINES,
+            label=f"handover ({len(moves)})",
+        )  # fmt: skip
+    dead = [(flow.dead_since_s, places[flow.id]) for flow in flows if flow.dead_since_s is not None]
+    if dead:
+        axes.plot([time for time, _ in dead], [row for _, row in dead], "x", color=style.LOST, markersize=5,
+                  label=f"last new data of a flow that died ({len(dead)})")  # fmt: skip
+    names = [f"{flow.id}: {flow.sender} to {flow.receiver}" for flow in flows]
+    step = -(-len(names) // 30)
+    axes.set_yticks(range(0, len(names), step), names[::step], fontsize=7.5)
+    axes.set(xlabel="time (s)", xlim=(0, max(metrics.duration_s, 1e-3)))
+    style.legend_below(figure, axes)
+    return figure
+
+
+def _shares(axes: Axes, values: Sequence[float]) -> None:
+    """The share of values, which are sorted, up to each, as steps."""
+    axes.set_ylim(0, 1.03)
+    if not values:
+        axes.annotate("none", (0.5, 0.5), xycoords="axes fraction", ha="center", color=style.MUTED)
+        return
+    shares = [(n + 1) / len(values) for n in range(len(values))]
+    axes.step([values[0], *values], [0.0, *shares], where="post", color=style.BLUE)
+    if len(values) <= 60:
+        axes.plot(values, shares, "o", color=style.BLUE, markersize=3.5)

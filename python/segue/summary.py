@@ -1,0 +1,260 @@
+"""What a run came to, as rows of text: the same for the terminal and the report.
+
+Every number comes from the handover table or the flow table of the metrics. Times of which only a lower bound is known
+are written "≥ 573.3 s".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import floor, isclose
+
+from segue.metrics import Flow, Handover, Host, Metrics, Spread, Worst, transfer_rows
+
+DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of texts.
+
+    Attributes:
+        columns: Their headings.
+        rows: A text per column.
+    """
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def time_text(seconds: float | None, *, censored: bool = False) -> str:
+    """A time in the unit that suits it, empty for none: "12.3 ms", "5.688 s", "≥ 573.3 s"."""
+    if seconds is None:
+        return ""
+    if censored:
+        # A bound is never rounded up.
+        step = 1e-4 if seconds < 1 else 1e-3 if seconds < 100 else 0.1
+        return f"≥ {time_text(floor(seconds / step + 1e-6) * step)}"
+    size = abs(seconds)
+    return f"{seconds * 1e3:.1f} ms" if size < 0.99995 else f"{seconds:.3f} s" if size < 100 else f"{seconds:.1f} s"
+
+
+def rate_text(bps: float) -> str:
+    """A rate in Mbit/s."""
+    return f"{bps / 1e6:.3f} Mbit/s"
+
+
+def flow_name(flow: Flow) -> str:
+    """A flow by its number and its ends."""
+    return f"flow {flow.id}, {flow.sender} to {flow.receiver or 'nobody'}"
+
+
+def dead_flows(metrics: Metrics) -> list[Flow]:
+    """Those that died, the longest dead first."""
+    return sorted((f for f in metrics.flows if f.state == DEAD), key=lambda f: -f.longest_gap_s)
+
+
+def flow_interruptions(metrics: Metrics) -> dict[int, tuple[float, bool]]:
+    """The longest interruption of each flow by number, seconds, and whether it is a lower bound.
+
+    It is of its handovers, or by its end. A flow that neither moved nor died has its longest time without new data.
+    """
+    longest: dict[int, tuple[float, bool]] = {}
+    for number, value, censored in interruptions(metrics):
+        if number is not None:
+            longest[number] = max(longest.get(number, (value, censored)), (value, censored))
+    return {flow.id: longest.get(flow.id, (flow.longest_gap_s, flow.censored)) for flow in metrics.flows}
+
+
+def interruptions(metrics: Metrics) -> list[tuple[int | None, float, bool]]:
+    """Of all handovers, and of flows that died without one: flow, seconds, and whether that is a lower bound."""
+    rows = [(row.flow, row.interruption_s, row.censored) for row in metrics.handovers if row.interruption_s is not None]
+    died = {row.flow for row in metrics.handovers if row.censored}
+    ends = [
+        (flow.id, flow.end_s - (flow.begin_s if flow.dead_since_s is None else flow.dead_since_s), True)
+        for flow in metrics.flows
+        if flow.state == DEAD and flow.id not in died
+    ]
+    return rows + ends
+
+
+def worst_first(metrics: Metrics) -> list[Flow]:
+    """Flows by their longest interruption; dead ones stand first."""
+    longest = flow_interruptions(metrics)
+
+    def key(flow: Flow) -> tuple[bool, float, float, int]:
+        return flow.state == DEAD, longest[flow.id][0], flow.longest_gap_s, -flow.id
+
+    return sorted(metrics.flows, key=key, reverse=True)
+
+
+def headline(metrics: Metrics) -> list[tuple[str, str]]:
+    """What a run came to, as (name, text): dead flows first."""
+    rows = []
+    if dead := dead_flows(metrics):
+        rows.append(("flows that died", f"{len(dead)} of {len(metrics.flows)}"))
+    rows.append(("handovers", _handovers(metrics)))
+    if metrics.interruption_s is not None:
+        rows.append(("interruption", spread_text(metrics.interruption_s, metrics)))
+    latency = metrics.handover_latency_s
+    if latency is not None:
+        rows.append(("handover latency", spread_text(latency, metrics)))
+        if latency.median < 0:
+            rows.append(("", "below zero: both paths carried data for so long"))
+    rows.append(("longest time without new data", _longest_gap(metrics)))
+    rows.append(("throughput", _throughput(metrics)))
+    return rows
+
+
+def counts(metrics: Metrics) -> list[tuple[str, str]]:
+    """Packets, transfer and events, as (name, text)."""
+    return [
+        ("loss rate (handover)", f"{metrics.loss_rate:.6f}"),
+        ("packets sent, retransmitted", f"{metrics.packets_sent}, {metrics.packets_retransmitted}"),
+        (
+            "lost to handover, queue, otherwise",
+            f"{metrics.packets_lost_to_handover}, {metrics.packets_lost_to_queue}, {metrics.packets_lost_otherwise}",
+        ),
+        ("duplicates, timeouts", f"{metrics.duplicate_packets}, {metrics.timeouts}"),
+        *transfer_rows(metrics),
+    ]
+
+
+def spread_text(spread: Spread, metrics: Metrics) -> str:
+    """How many, the median, the 95th percentile and the worst, and which it was."""
+    worst = time_text(spread.max, censored=_is_censored(spread, metrics))
+    who = f" ({worst_text(spread.worst)})"
+    if spread.count == 1:
+        return f"{worst}{who}"
+    bounds = f", {spread.censored} of them lower bounds" if spread.censored else ""
+    median, p95 = time_text(spread.median), time_text(spread.p95)
+    return f"median {median}, 95th percentile {p95}, worst {worst}{who}; of {spread.count}{bounds}"
+
+
+def worst_text(worst: Worst) -> str:
+    """Which one it was."""
+    flow = [] if worst.flow is None else [f"flow {worst.flow}"]
+    return ", ".join([*flow, worst.host, f"at {worst.time:.3f} s"])
+
+
+def handover_table(handovers: Sequence[Handover]) -> Table:
+    """A row per handover: those after which no data came first, then by time. Columns that no row has are left out."""
+    ordered = sorted(handovers, key=lambda row: (not row.censored, row.time_s))
+    rest = {"interruption", "lost"}
+    columns: list[tuple[str, Callable[[Handover], str]]] = [
+        ("time", lambda h: f"{h.time_s:.3f} s"),
+        ("host", lambda h: h.host),
+        ("flow", lambda h: "" if h.flow is None else str(h.flow)),
+        ("layer", lambda h: h.layer or ""),
+        ("from", lambda h: h.from_address or ""),
+        ("to", lambda h: h.to_address or ""),
+        ("interruption", lambda h: time_text(h.interruption_s, censored=h.censored)),
+        ("latency", lambda h: time_text(h.latency_s)),
+        ("handoff delay", lambda h: time_text(h.handoff_delay_s)),
+        ("T_n", lambda h: "" if h.parts is None else time_text(h.parts.t_n_s)),
+        ("t_d", lambda h: "" if h.parts is None else time_text(h.parts.t_d_s)),
+        ("t_c", lambda h: "" if h.parts is None else time_text(h.parts.t_c_s)),
+        ("t_r", lambda h: "" if h.parts is None else time_text(h.parts.t_r_s)),
+        ("t_a", lambda h: "" if h.parts is None else time_text(h.parts.t_a_s)),
+        ("lost", lambda h: _count(h.lost_packets)),
+        ("sent again", lambda h: _count(h.retransmissions)),
+        ("for nothing", lambda h: _count(h.spurious_retransmissions)),
+        ("not told", lambda h: " ".join(h.failed)),
+    ]
+    filled = [(name, [text(row) for row in ordered]) for name, text in columns]
+    shown = [(name, texts) for name, texts in filled if any(texts) or name in rest]
+    rows = [list(row) for row in zip(*(texts for _, texts in shown), strict=True)]
+    return Table([name for name, _ in shown], rows)
+
+
+def flow_table(metrics: Metrics) -> Table:
+    """A row per flow: dead ones first, then in their order."""
+    ordered = sorted(metrics.flows, key=lambda flow: (flow.state != DEAD, flow.id))
+    moves = Counter(row.flow for row in metrics.handovers)
+    longest = flow_interruptions(metrics)
+    columns = ["flow", "from", "to", "transport", "state", "longest gap", "handovers", "interruption", "MB", "Mbit/s",
+               "packets", "sent again", "lost", "for nothing"]  # fmt: skip
+    rows = [
+        [
+            str(flow.id), flow.sender, flow.receiver, flow.transport, state_text(flow),
+            time_text(flow.longest_gap_s, censored=flow.censored), str(moves[flow.id]),
+            _interruption(flow, moves[flow.id], *longest[flow.id]), f"{flow.transferred_bytes / 1e6:.3f}",
+            f"{flow.throughput_bps / 1e6:.3f}", str(flow.packets_sent), str(flow.retransmissions),
+            str(flow.lost_packets), str(flow.spurious_retransmissions),
+        ]
+        for flow in ordered
+    ]  # fmt: skip
+    return Table(columns, rows)
+
+
+def host_table(hosts: Sequence[Host]) -> Table:
+    """A row per host."""
+    columns = ["host", "flows", "died", "handovers", "interruption, median", "worst", "longest gap", "MB", "Mbit/s"]
+    rows = [
+        [
+            host.host, str(host.flows), str(host.dead_flows), str(host.handovers),
+            "" if host.interruption_s is None else time_text(host.interruption_s.median),
+            "" if host.interruption_s is None else time_text(host.interruption_s.max),
+            time_text(host.longest_gap_s), f"{host.delivered_bytes / 1e6:.3f}", f"{host.throughput_bps / 1e6:.3f}",
+        ]
+        for host in hosts
+    ]  # fmt: skip
+    return Table(columns, rows)
+
+
+def state_text(flow: Flow) -> str:
+    """How a flow ended."""
+    return flow.state if flow.dead_since_s is None else f"{flow.state} since {flow.dead_since_s:.3f} s"
+
+
+def death_texts(metrics: Metrics) -> list[str]:
+    """Of each dead flow, a line: since when, and the last packets before its silence and the first into it."""
+    return [
+        f"{flow_name(flow)}: {state_text(flow)}, no new data for "
+        + time_text(flow.longest_gap_s, censored=flow.censored)
+        + (f"; last packets: {'; '.join(flow.last_packets)}" if flow.last_packets else "")
+        for flow in dead_flows(metrics)
+    ]
+
+
+def _handovers(metrics: Metrics) -> str:
+    rows = metrics.handovers
+    hosts = len({row.host for row in rows})
+    text = f"{len(rows)}" + (f", of {hosts} hosts" if hosts > 1 else "")
+    without = sum(row.censored for row in rows)
+    return f"{text}, {without} without data ever after" if without else text
+
+
+def _longest_gap(metrics: Metrics) -> str:
+    worst = max(metrics.flows, key=lambda flow: flow.longest_gap_s, default=None)
+    if worst is None:
+        return time_text(metrics.longest_gap_s)
+    text = time_text(worst.longest_gap_s, censored=worst.censored)
+    return f"{text} ({flow_name(worst)})" if len(metrics.flows) > 1 else text
+
+
+def _throughput(metrics: Metrics) -> str:
+    rates = sorted((flow.throughput_bps, flow.id) for flow in metrics.flows)
+    if len(rates) < 2:
+        return rate_text(metrics.throughput_bps)
+    middle = (rates[(len(rates) - 1) // 2][0] + rates[len(rates) // 2][0]) / 2
+    return (
+        f"{rate_text(metrics.throughput_bps)} in all; of a flow: median {rate_text(middle)}, "
+        f"least {rate_text(rates[0][0])} (flow {rates[0][1]})"
+    )
+
+
+def _interruption(flow: Flow, moves: int, seconds: float, censored: bool) -> str:
+    return time_text(seconds, censored=censored) if moves or flow.state == DEAD else ""
+
+
+def _is_censored(spread: Spread, metrics: Metrics) -> bool:
+    """Whether the greatest value is a lower bound."""
+    bounds = [value for flow, value, censored in interruptions(metrics) if censored and flow == spread.worst.flow]
+    return spread.censored > 0 and any(isclose(value, spread.max) for value in bounds)
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,239 @@
+"""One run, told five times: JSON, frames, terminal, report, and the analysis of its captures. They agree."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+import segue
+from pages import report_table, report_tables, summary, terminal_table
+from segue.cli.tables import print_run
+from segue.report.run import write_run_report
+from segue.summary import time_text
+
+TWO_PHONES = """
+name = "two-phones"
+description = "Two phones walk past two cells and upload."
+duration = "60 s"
+
+[[mobile]]
+host = "phone-a"
+pattern = "waypoints"
+from = ["-10 m", "0 m"]
+points = [["70 m", "0 m"]]
+speed = "1.8 m/s"
+start = "2 s"
+
+[[mobile]]
+host = "phone-b"
+pattern = "waypoints"
+from = ["80 m", "0 m"]
+points = [["0 m", "0 m"]]
+speed = "2.1 m/s"
+start = "2 s"
+
+[l2]
+beacon_period = "100 ms"
+latency = "100 ms"
+
+[handover]
+policy = "first-ready"
+when_missed = "when-ready"
+delete = "on-link-down"
+
+[[host]]
+name = "server"
+
+[[host]]
+name = "phone-a"
+radios = 2
+
+[[host]]
+name = "phone-b"
+radios = 2
+
+[[router]]
+name = "core"
+
+[[router]]
+name = "library"
+
+[[router]]
+name = "canteen"
+
+[[link]]
+between = ["server", "core"]
+rate = "50 Mbit/s"
+delay = "10 ms"
+
+[[link]]
+between = ["core", "library"]
+rate = "1 Gbit/s"
+delay = "0.2 ms"
+
+[[link]]
+between = ["core", "canteen"]
+rate = "1 Gbit/s"
+delay = "0.2 ms"
+
+[[cell]]
+name = "library"
+router = "library"
+position = ["0 m", "0 m"]
+radius = "45 m"
+channel = 1
+
+[[cell]]
+name = "canteen"
+router = "canteen"
+position = ["65 m", "0 m"]
+radius = "45 m"
+channel = 6
+
+[[application]]
+kind = "constant-rate"
+from = "phone-a"
+to = "server"
+rate = "300 kbit/s"
+message = "1000 B"
+
+[[application]]
+kind = "constant-rate"
+from = "phone-b"
+to = "server"
+rate = "300 kbit/s"
+message = "1000 B"
+"""
+ILNP = {"case": "wan-lan", "duration": "40 s"}
+CASES: dict[str, tuple[str, dict[str, object]]] = {
+    "sigma": ("sigma", {"duration": "40 s"}),
+    "sigma, upload": ("campus-walk", {"duration": "70 s"}),
+    "sigma, two phones": (TWO_PHONES, {}),
+    "none": ("sigma", {"scheme": "none", "duration": "60 s"}),
+    "failover": ("cmt", {"scheme": "failover", "file_size": "2 MB"}),
+    "msctp-best": ("cmt", {"scheme": "msctp-best", "file_size": "2 MB"}),
+    "cmt": ("cmt", {"file_size": "2 MB"}),
+    **{scheme: ("ilnp", {"scheme": scheme, **ILNP}) for scheme in ("mip6", "mip6-ro", "ilnp-soft", "ilnp-hard")},
+    "vertical": ("vertical", {"case": "lan-gprs"}),
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    run: segue.Run
+    document: dict[str, Any]
+    terminal: str
+    report: str
+
+
+@pytest.fixture(scope="module", params=list(CASES))
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    scenario, overrides = CASES[request.param]
+    run = segue.run(scenario, overrides, pcap=True)
+    report = write_run_report(run, tmp_path_factory.mktemp("report") / "run.html")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        print_run(run)
+    return Told(run, json.loads(run.metrics_json), out.getvalue(), report.read_text())
+
+
+def test_handovers_are_the_same_everywhere(told: Told) -> None:
+    rows = sorted(told.document["handovers"], key=lambda row: (not row["censored"], row["time"]))
+    shown, reported = terminal_table(told.terminal, "Handovers"), report_table(told.report, "Handovers")
+    assert told.run.handovers.height == len(rows) == len(reported)
+    assert len(shown) == min(len(rows), 12)
+    for table in (shown, reported):
+        for row, texts in zip(rows, table, strict=False):
+            assert texts["time"] == f"{row['time']:.3f} s"
+            assert texts["host"] == row["host"]
+            assert texts["interruption"] == time_text(row["interruption_s"], censored=row["censored"])
+            assert texts.get("latency", "") == time_text(row["latency_s"])
+            assert texts.get("handoff delay", "") == time_text(row["handoff_delay_s"])
+            assert texts["lost"] == ("" if row["lost_packets"] is None else str(row["lost_packets"]))
+            assert texts.get("to", "") == (row["to"] or "")
+            parts = row["parts"] or {}
+            for name in ("t_d", "t_c", "t_r", "t_a"):
+                assert texts.get(name, "") == time_text(parts.get(f"{name}_s"))
+    assert told.run.handovers["interruption_s"].to_list() == [h["interruption_s"] for h in told.document["handovers"]]
+
+
+def test_flows_are_the_same_everywhere(told: Told) -> None:
+    flows = sorted(told.document["flows"], key=lambda flow: (flow["state"] != "dead", flow["id"]))
+    shown, reported = terminal_table(told.terminal, "Flows"), report_table(told.report, "Flows")
+    assert told.run.flows.height == len(flows) == len(reported) == len(shown) > 0
+    for table in (shown, reported):
+        for flow, texts in zip(flows, table, strict=True):
+            assert texts["flow"] == str(flow["id"])
+            assert texts["state"].split()[0] == flow["state"]
+            assert texts["longest gap"] == time_text(flow["longest_gap_s"], censored=flow["censored"])
+            assert texts["Mbit/s"] == f"{flow['throughput_bps'] / 1e6:.3f}"
+            assert texts["packets"] == str(flow["packets_sent"])
+            assert texts["lost"] == str(flow["lost_packets"])
+            assert texts["handovers"] == str(sum(row["flow"] == flow["id"] for row in told.document["handovers"]))
+
+
+def test_the_summary_is_of_the_tables(told: Told) -> None:
+    terminal = summary(told.terminal)
+    report = {row[0]: row[1] for row in report_tables(told.report)["Summary"][1:]}
+    for name, text in report.items():
+        if name in terminal:
+            assert terminal[name] == text
+    assert int(re.match(r"\d+", terminal["handovers"]).group()) == len(told.document["handovers"])  # type: ignore[union-attr]
+    gaps = [(h["interruption_s"], h["censored"]) for h in told.document["handovers"] if h["interruption_s"] is not None]
+    died = {h["flow"] for h in told.document["handovers"] if h["censored"]}
+    gaps += [
+        (f["end_s"] - f["dead_since_s"], True)
+        for f in told.document["flows"]
+        if f["state"] == "dead" and f["id"] not in died
+    ]
+    if not gaps:
+        assert "interruption" not in terminal
+        return
+    worst, censored = max(gaps)
+    assert time_text(worst, censored=censored) in terminal["interruption"]
+    if len(gaps) > 1:
+        assert f"median {time_text(median(value for value, _ in gaps))}," in terminal["interruption"]
+        assert f"of {len(gaps)}" in terminal["interruption"]
+    assert ("lower bound" in terminal["interruption"] or "≥" in terminal["interruption"]) == any(c for _, c in gaps)
+
+
+def test_one_word_for_it(told: Told) -> None:
+    for text in (told.terminal, re.sub(r"<pre>.*?</pre>", "", told.report, flags=re.DOTALL)):
+        plain = re.sub(r'src="data:[^"]*"', "", text)
+        assert re.findall(r"(?i)\bhandoffs?\b(?! delay)", plain) == []
+
+
+def test_the_analysis_of_the_captures_finds_the_same_flows_and_handovers(told: Told) -> None:
+    ends = {host for flow in told.document["flows"] for host in (flow["from"], flow["to"])}
+    captures = [capture for capture in told.run.captures() if Path(capture[0]).stem in ends]
+    # Several mobile hosts: the place where all flows end sees them all.
+    common = [host for host in ends if all(host in (flow["from"], flow["to"]) for flow in told.document["flows"])]
+    if len(ends) > 2:
+        captures = [capture for capture in captures if Path(capture[0]).stem in common]
+    findings = segue.analyze(*captures).findings
+    start_s = findings.start_time_ns / 1e9
+    rows = [row for row in told.document["handovers"] if row["flow"] is not None]
+    mine = sorted((row["time"], row["interruption_s"], row["censored"]) for row in rows if row["interruption_s"])
+    theirs = sorted(
+        (row.time + start_s, row.interruption_s, row.censored)
+        for row in findings.handovers
+        if row.interruption_s is not None and findings.flow(row.flow).direction(row.direction).useful_bytes > 10_000
+    )
+    assert [censored for *_, censored in mine] == [censored for *_, censored in theirs]
+    for (time, gap, censored), (found, their_gap, _) in zip(mine, theirs, strict=True):
+        if not censored:
+            assert found == pytest.approx(time, abs=2e-3)
+            assert their_gap == pytest.approx(gap, abs=2e-3)
+    dead = sum(flow["state"] == "dead" for flow in told.document["flows"])
+    assert dead == sum(
+        findings_flow.direction(way).state == "dead"
+        for findings_flow in findings.flows
+        for way in ("forward", "reverse")
+    )

@@ -1,0 +1,239 @@
+"""Reports of runs: several flows, uploads, thousands of handovers; and what of it all is drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from matplotlib.collections import LineCollection
+
+import segue
+import synthetic
+from command import Segue
+from pages import report_table, report_tables
+from segue.figures.flow import Switch, connections_of, flow_trace, main_trace
+from segue.figures.tsn import tsn_against_time
+from segue.figures.window import congestion_windows
+from segue.metrics import Metrics
+from segue.report.run import choose, write_run_report
+from segue.summary import flow_table, handover_table, headline, time_text, worst_first
+from synthetic import CN, MTU, FakeNative
+from test_agreement import TWO_PHONES
+
+SECONDS = 10
+
+
+def many(count: int) -> segue.Run:
+    """Phones that send in turn, a packet each; each hands over once, and number 1 dies."""
+    packets: list[dict[str, object]] = []
+    flows: list[dict[str, object]] = []
+    handovers: list[dict[str, object]] = []
+    number = 0
+    for phone in range(count):
+        name = f"phone-{phone}"
+        begin_s = 1.0 + 1e-4 * phone
+        for step in range(SECONDS * 4):
+            number += 1
+            time_s = begin_s + step / 4
+            address = f"2001:db8:{2 + (step >= 20)}::{phone + 1:x}"
+            for at, node, action in ((time_s, name, "sent"), (time_s + 0.02, "server", "received")):
+                packets.append(
+                    {"time_ns": round(at * 1e9), "node": node, "action": action, "cause": "", "interface": 0,
+                     "packet_id": number, "connection": phone, "source": address, "destination": CN, "kind": "DATA",
+                     "tsn": 500 + step, "length_bytes": MTU, "retransmission": False}
+                )  # fmt: skip
+        dead = phone == 1
+        flows.append(
+            synthetic.flow(
+                **{"id": phone, "from": name, "to": "server", "begin_s": begin_s, "end_s": 20.0 if dead else 11.0,
+                   "state": "dead" if dead else "idle", "dead_since_s": 10.77 if dead else None,
+                   "longest_gap_s": 9.23 if dead else 0.25 + phone / 1000, "censored": dead,
+                   "last_packets": ["10.75 s DATA sent"] if dead else [], "received_bytes_by_second": [6000] * 11}
+            )
+        )  # fmt: skip
+        handovers.append(
+            synthetic.handover(
+                begin_s + 5.02,
+                0.25,
+                0,
+                {"host": name, "flow": phone, "from": f"2001:db8:2::{phone + 1:x}", "to": f"2001:db8:3::{phone + 1:x}",
+                 "interruption_s": 0.25 + phone / 1000},
+            )
+        )  # fmt: skip
+    worst = {"host": "server", "flow": 1, "time": 10.77}
+    spread = {"median": 0.3, "p95": 0.34, "min": 0.25, "max": 9.23, "count": count + 1, "censored": 1, "worst": worst}
+    document = synthetic.metrics(flows=flows, handovers=handovers, interruption_s=spread)
+    empty = synthetic.TraceBuilder().run()
+    tables = {
+        "packets": pl.DataFrame(packets, schema=synthetic.PACKETS).sort("time_ns", maintain_order=True),
+        "windows": pl.DataFrame(schema=synthetic.WINDOWS),
+        "signalling": pl.DataFrame(schema=synthetic.SIGNALLING),
+        "positions": empty.positions.clear(),
+        "cells": empty.cells.clear(),
+    }
+    return segue.Run(FakeNative(document, tables))  # type: ignore[arg-type]
+
+
+def test_flows_that_take_turns_do_not_hand_over_to_each_other() -> None:
+    run = many(3)
+    connections = connections_of(run)
+    assert connections == {0: 0, 1: 1, 2: 2}
+    for flow in run.metrics.flows:
+        trace = flow_trace(run, flow, connections[flow.id])
+        [switch] = trace.switches
+        assert (switch.old, switch.new) == (f"2001:db8:2::{flow.id + 1:x}", f"2001:db8:3::{flow.id + 1:x}")
+        assert (switch.last_old_s, switch.first_new_s) == pytest.approx((flow.begin_s + 4.75, flow.begin_s + 5.0))
+        assert trace.data["number"].to_list() == list(range(40))
+        assert trace.mover == flow.sender
+
+
+def test_an_upload_has_its_paths_by_the_senders_address() -> None:
+    run = segue.run("campus-walk", {"duration": "60 s"})
+    trace = main_trace(run)
+    assert trace is not None
+    assert (trace.sender, trace.receiver, trace.mover) == ("phone", "server", "phone")
+    addresses = trace.data["path"].unique(maintain_order=True).to_list()
+    assert len(addresses) >= 2
+    assert (
+        [(s.old, s.new) for s in trace.switches]
+        == [(h.from_address, h.to_address) for h in run.metrics.handovers]
+        != []
+    )
+    figure = tsn_against_time(trace, title="t", subtitle="s")
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert labels[: len(addresses)] == [f"over {address}" for address in addresses]
+    assert set(run.windows["source"].unique()) >= set(addresses)
+
+
+def test_two_phones_have_the_handovers_of_the_table_and_no_others(tmp_path: Path) -> None:
+    run = segue.run(TWO_PHONES)
+    connections = connections_of(run)
+    for flow in run.metrics.flows:
+        trace = flow_trace(run, flow, connections[flow.id])
+        assert len(trace.switches) == sum(row.flow == flow.id for row in run.metrics.handovers) == 1
+        assert trace.data["number"].max() < trace.data.height  # type: ignore[operator]
+    text = write_run_report(run, tmp_path / "run.html").read_text()
+    assert "All 2 flows" in text
+    assert len(report_table(text, "Handovers")) == 2
+
+
+@pytest.mark.parametrize("count", [4, 60])
+def test_a_report_draws_as_many_figures_of_many_flows_as_of_a_few(tmp_path: Path, count: int) -> None:
+    run = many(count)
+    text = write_run_report(run, tmp_path / "run.html").read_text()
+    # Two of all flows; of three flows signalling, segments and sequence each.
+    assert text.count("<img") == 2 + 3 * 3
+    assert len(report_table(text, "Flows")) == len(report_table(text, "Handovers")) == count
+    assert report_table(text, "Flows")[0]["state"] == "dead since 10.770 s"
+    assert "The worst is flow 1, phone-1 to server: ≥ 9.230 s without new data, dead since 10.770 s." in text
+
+
+def test_the_flows_that_are_asked_for_are_shown(tmp_path: Path) -> None:
+    run = many(9)
+    assert [(name, flow.id) for name, flow in choose(run.metrics)] == [("Worst", 1), ("Median", 5), ("Best", 0)]
+    text = write_run_report(run, tmp_path / "run.html", [7, 2]).read_text()
+    assert [h for h in report_tables(text) if h.startswith("Chosen")] == [
+        "Chosen: flow 7, phone-7 to server",
+        "Chosen: flow 2, phone-2 to server",
+    ]
+    with pytest.raises(ValueError, match="no flow 9: expected one of 0 to 8"):
+        choose(run.metrics, [9])
+
+
+def test_thousands_of_handovers_are_one_drawing() -> None:
+    switches = [Switch("a", "b", n / 50, n / 50) for n in range(5000)]
+    windows = pl.DataFrame(
+        {"time_ns": [0, 10**9], "node": ["cn"] * 2, "connection": [0] * 2, "source": ["s"] * 2,
+         "destination": ["a", "b"], "cwnd_bytes": [3000, 6000]}
+    )  # fmt: skip
+    figure = congestion_windows(windows, switches, start_s=0, end_s=100, title="t", subtitle="s")
+    [axes] = figure.axes
+    assert len(axes.lines) == 2
+    [lines] = [one for one in axes.collections if isinstance(one, LineCollection)]
+    assert len(lines.get_segments()) == 5000
+
+
+def test_a_dead_flow_stands_first_and_is_a_lower_bound() -> None:
+    metrics = many(3).metrics
+    assert [flow.id for flow in worst_first(metrics)] == [1, 2, 0]
+    table = flow_table(metrics)
+    assert table.rows[0][table.columns.index("interruption")] == "≥ 9.230 s"
+    rows = dict(headline(metrics))
+    assert rows["flows that died"] == "1 of 3"
+    assert rows["interruption"] == (
+        "median 300.0 ms, 95th percentile 340.0 ms, worst ≥ 9.230 s (flow 1, server, at 10.770 s); "
+        "of 4, 1 of them lower bounds"
+    )
+    assert rows["longest time without new data"] == "≥ 9.230 s (flow 1, phone-1 to server)"
+
+
+def test_a_handover_after_which_no_data_came_stands_first() -> None:
+    rows: list[dict[str, Any]] = [
+        synthetic.handover(2.0),
+        synthetic.handover(9.0, changes={"censored": True, "latency_s": None, "interruption_s": 573.28}),
+    ]
+    metrics = Metrics.from_json(json.dumps(synthetic.metrics(handovers=rows)))
+    table = handover_table(metrics.handovers)
+    assert [row[0] for row in table.rows] == ["9.000 s", "2.000 s"]
+    assert table.rows[0][table.columns.index("interruption")] == "≥ 573.2 s"
+    assert "t_a" not in table.columns
+
+
+@pytest.mark.parametrize(
+    ("seconds", "censored", "text"),
+    [
+        (None, True, ""), (0.0, False, "0.0 ms"), (0.0123, False, "12.3 ms"), (-0.002, False, "-2.0 ms"),
+        (0.99999, False, "1.000 s"), (5.6884, False, "5.688 s"), (573.28, False, "573.3 s"),
+        (573.28, True, "≥ 573.2 s"), (5.6889, True, "≥ 5.688 s"), (0.05, True, "≥ 50.0 ms"),
+    ],
+)  # fmt: skip
+def test_times_have_a_unit_and_bounds_are_never_rounded_up(seconds: float | None, censored: bool, text: str) -> None:
+    assert time_text(seconds, censored=censored) == text
+
+
+def test_tables_and_figures_scroll_in_boxes_of_their_own(tmp_path: Path) -> None:
+    text = write_run_report(many(4), tmp_path / "run.html").read_text()
+    assert text.count("<table") == len(re.findall(r'<div class="scroll(?: tall)?"><table', text)) > 3
+    style = text[text.index("<style>") : text.index("</style>")]
+    for rule in (".scroll{overflow-x:auto", "figure{margin:0 0 18px;overflow-x:auto}", "overflow-wrap:anywhere"):
+        assert rule in style
+
+
+def test_warnings_stand_in_the_report_and_on_standard_error(tmp_path: Path) -> None:
+    run = many(2)
+    document = json.loads(run.metrics_json)
+    document["warnings"] = [{"kind": "fallback", "host": "phone-0", "flow": 0, "text": "phone-0 <fell> back"}]
+    run._native.metrics_json = json.dumps(document)  # type: ignore[misc]
+    text = write_run_report(run, tmp_path / "run.html").read_text()
+    assert "phone-0 &lt;fell&gt; back" in text
+    assert next(iter(report_tables(text))) == "Summary"
+
+
+def test_run_says_what_it_wrote(segue: Segue, tmp_path: Path) -> None:
+    places = ("--pcap", tmp_path / "p", "--trace", tmp_path / "t", "--report", tmp_path / "r.html")
+    result = segue("run", "sigma", "--set", "duration=10 s", *places)
+    assert result.returncode == 0, result.stderr
+    captures, frames, report = result.stdout.splitlines()[-3:]
+    assert all(str(path) in captures for path in (tmp_path / "p").iterdir())
+    assert frames.startswith(f"frames: {len(list((tmp_path / 't').iterdir()))} files in {tmp_path / 't'} (")
+    assert report.startswith(f"report: {tmp_path / 'r.html'} (")
+    told = segue("run", "sigma", "--set", "duration=10 s", "--json", *places)
+    assert told.stdout.count("\n") == 1
+    assert told.stderr.splitlines() == [captures, frames, report]
+
+
+def test_a_refused_run_leaves_no_directories(segue: Segue, tmp_path: Path) -> None:
+    places = ("--pcap", tmp_path / "p", "--trace", tmp_path / "t", "--report", tmp_path / "r" / "r.html")
+    assert segue("run", "sigma", "--set", "mobile.sped=5 m/s", *places).returncode == 2
+    assert segue("run", "sigma", "--set", "duration=5 s", "--flow", "99", *places).returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_flow_without_a_report_is_refused(segue: Segue) -> None:
+    result = segue("run", "sigma", "--flow", "1")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert "--report" in result.stderr
