@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class HandoffParts:
-    """What a handoff consists of: Cottingham and Vidales 2005 section 4. Seconds.
+    """What a handover consists of: Cottingham and Vidales 2005 section 4. Seconds.
 
     Attributes:
         soft: Whether the old network was still in reach when others were told of the new address.
-        since_s: When T_n begins, of simulated time: the old network goes out of reach, or, in a soft handoff, the new
+        since_s: When T_n begins, of simulated time: the old network goes out of reach, or, in a soft handover, the new
             one comes into it.
         t_d_s: Detection, until the router advertisement from which the new address was formed, or the decision to use
             one that was there.
@@ -123,12 +123,12 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """One handoff of a mobility shim (Mobile IPv6, ILNPv6), by its signalling.
+    """One handover of a mobility shim (Mobile IPv6, ILNPv6), by its signalling.
 
     Attributes:
         host: The host.
         begin_s: When the first message left that tells of the new address, seconds of simulated time.
-        end_s: When the last was acknowledged; `None` if the handoff did not end.
+        end_s: When the last was acknowledged; `None` if the handover did not end.
         handoff_delay_s: The time in between (Phoomikiattisak and Bhatti 2019 section 5.4).
         from_address: Address used before (`from` in JSON), if there was one.
         to_address: Address used after (`to` in JSON).
@@ -176,12 +176,12 @@ class Flow:
         lost_otherwise: Of them, lost otherwise.
         lost_by_cause: Counts by cause.
         duplicate_packets: Packets that arrived and carried nothing new.
-        interruption_s: Longest time without new data around a handoff of a shim, seconds; `None` without one.
+        interruption_s: Longest time without new data around a handover of a shim, seconds; `None` without one.
         state: "closed", "idle" (all that was sent arrived), "dead" (its sender went on, and nothing new arrived) or
             "unknown".
         dead_since_s: Of a dead one: arrival of its last new byte, seconds.
-        longest_gap_s: Longest time between two arrivals of new data, handoff or not, seconds; the silence of a dead one
-            included.
+        longest_gap_s: Longest time between two arrivals of new data, handover or not, seconds; the silence of a dead
+            one included.
         censored: `longest_gap_s` is that silence: a lower bound.
         last_packets: Of a dead one, in words: the last packets before the silence and the first into it.
         received_bytes_by_second: New bytes that arrived, by second of simulated time.
@@ -362,7 +362,7 @@ class Metrics:
         bytes_per_path: Bytes of SCTP that arrived, each counted once, by the receiver's link.
         sacks_sent: SACKs that SCTP sent.
         multipath: What concurrent multipath transfer counted; `None` without it.
-        handoffs: Every handoff of a mobility shim, in order: what `handovers` has too, as it was before.
+        handoffs: Every handover of a mobility shim, in order: what `handovers` has too, as it was before.
         flows: Every direction of a TCP connection or an SCTP association in which data was sent.
         hosts: Every host that has a flow or moved.
         signalling: Signalling of mobility.

@@ -223,8 +223,11 @@ def _handovers(metrics: Metrics) -> str:
     rows = metrics.handovers
     hosts = len({row.host for row in rows})
     text = f"{len(rows)}" + (f", of {hosts} hosts" if hosts > 1 else "")
-    without = sum(row.censored for row in rows)
-    return f"{text}, {without} without data ever after" if without else text
+    lasting = sum(row.censored for row in rows)
+    idle = sum(row.flow is None for row in rows)
+    notes = [f"{lasting} without data ever after"] if lasting else []
+    notes += [f"{idle} while no data was sent"] if idle else []
+    return ", ".join([text, *notes])
 
 
 def _longest_gap(metrics: Metrics) -> str:

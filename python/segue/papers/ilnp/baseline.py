@@ -22,7 +22,7 @@ SCHEMES = {
     "mip6-ro": "SCTP over MIPv6 with RO",
     "mip6-ro-eager": "the same, eager",
 }
-"""Mobile IPv6 as the papers have it, with route optimisation, and with that and a handoff as soon as there is another
+"""Mobile IPv6 as the papers have it, with route optimisation, and with that and a handover as soon as there is another
 router, instead of when the old link is lost: what RFC 6275 leaves to the host."""
 POINTS = ((100, 300), (200, 500), (500, 500))
 """L2 latency and address resolution, ms: well below SIGMA's threshold of 900 ms, the scenario's own, and above it."""

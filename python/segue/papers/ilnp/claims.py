@@ -171,7 +171,7 @@ def i5(cubic: pl.DataFrame) -> Claim:
         "the flow's rate falls to zero for seconds with MIPv6, dips briefly with ILNPv6 hard, and never stops with "
         "soft",
         "figures 9 to 12 (6.1)",
-        f"longest time without new data around the handoff: {_table(gaps, 1e3, 'ms', 0)}",
+        f"longest time without new data around the handover: {_table(gaps, 1e3, 'ms', 0)}",
         stops and all(hard.values()) and all(soft.values()),
         f"Criterion, medians of the longest time without new data: MIPv6 at least {STOPS_S:g} s ({_met(stops)}); hard "
         f"at "

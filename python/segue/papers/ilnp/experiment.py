@@ -1,4 +1,4 @@
-"""What is run: four handoff scenarios, four schemes, three variants of TCP; and what is kept of each run."""
+"""What is run: four handover scenarios, four schemes, three variants of TCP; and what is kept of each run."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def run_points(
 def row(point: Point, seed: int, result: Run) -> dict[str, object]:
     """What is kept of a run.
 
-    `case`, `scheme`, `variant`, `profile`, `seed`; of the handoff, if there was one, `handoff_at_s` (since the flow
+    `case`, `scheme`, `variant`, `profile`, `seed`; of the handover, if there was one, `handoff_at_s` (since the flow
     began), `handoff_delay_s` and `handoffs`; of the flow `transferred_bytes`, `packets_sent`, `retransmissions`,
     `lost_packets`, `spurious_retransmissions`, `interruption_s`; `signalling_packets` and `signalling_bytes` of the
     messages that tell of a new address; `event_log_hash`.

@@ -16,13 +16,13 @@ from segue.scenarios import Scenario, load
 
 BOTH = "handoff/both-move"
 LOSS_RATES = (0.0, 0.05, 0.1, 0.2, 0.3)
-"""Random loss between the routers and in the air, each way, for the share of handoffs that are completed (I13)."""
+"""Random loss between the routers and in the air, each way, for the share of handovers that are completed (I13)."""
 LOSS_SEEDS = 20
 QUICK_LOSS_SEEDS = 4
 SPARSE = {"application.0.kind": "constant-rate", "application.0.rate": "40 kbit/s", "application.0.message": "500 B"}
 """Instead of a bulk transfer, for I13: signalling is what counts there."""
 COMPLETED_WITHIN_S = 5.0
-"""A handoff that takes longer is not completed in time: the mobile node is out of its old network after ten seconds."""
+"""A handover that takes longer is not completed in time: the mobile node leaves its old network after ten seconds."""
 
 _EVE = """
 [[host]]
@@ -43,9 +43,9 @@ message = "{message}"
 nonce = "{nonce}"
 """
 FORGED_AT_S = (20, 25, 40)
-"""Before, within and after the handoff."""
+"""Before, within and after the handover."""
 STARVING_SEEDS = 10
-"""Runs of each kind for I14: false handoffs are a matter of chance."""
+"""Runs of each kind for I14: false handovers are a matter of chance."""
 OUTSIDE = "2001:db8:300::"
 """What stands for L3's locator beyond the border of its site."""
 
@@ -113,12 +113,12 @@ def i8(trials: _Trials) -> Claim:
     tunnels = rows["mip6"].completed == 2 and rows["mip6"].bytes_after > 0
     return Claim(
         "I8",
-        "both hosts moving at once: ILNPv6 soft handoff completes; hard handoff fails and is repaired by looking the "
+        "both hosts moving at once: ILNPv6 soft handover completes; hard handover fails and is repaired by looking the "
         "locators up again; MIPv6's route optimisation fails and traffic goes through the home agents",
         "an argument, no numbers (7.6)",
         "; ".join(f"{ex.SCHEME_NAMES[scheme]} {_describe(row)}" for scheme, row in rows.items()),
         soft_ok and hard_ok and fails and tunnels,
-        f"Criterion: soft completes both handoffs within a second without a look-up ({_met(soft_ok)}); hard completes "
+        f"Criterion: soft completes both handovers within a second without a look-up ({_met(soft_ok)}); hard completes "
         f"none by itself: its updates go to where the peer was, and look-ups repair it ({_met(hard_ok)}); a route "
         f"optimisation does not complete ({_met(fails)}); without one both hosts go on through their home agents "
         f"({_met(tunnels)}). RFC 6275 section 6.1 sends mobility headers past bindings: tests and updates to a peer "
@@ -132,7 +132,7 @@ def i8(trials: _Trials) -> Claim:
 class _Both:
     """Of a run in which both hosts move.
 
-    `slowest_s` is 0 if no handoff was completed; `bytes_after` are new bytes in the last quarter of the run.
+    `slowest_s` is 0 if no handover was completed; `bytes_after` are new bytes in the last quarter of the run.
     """
 
     handoffs: int
@@ -191,7 +191,7 @@ def i10(trials: _Trials) -> Claim:
         "; ".join(f"{name}: {'as without' if ok else 'changed'}" for name, ok in same.items()),
         all(same.values()),
         f"Criterion: with {len(FORGED_AT_S)} forged messages from a host off the path, before, during and after the "
-        "handoff, the flow transfers, loses and retransmits to the packet what it does without them, and the handoff "
+        "handover, the flow transfers, loses and retransmits to the packet what it does without them, and the handover "
         "takes "
         f"as long ({_met(all(same.values()))}). A binding update of Mobile IPv6 with a guessed authenticator stands "
         f"beside "
@@ -234,9 +234,9 @@ def i11(trials: _Trials) -> Claim:
         "an argument, no numbers (7.4, 7.10)",
         "; ".join(f"{name}: {_flow_text(run)}" for name, run in runs.items()),
         soft and hard and private and ephemeral,
-        f"Criterion: into a network whose border rewrites its locator, soft handoff moves within 2 % of the data that "
+        f"Criterion: into a network whose border rewrites its locator, soft handover moves within 2 % of the data that "
         f"it "
-        f"moves without, and loses nothing ({_met(soft)}); hard handoff completes ({_met(hard)}); the correspondent "
+        f"moves without, and loses nothing ({_met(soft)}); hard handover completes ({_met(hard)}); the correspondent "
         f"never "
         f"sees the locator inside ({_met(private)}). A mobile node that calls with an ephemeral identifier does as "
         f"well as "
@@ -317,7 +317,7 @@ def _flow_goes_on(run: Run) -> bool:
 
 
 def _i13(trials: _Trials, seeds: int, progress: Callable[[int, int], object] | None) -> list[Claim]:
-    """Signalling cost, and handoffs under loss of signalling (section 3.1)."""
+    """Signalling cost, and handovers under loss of signalling (section 3.1)."""
     base = load(ex.SCENARIO)
     points = [(rate, scheme, seed) for rate in LOSS_RATES for scheme in ex.SCHEMES for seed in range(1, seeds + 1)]
     runs = trials.run(
@@ -361,18 +361,18 @@ def _i13(trials: _Trials, seeds: int, progress: Callable[[int, int], object] | N
     return [
         Claim(
             "I13",
-            "signalling cost: packets and bytes per handoff, and the share of handoffs completed under signalling "
+            "signalling cost: packets and bytes per handover, and the share of handovers completed under signalling "
             "loss, "
             "ILNPv6 against MIPv6",
-            "lower overhead in most cases, better reliability in handoff completion (3.1, which refers to earlier "
+            "lower overhead in most cases, better reliability in handover completion (3.1, which refers to earlier "
             "work)",
             f"at {', '.join(f'{rate:.0%}' for rate in LOSS_RATES)} of loss: {table}",
             cheaper and as_cheap and reliable,
             f"Criterion: fewer packets and bytes than MIPv6 with RO ({_met(cheaper)}), hard no more than without "
-            f"({_met(as_cheap)}); at every rate of loss on the new way, no fewer handoffs completed within "
+            f"({_met(as_cheap)}); at every rate of loss on the new way, no fewer handovers completed within "
             f"{COMPLETED_WITHIN_S:g} s of their first message than with RO ({_met(reliable)}). Messages that tell of "
             f"a new "
-            "address and their acknowledgements, tunnels included, each counted where it is sent first; soft handoff "
+            "address and their acknowledgements, tunnels included, each counted where it is sent first; soft handover "
             "is two "
             "updates, one to add the new locator and one to delete the old.",
         )
@@ -430,22 +430,22 @@ def i14(trials: _Trials) -> Claim:
     limited = total("behind data, window of 320 kB", "false_handoffs") == 0
     return Claim(
         "I14",
-        "with signalling (RA, LU, BU and their acknowledgements) queued behind data, false handoffs appear; priority "
+        "with signalling (RA, LU, BU and their acknowledgements) queued behind data, false handovers appear; priority "
         "for "
         "it removes them",
         "the window was limited to 320 kB to avoid them (5.3); priority is proposed (7.1)",
         f"in {STARVING_SEEDS} runs: "
         + "; ".join(
-            f"{name} {total(name, 'false_handoffs')} false handoffs, {total(name, 'updates')} locator updates"
+            f"{name} {total(name, 'false_handoffs')} false handovers, {total(name, 'updates')} locator updates"
             for name in tries
         ),
         appear and removed and limited,
         "Criterion, with a window of 16 MiB, a queue of 5000 packets and a locator that is stale when its router was "
         "not "
-        f"heard for two and a half times its interval: there are false handoffs behind data ({_met(appear)}), none "
+        f"heard for two and a half times its interval: there are false handovers behind data ({_met(appear)}), none "
         f"ahead of it "
         f"({_met(removed)}), and none behind the data of the paper's window ({_met(limited)}). More often than a false "
-        "handoff, an acknowledgement is so late that its update is sent again.",
+        "handover, an acknowledgement is so late that its update is sent again.",
     )
 
 

@@ -66,7 +66,7 @@ def reproduce(
 def _method(seeds: list[int]) -> Section:
     return text_section(
         "Method",
-        f"Seeds {seeds[0]} to {seeds[-1]}. A point is a handoff scenario, a scheme, a variant of TCP and a profile of "
+        f"Seeds {seeds[0]} to {seeds[-1]}. A point is a handover scenario, a scheme, a variant of TCP and a profile of "
         "it. Loss, retransmissions and spurious retransmissions come from the simulator's ledger of packet fates; "
         "tests "
         "hold them against the same figures worked out from the captures of both ends, by sequence numbers, as the "

@@ -319,7 +319,7 @@ def v9(runs: pl.DataFrame) -> Claim:
             "GPRS, and a clamp can only tell in what comes after. Soft: acknowledgements take the slow way from the "
             "mobile node's decision on, but the sender learns of the move by the Binding Update, "
             f"{late:.1f} s after GPRS is there, when its timer has expired. The paper injects the RTT before the "
-            "handoff, for which the mobile node would have to announce it. What the clamp spares in a soft handoff, "
+            "handover, for which the mobile node would have to announce it. What the clamp spares in a soft handover, "
             "more than t_a, are losses and retransmissions."
         ),
     )

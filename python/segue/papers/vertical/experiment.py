@@ -114,7 +114,7 @@ class Variant:
         name: What it is called in tables.
         overrides: As `--set` has them.
         seeds: How many.
-        since_s: The handoff that counts is the first that begins from then on.
+        since_s: The handover that counts is the first that begins from then on.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Results:
     """What the runs gave.
 
     Attributes:
-        runs: A row per run and handoff that counts, see `rows`.
+        runs: A row per run and handover that counts, see `rows`.
         throughput: Bins of figures 7 and 8: `case`, `time_s` after the first packet, `throughput_bps`.
         sequence: Packets of figure 9, of the flow: `time_s`, `action`, `kind`, `tsn`, `interface`, `retransmission`.
         windows: cwnd and ssthresh of the sender after an upward handover: `case`, `time_s`, `cwnd_bytes`,
@@ -200,9 +200,9 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
-    """What is kept of a run: a row for each handoff that counts.
+    """What is kept of a run: a row for each handover that counts.
 
-    `variant`, `seed`, `number` of the handoff; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
+    `variant`, `seed`, `number` of the handover; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
     T_n and t_a together; of the whole run `timeouts`, and of the flow `lost_packets`, `retransmissions`,
     `spurious_retransmissions`; `duplicates`; `received_20_s_bytes`, new data in the 20 s from `since_s` on.
     """
@@ -310,7 +310,7 @@ def _sequence(soft: Run) -> pl.DataFrame:
 
 
 def values(table: pl.DataFrame, variant: str, column: str) -> list[float]:
-    """A column of a variant's first handoffs that count, without what is missing."""
+    """A column of a variant's first handovers that count, without what is missing."""
     own = table.filter((pl.col("variant") == variant) & (pl.col("number") == 0))
     return [float(value) for value in own[column].drop_nulls()]
 

@@ -107,7 +107,7 @@ def _as_text(table: pl.DataFrame) -> str:
 def _method() -> Section:
     return text_section(
         "Method",
-        "Seeds from 1 on. t_d, t_c and t_r stand in the record of every handoff (`handoffs[].parts` of `segue run "
+        "Seeds from 1 on. t_d, t_c and t_r stand in the record of every handover (`handovers[].parts` of `segue run "
         "--json`): "
         "from the loss of the old network to the router advertisement that the new address was formed from, to the "
         "first "
