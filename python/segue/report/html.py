@@ -30,7 +30,8 @@ th,td{text-align:left;vertical-align:top;padding:7px 9px;border-bottom:1px solid
 th{font-weight:600;color:var(--muted)}.num{text-align:right;font-variant-numeric:tabular-nums}
 .yes{color:var(--yes);font-weight:600;white-space:nowrap}.no{color:var(--no);font-weight:600;white-space:nowrap}
 .note{color:var(--muted);font-size:12.5px}
-.claims{min-width:660px}.pair td:first-child{width:30%}.data{font-size:13px}.data th,.data td{white-space:nowrap;padding:5px 7px}
+.claims{min-width:660px}.pair td:first-child{width:30%}
+.data{font-size:13px}.data th,.data td{white-space:nowrap;padding:5px 7px}
 figure{margin:0 0 18px;overflow-x:auto}figure img{max-width:100%;height:auto;display:block}
 .warn li{color:var(--no)}
 pre{background:#f6f6f6;padding:12px;overflow:auto;font-size:12.5px;border-radius:4px}
