@@ -112,6 +112,7 @@ to = "server"
 rate = "300 kbit/s"
 message = "1000 B"
 """
+CMT = {"file_size": "2 MB", "t_dwell": "5 s", "duration": "60 s"}
 ILNP = {"case": "wan-lan", "duration": "40 s"}
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "sigma": ("sigma", {"duration": "40 s"}),
@@ -119,9 +120,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "sigma, two phones": (TWO_PHONES, {}),
     "none, dead": ("sigma", {"scheme": "none", "duration": "22 s"}),
     "none, back": ("sigma", {"scheme": "none", "duration": "60 s"}),
-    "failover": ("cmt", {"scheme": "failover", "file_size": "2 MB"}),
-    "msctp-best": ("cmt", {"scheme": "msctp-best", "file_size": "2 MB"}),
-    "cmt": ("cmt", {"file_size": "2 MB"}),
+    **{scheme: ("cmt", {"scheme": scheme, **CMT}) for scheme in ("failover", "msctp-best", "cmt")},
     **{scheme: ("ilnp", {"scheme": scheme, **ILNP}) for scheme in ("mip6", "mip6-ro", "ilnp-soft", "ilnp-hard")},
     "vertical": ("vertical", {"case": "lan-gprs"}),
 }
@@ -129,6 +128,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
 
 @dataclass(frozen=True)
 class Told:
+    case: str
     run: segue.Run
     document: dict[str, Any]
     terminal: str
@@ -142,7 +142,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     report = write_run_report(run, tmp_path_factory.mktemp("report") / "run.html")
     with contextlib.redirect_stdout(io.StringIO()) as out:
         print_run(run)
-    return Told(run, json.loads(run.metrics_json), out.getvalue(), report.read_text())
+    return Told(request.param, run, json.loads(run.metrics_json), out.getvalue(), report.read_text())
 
 
 def test_handovers_are_the_same_everywhere(told: Told) -> None:
@@ -229,7 +229,9 @@ def test_the_analysis_of_the_captures_finds_the_same_flows_and_handovers(told: T
     )
     assert [censored for *_, censored in mine] == [censored for *_, censored in theirs]
     for (time, gap, censored), (found, their_gap, _) in zip(mine, theirs, strict=True):
-        if not censored:
+        # With both paths in use at once the first data over the new one and the last over the old are far apart; which
+        # of them is the handover's time is not the same for both.
+        if not censored and told.case != "cmt":
             assert found == pytest.approx(time, abs=2e-3)
             assert their_gap == pytest.approx(gap, abs=2e-3)
     dead = sum(flow["state"] == "dead" for flow in told.document["flows"])
