@@ -539,6 +539,7 @@ fn a_file_for_many_is_opened_once() {
     let from = folder.join("from");
     let content: Vec<u8> = (0..50_000_u32).map(|i| (i >> 4) as u8).collect();
     std::fs::write(&from, &content).unwrap();
+    let from = from.canonicalize().unwrap();
     let udp = port.to_string();
     let path = from.to_str().unwrap();
     let listening = Running::start(&[

@@ -218,7 +218,9 @@ impl Exchange {
                     shutdown.since = now;
                     eprintln!("segue-sctp: a peer does not answer: its association is aborted");
                     self.abort_all();
-                    continue;
+                    while let Some(event) = self.driver.poll_event() {
+                        self.on_event(event)?;
+                    }
                 }
             }
             if self.ending.is_none()
