@@ -55,3 +55,14 @@ def test_results_do_not_depend_on_the_number_of_threads(threads: int) -> None:
     one = run_grids([grid], scenario, [1, 2], threads=2)["g"]
     assert frame.equals(one)
     assert frame["event_log_hash"].n_unique() == 4
+
+
+def test_handovers_of_every_scheme_and_flows_that_died_are_in_the_columns() -> None:
+    schemes = Grid("g", [Axis("scheme", "scheme", ["mip6", "ilnp-soft"])], {"case": "wan-lan", "duration": "40 s"})
+    frame = run_grids([schemes], load("ilnp"), [1])["g"]
+    assert all(count >= 1 for count in frame["handovers"])
+    assert frame["latency_median_s"].null_count() == 0
+    dead = Grid("d", [Axis("scheme", "scheme", ["none"])], {"duration": "22 s"})
+    [row] = run_grids([dead], load("sigma"), [1])["d"].to_dicts()
+    assert (row["handovers"], row["dead_flows"], row["interruptions"], row["interruptions_censored"]) == (0, 1, 1, 1)
+    assert row["interruption_max_s"] == row["longest_gap_s"] > 10
