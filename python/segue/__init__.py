@@ -8,7 +8,7 @@ How data flows::
                             v
                            Run --> .metrics          dataclasses
                             |----> .packets ...      polars frames over Arrow, made when first asked for
-                            |----> .captures()       pcapng bytes
+                            |----> .captures()       pcapng bytes, read from their files
                             v
     segue.figures ----> segue.report (one HTML file)
     segue.analyze ----> segue._native (Rust analysis of captures) --> Analysis, as frames or dataclasses

@@ -42,10 +42,11 @@ class Run:
     @property
     def table_names(self) -> list[str]:
         """Names of the tables that were recorded."""
+    @property
+    def capture_names(self) -> list[str]:
+        """Names of the captures that were written."""
     def table(self, name: str) -> ArrowTable | None:
-        """A table; `None` if it was not recorded."""
-    def captures(self) -> list[tuple[str, bytes]]:
-        """Captures as (file name, pcapng bytes)."""
+        """A table; `None` if it is not in memory."""
 
 @final
 class ScenarioInfo:
@@ -69,8 +70,10 @@ class Job:
         overrides: Sequence[tuple[str, str]],
         seed: int | None = None,
         trace: bool = False,
-        pcap: bool = False,
-    ) -> Job: ...
+        trace_folder: str | PathLike[str] | None = None,
+        pcap_folder: str | PathLike[str] | None = None,
+    ) -> Job:
+        """`trace` records tables in memory, unless there is a folder for them as Parquet files."""
 
 def check(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> ScenarioInfo:
     """Parse and validate a scenario without running it."""
@@ -83,14 +86,7 @@ def analyze(
 ) -> str:
     """Analyse one capture or two, files or bytes under a name; one JSON document."""
 
-def run(
-    text: str,
-    file: str,
-    overrides: Sequence[tuple[str, str]],
-    seed: int | None = None,
-    trace: bool = False,
-    pcap: bool = False,
-) -> Run:
+def run(job: Job) -> Run:
     """Run one scenario."""
 
 def run_many(

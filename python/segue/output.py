@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
@@ -36,8 +36,8 @@ def write_file(path: Path, content: bytes | str) -> Path:
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()
-        # A full disk is reported of the descriptor, which has no name.
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError):
+            # A full disk is reported of the descriptor, which has no name, or of the temporary one.
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     return path
@@ -61,6 +61,29 @@ def check_directory(path: Path) -> None:
             pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextlib.contextmanager
+def directories(*paths: Path | None) -> Iterator[None]:
+    """Make sure that files can be written into these directories; if it fails, those that were made go again.
+
+    Raises:
+        OSError: As `check_directory`.
+    """
+    missing: list[Path] = []
+    for path in paths:
+        ancestors = [] if path is None else [path.absolute(), *path.absolute().parents]
+        missing += [directory for directory in ancestors if not directory.exists() and directory not in missing]
+    try:
+        for path in paths:
+            if path is not None:
+                check_directory(path)
+        yield
+    except BaseException:
+        for directory in sorted(missing, key=lambda each: len(each.parts), reverse=True):
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+        raise
 
 
 def check_apart(path: Path, sources: Iterable[Path]) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -25,11 +28,20 @@ Progress = Callable[[int, int], object]
 class Run:
     """Result of a run. Frames are polars frames over the simulator's own memory, made when first asked for.
 
-    Times in frames are `time_ns`: nanoseconds of simulated time (UInt64). Frames need `trace=True`.
+    Times in frames are `time_ns`: nanoseconds of simulated time (UInt64). Frames need `trace=True`, or a folder, from
+    which they are then read.
     """
 
-    def __init__(self, native: _native.Run) -> None:
+    def __init__(
+        self,
+        native: _native.Run,
+        *,
+        trace_folder: Path | None = None,
+        pcap_folder: Path | None = None,
+    ) -> None:
         self._native = native
+        self._trace_folder = trace_folder
+        self._pcap_folder = pcap_folder
 
     def __repr__(self) -> str:
         return f"<Run of {self.metrics.scenario!r}, seed {self.metrics.seed}>"
@@ -154,13 +166,22 @@ class Run:
         """Names of the recorded frames."""
         return self._native.table_names
 
+    @property
+    def capture_names(self) -> list[str]:
+        """Names of the captures, if `pcap` was asked for."""
+        return self._native.capture_names
+
     def captures(self) -> list[tuple[str, bytes]]:
-        """Captures as (file name, pcapng bytes), if `pcap` was asked for."""
-        return self._native.captures()
+        """Captures as (file name, pcapng bytes), if `pcap` was asked for; read from their files."""
+        if self._pcap_folder is None:
+            return []
+        return [(name, (self._pcap_folder / name).read_bytes()) for name in self._native.capture_names]
 
     def _frame(self, name: str) -> pl.DataFrame:
         import polars as pl
 
+        if self._trace_folder is not None:
+            return pl.read_parquet(self._trace_folder / f"{name}.parquet")
         table = self._native.table(name)
         if table is None:
             raise ValueError(f"no {name}: the run was made with trace=False")
@@ -172,8 +193,8 @@ def run(
     overrides: Mapping[str, object] | None = None,
     *,
     seed: int | None = None,
-    trace: bool = True,
-    pcap: bool = False,
+    trace: bool | Path = True,
+    pcap: bool | Path = False,
 ) -> Run:
     """Run a scenario.
 
@@ -181,8 +202,9 @@ def run(
         scenario: A file, the name of a bundled scenario ("papers/sigma" or "sigma"), or TOML text.
         overrides: Dotted keys to values, as the scenario would have them: `{"l2.latency": "200 ms"}`.
         seed: Seed; the scenario's if left out.
-        trace: Record the frames.
-        pcap: Record a pcapng capture per host.
+        trace: Record the frames: in memory, or in this folder as Parquet files, which are written while the run goes.
+        pcap: Record a pcapng capture per host: in a temporary folder, or in this one. They too are written while the
+            run goes, and have their names when it is over.
 
     Raises:
         ScenarioError: The scenario or an override is wrong.
@@ -196,8 +218,35 @@ def run(
     if seed is not None and not 0 <= seed < 2**64:
         raise _native.ScenarioError(f"seed: {seed}: expected a whole number from 0 to 2^64 - 1")
     source = scenario if isinstance(scenario, Scenario) else load(scenario)
-    native = _native.run(source.text, source.file, override_list(overrides), seed, trace, pcap)
-    return Run(native)
+    trace_folder = trace if isinstance(trace, Path) else None
+    pcap_folder = Path(tempfile.mkdtemp(prefix="segue-")) if pcap is True else pcap or None
+    wanted = _native.Job(
+        source.text,
+        source.file,
+        override_list(overrides),
+        seed,
+        trace is True,
+        trace_folder,
+        pcap_folder,
+    )
+    try:
+        result = Run(_native.run(wanted), trace_folder=trace_folder, pcap_folder=pcap_folder)
+    except BaseException:
+        if pcap is True:
+            shutil.rmtree(str(pcap_folder), ignore_errors=True)
+        raise
+    if pcap is True:
+        weakref.finalize(result, shutil.rmtree, str(pcap_folder), ignore_errors=True)
+    return result
+
+
+def check(scenario: Scenario, overrides: Mapping[str, object] | None = None) -> None:
+    """Make sure that a scenario can be run with these overrides, without running it.
+
+    Raises:
+        ScenarioError: It cannot.
+    """
+    _native.check(scenario.text, scenario.file, override_list(overrides))
 
 
 def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None) -> list[Run]:

@@ -183,27 +183,33 @@ def test_wrong_setting_is_refused_by_key(segue: Segue, setting: str, words: list
 @pytest.mark.parametrize(
     ("scenario", "setting", "message"),
     [
-        ("papers/cmt", "parameters.rbuf=5", "--set: rbuf: `5` has no unit: expected a size with a unit"),
-        ("papers/cmt", "queue.packets=1.5", "--set: queue.packets: is 1.5 packets: expected a whole number"),
-        ("papers/cmt", "t_dwel=10 s", "--set: t_dwel: unknown key: did you mean `t_dwell`?"),
-        ("papers/cmt", "rto.mim=1 s", "--set: rto: unknown key: did you mean `rto.min`?"),
-        ("papers/cmt", "t_dwell=10", "--set: t_dwell: `10` has no unit: expected a duration"),
-        ("papers/cmt", "t_dwell=-1 s", "--set: t_dwell: `-1 s` is negative"),
-        ("papers/cmt", "rto.min=100 s", "--set: rto.min: expected at most rto_max, 60 s"),
+        (
+            "papers/cmt",
+            "parameters.rbuf=5",
+            "--set parameters.rbuf=5: rbuf: `5` has no unit: expected a size with a unit",
+        ),
+        ("papers/cmt", "queue.packets=1.5", "--set queue.packets=1.5: is 1.5 packets: expected a whole number"),
+        ("papers/cmt", "t_dwel=10 s", "--set t_dwel=10 s: unknown key: did you mean `t_dwell`?"),
+        ("papers/cmt", "rto.mim=1 s", "--set rto.mim=1 s: unknown key: did you mean `rto.min`?"),
+        ("papers/cmt", "t_dwell=10", "--set t_dwell=10: `10` has no unit: expected a duration"),
+        ("papers/cmt", "t_dwell=-1 s", "--set t_dwell=-1 s: `-1 s` is negative"),
+        ("papers/cmt", "rto.min=100 s", "--set rto.min=100 s: expected at most rto_max, 60 s"),
+        ("papers/sigma", "link.0.loss=0.1", "expected a table such as { model ="),
+        ("papers/vertical", "cell.0.technology=wlan", "`wlan-802.11b`, `wlan-802.11g` or `wlan-802.11n`?)"),
         ("papers/sigma", "l2.latency=8 s..7 s", "`8 s..7 s`: expected a range with the shorter duration first"),
         ("papers/vertical", "cell.0.present=20 s..10 s", "`20 s..10 s`: expected a window that ends after it begins"),
         ("papers/vertical", "host.mn.technologies=gprs", 'technologies: `"gprs"`: expected a list such as ["lan"]'),
         (
             "papers/sigma",
             "application.0.start=1000 s",
-            "application[0].start: expected a time before `duration`, 500 s",
+            "--set application.0.start=1000 s: expected a time before `duration`, 500 s",
         ),
         (
             "papers/vertical",
             "scheme=cmt",
-            "scheme: changes the addresses of SCTP associations: expected an [[application]]",
+            "--set scheme=cmt: changes the addresses of SCTP associations: expected an [[application]]",
         ),
-        ("papers/cmt", "scheme=mip6", "scheme: moves hosts from [[cell]] to [[cell]]: expected [mobile]"),
+        ("papers/cmt", "scheme=mip6", "--set scheme=mip6: moves hosts from [[cell]] to [[cell]]: expected [mobile]"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_plain_words(segue: Segue, scenario: str, setting: str, message: str) -> None:

@@ -54,7 +54,7 @@ def test_members_are_the_same(name: str) -> None:
 
 
 def test_arrow_table_has_the_capsule_methods() -> None:
-    run = _native.run(load("sigma").text, "sigma.toml", [("duration", "1 s")], 1, True)
+    run = _native.run(_native.Job(load("sigma").text, "sigma.toml", [("duration", "1 s")], 1, True))
     table = run.table("packets")
     assert hasattr(table, "__arrow_c_stream__")
     assert hasattr(table, "__arrow_c_schema__")

@@ -156,6 +156,11 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
+    /// What has been written, so that it can be taken from memory meanwhile.
+    pub fn output_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Ends the section and gives the output back.
     ///
     /// # Errors

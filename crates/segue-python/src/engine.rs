@@ -1,7 +1,9 @@
 //! The calls into the simulator, in one place.
 
 use crate::errors::JobError;
-use segue_sim::{RunError, RunOptions, RunOutput, Scenario};
+use crate::outputs::{Outputs, Wanted};
+use crate::result::Run;
+use segue_sim::{RunError, RunOptions, Scenario};
 use std::sync::atomic::AtomicBool;
 
 /// Parses and validates a scenario.
@@ -9,14 +11,26 @@ pub(crate) fn parse(text: &str, file: &str, overrides: &[(String, String)]) -> R
     Scenario::from_toml(text, file, overrides).map_err(|error| JobError::Scenario(error.to_string()))
 }
 
-/// Runs a scenario; `None` if `cancel` was set meanwhile.
+/// Runs a scenario; `None` if `cancel` was set meanwhile, and then no file is left behind.
 pub(crate) fn run(
     scenario: &Scenario,
-    options: RunOptions,
+    seed: Option<u64>,
+    wanted: &Wanted,
     cancel: &AtomicBool,
-) -> Result<Option<RunOutput>, JobError> {
-    match segue_sim::run_with_cancel(scenario, options, cancel) {
-        Ok(output) => Ok(Some(output)),
+) -> Result<Option<Run>, JobError> {
+    let options = RunOptions {
+        seed,
+        trace: wanted.trace || wanted.trace_folder.is_some(),
+        pcap: wanted.pcap_folder.is_some(),
+    };
+    let mut outputs = Outputs::new(wanted);
+    match segue_sim::run_into(scenario, options, Some(cancel), &mut outputs) {
+        Ok(output) => {
+            let recorded = outputs
+                .finish()
+                .map_err(|error| JobError::Run(error.to_string()))?;
+            Ok(Some(Run::new(&output, recorded)))
+        }
         Err(RunError::Cancelled) => Ok(None),
         Err(error) => Err(JobError::Run(error.to_string())),
     }

@@ -1,10 +1,11 @@
 //! PyO3 glue of the Python package: `segue._native`.
 //!
 //! Nothing is decided here. A scenario's text goes in, results come out: metrics as one JSON document, tables as Arrow
-//! over the PyCapsule interface, captures as bytes. Simulations run in Rust threads with the interpreter lock released.
+//! over the PyCapsule interface, captures into files. Simulations run in Rust threads with the interpreter lock released.
 //!
 //! ```text
-//! text, overrides, seed -> engine (segue-sim) -> RunOutput -> result::Run -> metrics JSON | tables (Arrow) | captures
+//! text, overrides, seed -> engine (segue-sim) -> RunOutput -> result::Run -> metrics JSON | tables (Arrow)
+//!                                  \ outputs: captures (pcapng) and tables (Parquet) into files while it runs
 //!                                  \ pool: threads, progress, Ctrl-C
 //! captures -> analysis (segue-capture) -> JSON
 //! ```
@@ -13,6 +14,8 @@ mod adaptation;
 mod analysis;
 mod engine;
 mod errors;
+mod outputs;
+mod part_file;
 mod pool;
 mod result;
 mod tables;

@@ -2,9 +2,11 @@
 
 use crate::engine;
 use crate::errors::JobError;
+use crate::outputs::Wanted;
 use crate::result::Run;
 use pyo3::prelude::*;
-use segue_sim::{RunOptions, Scenario};
+use segue_sim::Scenario;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -20,43 +22,40 @@ pub(crate) struct Job {
     text: String,
     file: String,
     overrides: Vec<(String, String)>,
-    options: RunOptions,
+    seed: Option<u64>,
+    wanted: Wanted,
 }
 
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (text, file, overrides, seed=None, trace=false, pcap=false))]
+    #[pyo3(signature = (text, file, overrides, seed=None, trace=false, trace_folder=None, pcap_folder=None))]
     fn new(
         text: String,
         file: String,
         overrides: Vec<(String, String)>,
         seed: Option<u64>,
         trace: bool,
-        pcap: bool,
+        trace_folder: Option<PathBuf>,
+        pcap_folder: Option<PathBuf>,
     ) -> Self {
         Self {
             text,
             file,
             overrides,
-            options: RunOptions { seed, trace, pcap },
+            seed,
+            wanted: Wanted {
+                trace,
+                trace_folder,
+                pcap_folder,
+            },
         }
     }
 }
 
 /// Runs one scenario.
 #[pyfunction]
-#[pyo3(signature = (text, file, overrides, seed=None, trace=false, pcap=false))]
-pub(crate) fn run(
-    py: Python<'_>,
-    text: String,
-    file: String,
-    overrides: Vec<(String, String)>,
-    seed: Option<u64>,
-    trace: bool,
-    pcap: bool,
-) -> PyResult<Run> {
-    let job = Job::new(text, file, overrides, seed, trace, pcap);
+pub(crate) fn run(py: Python<'_>, job: Job) -> PyResult<Run> {
     let mut runs = run_many(py, vec![job], 1, None)?;
     Ok(runs.remove(0))
 }
@@ -75,9 +74,7 @@ pub(crate) fn run_many(
 ) -> PyResult<Vec<Run>> {
     let scenarios = py.detach(|| {
         jobs.iter()
-            .map(|job| {
-                engine::parse(&job.text, &job.file, &job.overrides).map(|scenario| (scenario, job.options))
-            })
+            .map(|job| engine::parse(&job.text, &job.file, &job.overrides).map(|scenario| (scenario, job)))
             .collect::<Result<Vec<_>, _>>()
     })?;
     let progress = progress.map(Bound::unbind);
@@ -96,7 +93,7 @@ pub(crate) fn run_many(
 
 /// Runs every scenario, reporting how many are done now and then; an error of `report` ends the runs.
 fn in_threads(
-    scenarios: &[(Scenario, RunOptions)],
+    scenarios: &[(Scenario, &Job)],
     threads: usize,
     report: impl Fn(usize) -> PyResult<()>,
 ) -> PyResult<Vec<Run>> {
@@ -112,11 +109,11 @@ fn in_threads(
             scope.spawn(move || {
                 while !cancel.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((scenario, options)) = scenarios.get(index) else {
+                    let Some((scenario, job)) = scenarios.get(index) else {
                         break;
                     };
-                    let result = match engine::run(scenario, *options, cancel) {
-                        Ok(Some(output)) => Ok(Run::new(output)),
+                    let result = match engine::run(scenario, job.seed, &job.wanted, cancel) {
+                        Ok(Some(run)) => Ok(run),
                         Ok(None) => break,
                         Err(error) => Err(error),
                     };

@@ -1,30 +1,28 @@
 //! What Python sees of a run.
 
 use crate::engine;
+use crate::outputs::Recorded;
 use crate::tables::Tables;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use pyo3_arrow::PyTable;
 use segue_sim::RunOutput;
 
-/// Result of a run: metrics always; tables and captures if asked for.
+/// Result of a run: metrics always; what was recorded, in memory or in files.
 #[pyclass(frozen, module = "segue._native")]
 pub(crate) struct Run {
     metrics_json: String,
     scenario_toml: String,
-    tables: Option<Tables>,
-    captures: Vec<(String, Vec<u8>)>,
+    recorded: Recorded,
 }
 
 impl Run {
-    /// Takes the columns over, without copying those of numbers.
-    pub(crate) fn new(output: RunOutput) -> Self {
+    /// What a run measured, and what it recorded.
+    pub(crate) fn new(output: &RunOutput, recorded: Recorded) -> Self {
         Self {
             metrics_json: serde_json::to_string(&output.metrics)
                 .expect("metrics are plain numbers and names"),
-            scenario_toml: output.scenario_toml,
-            tables: output.trace.map(Tables::new),
-            captures: output.captures,
+            scenario_toml: output.scenario_toml.clone(),
+            recorded,
         }
     }
 }
@@ -46,24 +44,22 @@ impl Run {
     /// Names of the tables that were recorded.
     #[getter]
     fn table_names(&self) -> Vec<&'static str> {
-        if self.tables.is_some() {
+        if self.recorded.tables_in_memory.is_some() || self.recorded.tables_in_files {
             Tables::NAMES.to_vec()
         } else {
             Vec::new()
         }
     }
 
-    /// A table over the Arrow PyCapsule interface; `None` if no trace was recorded or no table has that name.
-    fn table(&self, name: &str) -> Option<PyTable> {
-        self.tables.as_ref()?.table(name)
+    /// Names of the captures that were written.
+    #[getter]
+    fn capture_names(&self) -> Vec<String> {
+        self.recorded.captures.clone()
     }
 
-    /// pcapng files as (file name, bytes).
-    fn captures<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyBytes>)> {
-        self.captures
-            .iter()
-            .map(|(name, bytes)| (name.clone(), PyBytes::new(py, bytes)))
-            .collect()
+    /// A table over the Arrow PyCapsule interface; `None` if it is not in memory.
+    fn table(&self, name: &str) -> Option<PyTable> {
+        self.recorded.tables_in_memory.as_ref()?.table(name)
     }
 }
 

@@ -13,34 +13,48 @@ use std::sync::Arc;
 
 /// The tables of a run, by name.
 pub(crate) struct Tables {
-    batches: [RecordBatch; Self::NAMES.len()],
+    pieces: Pieces,
+}
+
+/// Parts of the tables of a run, in their order.
+#[derive(Default)]
+pub(crate) struct Pieces(Vec<[RecordBatch; Tables::NAMES.len()]>);
+
+impl Pieces {
+    /// Adds the rows that were recorded since.
+    pub fn add(&mut self, rows: Trace) {
+        self.0.push(Self::batches(rows));
+    }
+
+    /// Rows as batches, in the order of [`Tables::NAMES`]. Takes the columns over.
+    pub fn batches(rows: Trace) -> [RecordBatch; Tables::NAMES.len()] {
+        let nodes = rows.nodes;
+        let cells = cells(&rows.cells);
+        [
+            packets(rows.packets, &nodes),
+            windows(rows.windows, &nodes),
+            signalling(rows.signalling, &nodes),
+            positions(rows.positions, &nodes),
+            cells,
+        ]
+    }
 }
 
 impl Tables {
-    /// Names, in the order of `batches`.
+    /// Names, in the order of a piece's batches.
     pub(crate) const NAMES: [&'static str; 5] = ["packets", "windows", "signalling", "positions", "cells"];
 
-    /// Takes a trace over.
-    pub(crate) fn new(trace: Trace) -> Self {
-        let nodes = trace.nodes;
-        let cells = cells(&trace.cells);
-        Self {
-            batches: [
-                packets(trace.packets, &nodes),
-                windows(trace.windows, &nodes),
-                signalling(trace.signalling, &nodes),
-                positions(trace.positions, &nodes),
-                cells,
-            ],
-        }
+    /// The tables of these pieces.
+    pub(crate) fn new(pieces: Pieces) -> Self {
+        Self { pieces }
     }
 
     /// The table of that name.
     pub(crate) fn table(&self, name: &str) -> Option<PyTable> {
         let index = Self::NAMES.iter().position(|&n| n == name)?;
-        let batch = self.batches[index].clone();
-        let schema = batch.schema();
-        PyTable::try_new(vec![batch], schema).ok()
+        let batches: Vec<RecordBatch> = self.pieces.0.iter().map(|piece| piece[index].clone()).collect();
+        let schema = batches.first()?.schema();
+        PyTable::try_new(batches, schema).ok()
     }
 }
 

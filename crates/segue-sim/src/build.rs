@@ -11,9 +11,10 @@ mod routes;
 mod shims;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, sctp_config, server};
+pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, opener, opening_part, sctp_config, server};
 pub(crate) use link_script::comes_and_goes;
 pub(crate) use location::identity;
+pub(crate) use shims::identity as shim_identity;
 
 use crate::captures::{CapturedHost, Captures};
 use crate::link::{Link, LinkConfig, Service};
@@ -34,6 +35,7 @@ use crate::scenario::point;
 use crate::scenario::schemes::Scheme;
 use crate::scheduler::{Event, Scheduler};
 use crate::store::PacketStore;
+use crate::warnings::Notes;
 use core::net::Ipv6Addr;
 use segue_proto::address::{Dhcpv6Server, ServerConfig};
 use segue_proto::host::{Host, HostError, ShimConfig};
@@ -237,6 +239,7 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             s.location.is_some(),
             s.scheme.is_ilnp(),
         ),
+        notes: Notes::default(),
         outcomes: Vec::new(),
         bytes: Vec::new(),
     };

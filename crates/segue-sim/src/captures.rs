@@ -1,9 +1,12 @@
 //! pcapng files of a run, one per host, one interface block per interface.
 
-use crate::output::CaptureFile;
+use crate::sink::{Sink, SinkError};
 use segue_capture::pcapng::{CaptureInterface, Direction, PcapngWriter};
 use segue_proto::{Instant, InterfaceId};
 use segue_wire::Packet;
+
+/// Bytes of a capture that wait for its sink.
+const PIECE_BYTES: usize = 1 << 16;
 
 /// The captures of a run.
 pub struct Captures {
@@ -12,7 +15,8 @@ pub struct Captures {
 
 struct HostCapture {
     node: u32,
-    name: String,
+    file: String,
+    /// What the sink has not been given yet.
     writer: PcapngWriter<Vec<u8>>,
     interfaces: Vec<CaptureInterface>,
 }
@@ -45,7 +49,7 @@ impl Captures {
                     .collect();
                 HostCapture {
                     node: host.node,
-                    name: host.name,
+                    file: format!("{}.pcapng", host.name),
                     writer,
                     interfaces,
                 }
@@ -79,14 +83,15 @@ impl Captures {
             .expect("memory takes all");
     }
 
-    /// File names and contents.
-    pub(crate) fn finish(self) -> Vec<CaptureFile> {
-        let file = |h: HostCapture| {
-            (
-                format!("{}.pcapng", h.name),
-                h.writer.finish().expect("memory takes all"),
-            )
-        };
-        self.hosts.into_iter().map(file).collect()
+    /// Gives the sink what waits, where that is much, or of every capture, if `all`.
+    pub(crate) fn give(&mut self, sink: &mut dyn Sink, all: bool) -> Result<(), SinkError> {
+        for host in &mut self.hosts {
+            let waits = host.writer.output_mut();
+            if all || waits.len() >= PIECE_BYTES {
+                sink.capture(&host.file, waits)?;
+                waits.clear();
+            }
+        }
+        Ok(())
     }
 }

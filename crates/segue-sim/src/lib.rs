@@ -18,6 +18,7 @@ pub mod recorder;
 mod run;
 pub mod scenario;
 pub mod scheduler;
+pub mod sink;
 pub mod store;
 pub mod theory;
 mod transfer;
@@ -25,5 +26,6 @@ pub mod warnings;
 
 pub use output::{Metrics, RunOptions, RunOutput, Trace};
 pub use population::Spread;
-pub use run::{RunError, run, run_with_cancel};
+pub use run::{RunError, run, run_into, run_with_cancel};
 pub use scenario::{Scenario, ScenarioError};
+pub use sink::{Sink, SinkError};

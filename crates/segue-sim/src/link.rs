@@ -10,6 +10,7 @@ use crate::link_trace::{Cursor, LinkTrace};
 use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
+use crate::warnings::Load;
 use ring::Ring;
 use segue_proto::random::Stream;
 use segue_proto::units::{BitRate, QueueLimit};
@@ -120,6 +121,9 @@ pub struct Link {
     trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
     down: bool,
+    /// Packets that it was given, and those that found its queue full.
+    offered: u64,
+    refused: u64,
 }
 
 /// What arrived.
@@ -160,6 +164,16 @@ impl Link {
             trace: None,
             cached_time: (0, Duration::ZERO),
             down: false,
+            offered: 0,
+            refused: 0,
+        }
+    }
+
+    /// Packets that it was given, and those that found its queue full.
+    pub(crate) fn load(&self) -> Load {
+        Load {
+            offered: self.offered,
+            refused: self.refused,
         }
     }
 
@@ -252,6 +266,7 @@ impl Link {
         scheduler: &mut Scheduler,
         duplicate: impl FnOnce() -> PacketRef,
     ) -> bool {
+        self.offered += 1;
         match self.config.service {
             Service::Fifo => {
                 let busy = now < self.busy_until;
@@ -262,6 +277,7 @@ impl Link {
                     self.forget_departed(now);
                 }
                 if busy && full && !self.has_room(self.waiting.len(), length) {
+                    self.refused += 1;
                     return false;
                 }
                 let mut start = self.busy_until.max(now);
@@ -283,7 +299,11 @@ impl Link {
                 self.busy_until = departure;
                 self.depart(departure, packet, scheduler, duplicate);
             }
-            Service::HeadOfLine => return self.join_line(now, packet, length, urgent, scheduler),
+            Service::HeadOfLine => {
+                let taken = self.join_line(now, packet, length, urgent, scheduler);
+                self.refused += u64::from(!taken);
+                return taken;
+            }
         }
         true
     }

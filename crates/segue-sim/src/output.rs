@@ -285,3 +285,110 @@ pub struct PositionTable {
     /// Metres.
     pub y_m: Vec<f64>,
 }
+
+impl Trace {
+    /// Adds the rows of a later part of the same run.
+    pub(crate) fn append(&mut self, rows: Self) {
+        self.cells.extend(rows.cells);
+        self.packets.append(rows.packets);
+        self.windows.append(rows.windows);
+        self.signalling.append(rows.signalling);
+        self.positions.append(rows.positions);
+    }
+}
+
+impl PacketTable {
+    /// Adds later rows; every column is named, so that none is forgotten.
+    fn append(&mut self, rows: Self) {
+        let Self {
+            time_ns,
+            node,
+            action,
+            cause,
+            interface,
+            packet_id,
+            connection,
+            source,
+            destination,
+            kind,
+            tsn,
+            length_bytes,
+            retransmission,
+        } = rows;
+        self.time_ns.extend(time_ns);
+        self.node.extend(node);
+        self.action.extend(action);
+        self.cause.extend(cause);
+        self.interface.extend(interface);
+        self.packet_id.extend(packet_id);
+        self.connection.extend(connection);
+        self.source.extend(source);
+        self.destination.extend(destination);
+        self.kind.extend(kind);
+        self.tsn.extend(tsn);
+        self.length_bytes.extend(length_bytes);
+        self.retransmission.extend(retransmission);
+    }
+}
+
+impl WindowTable {
+    /// Adds later rows; every column is named, so that none is forgotten.
+    fn append(&mut self, rows: Self) {
+        let Self {
+            time_ns,
+            node,
+            connection,
+            source,
+            destination,
+            cwnd_bytes,
+            ssthresh_bytes,
+            flightsize_bytes,
+            rto_ns,
+            primary,
+        } = rows;
+        self.time_ns.extend(time_ns);
+        self.node.extend(node);
+        self.connection.extend(connection);
+        self.source.extend(source);
+        self.destination.extend(destination);
+        self.cwnd_bytes.extend(cwnd_bytes);
+        self.ssthresh_bytes.extend(ssthresh_bytes);
+        self.flightsize_bytes.extend(flightsize_bytes);
+        self.rto_ns.extend(rto_ns);
+        self.primary.extend(primary);
+    }
+}
+
+impl SignallingTable {
+    /// Adds later rows; every column is named, so that none is forgotten.
+    fn append(&mut self, rows: Self) {
+        let Self {
+            time_ns,
+            node,
+            step,
+            event,
+            detail,
+        } = rows;
+        self.time_ns.extend(time_ns);
+        self.node.extend(node);
+        self.step.extend(step);
+        self.event.extend(event);
+        self.detail.extend(detail);
+    }
+}
+
+impl PositionTable {
+    /// Adds later rows; every column is named, so that none is forgotten.
+    fn append(&mut self, rows: Self) {
+        let Self {
+            time_ns,
+            node,
+            x_m,
+            y_m,
+        } = rows;
+        self.time_ns.extend(time_ns);
+        self.node.extend(node);
+        self.x_m.extend(x_m);
+        self.y_m.extend(y_m);
+    }
+}

@@ -19,8 +19,8 @@ mod tables;
 pub mod vertical;
 
 use crate::network::cells::PlaceKind;
-use crate::output::CaptureFile;
 use crate::output::{RunOptions, Trace};
+use crate::sink::{Sink, SinkError};
 use crate::store::Stored;
 use connections::Connections;
 use flow::Way;
@@ -426,13 +426,14 @@ impl Recorder {
         (self.log.digest(), self.log.events(), self.hops)
     }
 
-    /// Gives up the tables and captures.
-    #[must_use]
-    pub fn finish(self) -> (Option<Trace>, Vec<CaptureFile>) {
-        let captures = self
-            .captures
-            .map(crate::captures::Captures::finish)
-            .unwrap_or_default();
-        (self.tables.map(Tables::finish), captures)
+    /// Gives the sink what has been recorded in captures and tables, where that is much, or all of it, if `all`.
+    pub(crate) fn give(&mut self, sink: &mut dyn Sink, all: bool) -> Result<(), SinkError> {
+        if let Some(captures) = &mut self.captures {
+            captures.give(sink, all)?;
+        }
+        match &mut self.tables {
+            Some(tables) => tables.give(sink, all),
+            None => Ok(()),
+        }
     }
 }

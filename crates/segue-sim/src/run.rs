@@ -7,7 +7,8 @@ use crate::recorder::FlowMetrics;
 use crate::recorder::report::{Report, report};
 use crate::scenario::Scenario;
 use crate::scenario::schemes::Scheme;
-use crate::{population, theory, transfer};
+use crate::sink::{Memory, Sink, SinkError};
+use crate::{population, theory, transfer, warnings};
 use segue_proto::sctp::MultipathCounters;
 use std::sync::atomic::AtomicBool;
 
@@ -20,6 +21,9 @@ pub enum RunError {
     /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// What it records could not be taken.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
 }
 
 /// Runs a scenario to its end.
@@ -54,11 +58,28 @@ fn run_until(
     options: RunOptions,
     cancel: Option<&AtomicBool>,
 ) -> Result<RunOutput, RunError> {
+    let mut memory = Memory::default();
+    let output = run_into(scenario, options, cancel, &mut memory)?;
+    Ok(RunOutput {
+        trace: memory.trace,
+        captures: memory.captures,
+        ..output
+    })
+}
+
+/// Runs a scenario to its end, or until `cancel` is set. Tables and captures go to `sink` meanwhile; the output has none.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run_into(
+    scenario: &Scenario,
+    options: RunOptions,
+    cancel: Option<&AtomicBool>,
+    sink: &mut dyn Sink,
+) -> Result<RunOutput, RunError> {
     let seed = options.seed.unwrap_or(scenario.file().seed);
     let mut network = build::network(scenario, seed, &options)?;
-    if !network.run(cancel) {
-        return Err(RunError::Cancelled);
-    }
+    network.run(cancel, sink)?;
     Ok(conclude(scenario, seed, network))
 }
 
@@ -94,7 +115,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
     let begin = transfer::begin(file, &flows);
     let transfer_time_s = transfer::time_s(file, &network, begin);
-    let (trace, captures) = network.recorder.finish();
+    let warnings = warnings::of_run(scenario, &network);
     let concurrent = file.scheme == Scheme::Cmt;
     let packets_sent = of_all(|f| f.counts.packets_sent);
     let lost_to_handover = of_all(|f| f.counts.lost_to_handover);
@@ -129,15 +150,15 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         handoffs,
         flows,
         signalling,
-        warnings: Vec::new(),
+        warnings,
         event_log_hash,
         events,
         packet_hops,
     };
     RunOutput {
         metrics,
-        trace,
-        captures,
+        trace: None,
+        captures: Vec::new(),
         scenario_toml: scenario.to_toml(),
     }
 }

@@ -1,6 +1,18 @@
 //! What a run says of itself that its figures do not: what had no effect, was never served, or was out of reach.
 
+use crate::build;
+use crate::network::cells::{Attachment, Place, PlaceKind};
+use crate::network::{Network, Node};
+use crate::scenario::Scenario;
+use crate::scenario::model::{ApplicationEntry, ScenarioFile};
+use crate::scenario::schemes::Scheme;
+use core::net::Ipv6Addr;
+use segue_proto::Instant;
+use segue_proto::app::Transport;
+use segue_proto::host::Host;
+use segue_proto::shim::ShimEvent;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What is warned of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -49,4 +61,389 @@ pub struct Warning {
     pub flow: Option<u64>,
     /// In a line.
     pub text: String,
+}
+
+/// Warnings of one kind that are given one by one; more are counted.
+const MOST_OF_A_KIND: usize = 4;
+
+/// Share of the packets for a queue that it drops because it is full from which on it is overloaded. Senders that yield
+/// to loss keep below it: at 5 %, TCP is all but in timeouts (Padhye et al. 1998).
+const OVERLOAD: f64 = 0.05;
+
+/// With fewer drops than this nothing is overloaded: a burst at the start of a short run.
+const LEAST_DROPS: u64 = 100;
+
+/// What a network notes for warnings while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// Hosts that fell back for a peer, and when they first did.
+    pub fallen_back: BTreeMap<(u32, Ipv6Addr), Instant>,
+    /// Hosts that could not tell a peer where they are, and when they first could not.
+    pub told_in_vain: BTreeMap<(u32, Ipv6Addr), Instant>,
+    /// Packets without a route, by router: how many, and the first of them.
+    pub no_route: BTreeMap<u32, (u64, Instant, Ipv6Addr)>,
+    /// Queues in front of radio channels, by channel.
+    pub channels: BTreeMap<u32, Load>,
+}
+
+/// What a queue was given, and what of it did not fit.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Load {
+    pub offered: u64,
+    pub refused: u64,
+}
+
+impl Load {
+    /// Counts a packet that was taken or not.
+    pub fn count(&mut self, taken: bool) {
+        self.offered += 1;
+        self.refused += u64::from(!taken);
+    }
+
+    fn is_over(self) -> bool {
+        self.refused >= LEAST_DROPS && self.refused as f64 > OVERLOAD * self.offered as f64
+    }
+}
+
+impl Notes {
+    /// A host's shim reports.
+    pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
+        match *event {
+            ShimEvent::FellBack { peer } => self.fallen_back.entry((node, peer)).or_insert(now),
+            ShimEvent::HandoffFailed { peer } => self.told_in_vain.entry((node, peer)).or_insert(now),
+            _ => return,
+        };
+    }
+
+    /// A router knew no way for a packet.
+    pub fn no_route(&mut self, now: Instant, node: u32, destination: Ipv6Addr) {
+        self.no_route.entry(node).or_insert((0, now, destination)).0 += 1;
+    }
+}
+
+/// Everything that there is to say of a run that is over, at most [`MOST_OF_A_KIND`] lines of each kind and one that
+/// counts the rest.
+pub(crate) fn of_run(scenario: &Scenario, network: &Network) -> Vec<Warning> {
+    let file = scenario.file();
+    let about = About {
+        file,
+        network,
+        names: scenario.node_names(),
+    };
+    let mut all = about.never_served();
+    all.extend(about.scheme_without_effect());
+    all.extend(scenario.warnings().iter().cloned());
+    all.extend(about.fallbacks());
+    all.extend(about.out_of_coverage());
+    all.extend(about.overloads());
+    all.extend(about.no_routes());
+    bounded(all)
+}
+
+fn bounded(all: Vec<Warning>) -> Vec<Warning> {
+    let mut counts: BTreeMap<WarningKind, usize> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for warning in all {
+        let count = counts.entry(warning.kind).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_KIND {
+            kept.push(warning);
+        }
+    }
+    for (kind, count) in counts {
+        if count > MOST_OF_A_KIND {
+            let more = count - MOST_OF_A_KIND;
+            kept.push(Warning::new(kind, None, format!("{more} more of this kind")));
+        }
+    }
+    kept
+}
+
+impl Warning {
+    pub(crate) fn new(kind: WarningKind, host: Option<&str>, text: String) -> Self {
+        Self {
+            kind,
+            host: host.map(str::to_owned),
+            flow: None,
+            text,
+        }
+    }
+}
+
+/// A run that is over.
+struct About<'a> {
+    file: &'a ScenarioFile,
+    network: &'a Network,
+    names: Vec<String>,
+}
+
+impl About<'_> {
+    fn name(&self, node: u32) -> &str {
+        self.names.get(node as usize).map_or("", String::as_str)
+    }
+
+    /// Name of the host that has this address or identity, or else the address.
+    fn peer(&self, address: Ipv6Addr) -> String {
+        let has = |host: &&str| build::shim_identity(self.file, host) == Some(address);
+        let hosts = self.file.host.iter().map(|h| h.name.as_str());
+        hosts
+            .into_iter()
+            .find(has)
+            .map_or_else(|| address.to_string(), |name| format!("`{name}`"))
+    }
+
+    fn moves(&self, host: &str) -> bool {
+        self.file.mobile.of(host).is_some() || build::comes_and_goes(self.file, host)
+    }
+
+    /// Applications that were opened, and never moved a byte.
+    fn never_served(&self) -> Vec<Warning> {
+        let received = |name: &str| {
+            let host = self.host(name)?;
+            let stats = (0..).map_while(|index| host.application(index));
+            Some(stats.map(|s| s.bytes_received).sum::<u64>())
+        };
+        let idle = |number: usize, a: &ApplicationEntry| {
+            let opener = build::opener(self.file, a);
+            let part = build::opening_part(self.file, number);
+            let stats = self.host(opener).and_then(|host| host.application(part));
+            let moved = stats.map_or(0, |s| s.bytes_sent + s.bytes_received);
+            let arrived = received(&a.from).unwrap_or(0) + received(&a.to).unwrap_or(0);
+            moved == 0 || arrived == 0
+        };
+        let all = self.file.application.iter().enumerate();
+        all.filter(|(number, a)| idle(*number, a))
+            .map(|(number, a)| {
+                let text = format!(
+                    "application[{number}], from `{}` to `{}`, was never served: not a byte of it arrived",
+                    a.from, a.to
+                );
+                Warning::new(WarningKind::NeverServed, Some(build::opener(self.file, a)), text)
+            })
+            .collect()
+    }
+
+    fn host(&self, name: &str) -> Option<&Host> {
+        let number = self.file.host.iter().position(|h| h.name == name)?;
+        match &self.network.nodes[number] {
+            Node::Host(node) => Some(&node.host),
+            Node::Router(_) => None,
+        }
+    }
+
+    /// Connections of hosts that move, for which the scheme does nothing.
+    fn scheme_without_effect(&self) -> Vec<Warning> {
+        let scheme = self.file.scheme;
+        if !scheme.changes_addresses() {
+            return Vec::new();
+        }
+        let named = toml::Value::try_from(scheme).map_or_else(|_| String::new(), |v| v.to_string());
+        let mut warnings = Vec::new();
+        for a in &self.file.application {
+            let Some(host) = [&a.to, &a.from].into_iter().find(|name| self.moves(name)) else {
+                continue;
+            };
+            if a.transport != Transport::Tcp {
+                continue;
+            }
+            let text = format!(
+                "scheme = {named} has no effect on the flow from `{}` to `{}`, which fares as with \"none\": it moves associations of SCTP, and this is TCP",
+                a.from, a.to
+            );
+            warnings.push(Warning::new(WarningKind::SchemeWithoutEffect, Some(host), text));
+        }
+        warnings
+    }
+
+    fn fallbacks(&self) -> Vec<Warning> {
+        let scheme = self.file.scheme;
+        let notes = &self.network.notes;
+        let mut warnings = Vec::new();
+        let mut warn = |node: u32, text: String| {
+            warnings.push(Warning::new(WarningKind::Fallback, Some(self.name(node)), text));
+        };
+        for (&(node, peer), &at) in &notes.fallen_back {
+            let text = format!(
+                "`{}` fell back to plain IPv6 with {} at {}: a flow between them does not survive a move",
+                self.name(node),
+                self.peer(peer),
+                seconds(at)
+            );
+            warn(node, text);
+        }
+        if scheme == Scheme::Mip6Ro {
+            for (&(node, peer), &at) in &notes.told_in_vain {
+                let text = format!(
+                    "{} did not answer `{}` at {}: no route optimisation, packets go by the home agent",
+                    self.peer(peer),
+                    self.name(node),
+                    seconds(at)
+                );
+                warn(node, text);
+            }
+        }
+        warnings
+    }
+
+    /// One line for each host, whatever it went through.
+    fn out_of_coverage(&self) -> Vec<Warning> {
+        let network = self.network;
+        let movers = network.movers.iter().enumerate();
+        movers
+            .filter_map(|(mover, m)| {
+                let mover = mover as u32;
+                let radios: Vec<&Attachment> = network.attachments.iter().filter(|a| a.mover == mover).collect();
+                let hears = |cell: u32| radios.iter().any(|a| a.hears(&network.cells[cell as usize]));
+                let gaps = gaps(&network.places, mover, network.end, hears);
+                let longest = gaps.iter().max_by_key(|(since, until)| until.since(*since))?;
+                let together: f64 = gaps.iter().map(|(since, until)| until.since(*since).as_secs_f64()).sum();
+                let name = self.name(m.node);
+                let (lasted, from) = (longest.1.since(longest.0).as_secs_f64(), seconds(longest.0));
+                let text = match gaps.len() {
+                    _ if radios.is_empty() => return None,
+                    1 => format!("`{name}` was out of reach of every cell for {lasted:.3} s from {from} on"),
+                    n => format!(
+                        "`{name}` was out of reach of every cell {n} times, {together:.3} s together, the longest {lasted:.3} s from \
+                         {from} on"
+                    ),
+                };
+                Some(Warning::new(WarningKind::OutOfCoverage, Some(name), text))
+            })
+            .collect()
+    }
+
+    fn overloads(&self) -> Vec<Warning> {
+        let network = self.network;
+        let over = |load: Load, what: String| {
+            let share = load.refused as f64 / load.offered.max(1) as f64 * 100.0;
+            let text = format!(
+                "{what} was overloaded: {share:.1} % of {} packets found it full",
+                load.offered
+            );
+            load.is_over()
+                .then(|| Warning::new(WarningKind::Overload, None, text))
+        };
+        let links = network.links.iter().enumerate().filter_map(|(number, link)| {
+            let ends = (network.link_ends[number ^ 1].node, network.link_ends[number].node);
+            let what = format!(
+                "the queue of the link from `{}` to `{}`",
+                self.name(ends.0),
+                self.name(ends.1)
+            );
+            over(link.load(), what)
+        });
+        let channels = network.notes.channels.iter().filter_map(|(&channel, &load)| {
+            let on = |i: &usize| network.cells[*i].medium.is_some_and(|m| m.channel == channel);
+            let cells: Vec<String> = (0..network.cells.len())
+                .filter(on)
+                .map(|i| format!("`{}`", self.file.cell[i].name))
+                .collect();
+            over(
+                load,
+                format!("a queue of the radio channel of {}", cells.join(", ")),
+            )
+        });
+        links.chain(channels).collect()
+    }
+
+    fn no_routes(&self) -> Vec<Warning> {
+        let routers = self.network.notes.no_route.iter();
+        routers
+            .map(|(&node, &(count, at, destination))| {
+                let packets = if count == 1 { "packet" } else { "packets" };
+                let name = self.name(node);
+                let text = format!(
+                    "`{name}` had no route for {count} {packets}, the first to {destination} at {}",
+                    seconds(at)
+                );
+                Warning::new(WarningKind::NoRoute, Some(name), text)
+            })
+            .collect()
+    }
+}
+
+/// When a host on its way was in reach of no cell that it `hears`: from when until when.
+fn gaps(places: &[Place], mover: u32, end: Instant, hears: impl Fn(u32) -> bool) -> Vec<(Instant, Instant)> {
+    let mut reached = 0u32;
+    let mut since = Some(Instant::ZERO);
+    let mut gaps = Vec::new();
+    for place in places.iter().filter(|p| p.mover == mover && p.time <= end) {
+        match place.kind {
+            PlaceKind::Enters(cell) if hears(cell) => {
+                reached += 1;
+                gaps.extend(
+                    since
+                        .take()
+                        .filter(|at| *at < place.time)
+                        .map(|at| (at, place.time)),
+                );
+            }
+            PlaceKind::Leaves(cell) if hears(cell) => {
+                reached = reached.saturating_sub(1);
+                if reached == 0 {
+                    since = Some(place.time);
+                }
+            }
+            _ => {}
+        }
+    }
+    gaps.extend(since.filter(|at| *at < end).map(|at| (at, end)));
+    gaps
+}
+
+fn seconds(at: Instant) -> String {
+    format!("{:.3} s", at.as_nanos() as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segue_proto::Duration;
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(s)
+    }
+
+    #[test]
+    fn gaps_are_where_no_cell_that_is_heard_is_in_reach() {
+        let place = |s, kind| Place {
+            time: at(s),
+            mover: 0,
+            kind,
+        };
+        let places = [
+            place(0, PlaceKind::Enters(0)),
+            place(5, PlaceKind::Enters(1)),
+            place(10, PlaceKind::Leaves(0)),
+            place(20, PlaceKind::Leaves(1)),
+            place(25, PlaceKind::Enters(2)),
+            place(30, PlaceKind::Enters(0)),
+            place(40, PlaceKind::Leaves(0)),
+        ];
+        assert_eq!(
+            gaps(&places, 0, at(50), |cell| cell != 2),
+            [(at(20), at(30)), (at(40), at(50))]
+        );
+        assert_eq!(gaps(&places, 0, at(50), |_| true), [(at(20), at(25))]);
+        assert_eq!(gaps(&places, 1, at(50), |_| true), [(at(0), at(50))]);
+    }
+
+    #[test]
+    fn many_of_a_kind_are_counted() {
+        let all: Vec<Warning> = (0..100)
+            .map(|n| Warning::new(WarningKind::NoRoute, None, n.to_string()))
+            .chain([Warning::new(WarningKind::Fallback, None, "one".to_owned())])
+            .collect();
+        let texts: Vec<String> = bounded(all).into_iter().map(|w| w.text).collect();
+        assert_eq!(texts, ["0", "1", "2", "3", "one", "96 more of this kind"]);
+    }
+
+    #[test]
+    fn a_queue_is_overloaded_by_its_share_of_drops_not_by_their_number() {
+        let load = |offered, refused| Load { offered, refused };
+        assert!(load(1000, 100).is_over());
+        assert!(!load(1000, 99).is_over(), "few");
+        assert!(!load(100_000, 5000).is_over(), "5 % and no more");
+        assert!(load(100_000, 5001).is_over());
+    }
 }

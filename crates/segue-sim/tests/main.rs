@@ -14,5 +14,7 @@ mod networks;
 mod path_mtu;
 mod sctp_goodput;
 mod several_mobiles;
+mod sinks;
 mod tcp;
 mod two_ends;
+mod warnings;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,9 @@ from segue import CaptureError, RunError, ScenarioError, __version__
 EXIT_FAILED = 1
 EXIT_INPUT = 2
 EXIT_INTERRUPTED = 130
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM)
+"""Errors of a file that are no fault of what was asked for."""
 
 PAPERS = ("sigma", "vertical", "cmt", "ilnp")
 
@@ -44,7 +48,10 @@ def run_command(arguments: list[str]) -> int:
         return 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", EXIT_INPUT)
+        status = EXIT_FAILED if error.errno in NO_ROOM else EXIT_INPUT
+        return _fail(f"{where}{error.strerror or error}", status)
+    except MemoryError:
+        return _fail("out of memory", EXIT_FAILED)
     return status if isinstance(status, int) else 0
 
 

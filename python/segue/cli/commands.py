@@ -10,8 +10,8 @@ import click
 
 from segue.cli.progress import Bars
 from segue.explain import size
-from segue.output import check_apart, check_directory, write_file
-from segue.running import Run, run
+from segue.output import check_apart, check_directory, directories, write_file
+from segue.running import Run, check, run
 from segue.scenarios import Scenario, load, scenarios
 
 MOST_NAMED = 4
@@ -36,15 +36,16 @@ def run_scenario(
     source = load(scenario)
     if flows and report is None:
         raise click.UsageError("--flow says which flows the report shows: expected --report FILE.html with it")
-    _check_outputs(source, pcap, report, trace)
+    check(source, overrides)
+    _check_outputs(source, report)
     written: list[tuple[str, list[Path]]] = []
-    with Bars() as bars:
+    with directories(pcap, trace, report.parent if report else None), Bars() as bars:
         bars.spin(f"simulating {source.name}")
-        result = run(source, overrides, seed=seed, trace=report is not None or trace is not None, pcap=pcap is not None)
+        result = run(source, overrides, seed=seed, trace=trace or report is not None, pcap=pcap or False)
         if report is not None:
             _check_flows(result, flows)
         if pcap is not None:
-            written.append(("captures", [write_file(pcap / name, content) for name, content in result.captures()]))
+            written.append(("captures", [pcap / name for name in result.capture_names]))
         if trace is not None:
             written.append(("frames", _write_frames(result, trace)))
         if report is not None:
@@ -88,11 +89,8 @@ def list_scenarios() -> None:
         click.echo(f"{scenario.name:<{width}}  {scenario.description}")
 
 
-def _check_outputs(source: Scenario, pcap: Path | None, report: Path | None, trace: Path | None) -> None:
+def _check_outputs(source: Scenario, report: Path | None) -> None:
     """Refuse what cannot be written before long work begins."""
-    for directory in (pcap, trace, report.parent if report else None):
-        if directory is not None:
-            check_directory(directory)
     if report is not None and report.is_dir():
         raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
     if report is not None:
@@ -111,8 +109,9 @@ def _check_flows(result: Run, flows: Sequence[int]) -> None:
 def _write_frames(result: Run, directory: Path) -> list[Path]:
     import io
 
-    frames = {name: getattr(result, name) for name in (*result.table_names, "handovers", "flows", "hosts")}
-    written = []
+    # the tables were written while the run went
+    written = [directory / f"{name}.parquet" for name in result.table_names]
+    frames = {name: getattr(result, name) for name in ("handovers", "flows", "hosts")}
     for name, frame in frames.items():
         buffer = io.BytesIO()
         frame.write_parquet(buffer)

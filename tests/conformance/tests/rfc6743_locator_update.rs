@@ -7,7 +7,7 @@ mod replays;
 use segue_conformance::shims::{
     Fate, Shims, datagram, header, locator, ms, nid, parameter_problem, update_in, with_nonce,
 };
-use segue_proto::ilnp::{Config, Handoff, LocatorState, Mode};
+use segue_proto::ilnp::{Config, Handoff, LocatorState, Mode, PeerConfig};
 use segue_proto::shim::ShimEvent;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{LocatorEntry, LocatorOperation, LocatorUpdate, Nonce};
@@ -135,6 +135,51 @@ fn hard_handoff_drops_what_arrives_for_the_stale_locator() {
         0,
         |e| matches!(e, ShimEvent::HandoffDone { delay, .. } if *delay == ms(20))
     ));
+}
+
+/// Both networks were in reach before anybody called, and the caller knows of the one that was left since: its call is
+/// taken and answered from there, as RFC 6744 section 4 wants it, and the update follows. When the locator in use is lost, the
+/// host goes back to the one that remains.
+#[test]
+fn a_call_to_a_locator_that_was_left_before_is_answered_and_told_of_the_one_in_use() {
+    let knows_the_first = Config {
+        peers: vec![PeerConfig {
+            nid: nid(0),
+            locators: vec![locator(1)],
+        }],
+        ..config(Handoff::Hard)
+    };
+    let mut shims = Shims::new([config(Handoff::Hard), knows_the_first]);
+    let (a, b) = (shims.identity(0), shims.identity(1));
+    shims.arrive(0, 0, locator(1));
+    shims.arrive(1, 0, locator(2));
+    shims.arrive(0, 1, locator(3));
+    shims.run_for(ms(100));
+    shims.hosts[1].events.clear();
+    for (from, to, data) in [
+        (1, a, &b"call"[..]),
+        (0, b, b"answer"),
+        (1, a, b"one"),
+        (0, b, b"two"),
+        (1, a, b"three"),
+        (0, b, b"four"),
+    ] {
+        shims.send(from, to, data);
+        shims.run_for(ms(100));
+    }
+    assert_eq!(shims.heard(0, 1), ["call", "one", "three"]);
+    assert_eq!(shims.heard(1, 0), ["answer", "two", "four"]);
+    let (in_use, left) = (locator(3).address(nid(0)), locator(1).address(nid(0)));
+    assert!(shims.reported(1, |e| *e == ShimEvent::RouteChanged { peer: a, to: in_use }));
+    assert!(!shims.reported(1, |e| matches!(e, ShimEvent::FellBack { .. })));
+    shims.hosts[1].events.clear();
+    shims.leave(0, 1, locator(3));
+    shims.run_for(ms(100));
+    assert!(shims.reported(1, |e| *e == ShimEvent::RouteChanged { peer: a, to: left }));
+    shims.send(1, a, b"five");
+    shims.run_for(ms(100));
+    assert_eq!(shims.heard(0, 1).last().unwrap(), "five");
+    assert_eq!(shims.hosts[0].shim.locators().len(), 1);
 }
 
 /// An update is sent again at growing intervals until it is acknowledged.

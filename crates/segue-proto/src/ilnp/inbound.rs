@@ -67,12 +67,17 @@ impl Ilnp {
             return Inbound::Taken;
         }
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
-        if state == LocatorState::Withdrawn {
+        // who calls may have looked this host up before it moved, and can be told where it is once the call is taken
+        if state == LocatorState::Withdrawn
+            && let Some(key) = known
+            && !self
+                .ilcc
+                .by_key_mut(key)
+                .is_some_and(|peer| peer.called_at == Some(Locator::of(destination)))
+        {
             self.out.counters.stale_locator += 1;
-            if let Some(key) = known {
-                self.tell_again(now, key);
-                self.find_timeout();
-            }
+            self.tell_again(now, key);
+            self.find_timeout();
             return Inbound::Taken;
         }
         if let Payload::Icmpv6(Icmpv6::LocatorUpdate(message)) = packet.payload {
@@ -216,8 +221,9 @@ impl Ilnp {
             peer.was_heard(now);
             self.out.counters.plain_received += 1;
         } else {
+            let called_here = peer.called_at == Some(Locator::of(destination));
             match self.local.of(destination).map(|l| l.state) {
-                Some(LocatorState::Withdrawn) => {
+                Some(LocatorState::Withdrawn) if !called_here => {
                     self.out.counters.stale_locator += 1;
                     return Inbound::Taken;
                 }

@@ -3,7 +3,6 @@
 use super::config::{Identifiers, NonceIn, Sharing};
 use super::flow::{Flow, is_answer, is_call};
 use super::ilcc::{Correspondent, Mode, RemoteLocator, Way};
-use super::local::LocatorState;
 use super::locator_update::look_up;
 use super::machine::Ilnp;
 use super::nonce;
@@ -63,9 +62,7 @@ impl Ilnp {
         }
         let mut locals = self.local.in_use(peer.local_nid);
         let called_at = peer.called_at.map(|at| at.address(peer.local_nid));
-        if let Some(at) = called_at.and_then(|address| self.local.of(address))
-            && at.state != LocatorState::Withdrawn
-        {
+        if let Some(at) = called_at.and_then(|address| self.local.of(address)) {
             locals = [(at.locator, at.interface)].into_iter().collect();
         }
         let mut remotes = peer.best(now);

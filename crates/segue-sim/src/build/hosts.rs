@@ -173,9 +173,20 @@ pub(crate) fn server<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a Strin
 }
 
 /// The parts of the applications that run on `host`. A server has one, however many connect to it.
+/// Which part of the host that opens application `number` that is.
+pub(crate) fn opening_part(s: &ScenarioFile, number: usize) -> usize {
+    let opener = opener(s, &s.application[number]);
+    first_applications(s, number, opener).len()
+}
+
 fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
+    first_applications(s, s.application.len(), host)
+}
+
+/// The parts on `host` of the first so many applications.
+fn first_applications(s: &ScenarioFile, most: usize, host: &str) -> Vec<app::Config> {
     let mut parts: Vec<app::Config> = Vec::new();
-    for a in &s.application {
+    for a in s.application.iter().take(most) {
         let listens = parts
             .iter()
             .any(|p| p.role == app::Role::Listen && p.transport == a.transport);

@@ -301,7 +301,13 @@ impl Network {
             length: self.store.get(packet).length,
             urgent: self.is_urgent(packet),
         };
-        if !self.channels[channel].enqueue(self.now, from, frame, &mut self.scheduler) {
+        let taken = self.channels[channel].enqueue(self.now, from, frame, &mut self.scheduler);
+        self.notes
+            .channels
+            .entry(medium.channel)
+            .or_default()
+            .count(taken);
+        if !taken {
             self.drop_packet(packet, node, DropCause::QueueFull);
         }
     }
@@ -343,7 +349,12 @@ impl Network {
             length,
             urgent,
         };
-        if !self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler) {
+        let number = channel as u32;
+        let taken = self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler);
+        if !gone {
+            self.notes.channels.entry(number).or_default().count(taken);
+        }
+        if !taken {
             let cause = if gone {
                 DropCause::QueueFullOutOfReach
             } else {

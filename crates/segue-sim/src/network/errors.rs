@@ -15,6 +15,8 @@ impl Network {
             code: 0,
             invoking: Icmpv6::quote(packet),
         });
+        let destination = self.store.get(packet).packet.ip.destination;
+        self.notes.no_route(self.now, node, destination);
         self.drop_packet(packet, node, DropCause::NoRoute);
     }
 

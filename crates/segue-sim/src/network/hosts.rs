@@ -181,7 +181,10 @@ impl Network {
             }
             HostEvent::AddressReady(local) => self.learn_neighbor(node, local, true),
             HostEvent::AddressLost(local) => self.learn_neighbor(node, local, false),
-            HostEvent::Shim(event) => self.ask_directory(node, &event),
+            HostEvent::Shim(event) => {
+                self.notes.shim_event(self.now, node, &event);
+                self.ask_directory(node, &event);
+            }
             _ => {}
         }
     }

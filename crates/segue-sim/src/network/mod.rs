@@ -15,9 +15,12 @@ use crate::link::{Fate, Link};
 use crate::mobility::Trajectory;
 use crate::radio::Channel;
 use crate::recorder::{DropCause, Recorder};
+use crate::run::RunError;
 use crate::scenario::model::Wire;
 use crate::scheduler::{Event, Scheduler};
+use crate::sink::Sink;
 use crate::store::{PacketRef, PacketStore};
+use crate::warnings::Notes;
 use cells::{Attachment, Cell, Place};
 use hosts::HostNode;
 use routers::RouterNode;
@@ -78,18 +81,20 @@ pub(crate) struct Network {
     pub sample_period: Option<Duration>,
     pub corruption: Stream,
     pub recorder: Recorder,
+    /// What there may be to warn of.
+    pub notes: Notes,
     /// Memory of the radio's outcomes, kept to be used again.
     pub outcomes: Vec<crate::radio::Outcome>,
     /// Memory of an emitted packet, kept to be used again.
     pub bytes: Vec<u8>,
 }
 
-/// Events between two looks at the cancel flag.
+/// Events between two looks at the cancel flag and at what waits for the sink.
 const CANCEL_INTERVAL: u32 = 4096;
 
 impl Network {
-    /// Runs to the end; `false` if it was cancelled.
-    pub fn run(&mut self, cancel: Option<&AtomicBool>) -> bool {
+    /// Runs to the end. What is recorded goes to `sink` meanwhile.
+    pub fn run(&mut self, cancel: Option<&AtomicBool>, sink: &mut dyn Sink) -> Result<(), RunError> {
         let mut countdown = CANCEL_INTERVAL;
         while let Some((now, event)) = self.scheduler.pop_until(self.end) {
             debug_assert!(now >= self.now, "time never goes back");
@@ -103,12 +108,14 @@ impl Network {
             if countdown == 0 {
                 countdown = CANCEL_INTERVAL;
                 if cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
-                    return false;
+                    return Err(RunError::Cancelled);
                 }
+                self.recorder.give(sink, false)?;
             }
         }
         self.now = self.end;
-        true
+        self.recorder.give(sink, true)?;
+        Ok(())
     }
 
     #[inline]

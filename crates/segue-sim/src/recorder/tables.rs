@@ -4,6 +4,7 @@ use super::names;
 use super::numbers::Numbers;
 use super::segments::innermost;
 use crate::output::Trace;
+use crate::sink::{Sink, SinkError};
 use segue_proto::host::HostEvent;
 use segue_proto::l2::{L2Event, Phase};
 use segue_proto::location::{ClientEvent, PreferredLocator};
@@ -16,6 +17,9 @@ use segue_proto::{Instant, InterfaceId, LinkEvent};
 use segue_wire::{Packet, Payload};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
+
+/// Rows that wait for their sink.
+const PIECE_ROWS: usize = 1 << 16;
 
 /// The tables under construction.
 #[derive(Debug)]
@@ -40,10 +44,18 @@ impl Tables {
         }
     }
 
-    /// The finished tables.
-    #[must_use]
-    pub fn finish(self) -> Trace {
-        self.trace
+    /// Gives the sink the rows there are, if they are many, or in any case, if `all`.
+    pub(super) fn give(&mut self, sink: &mut dyn Sink, all: bool) -> Result<(), SinkError> {
+        let rows = self.trace.packets.time_ns.len() + self.trace.windows.time_ns.len();
+        if !all && rows < PIECE_ROWS {
+            return Ok(());
+        }
+        let nodes = self.trace.nodes.clone();
+        let next = Trace {
+            nodes,
+            ..Trace::default()
+        };
+        sink.rows(core::mem::replace(&mut self.trace, next))
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -1,11 +1,13 @@
 //! One clear line for whoever wrote the scenario.
 
+use super::overrides::{SOURCE, with_dots};
 use std::fmt;
+use toml::Value;
 
 /// Why a scenario was refused: where, which key, what was expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
-    /// File name, or `--set`.
+    /// File name, or the `--set KEY=VALUE` that is at fault.
     pub source: String,
     /// Dotted key; empty where the file is not TOML at all.
     pub key: String,
@@ -17,7 +19,7 @@ impl std::error::Error for ScenarioError {}
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.key.is_empty() {
+        if self.key.is_empty() || self.source_names_key() {
             write!(f, "{}: {}", self.source, self.problem)
         } else {
             write!(f, "{}: {}: {}", self.source, self.key, self.problem)
@@ -34,6 +36,23 @@ impl ScenarioError {
         }
     }
 
+    /// The same, of an override that is at fault.
+    pub(super) fn of_override(self, (key, value): &(String, String)) -> Self {
+        Self {
+            source: one_line(&format!("{SOURCE} {key}={value}")),
+            ..self
+        }
+    }
+
+    /// Whether the source is an override of just this key: it is not to be named twice.
+    fn source_names_key(&self) -> bool {
+        let set = self
+            .source
+            .strip_prefix(SOURCE)
+            .and_then(|rest| rest.split_once('='));
+        set.is_some_and(|(key, _)| with_dots(key.trim()) == with_dots(&self.key))
+    }
+
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let line = error
             .span()
@@ -45,7 +64,7 @@ impl ScenarioError {
     pub(super) fn key(
         source: &str,
         key: &str,
-        value: Option<&toml::Value>,
+        value: Option<&Value>,
         choices: &Choices,
         hint: Option<&str>,
         error: &toml::de::Error,
@@ -60,8 +79,7 @@ impl ScenarioError {
             return Self::new(source, key, format!("unknown key: {hint}"));
         }
         if message.starts_with("unknown variant") && !quoted.is_empty() {
-            let hint =
-                nearest(quoted[0], &quoted[1..]).map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+            let hint = meant(quoted[0], &quoted[1..]);
             let all = quoted[1..].join(", ");
             return Self::new(
                 source,
@@ -79,11 +97,32 @@ impl ScenarioError {
                 names.join(", ")
             )),
         };
-        let value = value.filter(|v| message.starts_with("invalid ") && !v.is_table() && !v.is_array());
+        let plain = plain.or_else(|| own_words(message));
+        if let (Some(missing), true) = (quoted.first(), message.starts_with("missing field")) {
+            return Self::new(source, key, format!("expected the key `{missing}` too"));
+        }
+        let value = value.filter(|_| message.starts_with("invalid "));
         match (value, plain) {
+            (Some(Value::Table(_)), Some(plain)) => {
+                Self::new(source, key, format!("a table: expected {plain}"))
+            }
+            (Some(Value::Array(list)), Some(plain)) if !message.starts_with("invalid type") => {
+                Self::new(source, key, format!("a list of {}: expected {plain}", list.len()))
+            }
             (Some(value), Some(plain)) => Self::new(source, key, format!("`{value}`: expected {plain}")),
             _ => Self::new(source, key, in_plain_words(message)),
         }
+    }
+}
+
+/// What may have been meant by a name that is none of `names`: those that have it as a part, or else the one most like it.
+fn meant(word: &str, names: &[&str]) -> String {
+    let parts = |name: &&&str| name.split('-').any(|part| part == word) || name.starts_with(word);
+    let family: Vec<&str> = names.iter().filter(parts).copied().collect();
+    match family[..] {
+        [] => nearest(word, names).map_or(String::new(), |n| format!(" (did you mean `{n}`?)")),
+        [one] => format!(" (did you mean `{one}`?)"),
+        [ref some @ .., last] => format!(" (did you mean `{}` or `{last}`?)", some.join("`, `")),
     }
 }
 
@@ -133,6 +172,12 @@ fn in_plain_words(message: &str) -> String {
         .map_or_else(|| message.to_owned(), |plain| format!("{found}expected {plain}"))
 }
 
+/// What types of ours say that they expect.
+fn own_words(message: &str) -> Option<String> {
+    let (_, expected) = message.split_once(", expected ")?;
+    Some(expected.to_owned())
+}
+
 /// Names of types are no help to whoever writes a scenario.
 fn expected_in_plain_words(message: &str) -> Option<&'static str> {
     let (_, expected) = message.rsplit_once("expected ")?;
@@ -144,6 +189,9 @@ fn expected_in_plain_words(message: &str) -> Option<&'static str> {
         "f64" => "a number",
         "bool" | "a" if expected.starts_with("bool") || expected == "a boolean" => "true or false",
         "struct" | "internally" | "map" => "a table",
+        "string" => "text",
+        _ if expected.starts_with("a string") => "text in quotes",
+        _ if expected.starts_with("a map") => "a table",
         "sequence" => "a list, in brackets",
         _ if expected == "a sequence" => "a list, in brackets",
         _ if expected.starts_with("an array of length 2") => "a list of two, such as [\"0 m\", \"70 m\"]",

@@ -3,6 +3,7 @@
 mod access;
 mod applications;
 mod cases;
+mod effect;
 pub mod error;
 mod expressions;
 pub mod files;
@@ -22,6 +23,7 @@ mod validate;
 
 pub(crate) use validate::{first_cell, point};
 
+use crate::warnings::Warning;
 use error::Choices;
 pub use error::ScenarioError;
 pub use mobiles::Mobiles;
@@ -31,6 +33,7 @@ pub use model::ScenarioFile;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     file: ScenarioFile,
+    warnings: Vec<Warning>,
 }
 
 impl Scenario {
@@ -42,7 +45,12 @@ impl Scenario {
     /// # Errors
     /// One line: which file, which key, what was expected.
     pub fn from_toml(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
+        Self::read(text, file, overrides).map_err(|error| blamed(error, text, file, overrides))
+    }
+
+    fn read(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
         let mut table: toml::Table = text.parse().map_err(|e| ScenarioError::syntax(file, text, &e))?;
+        let written = table.clone();
         cases::apply(&mut table, file, overrides::given(overrides, "case"))?;
         let parameters = parameters::apply(&mut table, file, overrides)?;
         let mut set = Vec::with_capacity(overrides.len());
@@ -81,7 +89,17 @@ impl Scenario {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)
         })?;
-        Ok(Self { file: parsed })
+        let warnings = effect::warnings(&parsed, &written, overrides);
+        Ok(Self {
+            file: parsed,
+            warnings,
+        })
+    }
+
+    /// What was accepted and has no effect.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// The scenario's parts.
@@ -121,6 +139,26 @@ impl Scenario {
     }
 }
 
+/// The error with what is at fault: the override that it goes away without, where the file is blamed for what an override has
+/// made of it; that override in full, where one is blamed.
+fn blamed(error: ScenarioError, text: &str, file: &str, overrides: &[(String, String)]) -> ScenarioError {
+    let same = |key: &str| overrides::with_dots(key) == overrides::with_dots(&error.key);
+    let by_name = (error.source == overrides::SOURCE)
+        .then(|| overrides.iter().rposition(|(key, _)| same(key)))
+        .flatten();
+    let by_trial = || {
+        (0..overrides.len()).rev().find(|&index| {
+            let mut others = overrides.to_vec();
+            others.remove(index);
+            Scenario::read(text, file, &others).err().as_ref() != Some(&error)
+        })
+    };
+    match by_name.or_else(by_trial) {
+        Some(index) => error.of_override(&overrides[index]),
+        None => error,
+    }
+}
+
 /// The parts, or the key that is wrong and what is wrong with it.
 fn model(table: &toml::Table) -> Result<ScenarioFile, (String, toml::de::Error)> {
     serde_path_to_error::deserialize(toml::Value::Table(table.clone()))
@@ -147,5 +185,7 @@ fn choices(table: &toml::Table, key: &str) -> Choices {
 /// How much like a parameter's name what somebody has set must be to have been meant for it.
 const LIKE: f64 = 0.85;
 
+#[cfg(test)]
+mod messages;
 #[cfg(test)]
 mod tests;

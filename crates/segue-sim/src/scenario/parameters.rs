@@ -288,7 +288,7 @@ mod tests {
             .iter()
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
             .collect();
-        Scenario::from_toml(CMT, "cmt.toml", &overrides).map_err(|e| e.to_string())
+        Scenario::from_toml(CMT, "cmt.toml", &overrides).map_err(super::super::tests::line)
     }
 
     fn link<'a>(s: &'a Scenario, name: &str) -> &'a super::super::model::LinkEntry {

@@ -18,6 +18,16 @@ const TABLES: [&str; 12] = [
 ];
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 
+/// Where a link or a cell has a loss model: its own, or that of a direction.
+const WAYS: [&str; 4] = ["", "up", "bearer.down", "bearer.up"];
+
+const LOSS: &str = "expected a table such as { model = \"bernoulli\", probability = 0.01 }, with model one of none, bernoulli, \
+                    gilbert-elliott, fades";
+
+fn table_at<'a>(entry: &'a Value, path: &str) -> Option<&'a Table> {
+    path.split('.').try_fold(entry, |at, key| at.get(key))?.as_table()
+}
+
 /// The first key of a wrong shape, with what was expected.
 pub(super) fn check(file: &Table) -> Result<(), (String, String)> {
     for (key, value) in file {
@@ -37,6 +47,22 @@ pub(super) fn check(file: &Table) -> Result<(), (String, String)> {
         let Value::Array(entries) = value else {
             return Err((key.clone(), expected()));
         };
+        for (at, entry) in entries.iter().enumerate() {
+            for way in WAYS {
+                let direction = if way.is_empty() {
+                    entry.as_table()
+                } else {
+                    table_at(entry, way)
+                };
+                let loss = direction.and_then(|d| d.get("loss"));
+                if loss.is_some_and(|loss| !loss.is_table()) {
+                    let path = [&format!("{key}[{at}]"), way, "loss"];
+                    let path: Vec<&str> = path.into_iter().filter(|p| !p.is_empty()).collect();
+                    let wrong = loss.map(Value::to_string).unwrap_or_default();
+                    return Err((path.join("."), format!("`{wrong}`: {LOSS}")));
+                }
+            }
+        }
         if let Some(at) = entries.iter().position(|e| !e.is_table()) {
             return Err((format!("{key}[{at}]"), expected()));
         }

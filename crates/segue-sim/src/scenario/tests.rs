@@ -9,7 +9,15 @@ fn with(overrides: &[(&str, &str)]) -> Result<Scenario, String> {
         .iter()
         .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
         .collect();
-    Scenario::from_toml(SIGMA, "sigma.toml", &overrides).map_err(|e| e.to_string())
+    Scenario::from_toml(SIGMA, "sigma.toml", &overrides).map_err(line)
+}
+
+/// What is said of a key; which override is at fault is the matter of `messages`.
+pub(super) fn line(e: super::ScenarioError) -> String {
+    match e.source.starts_with("--set ") {
+        true => format!("--set: {}: {}", e.key, e.problem),
+        false => e.to_string(),
+    }
 }
 
 /// The one line with which a changed file is refused.
@@ -134,7 +142,7 @@ fn what_is_not_toml_is_refused_with_its_line() {
 fn a_missing_key_is_named() {
     assert_eq!(
         refusal("duration = \"500 s\"", ""),
-        "sigma.toml: missing field `duration`"
+        "sigma.toml: expected the key `duration` too"
     );
 }
 
@@ -278,7 +286,7 @@ fn in_case(choice: &str, overrides: &[(&str, &str)]) -> Result<Scenario, String>
         .iter()
         .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
         .collect();
-    Scenario::from_toml(&format!("{choice}\n{text}"), "cases.toml", &overrides).map_err(|e| e.to_string())
+    Scenario::from_toml(&format!("{choice}\n{text}"), "cases.toml", &overrides).map_err(line)
 }
 
 #[test]
@@ -372,7 +380,7 @@ fn a_host_that_looks_up_is_no_location_manager() {
         .to_string();
     assert_eq!(
         line,
-        "--set: location.server: `caller` looks names up itself: expected a host without an application that is `by_name`"
+        "--set location.server=caller: `caller` looks names up itself: expected a host without an application that is `by_name`"
     );
 }
 
@@ -425,7 +433,7 @@ fn what_happens_again_and_again_takes_its_time() {
     let line = Scenario::from_toml(LOCATION, "x", &retry)
         .expect_err("refused")
         .to_string();
-    assert_eq!(line, "--set: location.retry: expected 1 ms to 3600 s");
+    assert_eq!(line, "--set location.retry=1 ns: expected 1 ms to 3600 s");
 }
 
 /// With everything as short as it may be, the paper's scenario still comes to its end.
@@ -503,7 +511,10 @@ fn a_host_without_an_address_that_stays_cannot_be_connected_to() {
     let line = Scenario::from_toml(text, "both.toml", &home)
         .unwrap_err()
         .to_string();
-    assert!(line.starts_with("--set: mobile[0].home: `nowhere`"), "{line}");
+    assert!(
+        line.starts_with("--set mobile.a.home=nowhere: mobile[0].home: `nowhere`"),
+        "{line}"
+    );
     let nonce = [("ilnp.lu_attempts".to_owned(), "0".to_owned())];
     let line = Scenario::from_toml(text, "both.toml", &nonce)
         .unwrap_err()
@@ -517,11 +528,12 @@ fn refused(text: &str, file: &str, overrides: &[(&str, &str)]) -> String {
         .iter()
         .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
         .collect();
-    let line = Scenario::from_toml(text, file, &overrides)
-        .expect_err("must be refused")
-        .to_string();
-    assert!(!line.contains('\n'), "more than one line: {line}");
-    line
+    let refused = Scenario::from_toml(text, file, &overrides).expect_err("must be refused");
+    assert!(
+        !refused.to_string().contains('\n'),
+        "more than one line: {refused}"
+    );
+    line(refused)
 }
 
 const VERTICAL: &str = include_str!("../../../../scenarios/papers/vertical.toml");

@@ -1,0 +1,149 @@
+//! Files that get their names when they are whole.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes that wait to be written.
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// Longest part of its name that goes into the temporary one: file systems take 255 bytes.
+const NAME_CHARACTERS: usize = 40;
+
+/// A file under a temporary name in the folder where it is to be. Dropped before [`PartFile::finish`], it is removed.
+///
+/// Errors name the file that it is to become.
+pub(crate) struct PartFile {
+    path: PathBuf,
+    part: PathBuf,
+    out: BufWriter<File>,
+    finished: bool,
+}
+
+impl PartFile {
+    /// Begins the file `path`, in a folder that is made if it is missing; a link is followed, so that what it points to is
+    /// replaced.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| named(path, &e))?;
+        }
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let named = |error| named(&path, &error);
+        if path.exists() && !path.is_file() {
+            let expected = io::Error::other("expected a regular file, or none");
+            return Err(named(expected));
+        }
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name: String = name.chars().take(NAME_CHARACTERS).collect();
+        let part = path.with_file_name(format!(".{name}.{}-{number}.part", std::process::id()));
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&part)
+            .map_err(named)?;
+        Ok(Self {
+            out: BufWriter::with_capacity(BUFFER_BYTES, file),
+            path,
+            part,
+            finished: false,
+        })
+    }
+
+    /// The file is whole: it gets its name.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        std::fs::rename(&self.part, &self.path).map_err(|e| named(&self.path, &e))?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes).map_err(|e| named(&self.path, &e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush().map_err(|e| named(&self.path, &e))
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if !self.finished {
+            // nothing can be done about one that cannot be removed
+            let _ = std::fs::remove_file(&self.part);
+        }
+    }
+}
+
+/// The error with the name of the file, in the words of the system.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let words = text.split(" (os error").next().unwrap_or_default();
+    io::Error::new(error.kind(), format!("{}: {words}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test's own, removed at the end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("segue-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = std::fs::read_dir(&self.0).unwrap();
+            let mut names: Vec<String> = entries
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_has_its_name_only_when_it_is_whole() {
+        let folder = Folder::new("whole");
+        let path = folder.0.join("cn.pcapng");
+        let mut file = PartFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        assert_eq!(folder.names().len(), 1);
+        assert!(!path.exists());
+        file.finish().unwrap();
+        assert_eq!(folder.names(), ["cn.pcapng"]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "half");
+        // one that is given up leaves what was there
+        let mut again = PartFile::create(&path).unwrap();
+        again.write_all(b"other").unwrap();
+        drop(again);
+        assert_eq!(folder.names(), ["cn.pcapng"]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "half");
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_refused_by_its_name() {
+        let folder = Folder::new("device");
+        let refused = PartFile::create(&folder.0).err().map(|e| e.to_string());
+        let expected = format!(
+            "{}: expected a regular file, or none",
+            folder.0.canonicalize().unwrap().display()
+        );
+        assert_eq!(refused, Some(expected));
+    }
+}

@@ -1,0 +1,99 @@
+//! Keys that are right and that nothing reads: a table of another scheme, of a transport that no application has, of a
+//! method that is not chosen.
+//!
+//! What is set from outside is warned of always. A file's own tables are where it names no `scheme`, and has tables of
+//! others than the default: one that names a scheme may have tables for more, and is run with those by `--set scheme=...`.
+
+use super::model::{AddressMethod, ScenarioFile};
+use super::overrides;
+use super::schemes::Scheme;
+use crate::warnings::{Warning, WarningKind};
+use segue_proto::app::Transport;
+use toml::Table;
+
+/// Tables that belong to schemes.
+const OF_SCHEMES: [&str; 4] = ["handover", "mip6", "ilnp", "cmt"];
+
+/// Warns of keys without effect in `s`, whose text was `file` and which `set` has changed.
+pub(super) fn warnings(s: &ScenarioFile, file: &Table, set: &[(String, String)]) -> Vec<Warning> {
+    let mut found = Vec::new();
+    for (key, value) in set {
+        if let Some(reader) = missing_reader(s, &overrides::with_dots(key)) {
+            let text = format!("--set {key}={value} has no effect: {reader}");
+            found.push(Warning::new(WarningKind::KeyWithoutEffect, None, text));
+        }
+    }
+    let named = file.contains_key("scheme") || set.iter().any(|(key, _)| key == "scheme");
+    if !named && !file.contains_key("cases") {
+        for table in OF_SCHEMES.iter().filter(|table| file.contains_key(**table)) {
+            if let Some(reader) = missing_reader(s, table) {
+                let text = format!("[{table}] has no effect: {reader}");
+                found.push(Warning::new(WarningKind::KeyWithoutEffect, None, text));
+            }
+        }
+    }
+    found
+}
+
+/// What would have to be for the dotted `key` to be read, if it is not.
+fn missing_reader(s: &ScenarioFile, key: &str) -> Option<String> {
+    let scheme = s.scheme;
+    let over = |transport| s.application.iter().any(|a| a.transport == transport);
+    let mut parts = key.split('.');
+    let (table, within) = (parts.next()?, parts.next().unwrap_or_default());
+    let (is_read, by) = match (table, within) {
+        ("handover", _) => (
+            scheme.changes_addresses(),
+            "schemes \"sigma\", \"failover\", \"msctp-best\", \"msctp-worst\" and \"cmt\" read it",
+        ),
+        ("cmt", _) => (scheme == Scheme::Cmt, "scheme \"cmt\" reads it"),
+        ("mip6", "correspondent") => (scheme == Scheme::Mip6Ro, "scheme \"mip6-ro\" reads it"),
+        ("mip6", _) => (scheme.is_mip6(), "schemes \"mip6\" and \"mip6-ro\" read it"),
+        ("ilnp", "preferences" | "sharing") if scheme.is_ilnp() => (
+            scheme == Scheme::IlnpMultihomed,
+            "scheme \"ilnp-multihomed\" reads it",
+        ),
+        ("ilnp", "trigger") if scheme.is_ilnp() => (
+            scheme != Scheme::IlnpMultihomed,
+            "schemes \"ilnp-hard\" and \"ilnp-soft\" read it",
+        ),
+        ("ilnp" | "directory", _) => (
+            scheme.is_ilnp(),
+            "schemes \"ilnp-hard\", \"ilnp-soft\" and \"ilnp-multihomed\" read it",
+        ),
+        ("tcp" | "remedy", _) => (
+            over(Transport::Tcp),
+            "it needs an application with transport = \"tcp\"",
+        ),
+        ("sctp", _) => (
+            over(Transport::Sctp),
+            "it needs an application with transport = \"sctp\"",
+        ),
+        ("l2", _) => (!s.cell.is_empty(), "it needs a [[cell]]"),
+        ("radio", _) => (
+            s.cell.iter().any(|c| c.bearer.is_none() && c.radio.is_none()),
+            "it needs a [[cell]] without `radio`, `bearer` or `technology` of its own",
+        ),
+        ("address", "resolution") => (
+            s.address.method == AddressMethod::Fixed && !s.cell.is_empty(),
+            "method \"fixed\" reads it",
+        ),
+        ("address", "dad_transmits" | "retrans_timer") => (
+            s.address.method == AddressMethod::Slaac && !s.cell.is_empty(),
+            "method \"slaac\" reads it",
+        ),
+        ("address", "server_delay" | "rapid_commit") => (
+            s.address.method == AddressMethod::Dhcpv6 && !s.cell.is_empty(),
+            "method \"dhcpv6\" reads it",
+        ),
+        _ => return None,
+    };
+    let of_scheme = OF_SCHEMES.contains(&table) || table == "directory";
+    let named = toml::Value::try_from(scheme).map_or_else(|_| String::new(), |v| v.to_string());
+    let run = if of_scheme {
+        format!(", and this is {named}")
+    } else {
+        String::new()
+    };
+    (!is_read).then(|| format!("{by}{run}"))
+}

@@ -1,0 +1,189 @@
+//! In which words a scenario is refused, who is blamed, and what is warned of.
+
+use super::Scenario;
+use crate::warnings::WarningKind;
+
+const SIGMA: &str = include_str!("../../../../scenarios/papers/sigma.toml");
+const ILNP: &str = include_str!("../../../../scenarios/papers/ilnp.toml");
+const VERTICAL: &str = include_str!("../../../../scenarios/papers/vertical.toml");
+
+fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, String> {
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    Scenario::from_toml(text, "file.toml", &overrides).map_err(|e| e.to_string())
+}
+
+fn refused(overrides: &[(&str, &str)]) -> String {
+    read(SIGMA, overrides).expect_err("must be refused")
+}
+
+#[test]
+fn an_override_that_is_at_fault_is_named_in_full_and_its_key_once() {
+    assert_eq!(
+        refused(&[("seed", "7"), ("l2.latancy", "1 s")]),
+        "--set l2.latancy=1 s: unknown key: did you mean `latency`?"
+    );
+    assert_eq!(
+        refused(&[("link.0.rate", "5")]),
+        "--set link.0.rate=5: `5` has no unit: expected a rate with a unit, such as \"384 kbit/s\""
+    );
+}
+
+#[test]
+fn the_file_is_not_blamed_for_what_an_override_makes_of_it() {
+    assert_eq!(
+        refused(&[("address.ra_interval_max", "100 ms"), ("seed", "7")]),
+        "--set address.ra_interval_max=100 ms: address.ra_interval_min: expected at most ra_interval_max, 100 ms"
+    );
+    // and an override is not for what is wrong in the file
+    let wrong = SIGMA.replacen("speed = \"5 m/s\"", "sped = \"5 m/s\"", 1);
+    assert_eq!(
+        read(&wrong, &[("seed", "7")]).unwrap_err(),
+        "file.toml: mobile.sped: unknown key: did you mean `speed`?"
+    );
+}
+
+#[test]
+fn what_a_loss_is_to_be_is_said_right_the_first_time() {
+    let expected = "expected a table such as { model = \"bernoulli\", probability = 0.01 }, with model one of none, bernoulli, \
+                    gilbert-elliott, fades";
+    for value in ["0.1", "[\"none\"]", "\"none\""] {
+        assert_eq!(
+            refused(&[("link.0.loss", value)]),
+            format!("--set link.0.loss={value}: `{value}`: {expected}")
+        );
+    }
+    assert!(
+        read(
+            SIGMA,
+            &[("link.0.loss", "{ model = \"bernoulli\", probability = 0.01 }")]
+        )
+        .is_ok()
+    );
+    assert_eq!(
+        refused(&[("link.0.loss", "{ model = \"bernoulli\" }")]),
+        "--set link.0.loss={ model = \"bernoulli\" }: expected the key `probability` too"
+    );
+}
+
+#[test]
+fn a_part_of_a_name_suggests_the_names_that_have_it() {
+    for (given, meant) in [
+        ("wlan", "`wlan-802.11b`, `wlan-802.11g` or `wlan-802.11n`"),
+        ("802.11g", "`wlan-802.11g`"),
+        ("umst", "`umts`"),
+    ] {
+        let line = refused(&[("cell.0.technology", given)]);
+        assert!(line.ends_with(&format!("(did you mean {meant}?)")), "{line}");
+    }
+}
+
+#[test]
+fn nothing_is_said_in_the_words_of_the_parser() {
+    for (key, value) in [
+        ("duration", "true"),
+        ("application.0.size", "[]"),
+        ("name", "3"),
+        ("mobile.from", "[\"0 m\"]"),
+        ("link.0.between", "[\"cn\"]"),
+        ("location.server", "3"),
+        ("cell.0.present", "7"),
+        ("cell.0.bearer", "7"),
+        ("ilnp.nid", "7"),
+        ("ilnp.preferences", "[\"a\"]"),
+        ("parameters", "1"),
+        ("link.0.outages", "[{}]"),
+        ("sctp.mtu", "{}"),
+        ("mobile.from", "{}"),
+        ("seed", "1.5"),
+    ] {
+        let line = refused(&[(key, value)]);
+        assert!(line.starts_with(&format!("--set {key}={value}: ")), "{line}");
+        assert!(line.contains("expected"), "{line}");
+        for word in [
+            "invalid",
+            "missing field",
+            "sequence",
+            "a map",
+            "boolean",
+            "floating",
+        ] {
+            assert!(!line.contains(word), "{line}");
+        }
+    }
+}
+
+fn warned(text: &str, overrides: &[(&str, &str)]) -> Vec<String> {
+    let scenario = read(text, overrides).unwrap();
+    let warnings = scenario.warnings();
+    assert!(warnings.iter().all(|w| w.kind == WarningKind::KeyWithoutEffect));
+    warnings.iter().map(|w| w.text.clone()).collect()
+}
+
+#[test]
+fn a_key_that_is_set_and_that_nothing_reads_is_warned_of() {
+    assert_eq!(
+        warned(SIGMA, &[("ilnp.nonce", "96-bit"), ("seed", "3")]),
+        [
+            "--set ilnp.nonce=96-bit has no effect: schemes \"ilnp-hard\", \"ilnp-soft\" and \"ilnp-multihomed\" read it, \
+             and this is \"sigma\""
+        ]
+    );
+    for (text, key, value) in [
+        (SIGMA, "mip6.correspondent.max_bindings", "3"),
+        (SIGMA, "cmt.mfr", "true"),
+        (SIGMA, "tcp.nagle", "true"),
+        (SIGMA, "address.dad_transmits", "2"),
+        (SIGMA, "directory.update", "1 s"),
+        (ILNP, "handover.policy", "first-ready"),
+        (ILNP, "sctp.sack_frequency", "1"),
+        (ILNP, "address.resolution", "1 s"),
+        (ILNP, "ilnp.preferences", "[1, 2]"),
+    ] {
+        let Ok(scenario) = read(text, &[(key, value)]) else {
+            panic!("{key}: {}", read(text, &[(key, value)]).unwrap_err())
+        };
+        let [warning] = scenario.warnings() else {
+            panic!("{key}: {:?}", scenario.warnings())
+        };
+        assert!(
+            warning
+                .text
+                .starts_with(&format!("--set {key}={value} has no effect: "))
+        );
+    }
+    // with what reads them, they are not
+    assert!(
+        warned(
+            SIGMA,
+            &[("handover.policy", "first-ready"), ("sctp.sack_frequency", "1")]
+        )
+        .is_empty()
+    );
+    assert!(
+        warned(
+            ILNP,
+            &[("scheme", "mip6"), ("mip6.mobile_node.handoff", "on-link-loss")]
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_table_of_another_scheme_is_warned_of_where_the_file_names_none() {
+    assert!(!SIGMA.lines().any(|line| line.starts_with("scheme")));
+    let strange = format!("{SIGMA}\n[mip6.home_agent]\npath_mtu = \"1600 B\"\n");
+    assert_eq!(
+        warned(&strange, &[]),
+        ["[mip6] has no effect: schemes \"mip6\" and \"mip6-ro\" read it, and this is \"sigma\""]
+    );
+    assert!(warned(&format!("scheme = \"sigma\"\n{strange}"), &[]).is_empty());
+    for text in [SIGMA, ILNP, VERTICAL] {
+        assert!(warned(text, &[]).is_empty());
+    }
+    for scheme in ["mip6", "mip6-ro", "ilnp-hard", "none"] {
+        assert!(warned(ILNP, &[("scheme", scheme)]).is_empty(), "{scheme}");
+    }
+}

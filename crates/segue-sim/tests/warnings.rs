@@ -1,0 +1,141 @@
+//! What a run warns of.
+
+use crate::common::{all_scenarios, metrics};
+use segue_sim::Metrics;
+use segue_sim::warnings::WarningKind;
+
+const SIGMA: &str = include_str!("../../../scenarios/papers/sigma.toml");
+const ILNP: &str = include_str!("../../../scenarios/papers/ilnp.toml");
+const GAP: &str = include_str!("../../../scenarios/coverage-gap.toml");
+
+/// Host and text of the warnings of a kind.
+fn warned(m: &Metrics, kind: WarningKind) -> Vec<(Option<&str>, &str)> {
+    let of_kind = m.warnings.iter().filter(|w| w.kind == kind);
+    of_kind.map(|w| (w.host.as_deref(), w.text.as_str())).collect()
+}
+
+#[test]
+fn sigma_does_nothing_for_tcp_and_says_so() {
+    let set = [("duration", "20 s"), ("application.0.transport", "tcp")];
+    let of_tcp = metrics(SIGMA, &set, 1);
+    let [(Some("mh"), text)] = warned(&of_tcp, WarningKind::SchemeWithoutEffect)[..] else {
+        panic!("{:?}", of_tcp.warnings)
+    };
+    assert!(
+        text.starts_with("scheme = \"sigma\" has no effect on the flow from `cn` to `mh`"),
+        "{text}"
+    );
+    // nor is it said where it has one, or where nobody moves
+    let of_sctp = metrics(SIGMA, &set[..1], 1);
+    assert_eq!(of_sctp.warnings, []);
+}
+
+#[test]
+fn a_host_out_of_all_coverage_is_told_with_when_and_how_long() {
+    let m = metrics(GAP, &[("duration", "40 s")], 1);
+    let [(Some("mh"), text)] = warned(&m, WarningKind::OutOfCoverage)[..] else {
+        panic!("{:?}", m.warnings)
+    };
+    assert!(text.starts_with("`mh` was out of reach of every cell "), "{text}");
+    // one that leaves before it has an address is never served
+    let away = [
+        ("duration", "20 s"),
+        ("mobile.speed", "50 m/s"),
+        ("mobile.points", "[[\"0 m\", \"5 km\"]]"),
+    ];
+    let m = metrics(ILNP, &away, 1);
+    assert_eq!(
+        warned(&m, WarningKind::OutOfCoverage),
+        [(
+            Some("mn"),
+            "`mn` was out of reach of every cell for 18.600 s from 1.400 s on"
+        )]
+    );
+    let [(Some("cn"), text)] = warned(&m, WarningKind::NeverServed)[..] else {
+        panic!("{:?}", m.warnings)
+    };
+    assert!(
+        text.starts_with("application[0], from `cn` to `mn`, was never served"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_fallback_to_plain_ipv6_is_told() {
+    // it calls before the mobile node has an address, and takes its silence for ignorance of ILNP
+    let set = [
+        ("duration", "30 s"),
+        ("application.0.start", "1 s"),
+        ("ilnp.fallback_after", "1"),
+    ];
+    let m = metrics(ILNP, &set, 1);
+    let [(Some("cn"), text)] = warned(&m, WarningKind::Fallback)[..] else {
+        panic!("{:?}", m.warnings)
+    };
+    assert!(
+        text.starts_with("`cn` fell back to plain IPv6 with `mn` at "),
+        "{text}"
+    );
+    assert_eq!(warned(&metrics(ILNP, &set[..1], 1), WarningKind::Fallback), []);
+}
+
+#[test]
+fn a_queue_that_drops_more_than_a_twentieth_is_overloaded() {
+    let text = |flows: usize| {
+        let application = "[[application]]\nkind = \"bulk\"\ntransport = \"tcp\"\nfrom = \"a\"\nto = \"b\"\n";
+        format!(
+            "name = \"load\"\nduration = \"60 s\"\nscheme = \"none\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+             [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"4 packets\"\n{}",
+            application.repeat(flows)
+        )
+    };
+    let overloaded = metrics(&text(30), &[], 1);
+    let [(None, line)] = warned(&overloaded, WarningKind::Overload)[..] else {
+        panic!("{:?}", overloaded.warnings)
+    };
+    assert!(
+        line.starts_with("the queue of the link from `a` to `b` was overloaded: "),
+        "{line}"
+    );
+    assert_eq!(
+        metrics(&text(1), &[("link.0.queue", "100 packets")], 1).warnings,
+        []
+    );
+}
+
+#[test]
+fn ilnp_hard_moves_to_what_remains_where_both_networks_were_in_reach_from_the_start() {
+    let there = [
+        ("scheme", "ilnp-hard"),
+        ("duration", "40 s"),
+        ("mobile.from", "[\"55 m\", \"0 m\"]"),
+        ("mobile.start", "20 s"),
+    ];
+    for to in ["[[\"110 m\", \"0 m\"]]", "[[\"0 m\", \"0 m\"]]"] {
+        for seed in 1..4 {
+            let set: Vec<_> = there.into_iter().chain([("mobile.points", to)]).collect();
+            let m = metrics(ILNP, &set, seed);
+            assert_eq!(warned(&m, WarningKind::Fallback), [], "to {to}, seed {seed}");
+            let seconds = &m.flows[0].received_bytes_by_second;
+            assert!(
+                seconds.len() >= 40 && seconds[39] > 1_000_000,
+                "to {to}, seed {seed}: {seconds:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn scenarios_of_the_repository_warn_of_nothing_but_what_they_show() {
+    for (path, text) in all_scenarios() {
+        let m = metrics(&text, &[("duration", "50 s")], 1);
+        let shows = |kind| match kind {
+            WarningKind::OutOfCoverage => ["coverage-gap", "vertical", "campus-walk"]
+                .iter()
+                .any(|s| path.contains(s)),
+            _ => false,
+        };
+        let unexpected: Vec<_> = m.warnings.iter().filter(|w| !shows(w.kind)).collect();
+        assert!(unexpected.is_empty(), "{path}: {unexpected:?}");
+    }
+}

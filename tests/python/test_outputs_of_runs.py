@@ -1,0 +1,137 @@
+"""Captures and tables go to disk while a run goes; what fails leaves one line and nothing else."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import segue
+
+SEGUE = [sys.executable, "-c", "from segue.cli import main; main()"]
+MEGABYTE = 1_000_000
+
+
+def run_limited(limit: Callable[[], None], *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, with limits of its own."""
+    command = [*SEGUE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+
+
+def sizes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_a_capture_larger_than_the_memory_there_is(tmp_path: Path) -> None:
+    limit = 300 * MEGABYTE
+
+    def address_space() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    done = run_limited(address_space, "run", "bench/bulk", "--set", "duration=16 s", "--json", "--pcap", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sizes(tmp_path) > limit
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["receiver.pcapng", "sender.pcapng"]
+    analysis = segue.analyze(tmp_path / "receiver.pcapng")
+    assert analysis.findings.captures[0].partial is None
+
+
+@pytest.mark.parametrize(("option", "suffix"), [("--pcap", ".pcapng"), ("--trace", ".parquet")])
+def test_a_file_that_cannot_grow_ends_the_run_in_one_line(tmp_path: Path, option: str, suffix: str) -> None:
+    def file_size() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MEGABYTE, MEGABYTE))
+
+    folder = tmp_path / "out"
+    done = run_limited(file_size, "run", "bench/bulk", "--set", "duration=100 s", option, folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"segue: {folder}/")
+    assert done.stderr.endswith(f"{suffix}: File too large\n")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--pcap", "--trace", "--report"])
+def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path, option: str) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    target = folder / ("out.html" if option == "--report" else "out")
+    duration = "30 s" if option == "--report" else "60 s"
+    size = "32k" if option == "--report" else "2m"
+    scenario = "sigma" if option == "--report" else "bench/bulk"
+    script = (
+        f"mount -t tmpfs -o size={size} tmpfs {folder} && shift && "
+        f'"$@" run {scenario} --set duration="{duration}" {option} {target}; '
+        f"echo status $?; ls -A {folder}; ls -A {folder}/*"
+    )
+    unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", "-"]
+    done = subprocess.run([*unshare, *SEGUE], capture_output=True, text=True, check=False)
+    if "status" not in done.stdout:
+        pytest.skip(f"no tmpfs here: {done.stderr.strip()}")
+    assert done.stdout == "status 1\n", done
+    lines = [line for line in done.stderr.splitlines() if line.startswith("segue: ")]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"segue: {target}")
+    assert lines[0].endswith("No space left on device")
+
+
+def test_tables_in_files_are_those_in_memory(tmp_path: Path) -> None:
+    short = {"duration": "30 s"}
+    in_memory = segue.run("sigma", short, seed=3)
+    in_files = segue.run("sigma", short, seed=3, trace=tmp_path)
+    names = in_memory.table_names
+    assert names
+    assert in_files.table_names == names
+    for name in names:
+        frame = pl.read_parquet(tmp_path / f"{name}.parquet")
+        assert frame.equals(getattr(in_memory, name)), name
+        assert frame.equals(getattr(in_files, name)), name
+    assert in_memory.packets.height > 0
+
+
+def test_captures_of_a_run_outlive_nothing_but_it() -> None:
+    result = segue.run("sigma", {"duration": "5 s"}, trace=False, pcap=True)
+    names = [name for name, _ in result.captures()]
+    assert names
+    folder = result._pcap_folder
+    assert folder is not None
+    assert folder.is_dir()
+    del result
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("option", ["--pcap", "--trace"])
+def test_a_refused_run_makes_no_folder(tmp_path: Path, option: str) -> None:
+    folder = tmp_path / "a" / "b"
+    done = run_limited(lambda: None, "run", "sigma", "--set", "l2.latancy=1 s", option, folder)
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_warnings_go_to_stderr_and_into_the_json(form: tuple[str, ...]) -> None:
+    settings = ("--set", "duration=20 s", "--set", "application.0.transport=tcp", "--set", "ilnp.nonce=96-bit")
+    done = run_limited(lambda: None, "run", "sigma", *settings, *form)
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    assert [line.removeprefix("segue: warning: ")[:30] for line in lines] == [
+        'scheme = "sigma" has no effect',
+        "--set ilnp.nonce=96-bit has no",
+    ]
+    if form:
+        warnings = json.loads(done.stdout)["warnings"]
+        assert [f"segue: warning: {warning['text']}" for warning in warnings] == lines
+        assert [(warning["kind"], warning["host"]) for warning in warnings] == [
+            ("scheme-without-effect", "mh"),
+            ("key-without-effect", None),
+        ]
+    warned = segue.run("sigma", {"duration": "20 s", "application.0.transport": "tcp"}, trace=False).metrics.warnings
+    assert [warning.kind for warning in warned] == ["scheme-without-effect"]
