@@ -50,11 +50,10 @@ class Handover:
         interruption_s: Longest time without new data around it, seconds; `None` without a flow.
         censored: The data never came back: `interruption_s` is a lower bound, to the end of the run.
         latency_s: Last data over the old path to the first over the new one, seconds (Fu et al. 2005 section VI-A).
-            Negative while
-            the old path still drains. `None` if no data came over the new one.
+            Negative while the old path still drains. `None` if no data came over the new one.
         handoff_delay_s: From the first message that tells of the new address until the last was acknowledged
-            (Phoomikiattisak and Bhatti 2019
-            section 5.4); of SIGMA, from the ASCONF that adds it until the one that makes it primary is acknowledged.
+            (Phoomikiattisak and Bhatti 2019 section 5.4); of SIGMA, from the ASCONF that adds it until the one that
+            makes it primary is acknowledged.
         begin_s: When that first message left, seconds.
         end_s: When that last one was acknowledged, seconds.
         failed: Those who could not be told.
@@ -350,8 +349,7 @@ class Metrics:
         duplicate_packets: Data packets that arrived and carried nothing new.
         timeouts: T3-rtx expiries of the data sender.
         transfer_time_s: From the first data of the first application with a size to the arrival of its last byte
-            (Budzisz et al. 2009);
-            `None` if it did not all arrive.
+            (Budzisz et al. 2009); `None` if it did not all arrive.
         theory_s: What equations (3) to (5) of Budzisz et al. 2009 give for it, within the file's end; `None` with
             other schemes.
         fast_retransmits: DATA chunks sent again because of missing reports; counted with the schemes of Budzisz et al.
