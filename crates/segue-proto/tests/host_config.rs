@@ -103,6 +103,35 @@ fn applications_and_sigma_are_checked_too() {
 }
 
 #[test]
+fn an_application_that_cannot_connect_waits_for_an_event_and_not_for_a_time() {
+    // RFC 9260 section 1.3: no two associations between the same transport addresses at a time
+    let connect = app::Config {
+        transport: app::Transport::Sctp,
+        role: Role::Connect {
+            peer: vec![Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1)],
+            port: 1,
+            start: Duration::from_secs(1),
+        },
+        kind: Kind::Sink,
+    };
+    let two = HostConfig {
+        applications: vec![connect.clone(), connect],
+        ..config(&[&[ADDRESS]])
+    };
+    let mut host = Host::new(two, 1, Box::new(Stream::new(1, "secrets"))).expect("host");
+    let start = Instant::ZERO + Duration::from_secs(1);
+    assert_eq!(host.poll_timeout(), Some(start));
+    host.handle_timeout(start);
+    let mut inits = 0;
+    while host.poll_transmit(start).is_some() {
+        inits += 1;
+    }
+    assert_eq!(inits, 1);
+    // T1-init, and nothing that is due for ever
+    assert!(host.poll_timeout() > Some(start), "{:?}", host.poll_timeout());
+}
+
+#[test]
 fn packets_whose_extension_headers_say_so_are_discarded() {
     // RFC 8200 sections 4.2 and 4.4
     let mut host = Host::new(config(&[&[ADDRESS]]), 1, Box::new(Stream::new(1, "secrets"))).expect("host");

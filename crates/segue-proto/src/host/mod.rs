@@ -283,7 +283,7 @@ impl Host {
                 accepted: false,
             });
         }
-        host.update_slow_timeout();
+        host.update_slow_timeout(None);
         Ok(host)
     }
 

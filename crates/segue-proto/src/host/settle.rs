@@ -61,7 +61,7 @@ impl Host {
             if self.dirty {
                 self.dirty = false;
                 moved |= self.settle_slow(now);
-                self.update_slow_timeout();
+                self.update_slow_timeout(Some(now));
             }
             if !moved {
                 return any;
@@ -105,19 +105,20 @@ impl Host {
         moved
     }
 
-    pub(super) fn update_slow_timeout(&mut self) {
+    /// When the slow parts are due next. Connections that were to begin by `tried` could not yet: what they want will come
+    /// as an event, an address or the end of another association with the peer, and no time brings it.
+    pub(super) fn update_slow_timeout(&mut self, tried: Option<Instant>) {
         let acquisitions = self
             .interfaces
             .iter()
             .filter_map(|i| i.acquisition.as_ref().and_then(|a| a.poll_timeout()));
         let starts = self.applications.iter().filter_map(|a| match &a.connection {
-            // Without an address there is nothing to be done at the start time: the address will come as an event.
             Connecting::At { start, .. }
             | Connecting::AtName {
                 start,
                 looking_up: None,
                 ..
-            } if !self.addresses.is_empty() => Some(*start),
+            } if tried.is_none_or(|tried| *start > tried) => Some(*start),
             _ => None,
         });
         let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());

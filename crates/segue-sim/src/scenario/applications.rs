@@ -44,7 +44,31 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         }
         reachable(s, a, &key)?;
     }
+    one_association_each(s)?;
     one_server_each(s)
+}
+
+/// A host has one SCTP port, and two transport addresses have one association between them (RFC 9260 section 1.3).
+fn one_association_each(s: &ScenarioFile) -> Result<(), Problem> {
+    let sctp = |a: &&ApplicationEntry| a.transport == app::Transport::Sctp;
+    for (i, a) in s.application.iter().enumerate().filter(|(_, a)| sctp(a)) {
+        let ends = |b: &ApplicationEntry| {
+            [&b.from, &b.to]
+                .into_iter()
+                .all(|end| [&a.from, &a.to].contains(&end))
+        };
+        if let Some(other) = s.application[..i].iter().position(|b| sctp(&b) && ends(b)) {
+            return problem(
+                format!("application[{i}]"),
+                format!(
+                    "`{}` and `{}` have an SCTP association by application[{other}]: expected one application a pair of \
+                     hosts, or transport = \"tcp\"",
+                    a.from, a.to
+                ),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The first key that the application's kind has no use for.
