@@ -223,13 +223,20 @@ fn sack_blocks_that_cannot_be_are_counted_and_change_nothing() {
         assert_eq!(ack(&mut s, 1, &[block]), NONE);
     }
     assert_eq!(s.connection().counters().refused.impossible_sacks, 4);
+    // a duplicate of what was never sent (RFC 2883 section 5)
+    ack(&mut s, 1, &[(u32::MAX - 9, 1)]);
+    let counters = s.connection().counters();
+    assert_eq!(
+        (counters.refused.impossible_sacks, counters.dsacks_received),
+        (5, 0)
+    );
     // half a segment is none (RFC 2018 section 5.1)
     assert_eq!(ack(&mut s, 1, &[(1501, 3000)]), NONE);
     assert_eq!(ack(&mut s, 1, &[(1501, 3500)]), NONE);
     assert_eq!(ack(&mut s, 1, &[(1501, 4500)]), NONE);
     assert_eq!(ack(&mut s, 1, &[(1501, 5000)]), NONE, "two whole ones");
     assert_eq!(ack(&mut s, 1, &[(1501, 5001)]), [(1, 1000)], "three");
-    assert_eq!(s.connection().counters().refused.impossible_sacks, 4);
+    assert_eq!(s.connection().counters().refused.impossible_sacks, 5);
 }
 
 // --- RACK-TLP: RFC 8985 ---

@@ -82,6 +82,9 @@ fn nonces_at_the_start_and_in_signalling_only() {
     shims.run_for(ms(100));
     assert_eq!(exchange(&mut shims), 0);
     assert_eq!((shims.heard(1, 0).len(), shims.heard(0, 1).len()), (10, 9));
+    // those without a nonce are counted as well: two greetings were before
+    assert_eq!(shims.counters(0).ilnp_received, 9 + 1);
+    assert_eq!(shims.counters(1).ilnp_received, 10 + 2);
     // without a nonce, only between locators that both ends know
     let up = shims.hosts[1].up.len();
     shims.inject(datagram(

@@ -5,6 +5,7 @@ use super::flow::{Flow, is_answer, is_call};
 use super::ilcc::Correspondent;
 use super::local::LocalLocators;
 use super::nonce::{self, Taken};
+use super::sessions::Ilcc;
 use super::*;
 use crate::contract::{InterfaceId, LocalAddress};
 use crate::time::{Duration, Instant};
@@ -523,6 +524,126 @@ fn what_calls_and_what_answers_a_call() {
     ] {
         assert_eq!(both(&packet), expected, "{:?}", packet.payload);
     }
+}
+
+// --- the cache: RFC 6741 section 5 ---
+
+fn flow(port: u16) -> Flow {
+    Flow::down(&tcp(port, 80, TcpFlags::ACK))
+}
+
+#[test]
+fn of_very_many_flows_of_a_session_the_one_unused_longest_is_forgotten() {
+    let mut cache = Ilcc::default();
+    let key = cache.insert(correspondent()).unwrap().key;
+    for n in 0..256 {
+        cache.claim(key, flow(n), at(u64::from(n)));
+    }
+    let known = |cache: &Ilcc, n| cache.owner(PEER, flow(n)) == Some(key);
+    assert!((0..256).all(|n| known(&cache, n)));
+    // the first is used again, so that the second is the oldest
+    assert_eq!(cache.use_flow(at(500), key, flow(0)), Ok(()));
+    cache.claim(key, flow(256), at(501));
+    assert!(known(&cache, 0) && !known(&cache, 1) && known(&cache, 2) && known(&cache, 256));
+    // one that is known takes nobody's place
+    cache.claim(key, flow(256), at(502));
+    assert!(known(&cache, 2));
+    // another session of the node has its own flows, and may not take these
+    let other = cache.insert(correspondent()).unwrap().key;
+    assert_eq!(cache.use_flow(at(503), other, flow(2)), Err(key));
+    assert_eq!(cache.use_flow(at(503), other, flow(900)), Ok(()));
+    assert!(known(&cache, 3), "room is made by who needs it");
+}
+
+#[test]
+fn a_full_cache_forgets_first_what_is_worth_least() {
+    let mut cache = Ilcc::default();
+    let changes: [fn(&mut Correspondent); 6] = [
+        |c| (c.called, c.asked) = (true, true),
+        |c| c.called = true,
+        |c| c.packets_heard = 2,
+        |c| (c.contacted, c.packets_heard) = (true, 1),
+        |c| c.packets_heard = 1,
+        |c| c.used = at(1),
+    ];
+    for (n, change) in changes.iter().enumerate() {
+        let mut session = correspondent();
+        session.nid = Nid(10 + n as u64);
+        session.used = at(2);
+        change(&mut session);
+        cache.insert(session);
+    }
+    assert_eq!(cache.len(), 6);
+    let left = |cache: &Ilcc| cache.iter().map(|c| c.nid.0 - 10).collect::<Vec<_>>();
+    for expected in [
+        &[0, 1, 2, 3, 4][..],
+        &[0, 1, 2, 3],
+        &[0, 1, 2],
+        &[0, 1],
+        &[0],
+        &[],
+    ] {
+        assert!(cache.forget_oldest().is_some());
+        assert_eq!(left(&cache), expected);
+        assert_eq!(cache.len(), expected.len());
+    }
+    assert!(cache.forget_oldest().is_none());
+}
+
+#[test]
+fn an_identifier_has_eight_sessions_that_nobody_called() {
+    let mut cache = Ilcc::default();
+    for n in 0..8 {
+        assert!(cache.forget_one_of(PEER).is_none(), "{n} are there");
+        let mut session = correspondent();
+        session.used = at(n);
+        cache.insert(session);
+        let mut called = correspondent();
+        called.called = true;
+        cache.insert(called);
+    }
+    assert!(cache.forget_one_of(OWN).is_none());
+    assert!(cache.forget_one_of(PEER).is_some());
+    assert_eq!(cache.len(), 15);
+    assert!(cache.iter().all(|c| c.called || c.used > at(0)), "the oldest");
+    assert!(cache.forget_one_of(PEER).is_none());
+}
+
+#[test]
+fn sessions_that_were_not_used_go_with_their_flows() {
+    let mut cache = Ilcc::default();
+    let mut keys = Vec::new();
+    for n in 1..=3 {
+        let mut session = correspondent();
+        session.used = at(n);
+        session.held.push_back(tcp(1, 2, TcpFlags::SYN));
+        let key = cache.insert(session).unwrap().key;
+        cache.claim(key, flow(n as u16), at(n));
+        keys.push(key);
+    }
+    let gone = cache.forget_idle(at(2));
+    assert_eq!(gone.iter().map(|f| f.held).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(cache.len(), 1);
+    assert_eq!(
+        [1, 2, 3].map(|n| cache.owner(PEER, flow(n))),
+        [None, None, Some(keys[2])]
+    );
+    cache.forget_idle(at(3));
+    assert_eq!((cache.len(), cache.of_nid(PEER).len()), (0, 0));
+}
+
+#[test]
+fn a_pool_of_identifiers_is_as_large_as_it_was_set_to() {
+    let mut config = Config::new(OWN);
+    (config.identifiers, config.ephemeral_pool) = (Identifiers::Ephemeral, 3);
+    let shim = Ilnp::new(config.clone(), Box::new(crate::random::Stream::new(5, "pool"))).unwrap();
+    let nids = shim.nids();
+    assert_eq!(nids.len(), 1 + 3);
+    // RFC 6741 section 2.1: local, and no group
+    assert!(nids[1..].iter().all(|nid| nid.0 >> 56 & 3 == 0 && nid.0 != 0));
+    config.identifiers = Identifiers::Stable;
+    let shim = Ilnp::new(config, Box::new(crate::random::Stream::new(5, "pool"))).unwrap();
+    assert_eq!(shim.nids().to_vec(), [OWN]);
 }
 
 // --- nonces: RFC 6744 ---

@@ -106,3 +106,53 @@ fn s9_5_1_an_expired_nonce_is_refused_and_new_tests_follow() {
     assert!(refused);
     assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
 }
+
+/// Section 9.5.5: a refresh is asked for three times at equal intervals before the binding ends, and not at all where that is
+/// not wanted.
+#[test]
+fn s9_5_5_a_refresh_is_asked_for_three_times_at_most() {
+    for (before, asked) in [(30, &[-30, -20, -10][..]), (0, &[])] {
+        let mut config = correspondent_config();
+        config.refresh_before = secs(before);
+        let mut net = Net::of(
+            mobile_config(HOME, HOME_AGENT),
+            config,
+            agent_config(HOME_AGENT, HOME),
+        );
+        net.attach(MN, 0, HOME);
+        net.send(MN, CORRESPONDENT, b"hello");
+        net.run(secs(1));
+        net.hand_over(MN, 0, 1, CARE_OF);
+        net.run(secs(1));
+        let expires = net
+            .correspondent(CN)
+            .binding_cache()
+            .get(HOME)
+            .expect("a binding")
+            .expires;
+        // the mobile node is gone, and the correspondent does not know
+        net.detach(MN, 1);
+        net.sent.clear();
+        while net.now < expires + secs(5) {
+            net.send(CN, HOME, b"tock");
+            net.run(segue_proto::Duration::from_millis(500));
+        }
+        let mut times: Vec<i64> = net
+            .signalling()
+            .iter()
+            .filter(|(_, from, _, header)| {
+                *from == CORRESPONDENT && matches!(header.message, MobilityMessage::BindingRefreshRequest)
+            })
+            .map(|(at, ..)| (at.as_nanos() as i64 - expires.as_nanos() as i64).div_euclid(1_000_000_000))
+            .collect();
+        // on its way it is seen again in the home agent's tunnel
+        times.dedup();
+        assert_eq!(times.len(), asked.len(), "{times:?}");
+        assert!(
+            times.iter().zip(asked).all(|(at, due)| (*at - due).abs() <= 1),
+            "{times:?}"
+        );
+        assert_eq!(net.counts(CN).refresh_requests_sent, asked.len() as u64);
+        assert_eq!(net.counts(CN).bindings_expired, 1);
+    }
+}

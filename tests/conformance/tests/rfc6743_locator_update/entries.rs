@@ -85,3 +85,21 @@ fn an_identity_is_no_locator() {
     let to = shims.sent.last().unwrap().2.ip.destination;
     assert_eq!(to, locator(1).address(nid(0)));
 }
+
+/// Section 2, and RFC 6741 section 5.2: a locator whose lifetime is over is used for want of another only.
+#[test]
+fn a_locator_whose_lifetime_is_over_gives_way_to_one_whose_is_not() {
+    let mut shims = talking(Handoff::Soft);
+    let update = update_of(&mut shims, &[(1, 5), (7, 600)]);
+    shims.inject(update);
+    shims.run_for(ms(50));
+    let a = shims.identity(0);
+    let mut to = |wait: u64| {
+        shims.run_for(ms(wait));
+        shims.send(1, a, b"hello");
+        shims.sent.last().unwrap().2.ip.destination
+    };
+    let (best, other) = (locator(1).address(nid(0)), locator(7).address(nid(0)));
+    assert_eq!((to(0), to(2000), to(2900)), (best, best, best));
+    assert_eq!((to(100), to(1000)), (other, other));
+}

@@ -204,6 +204,36 @@ fn a_lease_is_renewed_at_t1_and_rebound_from_t2_on() {
     assert_eq!(types[0], MessageType::Renew);
 }
 
+/// What answers another question, and what is no answer.
+fn no_replies(asked: &Dhcpv6Message) -> [Dhcpv6Message; 2] {
+    let mut other = offer(MessageType::Reply, asked, 255);
+    other.transaction_id ^= 1;
+    [other, offer(MessageType::Advertise, asked, 255)]
+}
+
+#[test]
+fn a_reply_is_to_the_request_or_the_renewal_that_was_sent() {
+    // section 18.2.10: the transaction ID is that of the exchange
+    let mut it = Asking::new();
+    let solicit = it.sent();
+    it.give(at(0), &offer(MessageType::Advertise, &solicit, 255));
+    let request = it.sent();
+    for message in no_replies(&request) {
+        it.give(at(0), &message);
+        assert!(it.client.poll_leased().is_none() && !it.client.is_for(OFFERED));
+    }
+    it.give(at(0), &offer(MessageType::Reply, &request, 255));
+    assert!(it.client.poll_leased().is_some() && it.client.is_for(OFFERED));
+    let time = it.wait();
+    let renew = it.sent();
+    for message in no_replies(&renew) {
+        it.give(time, &message);
+        assert!(it.client.poll_leased().is_none());
+    }
+    it.give(time, &offer(MessageType::Reply, &renew, 255));
+    assert!(it.client.poll_leased().is_some());
+}
+
 #[test]
 fn a_renewal_is_of_the_same_address_or_none() {
     let mut it = bound(|_| {});
