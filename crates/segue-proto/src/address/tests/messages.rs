@@ -361,6 +361,20 @@ fn a_server_answers_what_is_meant_for_it() {
 }
 
 #[test]
+fn a_server_that_takes_its_time_answers_when_it_said() {
+    let mut it = server(ServerConfig {
+        reply_delay: ms(300),
+        ..ServerConfig::default()
+    });
+    assert_eq!(it.poll_timeout(), None);
+    assert!(answer(&mut it, &asks(MessageType::Solicit, 1, 1, Vec::new())).is_none());
+    assert_eq!(it.poll_timeout(), Some(at(300)));
+    assert!(it.poll_transmit(at(299)).is_none());
+    assert!(it.poll_transmit(at(300)).is_some());
+    assert_eq!(it.poll_timeout(), None);
+}
+
+#[test]
 fn each_client_s_interface_has_an_address_and_keeps_it() {
     let mut it = server(ServerConfig::default());
     let mut of = |client, iaid| {
@@ -388,7 +402,7 @@ fn each_client_s_interface_has_an_address_and_keeps_it() {
 fn a_server_gives_the_times_that_it_was_set_to() {
     // section 21.4: T1 and T2 are 0.5 and 0.8 times the preferred lifetime
     let mut it = server(ServerConfig {
-        preferred_lifetime: Duration::from_millis(1000_999),
+        preferred_lifetime: Duration::from_millis(1_000_999),
         valid_lifetime: Duration::from_secs(3000),
         preference: Some(8),
         ..ServerConfig::default()

@@ -266,8 +266,10 @@ fn a_router_s_settings_have_the_limits_of_rfc_4861() {
         prefix_length: length,
         ..AdvertisedPrefix::new(PREFIX)
     };
-    let mut config = RouterConfig::default();
-    config.prefixes = vec![longest(128)];
+    let mut config = RouterConfig {
+        prefixes: vec![longest(128)],
+        ..RouterConfig::default()
+    };
     assert_eq!(config.check(), Ok(()));
     config.prefixes.push(longest(129));
     assert!(config.check().is_err());
