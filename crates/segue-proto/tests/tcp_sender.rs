@@ -4,7 +4,9 @@
 use crate::common::tcp_script::{ACK, SYN, Script, ms, plain};
 use segue_proto::Duration;
 use segue_proto::congestion::Algorithm;
-use segue_proto::tcp::{Config, Event, InitialWindow, LossDetection, Reduction, RtoRule, SendError, State};
+use segue_proto::tcp::{
+    Config, Event, InitialWindow, LossDetection, Reduction, RtoRule, SendError, Snapshot, State,
+};
 use segue_wire::tcp::{SackBlock, TcpOptions, Timestamps};
 use segue_wire::{Data, SeqNumber};
 
@@ -230,6 +232,7 @@ fn sack_blocks_that_cannot_be_are_counted_and_change_nothing() {
         (counters.refused.impossible_sacks, counters.dsacks_received),
         (5, 0)
     );
+    assert_eq!(counters.refused.total(), 5);
     // half a segment is none (RFC 2018 section 5.1)
     assert_eq!(ack(&mut s, 1, &[(1501, 3000)]), NONE);
     assert_eq!(ack(&mut s, 1, &[(1501, 3500)]), NONE);
@@ -622,23 +625,67 @@ fn an_application_that_does_not_use_its_window_loses_half_of_what_it_does_not_us
     }
     let full = s.connection().snapshot();
     assert_eq!(full.cwnd, 80_000);
-    // a segment every 50 ms, so that it is never idle for an RTO, which would be another rule
+    let after = after_little_use(&mut s, &mut offset);
+    assert_eq!((after.cwnd, after.ssthresh), (45_000, u32::MAX));
+}
+
+#[test]
+fn ssthresh_remembers_three_quarters_of_the_window_that_was_not_used() {
+    // RFC 2861 section 3.2
+    let mut s = ten(standard());
+    ack(&mut s, 1, &[(1001, 4001)]);
+    s.now += ms(RTT);
+    ack(&mut s, 10_001, &[]);
+    let mut offset = 10_000;
+    while s.connection().snapshot().cwnd < 12_000 {
+        let cwnd = s.connection().snapshot().cwnd;
+        write(&mut s, offset, cwnd);
+        offset += u64::from(cwnd);
+        s.now += ms(RTT);
+        ack(&mut s, offset as u32 + 1, &[]);
+    }
+    let full = s.connection().snapshot();
+    assert_eq!(full.ssthresh, 5000);
+    let after = after_little_use(&mut s, &mut offset);
+    assert_eq!(
+        (after.cwnd, after.ssthresh),
+        ((full.cwnd + 10_000) / 2, full.cwnd / 4 * 3)
+    );
+}
+
+/// A segment every 50 ms, so that it is never idle for an RTO, which would be another rule; until the window has not been
+/// used for one.
+fn after_little_use(s: &mut Script, offset: &mut u64) -> Snapshot {
+    let full = s.connection().snapshot().cwnd;
     let mut waited = ms(0);
     loop {
         s.now += ms(50);
         waited += ms(50);
         let rto = s.connection().snapshot().rto;
-        write(&mut s, offset, 1000);
+        write(s, *offset, 1000);
         let snapshot = s.connection().snapshot();
         if waited >= rto {
-            assert_eq!((snapshot.cwnd, snapshot.ssthresh), (45_000, u32::MAX));
-            break;
+            assert!(waited >= ms(200), "RTO.Min");
+            return snapshot;
         }
-        assert_eq!(snapshot.cwnd, 80_000, "after {waited}");
-        offset += 1000;
-        ack(&mut s, offset as u32 + 1, &[]);
+        assert_eq!(snapshot.cwnd, full, "after {waited}");
+        *offset += 1000;
+        ack(s, *offset as u32 + 1, &[]);
     }
-    assert!(waited >= ms(200), "RTO.Min");
+}
+
+#[test]
+fn reordering_that_was_seen_raises_the_threshold_to_its_distance() {
+    // RFC 6675 section 4's DupThresh, adapted as Linux does: from the segment that was late to the highest
+    let mut s = ten(standard());
+    assert_eq!(s.connection().snapshot().reordering, 3);
+    ack(&mut s, 1, &[(6001, 7001)]);
+    ack(&mut s, 1, &[(1001, 2001), (6001, 7001)]);
+    assert_eq!(s.connection().snapshot().reordering, 5, "late, and reported");
+    let mut s = ten(standard());
+    ack(&mut s, 1, &[(6001, 7001)]);
+    ack(&mut s, 1001, &[(6001, 7001)]);
+    assert_eq!(s.connection().snapshot().reordering, 6, "late, and acknowledged");
 }
 
 #[test]
