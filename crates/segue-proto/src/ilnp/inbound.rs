@@ -70,10 +70,10 @@ impl Ilnp {
         // who calls may have looked this host up before it moved, and can be told where it is once the call is taken
         if state == LocatorState::Withdrawn
             && let Some(key) = known
-            && !self
+            && self
                 .ilcc
                 .by_key_mut(key)
-                .is_some_and(|peer| peer.called_at == Some(Locator::of(destination)))
+                .is_none_or(|peer| peer.called_at != Some(Locator::of(destination)))
         {
             self.out.counters.stale_locator += 1;
             self.tell_again(now, key);
