@@ -1,7 +1,7 @@
 //! A sender against acknowledgements made by hand: what it takes for lost, when its timers go off, and what a reduction
 //! costs. Segments are of 1000 bytes; positions are counted from the first byte of data, which is 1.
 
-use crate::common::tcp_script::{ACK, SYN, Script, ms, plain};
+use crate::common::tcp_script::{ACK, OWN, PEER, SYN, Script, ms, plain};
 use segue_proto::Duration;
 use segue_proto::congestion::Algorithm;
 use segue_proto::tcp::{
@@ -9,6 +9,7 @@ use segue_proto::tcp::{
 };
 use segue_wire::tcp::{SackBlock, TcpOptions, Timestamps};
 use segue_wire::{Data, SeqNumber};
+use std::net::Ipv6Addr;
 
 /// Round-trip time of the handshake.
 const RTT: u64 = 100;
@@ -823,5 +824,35 @@ fn a_timestamp_may_be_older_after_24_days() {
             taken,
             "{days} days"
         );
+    }
+}
+
+#[test]
+fn segments_between_what_cannot_be_two_ends_are_counted_and_not_answered() {
+    // RFC 9293 section 3.9.2.3 and MUST-57: not from or to a multicast address; nor without ports
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    for (from, to) in [(group, OWN), (Ipv6Addr::UNSPECIFIED, OWN), (PEER, group)] {
+        let mut s = Script::listening(standard());
+        let syn = s.segment(SYN, 0, 0, 0);
+        s.give_between(from, to, syn);
+        assert!(s.sent().is_empty());
+        assert_eq!(s.endpoint.counters().not_unicast, 1);
+    }
+    for (source, destination) in [(0, 80), (4000, 0)] {
+        let mut s = Script::listening(standard());
+        let mut syn = s.segment(SYN, 0, 0, 0);
+        (syn.source_port, syn.destination_port) = (source, destination);
+        s.give(syn);
+        assert!(s.sent().is_empty());
+        assert_eq!(s.endpoint.counters().port_zero, 1);
+    }
+    let mut s = Script::listening(standard());
+    for n in 1..=2 {
+        s.give(s.segment(ACK, 5, 5, 0));
+        assert_eq!(s.sent().len(), 1);
+        assert_eq!(s.endpoint.counters().resets_sent, n);
+        s.give(s.segment(segue_wire::tcp::TcpFlags::RST, 5, 5, 0));
+        assert!(s.sent().is_empty());
+        assert_eq!(s.endpoint.counters().stray_resets, n);
     }
 }

@@ -128,10 +128,15 @@ impl Script {
     }
 
     pub fn give(&mut self, segment: TcpSegment) {
+        self.give_between(PEER, OWN, segment);
+    }
+
+    /// From and to other addresses.
+    pub fn give_between(&mut self, source: Ipv6Addr, destination: Ipv6Addr, segment: TcpSegment) {
         let packet = Packet {
             ip: Ipv6Header {
-                source: PEER,
-                destination: OWN,
+                source,
+                destination,
                 traffic_class: 0,
                 hop_limit: 64,
                 flow_label: 0,
