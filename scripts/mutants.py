@@ -221,14 +221,14 @@ def digest(files: dict[str, bytes]) -> str:
 class Results:
     """What has been judged so far, in a file of the seed."""
 
-    def __init__(self, path: Path, digest: str, *, keep_caught: bool) -> None:
+    def __init__(self, path: Path, digest: str, *, keep_caught: bool, keep_all: bool) -> None:
         self.path = path
         self.digest = digest
         self.outcomes: dict[str, str] = {}
         self.unviable: set[str] = set()
         if path.is_file():
             stored = json.loads(path.read_text())
-            if stored["sources"] == self.digest:
+            if keep_all or stored["sources"] == self.digest:
                 self.outcomes, self.unviable = stored["outcomes"], set(stored["unviable"])
             elif keep_caught:
                 self.outcomes = {
@@ -276,7 +276,13 @@ def take(order: dict[str, list[Mutant]], count: int, without: set[str]) -> list[
 
 
 def judge(
-    order: dict[str, list[Mutant]], count: int, results: Results, known: set[str], files: dict[str, bytes]
+    order: dict[str, list[Mutant]],
+    count: int,
+    results: Results,
+    known: set[str],
+    files: dict[str, bytes],
+    *,
+    one_build: bool,
 ) -> None:
     """Judge what has not been."""
     tree = Tree(TARGET / "tree", files, unviable=set(results.unviable))
@@ -306,7 +312,7 @@ def judge(
             continue
         outcomes = asked(those, mutant, tree.numbers[mutant.key])
         say(mutant, outcomes, results)
-    for mutant in wanted:
+    for mutant in () if one_build else wanted:
         if mutant.key in tree.alone:
             tree.write({mutant.file: mutant_tree.mutated(files[mutant.file].decode(), mutant)})
             if tree.errors(list(LIBRARIES), ENVIRONMENT):
@@ -376,6 +382,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60, help="mutants of each group (60)")
     parser.add_argument("--group", action="append", choices=list(GROUPS), help="only this group (repeatable)")
     parser.add_argument("--keep-caught", action="store_true", help="judge only survivors again after a change")
+    parser.add_argument("--one-build", action="store_true", help="leave the few that cannot share a build unjudged")
     parser.add_argument("--show", action="store_true", help="judge nothing, show what has been judged")
     arguments = parser.parse_args()
     files = mutant_tree.snapshot(ROOT)
@@ -386,13 +393,18 @@ def main() -> None:
         for name in arguments.group or GROUPS
     }
     print(", ".join(f"{name}: {len(mutants)} mutants" for name, mutants in order.items()), flush=True)
-    results = Results(TARGET / f"seed-{arguments.seed}.json", digest(files), keep_caught=arguments.keep_caught)
+    results = Results(
+        TARGET / f"seed-{arguments.seed}.json",
+        digest(files),
+        keep_caught=arguments.keep_caught,
+        keep_all=arguments.show,
+    )
     try:
         if not arguments.show:
             # A mutant that did not compile on its own is replaced as well.
             while True:
                 before = len(results.unviable)
-                judge(order, arguments.count, results, known, files)
+                judge(order, arguments.count, results, known, files, one_build=arguments.one_build)
                 if len(results.unviable) == before:
                     break
     finally:
