@@ -856,3 +856,54 @@ fn segments_between_what_cannot_be_two_ends_are_counted_and_not_answered() {
         assert_eq!(s.endpoint.counters().stray_resets, n);
     }
 }
+
+#[test]
+fn a_duplicate_of_the_last_segment_sent_is_one() {
+    // RFC 2883 section 4: within the block that follows it
+    let mut s = ten(standard());
+    ack(&mut s, 1, &[(9001, 10_001), (8001, 10_001)]);
+    let counters = s.connection().counters();
+    assert_eq!((counters.dsacks_received, counters.refused.total()), (1, 0));
+}
+
+#[test]
+fn an_old_segment_is_a_duplicate_only_if_there_is_something_in_it() {
+    let mut s = sender(standard());
+    s.give(s.segment(ACK, 1, 1, 100));
+    s.give(s.segment(ACK, 50, 1, 0));
+    assert_eq!(s.sent().len(), 1);
+    let counters = s.connection().counters();
+    assert_eq!(
+        (counters.duplicate_segments, counters.refused.outside_window),
+        (0, 1)
+    );
+    s.give(s.segment(ACK, 50, 1, 51));
+    assert_eq!(s.sent().len(), 1);
+    let counters = s.connection().counters();
+    assert_eq!(
+        (counters.duplicate_segments, counters.refused.outside_window),
+        (1, 1)
+    );
+}
+
+#[test]
+fn nothing_is_taken_behind_a_close_however_early_it_came() {
+    // RFC 9293 section 3.10.4, SYN-SENT and SYN-RECEIVED: the FIN goes behind what is queued
+    let (mut s, syn) = Script::connecting(standard());
+    let data = Data::Synthetic { offset: 0, len: 10 };
+    assert_eq!(s.command(|c| c.send(&data)), Ok(10));
+    // both ends open at once
+    let mut theirs = s.segment(SYN, 0, 0, 0);
+    theirs.options.set_mss(1000);
+    s.give(theirs);
+    s.sent();
+    assert_eq!(s.state(), State::SynReceived);
+    s.command(|c| c.close());
+    assert_eq!(s.command(|c| c.send(&data)), Err(SendError::Closing));
+    assert_eq!(s.command(|c| c.send_all(data.clone())), Err(SendError::Closing));
+    assert_eq!(syn.data.len(), 0);
+    s.give(s.segment(ACK, 1, 1, 0));
+    let sent = s.sent();
+    assert_eq!(shown(&s, &sent), [(1, 10)]);
+    assert!(sent[0].flags.contains(segue_wire::tcp::TcpFlags::FIN));
+}
