@@ -7,7 +7,9 @@ use super::local::LocalLocators;
 use super::nonce::{self, Taken};
 use super::sessions::Ilcc;
 use super::*;
+use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LocalAddress};
+use crate::shim::Shim;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -683,4 +685,58 @@ fn a_nonce_goes_behind_hop_by_hop_options_and_is_taken_out_without_a_trace() {
     assert_eq!(config.nonce_overhead(), 8);
     config.nonce = NonceLength::Bits96;
     assert_eq!(config.nonce_overhead(), 16);
+}
+
+// --- the machine ---
+
+fn shim() -> Ilnp {
+    let secrets = Box::new(crate::random::Stream::new(5, "shim"));
+    Ilnp::new(Config::new(OWN), secrets).unwrap()
+}
+
+#[test]
+fn what_is_found_under_another_identifier_is_counted_and_left_out() {
+    let mut shim = shim();
+    let peer = Config::new(OWN).identity_prefix.address(PEER);
+    let found = [
+        locator(1).address(PEER),
+        locator(2).address(Nid(77)),
+        locator(3).address(OWN),
+    ];
+    shim.handle_found(at(0), peer, &found);
+    assert_eq!(shim.counted().bad_look_up, 2);
+    // nobody asked
+    assert_eq!(shim.correspondents().count(), 0);
+}
+
+#[test]
+fn what_is_for_the_link_or_for_many_has_no_session() {
+    let mut shim = shim();
+    let link_local: Ipv6Addr = "fe80::1".parse().unwrap();
+    let group: Ipv6Addr = "ff02::fb".parse().unwrap();
+    let to = |shim: &Ilnp, destination| {
+        let mut it = tcp(1, 2, TcpFlags::SYN);
+        (it.ip.source, it.ip.destination) = (shim.identity(), destination);
+        it
+    };
+    for destination in [link_local, group, Ipv6Addr::LOCALHOST] {
+        let it = to(&shim, destination);
+        assert!(shim.outbound(at(0), it).is_none());
+    }
+    assert_eq!(shim.counted().no_local_locator, 3);
+    shim.handle_address(at(0), &AddressEvent::Ready(own(1)));
+    for destination in [link_local, group, Ipv6Addr::LOCALHOST] {
+        let it = to(&shim, destination);
+        let sent = shim.outbound(at(0), it).expect("a packet");
+        assert_eq!(
+            (sent.packet.ip.source, sent.packet.ip.destination),
+            (own(1).address, destination)
+        );
+        assert!(sent.packet.extensions.is_empty());
+    }
+    assert_eq!(shim.correspondents().count(), 0);
+    // to a node, there is one
+    let peer = to(&shim, Config::new(OWN).identity_prefix.address(PEER));
+    assert!(shim.outbound(at(0), peer).is_none(), "it is looked up first");
+    assert_eq!(shim.correspondents().count(), 1);
 }
