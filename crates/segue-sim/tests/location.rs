@@ -159,7 +159,7 @@ fn what_cannot_work_is_refused_by_its_key() {
         ("location.identity", "key:12", "location.identity"),
         ("location.ttl", "1500 ms", "location.ttl"),
         ("location.retry", "0 s", "location.retry"),
-        ("application.1.to", "cn", "application[1].to"),
+        ("application.1.to", "cn", "--set application.1.to=cn"),
     ] {
         let overrides = [(key.to_owned(), value.to_owned())];
         let error = Scenario::from_toml(&text(), "test", &overrides)

@@ -44,25 +44,28 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         }
         reachable(s, a, &key)?;
     }
-    one_association_each(s)?;
-    one_server_each(s)
+    one_server_each(s)?;
+    one_association_each(s)
 }
 
-/// A host has one SCTP port, and two transport addresses have one association between them (RFC 9260 section 1.3).
+/// A host has one SCTP port, and two transport addresses have one association between them (RFC 9260 section 1.3): what
+/// comes second waits for the end of the first, which has to have one.
 fn one_association_each(s: &ScenarioFile) -> Result<(), Problem> {
-    let sctp = |a: &&ApplicationEntry| a.transport == app::Transport::Sctp;
+    let sctp = |a: &ApplicationEntry| a.transport == app::Transport::Sctp;
+    let endless = |a: &ApplicationEntry| a.size.is_none();
     for (i, a) in s.application.iter().enumerate().filter(|(_, a)| sctp(a)) {
         let ends = |b: &ApplicationEntry| {
             [&b.from, &b.to]
                 .into_iter()
                 .all(|end| [&a.from, &a.to].contains(&end))
         };
-        if let Some(other) = s.application[..i].iter().position(|b| sctp(&b) && ends(b)) {
+        let before = |(j, b): &(usize, &ApplicationEntry)| (b.start, *j) < (a.start, i);
+        let earlier = s.application.iter().enumerate().filter(before);
+        if let Some((other, _)) = earlier.clone().find(|(_, b)| sctp(b) && ends(b) && endless(b)) {
             return problem(
                 format!("application[{i}]"),
                 format!(
-                    "`{}` and `{}` have an SCTP association by application[{other}]: expected one application a pair of \
-                     hosts, or transport = \"tcp\"",
+                    "`{}` and `{}` have an SCTP association by application[{other}], which does not end: expected a size there, or transport = \"tcp\"",
                     a.from, a.to
                 ),
             );

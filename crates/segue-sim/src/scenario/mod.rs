@@ -146,6 +146,10 @@ fn blamed(error: ScenarioError, text: &str, file: &str, overrides: &[(String, St
     let by_name = (error.source == overrides::SOURCE)
         .then(|| overrides.iter().rposition(|(key, _)| same(key)))
         .flatten();
+    // what is wrong in a file that the scenario names is not the override's fault
+    if ![file, overrides::SOURCE].contains(&error.source.as_str()) {
+        return error;
+    }
     let by_trial = || {
         (0..overrides.len()).rev().find(|&index| {
             let mut others = overrides.to_vec();

@@ -614,10 +614,11 @@ fn of_two_timers_that_contradict_each_other_the_one_that_was_set_is_named() {
 fn two_hosts_have_one_association() {
     let line = refusal(
         "[[application]]",
-        "[[application]]\nkind = \"bulk\"\nfrom = \"cn\"\nto = \"mh\"\nstart = \"1 s\"\n[[application]]",
+        "[[application]]\nkind = \"bulk\"\nfrom = \"cn\"\nto = \"mh\"\nstart = \"0 s\"\n[[application]]",
     );
     assert!(
-        line.contains("application[1]: ") && line.contains("SCTP association by application[0]"),
+        line.contains("application[1]: ")
+            && line.contains("SCTP association by application[0], which does not end"),
         "{line}"
     );
 }

@@ -6,7 +6,8 @@
 //! it leaves out would be outstanding again. Here it is taken for what it is: a receiver only adds to what it holds, so a
 //! SACK whose blocks lie within the ones known, with the same cumulative TSN ack, is an old one. It changes nothing, its
 //! window included. A receiver that really reneged is believed as soon as its cumulative TSN ack moves, which it does before
-//! the chunk in question is next; that SACK is newer than all before it.
+//! the chunk in question is next; that SACK is newer than all before it. Where there has never been more than one path
+//! nothing is to be doubted, and the RFC's reading holds.
 //!
 //! # Round trips
 //! A SACK over the fast path may acknowledge the chunk of the slow path that is being timed. The round trip is then one of
@@ -26,7 +27,10 @@ const PATIENCE: u8 = 8;
 impl Association {
     /// Whether the SACK was overtaken, and is to change nothing.
     pub(in crate::sctp) fn is_overtaken(&mut self, cumulative: Tsn, blocks: &Ranges) -> bool {
-        if cumulative != self.outbound.cumulative_tsn_ack() || self.outbound.gap_acked.is_empty() {
+        // slots of paths that are gone are kept
+        let one_path = self.paths.len() == 1;
+        if one_path || cumulative != self.outbound.cumulative_tsn_ack() || self.outbound.gap_acked.is_empty()
+        {
             return false;
         }
         let known: Ranges = self
