@@ -505,3 +505,20 @@ fn times_that_go_back_are_said_and_make_no_length_negative() {
     packets[0].0 = 900 * MS;
     assert!(analysed(&[raw(&packets)]).warnings.is_empty());
 }
+
+#[test]
+fn a_tag_is_of_an_association_between_its_ports() {
+    let mut packets = association(&acknowledged_data());
+    for (at, packet) in association(&acknowledged_data()) {
+        // the same tags between other addresses and ports
+        let mut other = packet;
+        other[23] ^= 0x40;
+        other[39] ^= 0x40;
+        other[40..44].iter_mut().for_each(|b| *b |= 0x80);
+        packets.push((at + 1, other));
+    }
+    packets.sort_by_key(|p| p.0);
+    let analysis = analysed(&[raw(&packets)]);
+    let bytes: Vec<_> = analysis.flows.iter().map(|f| f.forward.useful_bytes).collect();
+    assert_eq!(bytes, [1000, 1000]);
+}

@@ -214,3 +214,17 @@ fn a_snap_length_leaves_lengths_as_they_were() {
     assert_eq!(analysis.captures[0].truncated_packets, 1);
     assert_eq!(analysis.captures[0].wire_bytes, whole.len() as u64);
 }
+
+#[test]
+fn the_length_of_an_ipv4_packet_is_its_headers_if_it_has_one() {
+    let packet = ipv4([10, 0, 0, 1], [10, 0, 0, 2], 6, 1, &tcp((1, 2), 5, 0, 16, &[], 3));
+    // Ethernet pads it to 60 bytes
+    let mut padded = ethernet(&packet);
+    padded.resize(60, 0);
+    assert_eq!(flow(1, padded).forward.data_bytes, 3);
+    // segmentation is left to the network card: no length, and it is longer than what has room in one
+    let mut large = ethernet(&packet);
+    large[16..18].fill(0);
+    large.resize(14 + 40 + 5000, 0);
+    assert_eq!(flow(1, large).forward.data_bytes, 5000);
+}

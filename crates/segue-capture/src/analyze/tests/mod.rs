@@ -1,6 +1,8 @@
 //! Captures made byte by byte, and what the analysis makes of them.
 
+mod counting;
 mod dead;
+mod decoding;
 mod frames;
 mod links;
 mod parts;

@@ -55,7 +55,10 @@ fn moved(analysis: &Analysis, kind: HandoverKind) -> &Handover {
     );
     assert!((record.interruption_s.expect("of a flow") - 0.06).abs() < 1e-9);
     assert!(!record.censored);
-    assert!((handover.throughput_before_bps - handover.throughput_after_bps).abs() > 0.0);
+    // a hundred packets in 0.99 s, and as many in 0.99 s
+    assert!(handover.throughput_before_bps > 0.0);
+    let ratio = handover.throughput_before_bps / handover.throughput_after_bps;
+    assert!((ratio - 1.0).abs() < 0.05, "{handover:#?}");
     assert!(analysis.interruptions.is_empty(), "{:?}", analysis.interruptions);
     handover
 }
