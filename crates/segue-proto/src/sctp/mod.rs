@@ -142,6 +142,8 @@ mod restart;
 mod retransmission;
 mod shutdown;
 mod sources;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod transmit;
 mod window_probe;
