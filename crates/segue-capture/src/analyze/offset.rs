@@ -384,3 +384,35 @@ fn drift(matches: &[Match]) -> Option<f64> {
     let drift = gained / (to - from).max(1.0);
     (gained.abs() > unsure && drift.abs() * 1e6 <= MOST_DRIFT_PPM).then_some(drift)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::decode::LinkType;
+
+    #[test]
+    fn packets_are_compared_by_96_bytes_without_their_checksums() {
+        for (protocol, left_out) in [(6u8, 16..18), (17, 6..8), (132, 0..0)] {
+            let of = |payload: &[u8]| {
+                let mut packet = vec![0x60, 0, 0, 0, 0, payload.len() as u8, protocol, 64];
+                packet.resize(40, 1);
+                packet.extend(payload);
+                let decoded = decode::decode(LinkType::Raw, &packet, packet.len() as u32);
+                fingerprint(&decoded.expect("a packet"))
+            };
+            let payload = [5; 110];
+            let mut seen = std::collections::BTreeSet::from([of(&payload)]);
+            assert!(seen.insert(of(&payload[..109])));
+            for at in 0..110 {
+                let mut other = payload;
+                other[at] ^= 0x21;
+                let compared = at < 96 && !left_out.contains(&at);
+                assert_eq!(
+                    seen.insert(of(&other)),
+                    compared,
+                    "byte {at} of protocol {protocol}"
+                );
+            }
+        }
+    }
+}

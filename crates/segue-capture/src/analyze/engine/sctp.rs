@@ -288,3 +288,49 @@ fn address(parameter: &[u8]) -> Option<Address> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gap_ack_blocks_are_counted_and_the_highest_is_known() {
+        let chunk = |gaps: u8, more: u8, rest: &[u8]| {
+            [&[3, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, 9, 0, gaps, 0, more][..], rest].concat()
+        };
+        let blocks = [0, 2, 0, 4, 1, 0, 1, 1];
+        assert_eq!(gap_acks(SACK, &chunk(0, 0, &[])), None);
+        assert_eq!(gap_acks(SACK, &chunk(1, 0, &blocks)), Some((3, 0x105)));
+        assert_eq!(gap_acks(SACK, &chunk(2, 0, &blocks)), Some((5, 0x202)));
+        // duplicates are no blocks, those of NR-SACK are behind four more bytes
+        assert_eq!(gap_acks(SACK, &chunk(1, 1, &blocks)), Some((3, 0x105)));
+        let further = [&[0; 4][..], &blocks].concat();
+        assert_eq!(gap_acks(NR_SACK, &chunk(1, 0, &further)), Some((3, 0x105)));
+        assert_eq!(gap_acks(NR_SACK, &chunk(1, 1, &further)), Some((5, 0x202)));
+        assert_eq!(gap_acks(NR_SACK, &chunk(0, 0, &further)), None);
+        assert_eq!(gap_acks(SACK, &chunk(1, 0, &[0, 5, 0, 3])), None);
+        assert_eq!(
+            gap_acks(SACK, &chunk(2, 0, &[0, 9, 0, 9, 0, 2, 0, 2])),
+            Some((2, 0x10a))
+        );
+        assert_eq!(gap_acks(SACK, &chunk(1, 0, &[])[..15]), None);
+    }
+
+    #[test]
+    fn addresses_and_tags_are_read_as_they_are() {
+        assert_eq!(
+            address(&[0, 5, 0, 8, 10, 0, 0, 1]),
+            Some(Address::v4([10, 0, 0, 1]))
+        );
+        let six = [&[0, 6, 0, 20][..], &[7; 16]].concat();
+        assert_eq!(address(&six), Some(Address::v6([7; 16])));
+        assert_eq!(
+            (address(&six[..19]), address(&[0, 5, 0, 8, 10, 0, 0])),
+            (None, None)
+        );
+        assert_eq!(address(&[0, 7, 0, 8, 10, 0, 0, 1]), None);
+        let key = tag_key(9, (0x1234, 0x00ff));
+        assert_eq!((key.a, key.b, key.ports), (9, 0, 0x1234_00ff));
+        assert_eq!(tag_key(9, (1, 3)).ports, 0x1_0003);
+    }
+}

@@ -329,3 +329,108 @@ fn wireguard_key(index: u32) -> Key {
         ports: 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of WireGuard: receiver, sender, counter.
+    fn indexes(kind: u8, len: u32, counter_top: u8) -> Option<(Option<u32>, Option<u32>, Option<u64>)> {
+        let data = [kind, 0, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0, 0, counter_top, 0, 9];
+        match wireguard(&data, len)? {
+            Content::Wireguard {
+                receiver,
+                sender,
+                counter,
+            } => Some((receiver, sender, counter)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn messages_of_wireguard_are_known_by_type_and_length() {
+        assert_eq!(indexes(1, 148, 0), Some((None, Some(1), None)));
+        assert_eq!(indexes(2, 92, 0), Some((Some(0x102), Some(1), None)));
+        assert_eq!(indexes(3, 64, 0), Some((Some(1), None, None)));
+        for len in [32, 48, 1456] {
+            assert_eq!(indexes(4, len, 0), Some((Some(1), None, Some(0x102))));
+        }
+        for (kind, len) in [
+            (1, 147),
+            (2, 148),
+            (3, 92),
+            (4, 16),
+            (4, 33),
+            (4, 31),
+            (0, 32),
+            (5, 64),
+        ] {
+            assert_eq!(indexes(kind, len, 0), None, "{kind} {len}");
+        }
+        assert_eq!(indexes(4, 32, 1), None);
+        for at in 1..4 {
+            let mut data = [3, 0, 0, 0, 1, 0, 0, 0];
+            assert!(wireguard(&data, 64).is_some());
+            data[at] = 1;
+            assert!(wireguard(&data, 64).is_none());
+        }
+        assert!(wireguard(&[3, 0, 0, 0, 1, 0, 0], 64).is_none());
+    }
+
+    #[test]
+    fn long_headers_of_quic_are_of_known_versions() {
+        let long = |first: u8, version: u32, destination: usize, source: usize| {
+            let mut data = vec![first];
+            data.extend(version.to_be_bytes());
+            data.push(destination as u8);
+            data.resize(6 + destination, 5);
+            data.push(source as u8);
+            data.resize(7 + destination + source, 6);
+            match quic_long(&data)? {
+                Content::QuicLong {
+                    destination_id,
+                    source_id,
+                } => Some((destination_id.to_vec(), source_id.to_vec())),
+                _ => None,
+            }
+        };
+        let ids = |a: usize, b: usize| Some((vec![5; a], vec![6; b]));
+        for version in [1, 0x6b33_43cf, 0xff00_0000, 0xff00_001d] {
+            assert_eq!(long(0xc0, version, 8, 4), ids(8, 4));
+        }
+        for version in [0, 2, 0xff01_0000, 0xfe00_0000] {
+            assert_eq!(long(0xc0, version, 8, 4), None);
+        }
+        assert_eq!(long(0xff, 1, 20, 20), ids(20, 20));
+        assert_eq!((long(0xc0, 1, 21, 4), long(0xc0, 1, 4, 21)), (None, None));
+        assert_eq!((long(0x80, 1, 8, 4), long(0x40, 1, 8, 4)), (None, None));
+        assert!(matches!(content(&[0x40, 1], 2), Content::QuicShort));
+        assert!(matches!(content(&[0x7f], 1), Content::QuicShort));
+        assert!(matches!(content(&[0x80], 1), Content::Other));
+        assert!(matches!(content(&[0x3f], 1), Content::Other));
+        assert!(matches!(content(&[], 0), Content::Other));
+    }
+
+    #[test]
+    fn connection_ids_of_4_to_20_bytes_are_keys() {
+        assert!(quic_key(&[1; 3]).is_none() && quic_key(&[1; 21]).is_none());
+        let key = quic_key(&[1; 4]).unwrap();
+        assert_eq!((key.a, key.b, key.ports), (0x0101_0101 << 96, 0, 4));
+        let key = quic_key(&[1; 20]).unwrap();
+        assert_eq!((key.b, key.ports), (0x0101_0101 << 96, 20));
+        assert_eq!(wireguard_key(7).a, 7);
+    }
+
+    #[test]
+    fn a_datagram_is_compared_by_its_length_and_its_first_64_bytes() {
+        let data = [3; 80];
+        let known = fingerprint(&data, 80);
+        assert_ne!(known, fingerprint(&data, 81));
+        let mut seen = std::collections::BTreeSet::from([known]);
+        for bit in 0..80 * 8 {
+            let mut other = data;
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(seen.insert(fingerprint(&other, 80)), bit / 8 < 64, "bit {bit}");
+        }
+    }
+}

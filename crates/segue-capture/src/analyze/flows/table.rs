@@ -237,3 +237,54 @@ impl Table {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_a_key_changes_its_hash() {
+        for seed in [
+            0x9e37_79b9_7f4a_7c15,
+            0x0123_4567_89ab_cdef,
+            0xfedc_ba98_7654_3210,
+        ] {
+            let key = Key {
+                kind: KeyKind::Udp,
+                a: 5 << 64 | 3,
+                b: 9 << 64 | 7,
+                ports: 11,
+            };
+            let mut hashes = std::collections::BTreeSet::from([key.hash(seed)]);
+            for bit in 0..128 {
+                assert!(
+                    hashes.insert(
+                        Key {
+                            a: key.a ^ 1 << bit,
+                            ..key
+                        }
+                        .hash(seed)
+                    ),
+                    "{bit}"
+                );
+                assert!(
+                    hashes.insert(
+                        Key {
+                            b: key.b ^ 1 << bit,
+                            ..key
+                        }
+                        .hash(seed)
+                    ),
+                    "{bit}"
+                );
+            }
+            for bit in 0..32 {
+                let ports = key.ports ^ 1 << bit;
+                assert!(hashes.insert(Key { ports, ..key }.hash(seed)), "{bit}");
+            }
+            for kind in [KeyKind::Tcp, KeyKind::Sctp, KeyKind::SctpTag, KeyKind::QuicId] {
+                assert!(hashes.insert(Key { kind, ..key }.hash(seed)));
+            }
+        }
+    }
+}

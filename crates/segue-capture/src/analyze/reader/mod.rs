@@ -368,3 +368,41 @@ fn u32_at(bytes: &[u8], at: usize, big: bool) -> Option<u32> {
         u32::from_le_bytes(*b)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_of_time_are_nanoseconds_with_an_offset() {
+        assert_eq!(Resolution::MICROSECONDS.nanoseconds(7, 0), 7000);
+        assert_eq!(Resolution::Nanoseconds(1).nanoseconds(7, 2), 2_000_000_007);
+        assert_eq!(
+            Resolution::Nanoseconds(1000).nanoseconds(3_000_000, -1),
+            2_000_000_000
+        );
+        assert_eq!(Resolution::Nanoseconds(1).nanoseconds(7, -1), 0);
+        assert_eq!(Resolution::PerSecond(1024).nanoseconds(512, 0), 500_000_000);
+        assert_eq!(
+            Resolution::PerSecond(1 << 40).nanoseconds(3 << 40, 1),
+            4_000_000_000
+        );
+        assert_eq!(Resolution::PerSecond(0).nanoseconds(2, 0), 2_000_000_000);
+        for late in [Resolution::Nanoseconds(1000), Resolution::PerSecond(1)] {
+            assert_eq!(late.nanoseconds(u64::MAX, 0), LATEST_NS);
+        }
+        assert_eq!(Resolution::Nanoseconds(1).nanoseconds(1, i64::MAX), LATEST_NS);
+    }
+
+    #[test]
+    fn numbers_are_read_in_either_byte_order() {
+        let bytes = [1, 2, 3, 4, 5];
+        assert_eq!(
+            (u16_at(&bytes, 1, true), u16_at(&bytes, 1, false)),
+            (Some(0x203), Some(0x302))
+        );
+        assert_eq!(u32_at(&bytes, 1, true), Some(0x0203_0405));
+        assert_eq!(u32_at(&bytes, 1, false), Some(0x0504_0302));
+        assert_eq!((u16_at(&bytes, 4, true), u32_at(&bytes, 2, true)), (None, None));
+    }
+}

@@ -6,6 +6,7 @@ mod decoding;
 mod frames;
 mod links;
 mod parts;
+mod paths;
 mod readers;
 mod robustness;
 mod transports;
