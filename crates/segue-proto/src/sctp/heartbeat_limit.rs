@@ -75,3 +75,46 @@ impl Association {
 
 /// So that what comes after another is asked for again after that was sent.
 const MIN_DELAY: Duration = Duration::from_nanos(1);
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::super::tests::{ms, up};
+    use super::*;
+
+    #[test]
+    fn so_many_go_in_an_rto_that_begins_with_the_first() {
+        let rto = Duration::from_secs(1);
+        let mut limit = HeartbeatLimit::default();
+        assert_eq!(limit.take(ms(100), rto, 2), Ok(()));
+        assert_eq!(limit.take(ms(900), rto, 2), Ok(()));
+        assert_eq!(limit.take(ms(901), rto, 2), Err(ms(1100)));
+        let before = ms(1100) - Duration::from_nanos(1);
+        assert_eq!(limit.take(before, rto, 2), Err(ms(1100)));
+        assert_eq!(limit.take(ms(1100), rto, 2), Ok(()));
+        assert_eq!(limit.take(ms(1100), rto, 1), Err(ms(2100)));
+    }
+
+    #[test]
+    fn those_with_fewer_errors_come_first() {
+        let rto = Duration::from_secs(1);
+        let mut a = up(Config::default(), 3);
+        assert!(a.may_send_heartbeat(ms(5), 1, rto), "confirmed");
+        for d in &mut a.destinations[1..] {
+            d.state = PathState::Unconfirmed;
+            d.heartbeat_due = Some(ms(5));
+        }
+        a.destinations[1].error_count = 1;
+        assert!(!a.may_send_heartbeat(ms(5), 1, rto));
+        assert_eq!(a.destinations[1].heartbeat_due, Some(ms(5) + MIN_DELAY));
+        assert!(a.may_send_heartbeat(ms(5), 2, rto));
+        // one in an RTO
+        a.destinations[2].heartbeat_due = Some(ms(9));
+        a.destinations[1].heartbeat_due = Some(ms(6));
+        assert!(!a.may_send_heartbeat(ms(6), 1, rto));
+        assert_eq!(a.destinations[1].heartbeat_due, Some(ms(1005)));
+        assert!(!a.is_preceded(ms(8), 1) && a.is_preceded(ms(9), 1));
+        a.destinations[1].error_count = 0;
+        assert!(!a.is_preceded(ms(9), 1), "the first of equals");
+    }
+}

@@ -179,6 +179,32 @@ mod tests {
     }
 
     #[test]
+    fn a_sack_is_as_long_as_its_blocks_and_duplicates_and_takes_no_more_than_fit() {
+        let mut r = Received::new(Tsn(1));
+        assert_eq!(r.sack_size(), 16);
+        for tsn in [2, 4, 6] {
+            receive(&mut r, tsn);
+        }
+        assert_eq!(r.sack_size(), 28);
+        for _ in 0..3 {
+            r.note_duplicate(Tsn(4), 2);
+        }
+        assert_eq!(r.sack_size(), 36);
+        let sack = r.sack(1000, 4);
+        assert_eq!((sack.gap_ack_blocks.len(), sack.duplicate_tsns.len()), (3, 1));
+        assert_eq!(r.sack_size(), 28);
+        assert_eq!(r.sack(1000, 2).gap_ack_blocks.len(), 2);
+    }
+
+    #[test]
+    fn what_no_gap_ack_block_can_report_is_too_far() {
+        let r = Received::new(Tsn(1));
+        assert_eq!(r.classify(Tsn(65_535)), Arrival::OutOfOrder);
+        assert_eq!(r.classify(Tsn(65_536)), Arrival::TooFar);
+        assert_eq!(r.classify(Tsn(0)), Arrival::Duplicate);
+    }
+
+    #[test]
     fn advancing_passes_gaps_and_joins_what_follows() {
         // the example of RFC 3758 section 3.6
         let mut r = Received::new(Tsn(102));

@@ -374,3 +374,176 @@ const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 const PAD_HEADER: u32 = 4;
 const HEARTBEAT: u8 = 4;
 const PAD: u8 = 0x84;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::super::encapsulation::UdpEncapsulation;
+    use super::super::tests::{FIRST, address, ms, own, send_on, up};
+    use super::*;
+
+    fn search(value: u32, ceiling: u32, ceiling_failed: bool) -> Pmtu {
+        Pmtu {
+            value,
+            ceiling_failed,
+            ..Pmtu::new(PmtuDiscovery::Probing, ceiling, value)
+        }
+    }
+
+    fn probing(destinations: u16) -> Association {
+        let config = Config {
+            pmtu_discovery: PmtuDiscovery::Probing,
+            ..Config::default()
+        };
+        up(config, destinations)
+    }
+
+    #[test]
+    fn the_search_goes_to_the_ceiling_and_then_to_the_middle_in_steps_of_four() {
+        for (value, ceiling, failed, size) in [
+            (1280, 1500, false, Some(1500)),
+            (1280, 1503, false, Some(1500)),
+            (1280, 1284, false, Some(1284)),
+            (1280, 1283, false, None),
+            (1280, 1500, true, Some(1388)),
+            (1388, 1500, true, Some(1444)),
+            (1492, 1500, true, Some(1496)),
+            (1496, 1500, true, None),
+            (1280, 1285, true, Some(1284)),
+            (1280, 1284, true, None),
+            (1500, 1500, false, None),
+        ] {
+            let pmtu = search(value, ceiling, failed);
+            assert_eq!(pmtu.next_size(), size, "{value} {ceiling} {failed}");
+        }
+        let least = Pmtu::new(PmtuDiscovery::Probing, 1200, 1280);
+        assert_eq!((least.value, least.searching), (1200, true));
+        let told = Pmtu::new(PmtuDiscovery::PacketTooBig, 1500, 1280);
+        assert_eq!((told.value, told.searching), (1500, false));
+    }
+
+    #[test]
+    fn its_timer_is_the_earlier_of_the_two() {
+        let probe = |at| {
+            Some(Probe {
+                nonce: 1,
+                size: 1500,
+                expires: ms(at),
+            })
+        };
+        for (probe, raise_at, timer) in [
+            (None, None, None),
+            (probe(5), None, Some(ms(5))),
+            (None, Some(ms(6)), Some(ms(6))),
+            (probe(5), Some(ms(6)), Some(ms(5))),
+            (probe(7), Some(ms(6)), Some(ms(6))),
+        ] {
+            let pmtu = Pmtu {
+                probe,
+                raise_at,
+                ..search(1280, 1500, false)
+            };
+            assert_eq!(pmtu.timer(), timer);
+        }
+    }
+
+    #[test]
+    fn the_udp_header_is_taken_off_the_base() {
+        assert_eq!(probing(1).paths[0].pmtu.value, 1280);
+        let config = Config {
+            pmtu_discovery: PmtuDiscovery::Probing,
+            udp_encapsulation: Some(UdpEncapsulation::default()),
+            ..Config::default()
+        };
+        let a = up(config, 1);
+        assert_eq!((a.paths[0].pmtu.value, a.config.mtu), (1272, 1272));
+        assert_eq!(a.reduced_mtu(address(0)), Some(1280));
+    }
+
+    #[test]
+    fn the_third_loss_of_a_probe_lowers_the_ceiling_and_an_answer_raises_the_value() {
+        let mut a = probing(1);
+        for lost in 1..=3 {
+            a.paths[0].pmtu.probe = Some(Probe {
+                nonce: 9,
+                size: 1500,
+                expires: ms(1000),
+            });
+            a.on_pmtu_timers(ms(999));
+            assert!(a.paths[0].pmtu.probe.is_some());
+            a.on_pmtu_timers(ms(1000));
+            let pmtu = &a.paths[0].pmtu;
+            assert!(pmtu.probe.is_none());
+            assert_eq!((pmtu.lost, pmtu.ceiling_failed), (lost % 3, lost == 3));
+        }
+        a.send_pmtu_probes(ms(1000));
+        let probe = a.paths[0].pmtu.probe.expect("the next");
+        assert_eq!((probe.size, probe.expires), (1388, ms(2000)));
+        let packet = a.control.back().expect("probe");
+        let chunks: usize = packet.chunks.iter().map(Chunk::buffer_len).sum();
+        assert_eq!(chunks + PACKET_HEADERS as usize, 1388);
+        assert_eq!(a.counters.pmtu_probes, 1);
+        a.send_pmtu_probes(ms(1001));
+        assert_eq!(a.counters.pmtu_probes, 1, "one at a time");
+        a.paths[0].pmtu.lost = 2;
+        assert!(!a.on_pmtu_probe_answered(probe.nonce ^ 1));
+        assert!(a.on_pmtu_probe_answered(probe.nonce));
+        let pmtu = &a.paths[0].pmtu;
+        assert_eq!((pmtu.value, pmtu.lost, a.config.mtu), (1388, 0, 1388));
+        // at the end of the search, ten minutes
+        a.paths[0].pmtu.ceiling = 1390;
+        a.send_pmtu_probes(ms(2000));
+        let pmtu = &a.paths[0].pmtu;
+        assert_eq!(
+            (pmtu.searching, pmtu.raise_at),
+            (false, Some(ms(2000) + RAISE_INTERVAL))
+        );
+        a.on_pmtu_timers(ms(602_000));
+        let pmtu = &a.paths[0].pmtu;
+        assert_eq!((pmtu.searching, pmtu.ceiling, pmtu.value), (true, 1500, 1388));
+        assert_eq!(pmtu.raise_at, None);
+    }
+
+    #[test]
+    fn packet_too_big_marks_what_does_not_fit() {
+        let mut a = up(Config::default(), 2);
+        // with headers: 1400 and 1404 bytes, and on the other path
+        for (path, len) in [(FIRST, 1332), (FIRST, 1336), (PathId(1), 1336)] {
+            send_on(&mut a, ms(0), path, len);
+        }
+        let told = |a: &mut Association, mtu| a.on_packet_too_big(ms(5), own().address, address(0), mtu);
+        assert!(!told(&mut a, 1500) && !told(&mut a, 1279));
+        assert!(!a.on_packet_too_big(ms(5), address(9), address(0), 1400));
+        assert!(told(&mut a, 1400));
+        assert_eq!((a.paths[0].pmtu.value, a.paths[1].pmtu.value), (1400, 1500));
+        assert_eq!(a.paths[0].pmtu.raise_at, Some(ms(600_005)));
+        assert_eq!((a.outbound.marked, a.paths[0].flightsize), (1, 1348));
+        assert_eq!(a.peer_rwnd, 100_000 - 1332 - 1336);
+        assert_eq!((a.config.mtu, a.paths[0].earliest), (1400, segue_wire::Tsn(1)));
+        assert_eq!(a.reduced_mtu(address(0)), Some(1400));
+        assert_eq!(a.reduced_mtu(address(1)), None);
+        assert!(!told(&mut a, 1400), "known");
+        assert!(told(&mut a, 1280));
+        assert_eq!((a.paths[0].flightsize, a.paths[0].t3_rtx), (0, None));
+        a.on_pmtu_timers(ms(600_004));
+        assert_eq!(a.paths[0].pmtu.value, 1280);
+        a.on_pmtu_timers(ms(600_005));
+        assert_eq!((a.paths[0].pmtu.value, a.config.mtu), (1500, 1500));
+    }
+
+    #[test]
+    fn the_third_timeout_in_a_row_brings_a_path_back_to_the_base() {
+        let mut a = probing(1);
+        a.paths[0].pmtu.value = 1500;
+        a.follow_pmtu();
+        a.suspect_black_hole(0);
+        a.suspect_black_hole(0);
+        a.paths[0].pmtu.is_good();
+        a.suspect_black_hole(0);
+        a.suspect_black_hole(0);
+        assert_eq!(a.config.mtu, 1500);
+        a.suspect_black_hole(0);
+        assert_eq!((a.paths[0].pmtu.value, a.config.mtu), (1280, 1280));
+        assert_eq!(a.paths[0].pmtu.timeouts, 0);
+    }
+}

@@ -148,3 +148,25 @@ fn is_overdue(path: &Path, now: Instant, sack_delay: Duration) -> bool {
     // T3-rtx was started an RTO before it expires: with the last acknowledgement, or the first packet since
     now + path.rto() > t3_rtx + measured + sack_delay
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::super::tests::{ms, up};
+    use super::*;
+
+    #[test]
+    fn overdue_is_what_was_not_acknowledged_within_the_measured_rto_and_a_delayed_ack() {
+        let mut a = up(Config::default(), 1);
+        let delay = Duration::from_millis(200);
+        let path = &mut a.paths[0];
+        path.t3_rtx = Some(ms(2000));
+        assert!(!is_overdue(path, ms(9000), delay), "nothing was measured");
+        // 100 + 4 x 50: T3-rtx was started at 1000
+        path.rtt.measure(Duration::from_millis(100));
+        assert!(!is_overdue(path, ms(1500), delay));
+        assert!(is_overdue(path, ms(1500) + Duration::from_nanos(1), delay));
+        path.t3_rtx = None;
+        assert!(!is_overdue(path, ms(9000), delay));
+    }
+}

@@ -1,5 +1,7 @@
 //! Tests of an association's parts by themselves: an association that is up, whose state the test sets.
 
+mod answers;
+mod cuc;
 mod losses;
 mod paths;
 mod queue;

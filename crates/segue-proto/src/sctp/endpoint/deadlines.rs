@@ -54,3 +54,31 @@ impl Deadlines {
         due
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_due_at_their_time_and_come_by_id() {
+        let at = Instant::from_nanos;
+        let mut deadlines = Deadlines::default();
+        let mut listed = [None; 3];
+        for (id, time) in [(2, 10), (1, 20), (0, 21)] {
+            deadlines.set(AssociationId(id), &mut listed[id as usize], Some(at(time)));
+        }
+        assert_eq!(deadlines.first(), Some(at(10)));
+        assert_eq!(deadlines.due(at(9)), []);
+        assert_eq!(deadlines.due(at(20)), [1, 2].map(AssociationId));
+        deadlines.set(AssociationId(2), &mut listed[2], Some(at(30)));
+        assert_eq!((deadlines.first(), listed[2]), (Some(at(20)), Some(at(30))));
+        deadlines.set(AssociationId(1), &mut listed[1], None);
+        assert_eq!((deadlines.first(), listed[1]), (Some(at(21)), None));
+        assert_eq!(deadlines.due(at(30)), [0, 2].map(AssociationId));
+        deadlines.mark_stale(AssociationId(1));
+        assert_eq!(deadlines.take_stale(), [AssociationId(1)]);
+        deadlines.mark_stale(AssociationId(0));
+        deadlines.forget_stale();
+        assert_eq!(deadlines.take_stale(), []);
+    }
+}

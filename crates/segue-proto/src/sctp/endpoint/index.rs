@@ -182,3 +182,66 @@ impl Index {
 fn with_tag(tag: u32) -> RangeInclusive<(u32, AssociationId)> {
     (tag, FIRST)..=(tag, LAST)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sctp::Config;
+    use crate::sctp::tests::{address, up};
+
+    fn ids(found: impl Iterator<Item = AssociationId>) -> Vec<u64> {
+        found.map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn an_association_is_found_by_what_it_has_now() {
+        let mut index = Index::default();
+        let mut all = [7, 8].map(|peer_tag| {
+            let mut a = up(Config::default(), 2);
+            a.peer_tag = peer_tag;
+            (a, None)
+        });
+        // the first has one address that is not confirmed
+        all[0].0.destinations[1].state = PathState::Unconfirmed;
+        for (id, (a, listed)) in (0..).zip(&mut all) {
+            index.update(AssociationId(id), listed, a);
+        }
+        assert_eq!(ids(index.at(address(0), 2)), [0, 1]);
+        assert_eq!(ids(index.at(address(1), 2)), [1, 0], "confirmed first");
+        assert_eq!(ids(index.confirmed_at(address(1), 2)), [1]);
+        assert_eq!(ids(index.at(address(0), 3)), []);
+        assert_eq!(ids(index.towards(address(1))), [1, 0]);
+        assert_eq!(ids(index.with_local_tag(3)), [0, 1]);
+        assert_eq!(ids(index.with_local_tag(4)), []);
+        assert_eq!(ids(index.with_peer_tag(7, 2)), [0, 0], "by each address");
+        assert_eq!(ids(index.with_peer_tag_at(8, 2, address(1))), [1]);
+        assert_eq!(ids(index.with_peer_tag_at(8, 1, address(1))), []);
+        assert_eq!(ids(index.with_tie_tags((0, 0))), [], "there are none");
+        // everything changes, one thing after the other
+        type Change = fn(&mut Association);
+        let changes: [Change; 6] = [
+            |a| a.peer_tag = 9,
+            |a| a.local_tag = 5,
+            |a| a.peer_port = 6,
+            |a| a.tie_tags = (1, 2),
+            |a| a.destinations[1].state = PathState::Active,
+            |a| a.destinations[0].in_use = false,
+        ];
+        for change in changes {
+            let (a, listed) = &mut all[0];
+            change(a);
+            index.update(AssociationId(0), listed, a);
+            let now = (0..).map(AssociationId).zip(all.iter().map(|x| &x.0));
+            assert!(index.is_of(now));
+        }
+        assert_eq!(ids(index.with_peer_tag_at(9, 6, address(1))), [0]);
+        assert_eq!(ids(index.with_tie_tags((1, 2))), [0]);
+        assert_eq!(ids(index.towards(address(0))), [1]);
+        let (a, listed) = &mut all[0];
+        a.state = State::Closed;
+        index.update(AssociationId(0), listed, a);
+        assert!(listed.is_none());
+        assert!(index.is_of([(AssociationId(1), &all[1].0)].into_iter()));
+        assert!(!index.is_of(core::iter::empty()));
+    }
+}

@@ -182,3 +182,32 @@ fn presume_unmeasured(candidates: &mut [Candidate]) {
         candidate.srtt = presumed;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_counts_as_the_fastest_that_was() {
+        let presumed = |round_trips: &[Duration]| -> Vec<Duration> {
+            let mut candidates: Vec<Candidate> = round_trips
+                .iter()
+                .map(|&srtt| Candidate {
+                    id: 0,
+                    cwnd: 1,
+                    flightsize: 0,
+                    segment: 1,
+                    srtt,
+                    rttvar: Duration::ZERO,
+                    has_room: true,
+                })
+                .collect();
+            presume_unmeasured(&mut candidates);
+            candidates.iter().map(|c| c.srtt).collect()
+        };
+        let [short, long] = [20, 90].map(Duration::from_millis);
+        assert_eq!(presumed(&[long, UNMEASURED, short]), [long, short, short]);
+        assert_eq!(presumed(&[UNMEASURED; 2]), [Duration::from_secs(1); 2]);
+        assert_eq!(presumed(&[]), []);
+    }
+}

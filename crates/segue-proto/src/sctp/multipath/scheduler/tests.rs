@@ -217,3 +217,49 @@ fn ecf_hesitates_to_change_its_mind() {
     assert_eq!(s.choose(&paths, &left(16)), Some(1));
     assert_eq!(s.choose(&paths, &left(12)), Some(1));
 }
+
+#[test]
+fn ecf_compares_to_the_millisecond() {
+    // powers of two: exact. The fast path needs (1 + left / 8) x 125 ms, the slow one left / 2 x 250 ms
+    let with = |rttvar: [u64; 2], left: u64| {
+        let mut paths = [path(0, 8, 125, false), path(1, 2, 250, true)];
+        for (path, ms) in paths.iter_mut().zip(rttvar) {
+            path.rttvar = Duration::from_millis(ms);
+        }
+        Ecf::default().choose(&paths, &backlog(left * u64::from(SEGMENT), PLENTY))
+    };
+    assert_eq!(with([0, 0], 2), None, "250 ms are two of its round trips");
+    assert_eq!(with([0, 1], 2), Some(1));
+    assert_eq!(with([0, 0], 7), None);
+    assert_eq!(with([0, 0], 8), Some(1), "the slow path is as good");
+    assert_eq!(with([1, 0], 8), None);
+    assert_eq!(with([0, 1], 8), None);
+    // a tenth of its window takes the slow path 12 ms
+    let like = [path(0, 10, 100, false), path(1, 10, 120, true)];
+    assert_eq!(
+        Ecf::default().choose(&like, &backlog(u64::from(SEGMENT), PLENTY)),
+        Some(1)
+    );
+}
+
+#[test]
+fn blest_adjusts_once_per_round_trip_of_the_slower_path() {
+    let paths = [path(0, 10, 20, false), path(1, 10, 200, true)];
+    let mut s = Blest::default();
+    for (ms, was_blocked, lambda) in [
+        (0, true, 1.01),
+        (199, false, 1.01),
+        (200, false, 1.0),
+        (399, true, 1.0),
+        (400, false, 1.01),
+        (600, false, 1.0),
+    ] {
+        let window = Backlog {
+            now: Instant::ZERO + Duration::from_millis(ms),
+            was_blocked,
+            ..backlog(1 << 20, PLENTY)
+        };
+        s.choose(&paths, &window);
+        assert!((s.lambda - lambda).abs() < 1e-9, "{ms}: {}", s.lambda);
+    }
+}

@@ -1,0 +1,116 @@
+//! What answers a packet, and what a SACK changes.
+
+use super::*;
+use bytes::Bytes;
+use segue_wire::sctp::{ErrorCause, Sack};
+
+#[test]
+fn an_answer_is_no_longer_than_what_it_answers_may_have() {
+    // common header, chunk header, parameter header, four bytes
+    for (limit, answers) in [(23, 0), (24, 1), (35, 1), (36, 2)] {
+        let mut a = up(Config::default(), 1);
+        a.begin_replies(address(0), limit);
+        for info in [b"abcd", b"abcd", b"efgh"] {
+            a.reply_to_heartbeat(Bytes::from_static(info));
+        }
+        a.send_replies(own().address);
+        let sent = a.control.back().map_or(0, |c| c.chunks.len());
+        assert_eq!(sent, answers, "{limit}");
+    }
+}
+
+#[test]
+fn one_error_chunk_has_every_cause_once_that_fits() {
+    // common header, chunk header, and causes of eight bytes
+    for (limit, fit) in [(23, 0), (24, 1), (31, 1), (32, 2), (usize::MAX, 3)] {
+        let mut a = up(Config::default(), 1);
+        a.begin_replies(address(0), limit);
+        for id in [1, 1, 2, 3] {
+            a.report(ErrorCause::UnsupportedHmacIdentifier(id));
+        }
+        a.send_replies(own().address);
+        let causes = a.control.iter().flat_map(|c| &c.chunks).map(|c| match c {
+            segue_wire::sctp::Chunk::Error(causes) => causes.len(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(causes.sum::<usize>(), fit, "{limit}");
+        assert_eq!(a.control.len(), usize::from(fit > 0));
+    }
+}
+
+#[test]
+fn a_heartbeat_goes_for_an_answer_if_the_answer_to_an_asconf_still_fits() {
+    // 84 bytes of HEARTBEAT with its headers, 12 of common header, 8 of ASCONF-ACK
+    for (limit, times) in [(103, 0), (104, 1), (187, 1), (188, 2)] {
+        let mut a = up(Config::default(), 1);
+        a.begin_replies(address(4), limit);
+        assert!(!a.takes_heartbeat_for_reply(address(5)));
+        let taken = (0..3).filter(|_| a.takes_heartbeat_for_reply(address(4))).count();
+        assert_eq!(taken, times, "{limit}");
+    }
+}
+
+#[test]
+fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
+    let mut a = up(Config::default(), 2);
+    for at in [0, 10, 20] {
+        send_on(&mut a, ms(at), FIRST, 1000);
+    }
+    a.count_error(0);
+    let sack = |cumulative, a_rwnd| Sack {
+        cumulative_tsn_ack: Tsn(cumulative),
+        a_rwnd,
+        gap_ack_blocks: Default::default(),
+        duplicate_tsns: Vec::new().into(),
+        data_packets: 0,
+    };
+    assert!(a.on_sack(ms(400), address(0), &sack(1, 50_000)));
+    let path = &a.paths[0];
+    assert_eq!((path.flightsize, path.earliest), (2032, Tsn(2)));
+    assert_eq!(path.rtt.srtt(), Some(Duration::from_millis(400)));
+    // 400 + 4 x 200
+    assert_eq!((path.t3_rtx, path.timed), (Some(ms(1600)), None));
+    assert_eq!((a.peer_rwnd, a.counters.sacks_received), (48_000, 1));
+    assert_eq!((a.destinations[0].error_count, a.association_error_count), (0, 0));
+    // an old one, and one for what was never sent
+    assert!(a.on_sack(ms(410), address(0), &sack(0, 9)));
+    assert!(!a.on_sack(ms(410), address(0), &sack(4, 9)));
+    assert_eq!((a.peer_rwnd, a.counters.sacks_received), (48_000, 1));
+    // one that says nothing new leaves the timer alone
+    assert!(a.on_sack(ms(420), address(0), &sack(1, 40_000)));
+    assert_eq!((a.paths[0].t3_rtx, a.peer_rwnd), (Some(ms(1600)), 38_000));
+    assert!(a.on_sack(ms(500), address(0), &sack(3, 1500)));
+    assert_eq!((a.paths[0].flightsize, a.paths[0].t3_rtx), (0, None));
+    assert_eq!((a.peer_rwnd, a.counters.sacks_received), (1500, 3));
+    assert!(a.is_sender_dry());
+}
+
+#[test]
+fn the_first_of_all_timers_is_the_next() {
+    let mut a = up(Config::default(), 2);
+    assert_eq!(a.poll_timeout(), None);
+    a.t1 = Some(ms(90));
+    assert_eq!(a.poll_timeout(), Some(ms(90)));
+    a.t2_shutdown = Some(ms(80));
+    assert_eq!(a.poll_timeout(), Some(ms(80)));
+    a.t5_shutdown_guard = Some(ms(70));
+    assert_eq!(a.poll_timeout(), Some(ms(70)));
+    a.sack_timer = Some(ms(60));
+    assert_eq!(a.poll_timeout(), Some(ms(60)));
+    a.window_probe_timer = Some(ms(50));
+    assert_eq!(a.poll_timeout(), Some(ms(50)));
+    a.partial.t3_rtx = Some(ms(40));
+    assert_eq!(a.poll_timeout(), Some(ms(40)));
+    a.paths[1].t3_rtx = Some(ms(30));
+    assert_eq!(a.poll_timeout(), Some(ms(30)));
+    a.destinations[1].heartbeat_due = Some(ms(20));
+    assert_eq!(a.poll_timeout(), Some(ms(20)));
+    a.destinations[1].deactivated = true;
+    assert_eq!(a.poll_timeout(), Some(ms(30)));
+    (a.partial.t3_rtx, a.paths[1].t3_rtx) = (None, None);
+    // a delayed SACK is due at its time and not before
+    a.handle_timeout(ms(60) - Duration::from_nanos(1));
+    assert!(!a.sack_now && a.window_probe.allowed);
+    a.handle_timeout(ms(60));
+    assert!(a.sack_now && a.sack_timer.is_none());
+}
