@@ -9,6 +9,7 @@ mod parts;
 mod paths;
 mod readers;
 mod robustness;
+mod signals;
 mod transports;
 
 use super::*;
