@@ -17,7 +17,7 @@
 //! |---|---|
 //! | RFC 9260 | what was sent later, newly acknowledged; if it was sent again, on the path that it was last sent on |
 //! | RFC 2960 | the same, newly acknowledged or not: every SACK that reports it counts |
-//! | SFR, split fast retransmit (Iyengar et al. 2006, section III) | only what was sent later on its own path: what overtook it on another says nothing |
+//! | SFR, split fast retransmit (Iyengar et al. 2006, section III) | only what was sent later on its own path: what overtook it on another says nothing. As published, and so without MFR, later is what has a higher TSN where the chunk was sent once |
 //! | MFR, multiple fast retransmit (Caro, Amer and Stewart 2004) | the same, although it was fast retransmitted before |
 //! | DAC (Iyengar et al. 2006, section V) | so many packets as the SACK says, if all that it newly acknowledges was sent later, on one path |
 //!
@@ -102,12 +102,25 @@ impl Rules {
 struct Latest {
     newly: u64,
     ever: u64,
+    /// The highest TSN newly acknowledged (HTNA), whenever it was sent.
+    highest_newly: Option<Tsn>,
 }
 
 impl Latest {
     fn note(&mut self, number: u64) {
         self.newly = self.newly.max(number);
         self.ever = self.ever.max(number);
+    }
+
+    fn note_tsn(&mut self, tsn: Tsn) {
+        if self.highest_newly.is_none_or(|h| h.before(tsn)) {
+            self.highest_newly = Some(tsn);
+        }
+    }
+
+    fn begin_sack(&mut self) {
+        self.newly = 0;
+        self.highest_newly = None;
     }
 }
 
@@ -117,6 +130,7 @@ struct Newly {
     /// Packets that the SACK stands for, as the receiver counted them.
     packets: u8,
     highest: Option<Tsn>,
+    lowest: Option<Tsn>,
     /// Number of the earliest transmission, 0 if that of one is not known.
     earliest: u64,
     /// Whether one of them was sent more than once: what it overtook may have a higher TSN.
@@ -130,6 +144,7 @@ impl Newly {
         Self {
             packets,
             highest: None,
+            lowest: None,
             earliest: u64::MAX,
             again: false,
             path: None,
@@ -206,9 +221,9 @@ impl LossDetector {
     /// A SACK arrives that stands for so many packets.
     pub(super) fn begin_sack(&mut self, packets: u8) {
         self.newly = Newly::nothing(packets);
-        self.all.newly = 0;
+        self.all.begin_sack();
         for path in &mut self.paths {
-            path.newly = 0;
+            path.begin_sack();
         }
     }
 
@@ -226,6 +241,16 @@ impl LossDetector {
         if self.newly.highest.is_none_or(|h| h.before(tsn)) {
             self.newly.highest = Some(tsn);
         }
+        if self.newly.lowest.is_none_or(|l| tsn.before(l)) {
+            self.newly.lowest = Some(tsn);
+        }
+        let index = usize::from(path.0);
+        if path != PathId::NONE {
+            if self.paths.len() <= index {
+                self.paths.resize(index + 1, Latest::default());
+            }
+            self.paths[index].note_tsn(tsn);
+        }
         if transmission.again && least.is_none_or(|least| now.since(transmission.at) < least) {
             self.newly.earliest = 0;
             return;
@@ -233,14 +258,9 @@ impl LossDetector {
         self.newly.earliest = self.newly.earliest.min(transmission.number);
         self.newly.again |= transmission.again;
         self.all.note(transmission.number);
-        let index = usize::from(path.0);
-        if path == PathId::NONE {
-            return;
+        if let Some(path) = self.paths.get_mut(index) {
+            path.note(transmission.number);
         }
-        if self.paths.len() <= index {
-            self.paths.resize(index + 1, Latest::default());
-        }
-        self.paths[index].note(transmission.number);
     }
 
     /// Counts what the SACK leaves out, whose `blocks` have been applied to `outbound`; `threshold` reports make a chunk
@@ -263,7 +283,7 @@ impl LossDetector {
                 {
                     continue;
                 }
-                let reports = self.reports(*transmission, sent.path);
+                let reports = self.reports(tsn, *transmission, sent.path);
                 verdict.withheld += u64::from(reports == 0);
                 if reports == 0 {
                     continue;
@@ -296,27 +316,34 @@ impl LossDetector {
         highest.map_or(0, |h| h.distance_from(cumulative))
     }
 
-    /// How many reports the SACK at hand is that a chunk is missing, whose last transmission on `path` this was.
-    fn reports(&self, transmission: Transmission, path: PathId) -> u8 {
-        let latest = if self.rules.split || transmission.again {
-            let own = self.paths.get(usize::from(path.0));
-            own.copied().unwrap_or_default()
+    /// How many reports the SACK at hand is that chunk `tsn` is missing, whose last transmission on `path` this was.
+    fn reports(&self, tsn: Tsn, transmission: Transmission, path: PathId) -> u8 {
+        let own = self.paths.get(usize::from(path.0)).copied().unwrap_or_default();
+        let (overtaken, by_all) = if self.rules.split && !self.rules.multiple && !transmission.again {
+            let before = |other: Option<Tsn>| other.is_some_and(|other| tsn.before(other));
+            (before(own.highest_newly), before(self.newly.lowest))
         } else {
-            self.all
+            let latest = if self.rules.split || transmission.again {
+                own
+            } else {
+                self.all
+            };
+            let latest = if self.rules.repeated {
+                latest.ever
+            } else {
+                latest.newly
+            };
+            (
+                latest > transmission.number,
+                self.newly.earliest > transmission.number,
+            )
         };
-        let latest = if self.rules.repeated {
-            latest.ever
-        } else {
-            latest.newly
-        };
-        if latest <= transmission.number {
-            return 0;
-        }
-        let all_later = self.newly.path.is_some() && self.newly.earliest > transmission.number;
-        if self.rules.delayed_acks && all_later {
-            self.newly.packets.max(1)
-        } else {
-            1
+        match overtaken {
+            false => 0,
+            true if self.rules.delayed_acks && by_all && self.newly.path.is_some() => {
+                self.newly.packets.max(1)
+            }
+            true => 1,
         }
     }
 }
