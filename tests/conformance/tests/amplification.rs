@@ -7,6 +7,7 @@ use segue_conformance::script::chunks::{data, data_chunk, extensions, init, peer
 use segue_conformance::script::{PORT, Script, auth, ms, ours, peer, quiet};
 use segue_conformance::{expect, script::Sent};
 use segue_proto::sctp::Config;
+use segue_wire::checksum::sctp_crc32c;
 use segue_wire::sctp::{
     Asconf, AsconfParameter, Chunk, DataChunk, Parameter, ReConfig, ReConfigParameter, SctpPacket,
 };
@@ -297,6 +298,16 @@ impl Drop for Backing {
     }
 }
 
+/// Makes the PAD chunk behind a DATA chunk of one byte a HEARTBEAT whose information is 8 bytes long: what is behind them
+/// is parsed by nobody.
+fn heartbeat_with_more_behind_its_information(bytes: &mut [u8]) {
+    const BEHIND_DATA: usize = 12 + 20;
+    bytes[BEHIND_DATA] = 4;
+    bytes[BEHIND_DATA + 4..BEHIND_DATA + 8].copy_from_slice(&[0, 1, 0, 8]);
+    let crc = sctp_crc32c(bytes);
+    bytes[8..12].copy_from_slice(&crc);
+}
+
 #[test]
 fn a_byte_that_waits_does_not_keep_its_packet() {
     let mut t = with_unconfirmed();
@@ -332,6 +343,9 @@ fn a_byte_that_waits_does_not_keep_its_packet() {
             chunks: [chunk, ballast[n as usize % 2].clone()].into_iter().collect(),
         }
         .emit(&mut bytes);
+        if n % 4 == 2 {
+            heartbeat_with_more_behind_its_information(&mut bytes);
+        }
         kept.fetch_add(bytes.len(), Ordering::Relaxed);
         let backing = Backing {
             bytes,

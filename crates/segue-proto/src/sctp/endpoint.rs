@@ -15,6 +15,7 @@ use super::association::{Association, Setup, State};
 use super::auth::{self, Random};
 use super::cookie::CookieKeys;
 use super::encapsulation::UDP_HEADER;
+use super::receive::keep_nothing_else;
 use super::transmit::transmit;
 use super::{AssociationId, Config, Counters, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
@@ -300,6 +301,9 @@ impl Endpoint {
         if !arrived.is_unicast() {
             self.counters.refused.not_unicast += 1;
             return;
+        }
+        if !packet.extensions.is_empty() {
+            keep_nothing_else(sctp);
         }
         match sctp.chunks.as_slice() {
             // nearly every packet

@@ -40,7 +40,7 @@ impl Association {
         }
         let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
         let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
-        let (len, limit) = (packet.buffer_len(), self.reply_limit(from, packet));
+        let (len, limit) = (length_as_it_came(packet), self.reply_limit(from, packet));
         self.authenticate(packet);
         // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
         // was good for the ABORT alone
@@ -364,11 +364,29 @@ impl Association {
     }
 }
 
+/// What a packet that was parsed took of memory: nobody knows what was passed over in chunks other than DATA.
+fn length_as_it_came(packet: &SctpPacket) -> usize {
+    if packet.chunks.iter().all(|c| matches!(c, Chunk::Data(_))) {
+        packet.buffer_len()
+    } else {
+        usize::MAX
+    }
+}
+
+/// Gives the data of a packet memory of its own: what carried it had more than SCTP in it.
+pub(super) fn keep_nothing_else(packet: &mut SctpPacket) {
+    for chunk in &mut packet.chunks {
+        if let Chunk::Data(data) = chunk {
+            keep_no_packet(&mut data.data, usize::MAX);
+        }
+    }
+}
+
 /// What is kept of a packet must not keep all of it: data that is less than half of its packet gets memory of its own, so
 /// that what is held is at most twice what the receive window counts.
 fn keep_no_packet(data: &mut Data, packet_len: usize) {
     if let Data::Bytes(bytes) = data
-        && 2 * bytes.len() < packet_len
+        && bytes.len().saturating_mul(2) < packet_len
     {
         *bytes = Bytes::copy_from_slice(bytes);
     }

@@ -235,8 +235,9 @@ impl Endpoint {
         } else if authenticated {
             let (from, to) = (arrived.from, arrived.to);
             let association = &mut self.slots[index].association;
-            let (len, limit) = (sctp.buffer_len(), association.reply_limit(from, sctp));
-            association.handle_chunks(arrived.now, from, to, sctp, len, limit);
+            let limit = association.reply_limit(from, sctp);
+            // the cookie is gone, and was part of what came
+            association.handle_chunks(arrived.now, from, to, sctp, usize::MAX, limit);
             self.touch(index);
         } else {
             self.deliver(arrived, index, sctp);
