@@ -61,6 +61,15 @@ pub(super) fn is_call(packet: &Packet) -> bool {
     begins(packet) == Some(true)
 }
 
+/// Whether a packet may be the first of its flow: a call, or anything of a protocol of which the network layer cannot tell.
+pub(super) fn may_be_first(packet: &Packet) -> bool {
+    let tells = match &packet.payload {
+        Payload::SctpOverUdp { .. } => true,
+        payload => [TCP, SCTP, ICMPV6].contains(&payload.next_header()),
+    };
+    !tells || is_call(packet)
+}
+
 /// Whether a packet answers what begins something, or is an error about a packet of the peer's: it says nothing to whoever has
 /// not sent that.
 pub(super) fn is_answer(packet: &Packet) -> bool {
@@ -75,8 +84,6 @@ pub(super) fn is_answer(packet: &Packet) -> bool {
 /// Whether a packet begins something (`true`) or answers what does: a SYN with ACK, an INIT ACK, an echo reply. Nothing if
 /// the network layer cannot tell.
 fn begins(packet: &Packet) -> Option<bool> {
-    const TCP: u8 = 6;
-    const SCTP: u8 = 132;
     const INIT: u8 = 1;
     const INIT_ACK: u8 = 2;
     const ECHO_REQUEST: u8 = 128;
@@ -161,4 +168,6 @@ fn quoted(payload: &Payload) -> Option<(u8, u16, u16)> {
     Some(ports_in(packet.next_header, &packet.payload))
 }
 
+const TCP: u8 = 6;
+const SCTP: u8 = 132;
 const ICMPV6: u8 = 58;

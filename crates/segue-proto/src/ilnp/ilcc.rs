@@ -101,6 +101,35 @@ pub(super) struct Way {
     pub index: usize,
 }
 
+/// Where a peer called this host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CalledAt {
+    /// At a locator that a hard handoff had not given up. If one does later, nothing goes from there any more.
+    Held(Locator),
+    /// At one that a hard handoff had given up by then: the caller knows no other, and takes answers from nowhere else.
+    Left(Locator),
+}
+
+impl CalledAt {
+    /// A call comes at a locator of this host's that is in `state`.
+    pub fn new(locator: Locator, state: LocatorState) -> Self {
+        match state {
+            LocatorState::Withdrawn => Self::Left(locator),
+            _ => Self::Held(locator),
+        }
+    }
+
+    pub const fn locator(self) -> Locator {
+        let (Self::Held(locator) | Self::Left(locator)) = self;
+        locator
+    }
+
+    /// Whether it is answered from there, now that the locator is in `state`.
+    pub fn answers(self, state: LocatorState) -> bool {
+        state != LocatorState::Withdrawn || matches!(self, Self::Left(_))
+    }
+}
+
 /// A session with a node that this one talks to.
 #[derive(Debug)]
 pub struct Correspondent {
@@ -143,7 +172,7 @@ pub struct Correspondent {
     /// Updates begun.
     pub(super) updates: u16,
     /// Where it called this host: until it must have our nonce, it takes packets from nowhere else (RFC 6744 section 4).
-    pub(super) called_at: Option<Locator>,
+    pub(super) called_at: Option<CalledAt>,
     /// Packets that wait for a look-up.
     pub(super) held: VecDeque<Packet>,
     /// No look-up before this, and what is added next time.

@@ -1,8 +1,8 @@
 //! The way up: locators and identifiers become identities, if the nonce is right.
 
 use super::config::NonceIn;
-use super::flow::Flow;
-use super::ilcc::{Mode, RemoteLocator};
+use super::flow::{Flow, may_be_first};
+use super::ilcc::{CalledAt, Mode, RemoteLocator};
 use super::local::LocatorState;
 use super::locator_update::look_up;
 use super::machine::Ilnp;
@@ -68,16 +68,18 @@ impl Ilnp {
         }
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
         // who calls may have looked this host up before it moved, and can be told where it is once the call is taken
-        if state == LocatorState::Withdrawn
-            && let Some(key) = known
-            && self
-                .ilcc
-                .by_key_mut(key)
-                .is_none_or(|peer| peer.called_at != Some(Locator::of(destination)))
-        {
+        let left = CalledAt::Left(Locator::of(destination));
+        let taken = state != LocatorState::Withdrawn
+            || match known.and_then(|key| self.ilcc.by_key_mut(key)) {
+                Some(peer) => peer.called_at == Some(left),
+                None => may_be_first(&packet) && self.ilcc.owner(nid, Flow::up(&packet)).is_none(),
+            };
+        if !taken {
             self.out.counters.stale_locator += 1;
-            self.tell_again(now, key);
-            self.find_timeout();
+            if let Some(key) = known {
+                self.tell_again(now, key);
+                self.find_timeout();
+            }
             return Inbound::Taken;
         }
         if let Payload::Icmpv6(Icmpv6::LocatorUpdate(message)) = packet.payload {
@@ -221,7 +223,7 @@ impl Ilnp {
             peer.was_heard(now);
             self.out.counters.plain_received += 1;
         } else {
-            let called_here = peer.called_at == Some(Locator::of(destination));
+            let called_here = peer.called_at == Some(CalledAt::Left(Locator::of(destination)));
             match self.local.of(destination).map(|l| l.state) {
                 Some(LocatorState::Withdrawn) if !called_here => {
                     self.out.counters.stale_locator += 1;
@@ -286,11 +288,13 @@ impl Ilnp {
             self.out.counters.forgotten += 1;
             self.retire(&gone);
         }
+        let at = self.local.of(destination);
+        let called_at = at.map(|l| CalledAt::new(l.locator, l.state));
         let peer = self.add(now, identity, nid, local_nid, false)?;
         peer.locators.push(RemoteLocator::found(locator));
         peer.mode = Mode::Probing;
         peer.route = Some(locator);
-        peer.called_at = Some(Locator::of(destination));
+        peer.called_at = called_at;
         Some(peer.key)
     }
 

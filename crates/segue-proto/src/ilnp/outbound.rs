@@ -61,8 +61,10 @@ impl Ilnp {
             look_up(now, peer, &mut self.out);
         }
         let mut locals = self.local.in_use(peer.local_nid);
-        let called_at = peer.called_at.map(|at| at.address(peer.local_nid));
-        if let Some(at) = called_at.and_then(|address| self.local.of(address)) {
+        if let Some(called_at) = peer.called_at
+            && let Some(at) = self.local.of(called_at.locator().address(peer.local_nid))
+            && called_at.answers(at.state)
+        {
             locals = [(at.locator, at.interface)].into_iter().collect();
         }
         let mut remotes = peer.best(now);

@@ -1,5 +1,7 @@
 //! The rules that need no network. What hosts do together is in `tests/conformance/tests/rfc674*.rs`.
 
+mod calls;
+
 use super::config::{Handoff, PeerConfig, Trigger};
 use super::flow::{Flow, is_answer, is_call};
 use super::ilcc::Correspondent;

@@ -204,6 +204,6 @@ mod tests {
         let interruptions = [0, 1].map(|n| flow.gap_around(n, c.shims()[n].node));
         assert_eq!(interruptions, [Some(Duration::from_millis(900)), None]);
         assert_eq!(flow.bins(), [400, 200, 0, 0, 0, 100]);
-        assert_eq!(c.shims()[0].done, Some((at(800), delay)));
+        assert_eq!(c.shims()[0].done(), Some((at(800), delay)));
     }
 }

@@ -8,6 +8,15 @@ use std::net::Ipv6Addr;
 /// A gap in the received data belongs to a handoff if it begins no later than this after everybody was told.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
 
+/// How a handoff ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// The last message was acknowledged, so long after the first left.
+    Done(Instant, Duration),
+    /// The peer refused the address, or the host took it back.
+    GivenUp(Instant),
+}
+
 /// A handoff.
 #[derive(Clone, Debug)]
 pub struct Handoff {
@@ -15,8 +24,8 @@ pub struct Handoff {
     pub node: u32,
     /// When the first message left that tells of the new address.
     pub begin: Instant,
-    /// When the last one was acknowledged, and how long after the first (004 section 5.4).
-    pub done: Option<(Instant, Duration)>,
+    /// How it ended, if it has.
+    end: Option<End>,
     /// Address used before.
     pub from: Option<Ipv6Addr>,
     /// Address used after.
@@ -28,17 +37,32 @@ pub struct Handoff {
 }
 
 impl Handoff {
+    /// When the last message was acknowledged, and how long after the first left (004 section 5.4).
+    #[must_use]
+    pub fn done(&self) -> Option<(Instant, Duration)> {
+        match self.end? {
+            End::Done(at, delay) => Some((at, delay)),
+            End::GivenUp(_) => None,
+        }
+    }
+
+    /// When it ended, well or not.
+    fn ended(&self) -> Option<Instant> {
+        let (End::Done(at, _) | End::GivenUp(at)) = self.end?;
+        Some(at)
+    }
+
     /// Whether data that does not arrive from `since` to `until` is missed because of it.
     #[must_use]
     pub fn is_within(&self, since: Instant, until: Instant) -> bool {
-        let settled = self.done.map_or(Instant::MAX, |(at, _)| at + SETTLES_WITHIN);
+        let settled = self.ended().map_or(Instant::MAX, |at| at + SETTLES_WITHIN);
         until >= self.begin && since <= settled
     }
 
     /// Whether nothing that is missed from `now` on is missed because of it.
     #[must_use]
     pub fn is_over(&self, now: Instant) -> bool {
-        self.done.is_some_and(|(at, _)| at + SETTLES_WITHIN < now)
+        self.ended().is_some_and(|at| at + SETTLES_WITHIN < now)
     }
 }
 
@@ -65,7 +89,7 @@ impl Handoffs {
             ShimEvent::HandoffBegun { from, to } => self.begin(now, node, from, to).asked = true,
             ShimEvent::HandoffDone { to, delay } => {
                 if let Some(handoff) = self.open(node, to) {
-                    handoff.done = Some((now, delay));
+                    handoff.end = Some(End::Done(now, delay));
                 }
             }
             ShimEvent::HandoffFailed { peer } => {
@@ -78,7 +102,7 @@ impl Handoffs {
     }
 
     /// A host that changes the addresses of its associations reports: from the ASCONF that adds an address until the one
-    /// that makes it primary is acknowledged.
+    /// that makes it primary is acknowledged, or one of them is refused, or the address is taken back.
     pub fn sigma_event(&mut self, node: u32, event: &SigmaEvent) {
         let now = event.time;
         match event.kind {
@@ -97,7 +121,17 @@ impl Handoffs {
             }
             SigmaEventKind::SetPrimaryAcknowledged(to) | SigmaEventKind::ActivateAcknowledged(to) => {
                 if let Some(handoff) = self.open(node, to) {
-                    handoff.done = Some((now, now.since(handoff.begin)));
+                    handoff.end = Some(End::Done(now, now.since(handoff.begin)));
+                }
+            }
+            SigmaEventKind::AddRefused(to)
+            | SigmaEventKind::SetPrimaryRefused(to)
+            | SigmaEventKind::ActivateRefused(to)
+            | SigmaEventKind::DeleteSent(to)
+            | SigmaEventKind::DeleteAcknowledged(to)
+            | SigmaEventKind::DeactivateSent(to) => {
+                if let Some(handoff) = self.open(node, to) {
+                    handoff.end = Some(End::GivenUp(now));
                 }
             }
             _ => {}
@@ -120,7 +154,7 @@ impl Handoffs {
     /// The address that a node moved to last.
     fn in_use(&self, node: u32) -> Option<Ipv6Addr> {
         let own = self.of(node).iter().rev().map(|n| &self[*n]);
-        own.filter(|h| h.done.is_some()).map(|h| h.to).next()
+        own.filter(|h| h.done().is_some()).map(|h| h.to).next()
     }
 
     fn begin(&mut self, now: Instant, node: u32, from: Option<Ipv6Addr>, to: Ipv6Addr) -> &mut Handoff {
@@ -133,7 +167,7 @@ impl Handoffs {
         self.all.push(Handoff {
             node,
             begin: now,
-            done: None,
+            end: None,
             from,
             to,
             failed: Vec::new(),
@@ -146,7 +180,7 @@ impl Handoffs {
     fn open(&mut self, node: u32, to: Ipv6Addr) -> Option<&mut Handoff> {
         let own = self.of(node).iter().rev();
         let number = *own
-            .filter(|n| self[**n].done.is_none())
+            .filter(|n| self[**n].end.is_none())
             .find(|n| self[**n].to == to)?;
         self.all.get_mut(number as usize)
     }
@@ -154,5 +188,51 @@ impl Handoffs {
     fn last(&mut self, node: u32) -> Option<&mut Handoff> {
         let number = *self.of(node).last()?;
         self.all.get_mut(number as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handoff_that_is_refused_or_taken_back_has_ended() {
+        use SigmaEventKind as Kind;
+        let to = Ipv6Addr::LOCALHOST;
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        let before = [
+            Kind::AddSent(to),
+            Kind::SetPrimarySent(to),
+            Kind::ActivateSent(to),
+        ];
+        for (end, begun) in [
+            (Kind::AddRefused(to), 1),
+            (Kind::SetPrimaryRefused(to), 2),
+            (Kind::ActivateRefused(to), 3),
+            (Kind::DeleteSent(to), 1),
+            (Kind::DeleteAcknowledged(to), 1),
+            (Kind::DeactivateSent(to), 1),
+        ] {
+            let mut handoffs = Handoffs::default();
+            let mut happens = |s, kind| {
+                let event = SigmaEvent { time: at(s), kind };
+                handoffs.sigma_event(7, &event);
+            };
+            for (s, kind) in (1..).zip(before).take(begun) {
+                happens(s, kind);
+            }
+            happens(10, end);
+            happens(300, Kind::AddSent(to));
+            happens(301, Kind::SetPrimarySent(to));
+            happens(302, Kind::SetPrimaryAcknowledged(to));
+            let [first, second] = handoffs.all() else {
+                panic!("{end:?}: {handoffs:?}")
+            };
+            assert_eq!((first.begin, first.done()), (at(1), None), "{end:?}");
+            assert!(first.is_within(at(11), at(20)) && !first.is_within(at(12), at(20)));
+            assert!(first.is_over(at(12)) && !first.is_over(at(11)));
+            let delay = Duration::from_secs(2);
+            assert_eq!((second.begin, second.done()), (at(300), Some((at(302), delay))));
+        }
     }
 }

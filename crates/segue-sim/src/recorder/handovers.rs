@@ -123,7 +123,8 @@ impl Table<'_> {
         first_new + SETTLING
     }
 
-    /// A flow that is dead: if one of its hosts was moving, that was its last handover.
+    /// A flow that is dead: if one of its hosts was moving, that was its last handover. Of several it is the first that began
+    /// once nothing new came, or else the last before.
     fn never_came_back(&mut self, number: usize, settled: Instant, taken: &BTreeSet<u32>) {
         let flow = &self.connections.flows()[number];
         let since = flow.last_new().unwrap_or(flow.begin());
@@ -134,7 +135,10 @@ impl Table<'_> {
             let h = &handoffs[*n];
             (h.asked || h.begin >= since) && !taken.contains(n) && h.is_within(since, self.end)
         };
-        let Some(handoff) = own.filter(moving).min() else {
+        let (after, before): (Vec<u32>, Vec<u32>) =
+            own.filter(moving).partition(|n| handoffs[*n].begin >= since);
+        // they are numbered as they began
+        let Some(handoff) = after.into_iter().min().or(before.into_iter().max()) else {
             return;
         };
         let node = handoffs[handoff].node;
@@ -190,7 +194,7 @@ impl Table<'_> {
     fn signalled(&self, node: u32, handoff: Option<u32>) -> HandoverRecord {
         let h = handoff.map(|n| &self.handoffs()[n]);
         let shim = self.connections.mobility() == Mobility::Shim;
-        let done = h.and_then(|h| h.done);
+        let done = h.and_then(Handoff::done);
         let parts = handoff.filter(|_| shim).and_then(|n| {
             let parts = self
                 .connections

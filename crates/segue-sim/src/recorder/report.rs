@@ -98,7 +98,7 @@ pub(crate) fn report(connections: &mut Connections, names: &[String], end: Insta
         });
     let handoffs = (0u32..).zip(c.shims().all());
     let handoffs = handoffs.map(|(number, h)| HandoffMetrics {
-        parts: c.vertical.parts(number as usize, h.done.map(|(at, _)| at)),
+        parts: c.vertical.parts(number as usize, h.done().map(|(at, _)| at)),
         ..handoff(h, number, c.flows(), names)
     });
     let sctp = c.ledger.flows().zip(c.flows());
@@ -119,8 +119,8 @@ fn handoff(h: &Handoff, number: u32, flows: &[Data], names: &[String]) -> Handof
     HandoffMetrics {
         host: name(names, Some(h.node)),
         begin_s: seconds(h.begin),
-        end_s: h.done.map(|(at, _)| seconds(at)),
-        handoff_delay_s: h.done.map(|(_, delay)| delay.as_secs_f64()),
+        end_s: h.done().map(|(at, _)| seconds(at)),
+        handoff_delay_s: h.done().map(|(_, delay)| delay.as_secs_f64()),
         from: h.from,
         to: h.to,
         failed: h.failed.clone(),

@@ -1,0 +1,86 @@
+//! Calls to locators that a hard handoff has given up, or gives up later.
+
+use super::*;
+use crate::shim::Inbound;
+use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
+
+/// A packet of the peer's at its locator 2 to a locator of ours.
+fn from_peer(mut packet: Packet, to: u64) -> Packet {
+    (packet.ip.source, packet.ip.destination) = (locator(2).address(PEER), locator(to).address(OWN));
+    nonce::insert(&mut packet, Nonce::Bits32([0, 0, 0, 99]), PseudoRule::Ipv6);
+    packet
+}
+
+fn hard(at_first: &[u64]) -> Ilnp {
+    let mut config = Config::new(OWN);
+    config.handoff = Handoff::Hard;
+    let mut shim = Ilnp::new(config, Box::new(crate::random::Stream::new(5, "shim"))).unwrap();
+    for n in at_first {
+        shim.handle_address(at(0), &AddressEvent::Ready(own(*n)));
+    }
+    shim
+}
+
+#[test]
+fn a_call_is_answered_from_a_withdrawn_locator_only_if_it_came_there() {
+    let peer = Config::new(OWN).identity_prefix.address(PEER);
+    for (before, after, from, taken) in [
+        (&[1][..], &[][..], 1, true),
+        (&[1, 3], &[], 1, true),
+        // given up once the call was there
+        (&[1], &[3], 3, false),
+    ] {
+        let mut shim = hard(before);
+        let call = shim.inbound(at(1), InterfaceId(0), from_peer(tcp(5, 80, TcpFlags::SYN), 1));
+        assert!(matches!(call, Inbound::Up(_)), "{before:?} {after:?}");
+        for n in after {
+            shim.handle_address(at(2), &AddressEvent::Ready(own(*n)));
+        }
+        let mut answer = tcp(80, 5, TcpFlags::SYN | TcpFlags::ACK);
+        (answer.ip.source, answer.ip.destination) = (shim.identity(), peer);
+        let sent = shim.outbound(at(3), answer).expect("an answer");
+        assert_eq!(sent.packet.ip.source, own(from).address, "{before:?} {after:?}");
+        let next = shim.inbound(at(4), InterfaceId(0), from_peer(tcp(5, 80, TcpFlags::ACK), 1));
+        assert_eq!(matches!(next, Inbound::Up(_)), taken, "{before:?} {after:?}");
+        assert_eq!(shim.counted().stale_locator, u64::from(!taken));
+    }
+}
+
+#[test]
+fn at_a_withdrawn_locator_only_a_call_begins_a_session() {
+    let echo = |kind| raw(58, vec![kind, 0, 0, 0, 0, 1, 0, 1]);
+    let update = Payload::Icmpv6(Icmpv6::LocatorUpdate(LocatorUpdate {
+        operation: LocatorOperation::Advertisement,
+        locators: Vec::new(),
+    }));
+    for (it, begins) in [
+        (tcp(5, 80, TcpFlags::SYN), true),
+        (tcp(5, 80, TcpFlags::SYN | TcpFlags::ACK), false),
+        (tcp(5, 80, TcpFlags::ACK), false),
+        (raw(132, vec![1; 12]), false),
+        (echo(128), true),
+        (echo(129), false),
+        (packet(update), false),
+        // nothing tells the first datagram from others
+        (raw(17, vec![1; 20]), true),
+    ] {
+        let what = format!("{:?}", it.payload);
+        let mut shim = hard(&[1, 3]);
+        let taken = shim.inbound(at(1), InterfaceId(0), from_peer(it, 1));
+        assert_eq!(matches!(taken, Inbound::Up(_)), begins, "{what}");
+        assert_eq!(shim.correspondents().count(), usize::from(begins), "{what}");
+        assert_eq!(shim.counted().stale_locator, u64::from(!begins), "{what}");
+    }
+    // what this host has called answers at the locator that it called from
+    let mut shim = hard(&[1]);
+    let peer = Config::new(OWN).identity_prefix.address(PEER);
+    let datagram = |from, to| raw(17, [[0, from, 0, to], [0; 4]].concat());
+    let mut call = datagram(80, 5);
+    (call.ip.source, call.ip.destination) = (shim.identity(), peer);
+    assert!(shim.outbound(at(0), call).is_none(), "it is looked up first");
+    shim.handle_address(at(1), &AddressEvent::Ready(own(3)));
+    let answer = datagram(5, 80);
+    let taken = shim.inbound(at(2), InterfaceId(0), from_peer(answer, 1));
+    assert!(matches!(taken, Inbound::Taken));
+    assert_eq!(shim.counted().stale_locator, 1);
+}
