@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -17,6 +18,10 @@ import segue
 
 SEGUE = [sys.executable, "-c", "from segue.cli import main; main()"]
 MEGABYTE = 1_000_000
+BUFFER = 1 << 18
+"""Bytes of a file that wait to be written."""
+SHORT = "200 ms"
+"""Of bench/bulk, whose captures are then shorter than that."""
 
 
 def run_limited(limit: Callable[[], None], *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -36,7 +41,9 @@ def test_a_capture_larger_than_the_memory_there_is(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     done = run_limited(address_space, "run", "bench/bulk", "--set", "duration=16 s", "--json", "--pcap", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("captures: ")
+    assert done.stderr.count("\n") == 1
     assert sizes(tmp_path) > limit
     assert sorted(path.name for path in tmp_path.iterdir()) == ["receiver.pcapng", "sender.pcapng"]
     analysis = segue.analyze(tmp_path / "receiver.pcapng")
@@ -81,6 +88,38 @@ def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path, option: str) -> No
     assert len(lines) == 1
     assert lines[0].startswith(f"segue: {target}")
     assert lines[0].endswith("No space left on device")
+
+
+def test_a_file_that_cannot_end_leaves_none_with_a_name(tmp_path: Path) -> None:
+    places = [tmp_path / "p", tmp_path / "t"]
+    settings = {"duration": SHORT}
+    segue.run("bench/bulk", settings, pcap=places[0], trace=places[1])
+    captures, tables = ([path.stat().st_size for path in place.iterdir()] for place in places)
+    # all tables are whole; the captures end in what waits to be written
+    limit = (max(tables) + min(captures)) // 2
+    assert max(tables) < limit < min(captures) <= max(captures) < BUFFER
+    for place in places:
+        shutil.rmtree(place)
+
+    def file_size() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    options = ("--set", f"duration={SHORT}", "--pcap", places[0], "--trace", places[1])
+    done = run_limited(file_size, "run", "bench/bulk", *options)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.endswith(".pcapng: File too large\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_of_the_same_number_left_is_passed_over(tmp_path: Path) -> None:
+    left = [tmp_path / f".mh.pcapng.{os.getpid()}-{number}.part" for number in range(1000)]
+    for path in left:
+        path.write_bytes(b"left")
+    result = segue.run("sigma", {"duration": "1 s"}, trace=False, pcap=tmp_path)
+    assert "mh.pcapng" in result.capture_names
+    assert all((tmp_path / name).is_file() for name in result.capture_names)
+    assert all(path.read_bytes() == b"left" for path in left)
+    assert len(list(tmp_path.iterdir())) == len(left) + len(result.capture_names)
 
 
 def test_tables_in_files_are_those_in_memory(tmp_path: Path) -> None:

@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 /// request for the longest time (RFC 7766 section 6.2.3 lets a server close those that it likes).
 const MOST_CONNECTIONS: usize = 128;
 
+/// Threads that may still be on their way out besides, of connections whose place was taken. Who comes when there are more
+/// is closed.
+const MOST_LEAVING: usize = 32;
+
 /// Connections of one client at a time: further ones are closed (RFC 7766 section 6.2.2).
 const MOST_OF_A_CLIENT: usize = 16;
 
@@ -29,6 +33,8 @@ pub(crate) struct Connections<H> {
     next: u64,
     open: BTreeMap<u64, (Ipv6Addr, H)>,
     of_client: BTreeMap<Ipv6Addr, usize>,
+    /// Those whose place was taken are among them until they have noticed.
+    threads: usize,
 }
 
 impl<H> Default for Connections<H> {
@@ -37,14 +43,19 @@ impl<H> Default for Connections<H> {
             next: 0,
             open: BTreeMap::new(),
             of_client: BTreeMap::new(),
+            threads: 0,
         }
     }
 }
 
 impl<H> Connections<H> {
-    /// Takes a connection: its number, and the one whose place it takes. `None` if its client has too many.
+    /// Takes a connection, whose thread ends with [`Self::leave`]: its number, and the one whose place it takes. `None` if
+    /// its client has too many, or all have.
     fn admit(&mut self, from: IpAddr, handle: H) -> Option<(u64, Option<H>)> {
         let client = client(from);
+        if self.threads >= MOST_CONNECTIONS + MOST_LEAVING {
+            return None;
+        }
         if self
             .of_client
             .get(&client)
@@ -56,6 +67,7 @@ impl<H> Connections<H> {
         let oldest = oldest.filter(|_| self.open.len() >= MOST_CONNECTIONS);
         let displaced = oldest.and_then(|number| self.end(number));
         *self.of_client.entry(client).or_default() += 1;
+        self.threads += 1;
         Some((self.number(client, handle), displaced))
     }
 
@@ -63,6 +75,12 @@ impl<H> Connections<H> {
     fn renew(&mut self, number: u64) -> Option<u64> {
         let (client, handle) = self.open.remove(&number)?;
         Some(self.number(client, handle))
+    }
+
+    /// The thread of a connection ends, whether or not another has taken its place.
+    fn leave(&mut self, number: u64) {
+        self.threads -= 1;
+        self.end(number);
     }
 
     fn end(&mut self, number: u64) -> Option<H> {
@@ -94,6 +112,27 @@ fn client(address: IpAddr) -> Ipv6Addr {
 
 type Shared = Arc<Mutex<Connections<TcpStream>>>;
 
+/// The place of a connection: given back with its thread, or at once if there is none for it.
+struct Place {
+    all: Shared,
+    number: u64,
+}
+
+impl Place {
+    /// Whether the connection still has it.
+    fn renew(&mut self) -> bool {
+        let renewed = lock(&self.all).renew(self.number);
+        self.number = renewed.unwrap_or(self.number);
+        renewed.is_some()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.all).leave(self.number);
+    }
+}
+
 /// Takes connections until the core has gone.
 pub(crate) fn accept(listener: &TcpListener, local_port: u16, to_core: &SyncSender<Request>, all: &Shared) {
     for stream in listener.incoming() {
@@ -111,16 +150,15 @@ pub(crate) fn accept(listener: &TcpListener, local_port: u16, to_core: &SyncSend
         if let Some(displaced) = displaced {
             let _ = displaced.shutdown(Shutdown::Both);
         }
-        let (to_core, all) = (to_core.clone(), all.clone());
-        thread::spawn(move || {
-            let mut number = number;
-            // A connection that fails or falls silent ends; there is nobody to tell.
-            let _ = converse(stream, local_port, &to_core, || {
-                let renewed = lock(&all).renew(number);
-                number = renewed.unwrap_or(number);
-                renewed.is_some()
-            });
-            lock(&all).end(number);
+        let to_core = to_core.clone();
+        let mut place = Place {
+            all: all.clone(),
+            number,
+        };
+        // A connection that fails or falls silent ends, and so does one for which the system has no thread: it is dropped
+        // with what the thread was to do. There is nobody to tell.
+        let _ = thread::Builder::new().spawn(move || {
+            let _ = converse(stream, local_port, &to_core, || place.renew());
         });
     }
 }
@@ -274,6 +312,23 @@ mod tests {
         assert_eq!(all.open.len(), 128);
         assert_eq!((all.end(renewed), all.open.len()), (Some(0), 127));
         assert_eq!(all.of_client.values().sum::<usize>(), 127);
+    }
+
+    #[test]
+    fn who_has_lost_its_place_counts_until_its_thread_has_ended() {
+        let mut all = Connections::default();
+        let most = (MOST_CONNECTIONS + MOST_LEAVING) as u64;
+        let numbers: Vec<u64> = (0..most)
+            .map(|i| all.admit(v6(i, 0), i).expect("room").0)
+            .collect();
+        assert!(all.admit(v6(most, 0), most).is_none(), "none has left");
+        assert_eq!((all.open.len(), all.threads), (MOST_CONNECTIONS, most as usize));
+        all.leave(numbers[0]);
+        assert_eq!(all.open.len(), MOST_CONNECTIONS, "its place was taken before");
+        let (number, displaced) = all.admit(v6(most, 0), most).expect("one has left");
+        assert_eq!(displaced, Some(MOST_LEAVING as u64));
+        all.leave(number);
+        assert_eq!((all.open.len(), all.threads), (127, most as usize - 1));
     }
 
     /// Gives and takes one octet a second.

@@ -73,22 +73,28 @@ impl Outputs {
     /// The run is over: files get their names.
     pub fn finish(self) -> Result<Recorded, SinkError> {
         let (mut tables_in_files, mut tables_in_memory) = (false, None);
+        // all are whole before the first gets its name: a disk may fill with the last bytes of any of them
+        let mut files = Vec::new();
         match self.trace {
             Rows::None => {}
             Rows::Memory(pieces) => tables_in_memory = Some(Tables::new(pieces)),
             Rows::Files { tables, .. } => {
-                // all are whole before the first gets its name
-                let whole: Result<Vec<PartFile>, _> = tables.into_iter().map(Table::end).collect();
-                for file in whole? {
-                    file.finish().map_err(|e| SinkError(e.to_string()))?;
+                for table in tables {
+                    files.push(table.end()?);
                 }
                 tables_in_files = true;
             }
         }
         let mut captures = Vec::with_capacity(self.captures.len());
         for (name, file) in self.captures {
-            file.finish().map_err(|e| SinkError(e.to_string()))?;
+            files.push(file);
             captures.push(name);
+        }
+        for file in &mut files {
+            file.flush().map_err(|e| SinkError(e.to_string()))?;
+        }
+        for file in files {
+            file.finish().map_err(|e| SinkError(e.to_string()))?;
         }
         Ok(Recorded {
             tables_in_memory,

@@ -34,16 +34,9 @@ impl PartFile {
             let expected = io::Error::other("expected a regular file, or none");
             return Err(named(expected));
         }
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name: String = name.chars().take(NAME_CHARACTERS).collect();
-        let part = path.with_file_name(format!(".{name}.{}-{number}.part", std::process::id()));
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&part)
-            .map_err(named)?;
+        let (part, file) = begin(&path, &name).map_err(named)?;
         Ok(Self {
             out: BufWriter::with_capacity(BUFFER_BYTES, file),
             path,
@@ -58,6 +51,20 @@ impl PartFile {
         std::fs::rename(&self.part, &self.path).map_err(|e| named(&self.path, &e))?;
         self.finished = true;
         Ok(())
+    }
+}
+
+/// A new file beside `path`. In a container a process may have the number of one that was killed: what that has left is
+/// passed over.
+fn begin(path: &Path, name: &str) -> io::Result<(PathBuf, File)> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let part = path.with_file_name(format!(".{name}.{}-{number}.part", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&part) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return Ok((part, opened?)),
+        }
     }
 }
 

@@ -43,7 +43,11 @@ def run_scenario(
         bars.spin(f"simulating {source.name}")
         result = run(source, overrides, seed=seed, trace=trace or report is not None, pcap=pcap or False)
         if report is not None:
-            _check_flows(result, flows)
+            try:
+                _check_flows(result, flows)
+            except click.UsageError:
+                _remove_outputs(result, pcap, trace)
+                raise
         if pcap is not None:
             written.append(("captures", [pcap / name for name in result.capture_names]))
         if trace is not None:
@@ -104,6 +108,14 @@ def _check_flows(result: Run, flows: Sequence[int]) -> None:
         choose(result.metrics, flows)
     except ValueError as error:
         raise click.UsageError(f"--flow: {error}") from None
+
+
+def _remove_outputs(result: Run, pcap: Path | None, trace: Path | None) -> None:
+    """Remove the captures and tables that a run has written before it was refused."""
+    captures = [pcap / name for name in result.capture_names] if pcap else []
+    tables = [trace / f"{name}.parquet" for name in result.table_names] if trace else []
+    for path in [*captures, *tables]:
+        path.unlink(missing_ok=True)
 
 
 def _write_frames(result: Run, directory: Path) -> list[Path]:

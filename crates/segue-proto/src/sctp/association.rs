@@ -331,7 +331,7 @@ impl Association {
         Ok(())
     }
 
-    /// Verification tag of the packets to the peer (RFC 9260 section 3.1).
+    /// Verification tag of the packets to the peer (RFC 9260 section 3.1); zero until it is known.
     #[must_use]
     pub const fn peer_verification_tag(&self) -> u32 {
         self.peer_tag
@@ -375,12 +375,6 @@ impl Association {
             .iter()
             .filter(|l| l.state != LocalState::Spare)
             .map(|l| l.address)
-    }
-
-    /// The peer's verification tag, which packets to it carry; zero until it is known.
-    #[must_use]
-    pub fn peer_tag(&self) -> u32 {
-        self.peer_tag
     }
 
     /// Port of the peer.

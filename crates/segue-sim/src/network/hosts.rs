@@ -201,7 +201,7 @@ impl Network {
         };
         for (_, association) in host.host.endpoint().associations() {
             for path in association.paths() {
-                tables.association_window(self.now, node, association.peer_tag(), &path);
+                tables.association_window(self.now, node, association.peer_verification_tag(), &path);
             }
         }
         for (_, connection) in host.host.tcp().into_iter().flat_map(|t| t.connections()) {

@@ -44,13 +44,17 @@ impl ScenarioError {
         }
     }
 
-    /// Whether the source is an override of just this key: it is not to be named twice.
+    /// Whether the source is an override of this key, or of one in its table: it is not to be named twice.
     fn source_names_key(&self) -> bool {
         let set = self
             .source
             .strip_prefix(SOURCE)
             .and_then(|rest| rest.split_once('='));
-        set.is_some_and(|(key, _)| with_dots(key.trim()) == with_dots(&self.key))
+        set.is_some_and(|(key, _)| {
+            let (set, own) = (with_dots(key.trim()), with_dots(&self.key));
+            let rest = set.strip_prefix(&*own);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     }
 
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {

@@ -175,7 +175,7 @@ impl Exchange {
         let status = self.turns();
         if status.is_err() {
             // the peer is not to wait for who is gone
-            self.abort_all();
+            self.abort(|_| true);
         }
         self.driver.send_now();
         setup::end_capture(&mut self.driver, &self.common)?;
@@ -189,17 +189,17 @@ impl Exchange {
         loop {
             let next = self.sessions.iter().filter_map(|s| self.next_at(s));
             let call = self.call.iter().map(Call::next_at);
-            let patience = self.ending.iter().map(Shutdown::over_at);
+            let patience = self.ending.iter();
+            let patience = patience.flat_map(|ending| self.sessions.iter().map(|s| ending.over_at(s)));
             let until = next.chain(call).chain(patience).min();
             self.driver.turn(until, &[self.signals.as_fd()])?;
             if let Some(ending) = setup::pending(&self.signals) {
                 if self.ending.is_some() {
-                    self.abort_all();
+                    self.abort(|_| true);
                     return Ok(ending.status());
                 }
                 self.ending = Some(Shutdown {
                     cause: ending,
-                    progress: self.progress(),
                     since: self.driver.now(),
                 });
                 self.shut_down_all();
@@ -210,14 +210,12 @@ impl Exchange {
             for index in 0..self.sessions.len() {
                 self.serve(index)?;
             }
-            let (now, progress) = (self.driver.now(), self.progress());
-            if let Some(shutdown) = &mut self.ending {
-                if shutdown.progress != progress {
-                    (shutdown.progress, shutdown.since) = (progress, now);
-                } else if now >= shutdown.over_at() && !self.sessions.is_empty() {
-                    shutdown.since = now;
+            let now = self.driver.now();
+            if let Some(ending) = self.ending {
+                let silent = |session: &Session| now >= ending.over_at(session);
+                if self.sessions.iter().any(silent) {
                     eprintln!("segue-sctp: a peer does not answer: its association is aborted");
-                    self.abort_all();
+                    self.abort(silent);
                     while let Some(event) = self.driver.poll_event() {
                         self.on_event(event)?;
                     }
@@ -242,12 +240,6 @@ impl Exchange {
                 }
             }
         }
-    }
-
-    /// What changes while the end comes nearer.
-    fn progress(&self) -> (u64, usize) {
-        let acknowledged = self.sessions.iter().map(|s| s.acknowledged.0).sum();
-        (acknowledged, self.sessions.len())
     }
 
     /// When a session has something to do of its own accord.
@@ -646,9 +638,9 @@ impl Exchange {
         }
     }
 
-    fn abort_all(&mut self) {
+    fn abort(&mut self, which: impl Fn(&Session) -> bool) {
         let now = self.driver.now();
-        for session in &self.sessions {
+        for session in self.sessions.iter().filter(|s| which(s)) {
             if let Some(association) = self.driver.association_mut(session.id) {
                 association.abort(now, Bytes::from_static(b"interrupted"));
             }

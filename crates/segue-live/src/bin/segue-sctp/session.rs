@@ -34,6 +34,14 @@ impl Session {
         Some(self.receiver.last().map_or(finished, |last| finished.max(last)))
     }
 
+    /// When the peer last acknowledged something new, or something arrived.
+    pub(crate) fn got_on(&self) -> Instant {
+        let acknowledged = self.acknowledged.1;
+        self.receiver
+            .last()
+            .map_or(acknowledged, |last| acknowledged.max(last))
+    }
+
     /// Bytes given to the association, echoes included.
     pub(crate) fn sent_bytes(&self) -> u64 {
         self.sender.sent_bytes() + self.receiver.echoed().0
@@ -62,11 +70,10 @@ impl Session {
     }
 }
 
-/// A signal has asked for the end: associations are shut down, and aborted when none of them gets on any more.
+/// A signal has asked for the end: associations are shut down, and each is aborted when it does not get on any more.
+#[derive(Clone, Copy)]
 pub(crate) struct Shutdown {
     pub(crate) cause: Ending,
-    /// Bytes that peers had acknowledged, and associations that there were, when either last changed.
-    pub(crate) progress: (u64, usize),
     pub(crate) since: Instant,
 }
 
@@ -75,8 +82,8 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Shutdown {
     /// When a peer that does not answer is not waited for any longer.
-    pub(crate) fn over_at(&self) -> Instant {
-        self.since + SHUTDOWN_PATIENCE
+    pub(crate) fn over_at(&self, session: &Session) -> Instant {
+        self.since.max(session.got_on()) + SHUTDOWN_PATIENCE
     }
 }
 
