@@ -519,7 +519,10 @@ fn a_host_without_an_address_that_stays_cannot_be_connected_to() {
     let line = Scenario::from_toml(text, "both.toml", &nonce)
         .unwrap_err()
         .to_string();
-    assert!(line.contains("ilnp.lu_attempts=0: lu_attempts: expected at least 1"), "{line}");
+    assert!(
+        line.contains("ilnp.lu_attempts=0: lu_attempts: expected at least 1"),
+        "{line}"
+    );
 }
 
 /// What is refused of one of the scenarios of the papers.
