@@ -104,17 +104,39 @@ pub enum FlowState {
     Unknown,
 }
 
+/// A time without new data through which a sender went on trying, so long that the flow would have been dead had it ended
+/// there, and that no handover of the flow accounts for.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Outage {
+    /// Arrival of the last new byte before, seconds since the beginning of the observation; of a flow of which nothing ever
+    /// arrived, its sender's first attempt.
+    pub since_s: f64,
+    /// Until the next new byte, or else the end of the observation, seconds.
+    pub duration_s: f64,
+    /// No new byte came: `duration_s` is a lower bound.
+    pub censored: bool,
+}
+
 /// The end of one direction of a flow.
+///
+/// A flow whose sender tried, and of which nothing ever arrived, is dead since its first attempt.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct FlowEnd {
     /// How.
     pub state: FlowState,
     /// Of a dead one: arrival of its last new byte, seconds since the beginning of the observation.
     pub dead_since_s: Option<f64>,
+    /// Of a dead one: from `dead_since_s` to the end of the observation, seconds: a lower bound.
+    pub silence_s: Option<f64>,
     /// Longest time without new data while there was some to come, seconds; of a dead flow, its silence to the end included.
     pub longest_gap_s: f64,
-    /// `longest_gap_s` is that silence: a lower bound.
+    /// When that time began, seconds since the beginning of the observation; nothing if there was none.
+    pub longest_gap_at_s: Option<f64>,
+    /// `longest_gap_s` is the silence at the end: a lower bound.
     pub censored: bool,
+    /// Outages that no handover accounts for, in order of time; the silence of a dead flow is the last of them, unless its
+    /// last handover has it (a record with `censored`).
+    pub outages: Vec<Outage>,
     /// Of a dead one, in words: the last packets before the silence and the first into it.
     pub last_packets: Vec<String>,
 }

@@ -423,6 +423,7 @@ fn flow_end(ending: Ending, longest_gap_ns: u64, settings: &Settings) -> FlowEnd
     FlowEnd {
         state: ending.state,
         dead_since_s: ending.silent_ns.map(|(since, _)| since_start(since)),
+        silence_s: silence_ns.map(seconds),
         longest_gap_s: seconds(longest_gap_ns.max(silence_ns.unwrap_or_default())),
         censored: silence_ns.is_some_and(|silence| silence >= longest_gap_ns),
         last_packets: ending
@@ -430,6 +431,7 @@ fn flow_end(ending: Ending, longest_gap_ns: u64, settings: &Settings) -> FlowEnd
             .into_iter()
             .map(|(at, text)| format!("{:.6} s: {text}", since_start(at)))
             .collect(),
+        ..FlowEnd::default()
     }
 }
 

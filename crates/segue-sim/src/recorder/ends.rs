@@ -28,6 +28,7 @@ pub(crate) fn ends(ledger: &Ledger, flows: &[Data], end: Instant) -> Vec<FlowEnd
         let since = flow.last_new().unwrap_or(flow.begin());
         let silent = end.since(since);
         own.dead_since_s = Some(since.as_nanos() as f64 / 1e9);
+        own.silence_s = Some(silent.as_secs_f64());
         own.censored = silent >= flow.longest_gap();
         own.longest_gap_s = silent.max(flow.longest_gap()).as_secs_f64();
         own.last_packets = told.remove(&number).unwrap_or_default();
