@@ -48,15 +48,20 @@ pub struct HandoverRecord {
     /// Last data over the old path to the first over the new one, seconds (000 section VI-A); negative while the old path
     /// still drains.
     pub latency_s: Option<f64>,
-    /// From the first message that tells of the new address until the last was acknowledged, seconds (004 section 5.4).
+    /// The time that the host needed to tell others of the new address, seconds (004 section 5.4, "the time that the MN
+    /// needs to complete the handoff process", whose least is one round trip): for so long some message of it waited for
+    /// its acknowledgement. Those are BU and LU, and what goes before a BU to a correspondent; of SCTP the ASCONF that adds
+    /// the address and the one that has it used (Set Primary), from when each first left. Nothing is waited for between
+    /// the two while a host has not decided to move, and taking back the old address (Delete) is no part of it.
     pub handoff_delay_s: Option<f64>,
-    /// When that first message left.
+    /// When the first of those messages left.
     pub begin_s: Option<f64>,
-    /// When that last one was acknowledged.
+    /// When the last of them was acknowledged. Without a wait in between, `handoff_delay_s` is from `begin_s` to here.
     pub end_s: Option<f64>,
     /// Those who could not be told.
     pub failed: Vec<IpAddr>,
-    /// Parts of T_n, and t_a (002 section 4, equations 1 to 4, and section 5).
+    /// Parts of T_n, and t_a (002 section 4, equations 1 to 4, and section 5). They are of the network layer: nothing where
+    /// another layer moved the flow.
     pub parts: Option<Parts>,
     /// Data packets lost to it.
     pub lost_packets: Option<u64>,
@@ -66,18 +71,24 @@ pub struct HandoverRecord {
     pub spurious_retransmissions: Option<u64>,
 }
 
-/// What a handover consists of, seconds (002 sections 4 and 5).
+/// What a handover consists of, seconds (002 sections 4 and 5), as the host that moved sees it.
+///
+/// T_n begins when the old network goes out of reach, or, if it stays in reach, when the new one comes into it. A capture does
+/// not show that: there it begins with the last data over the old path.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Parts {
     /// Whether the old network was still in reach when others were told of the new address; nothing if it cannot be told.
     pub soft: Option<bool>,
     /// When T_n begins, seconds since the beginning of the observation.
     pub since_s: f64,
-    /// Detection.
+    /// Detection: from there until the router advertisement from which the new address was formed, or, if the address was
+    /// there before, until the decision to use it.
     pub t_d_s: Option<f64>,
-    /// Configuration.
+    /// Configuration (equation 3): from there until the first message that tells of the new address leaves.
     pub t_c_s: Option<f64>,
-    /// Registration.
+    /// Registration (equation 4: t_RR + t_BU): from there until the last of those messages is acknowledged, but no longer than
+    /// until the first data over the new path, since "the reception of the first packet at the new interface" ends it. It
+    /// is "dictated by the round trip time", so both ways count. Nothing if neither came.
     pub t_r_s: Option<f64>,
     /// Their sum (equation 1).
     pub t_n_s: Option<f64>,
@@ -95,11 +106,14 @@ pub struct Parts {
 pub enum FlowState {
     /// Its ends said that it was over.
     Closed,
-    /// All that was seen sent was acknowledged.
+    /// All that was seen sent was acknowledged or arrived, and nothing new had arrived for [`DEAD_AFTER_NS`].
     Idle,
+    /// It was getting there when the observation ended: data was under way and the flow was not dead, or something new had
+    /// arrived within the last [`DEAD_AFTER_NS`].
+    Active,
     /// Its sender went on sending for longer than max([`DEAD_AFTER_NS`], RTO), and nothing new arrived.
     Dead,
-    /// It cannot be told.
+    /// It cannot be told, from captures; a run always can.
     #[default]
     Unknown,
 }

@@ -204,7 +204,9 @@ impl Results {
         }
         let lasts_until_ns = match ending.state {
             FlowState::Closed | FlowState::Idle => view.last_new_ns,
-            FlowState::Dead | FlowState::Unknown => ending.silent_ns.map_or(end_ns, |s| s.1),
+            FlowState::Dead | FlowState::Active | FlowState::Unknown => {
+                ending.silent_ns.map_or(end_ns, |s| s.1)
+            }
         };
         let lasted_ns = lasts_until_ns.saturating_sub(view.first_data_ns);
         let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
@@ -439,9 +441,10 @@ fn flow_end(ending: Ending, longest_gap_ns: u64, settings: &Settings) -> FlowEnd
 fn worse(forward: &DirectionReport, reverse: &DirectionReport) -> FlowEnd {
     let rank = |d: &&DirectionReport| {
         let weight = match d.end.state {
-            FlowState::Dead => 4,
+            FlowState::Dead => 5,
             _ if d.data_packets == 0 => 0,
-            FlowState::Unknown => 3,
+            FlowState::Unknown => 4,
+            FlowState::Active => 3,
             FlowState::Idle => 2,
             FlowState::Closed => 1,
         };
