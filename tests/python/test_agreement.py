@@ -140,7 +140,8 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     scenario, overrides = CASES[request.param]
     run = segue.run(scenario, overrides, pcap=True)
     report = write_run_report(run, tmp_path_factory.mktemp("report") / "run.html")
-    with contextlib.redirect_stdout(io.StringIO()) as out:
+    with contextlib.redirect_stdout(io.StringIO()) as out, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "300")  # all columns
         print_run(run)
     return Told(request.param, run, json.loads(run.metrics_json), out.getvalue(), report.read_text())
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.padding import Padding
+from rich.text import Text
 
 from segue import explain
-from segue.cli.tables import WIDE
+from segue.cli.layout import Column, new_console, print_pairs, print_table
 from segue.findings import Findings, TrafficFlow, TrafficHandover
 
 MOST_TOLD = 3
@@ -22,23 +21,21 @@ MOST_FLOWS = 8
 
 def print_findings(findings: Findings) -> None:
     """What was read, what moved, what stopped, and the largest flows."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
+    console = new_console()
     for capture in findings.captures:
-        console.print(escape(explain.capture_line(capture)), soft_wrap=True)
+        console.print(Text(explain.capture_line(capture)))
     if clock := explain.clock_line(findings):
-        console.print(escape(clock))
+        console.print(Text(clock))
     if any(capture.packets for capture in findings.captures):
         console.print(f"Times are seconds from the first packet, {explain.beginning(findings)}.")
     for note in explain.notes(findings):
-        console.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
+        console.print(Text(note, style="yellow"))
     flows = {flow.id: flow for flow in findings.flows}
     console.print()
     _print_dead(console, findings)
     _print_handovers(console, findings, flows)
     for line in explain.shares(findings):
-        console.print(escape(line), soft_wrap=True)
+        console.print(Text(line))
     _print_pauses(console, findings)
     _print_flows(console, findings)
 
@@ -52,9 +49,9 @@ def _print_dead(console: Console, findings: Findings) -> None:
     for flow, direction in dead[:MOST_DEAD]:
         sender, receiver = explain.ends(flow, direction)
         title = f"flow {flow.id}, {explain.protocol(flow)}, data from {sender} to {receiver}: "
-        console.print(f"[bold]{escape(title)}[/]{escape(explain.death(flow, direction))}", soft_wrap=True)
+        console.print(Text.assemble((title, "bold"), explain.death(flow, direction)))
         for packet in flow.direction(direction).last_packets:
-            console.print(f"   {escape(packet)}", soft_wrap=True)
+            console.print(Padding(Text(packet), (0, 0, 0, 3)))
     if len(dead) > MOST_DEAD:
         console.print(f"and {len(dead) - MOST_DEAD} more; --json and --out have them all")
     console.print()
@@ -70,29 +67,31 @@ def _print_handovers(console: Console, findings: Findings, flows: dict[int, Traf
         for number, handover in enumerate(handovers, 1):
             _tell(console, number, handover, findings, flows.get(handover.flow))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("time (s)", justify="right")
-    table.add_column("flow")
-    table.add_column("from\nto", overflow="fold")
-    table.add_column("silent", justify="right")
-    table.add_column("full speed\nafter", justify="right")
-    if any(handover.ends for handover in handovers):
-        table.add_column("lost", justify="right")
-    table.add_column("why")
+    both_ends = any(handover.ends for handover in handovers)
+    columns = [
+        Column("time (s)", right=True),
+        Column("flow"),
+        Column("protocol", rank=4),
+        Column("from\nto"),
+        Column("silent", right=True),
+        Column("full speed\nafter", right=True, rank=1),
+        *([Column("lost", right=True, rank=2)] if both_ends else []),
+        Column("why", rank=3, wraps=True),
+    ]
+    rows = []
     for handover in handovers[:MOST_HANDOVERS]:
         flow = flows.get(handover.flow)
-        cells = [
+        rows.append([
             f"{handover.time:.3f}",
-            f"{handover.flow} {explain.protocol(flow) if flow else ''}",
+            str(handover.flow),
+            explain.protocol(flow) if flow else "",
             "\n".join(explain.moved(handover, flow)),
             explain.silence(handover.interruption_s, censored=handover.censored),
             explain.until_full_speed(handover),
-        ]
-        if any(other.ends for other in handovers):
-            cells.append(str(handover.ends.lost_packets) if handover.ends else "")
-        cells.append(explain.reason(handover, findings))
-        table.add_row(*map(escape, cells))
-    console.print(table)
+            *([str(handover.ends.lost_packets) if handover.ends else ""] if both_ends else []),
+            explain.reason(handover, findings),
+        ])  # fmt: skip
+    print_table(console, columns, rows)
     if len(handovers) > MOST_HANDOVERS:
         console.print(f"and {len(handovers) - MOST_HANDOVERS} more; --json and --out have them all")
 
@@ -106,13 +105,8 @@ def _tell(
         sender, receiver = explain.ends(flow, handover.direction)
         title += f": {explain.protocol(flow)}, data from {sender} to {receiver}"
     console.print()
-    console.print(escape(title), style="bold", soft_wrap=True)
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in explain.story(handover, findings, flow):
-        table.add_row(f"   {name}", escape(text))
-    console.print(table)
+    console.print(Text(title, style="bold"))
+    print_pairs(console, list(explain.story(handover, findings, flow)))
 
 
 def _print_pauses(console: Console, findings: Findings) -> None:
@@ -121,17 +115,16 @@ def _print_pauses(console: Console, findings: Findings) -> None:
         return
     count = f"{len(pauses)} pause{'s' if len(pauses) > 1 else ''} without a handover"
     console.print(f"\n[bold]{count}[/]{', the longest' if len(pauses) > MOST_PAUSES else ''}")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("time (s)", justify="right")
-    table.add_column("silent", justify="right")
-    table.add_column("flow", overflow="fold")
-    table.add_column("then")
+    columns = [
+        Column("time (s)", right=True), Column("silent", right=True), Column("flow", rank=2), Column("from\nto"),
+        Column("then", rank=1, wraps=True),
+    ]  # fmt: skip
+    rows = []
     for pause, flow, after in pauses[:MOST_PAUSES]:
-        name = " to ".join(explain.ends(flow, pause.direction)) if flow else str(pause.flow)
-        table.add_row(
-            f"{pause.begin_s:.3f}", explain.silence(pause.duration_s, censored=pause.censored), escape(name), after
-        )
-    console.print(table)
+        ends = "\n".join(explain.ends(flow, pause.direction)) if flow else ""
+        silent = explain.silence(pause.duration_s, censored=pause.censored)
+        rows.append([f"{pause.begin_s:.3f}", silent, str(pause.flow), ends, after])
+    print_table(console, columns, rows)
 
 
 def _print_flows(console: Console, findings: Findings) -> None:
@@ -143,19 +136,21 @@ def _print_flows(console: Console, findings: Findings) -> None:
     shown = largest[:MOST_FLOWS]
     count = f"{len(whole)} flow{'s' if len(whole) > 1 else ''}"
     console.print(f"\n[bold]{count}[/]{', the largest' if len(whole) > len(shown) else ''}")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("flow", justify="right")
-    table.add_column("what", no_wrap=True)
-    table.add_column("from\nto", overflow="fold")
-    for column in ("data", "speed", "sent again", "round trip", "longest\npause", "end", "paths"):
-        table.add_column(column, justify="right")
+    columns = [
+        Column("flow", right=True), Column("what", rank=1), Column("from\nto"),
+        *(Column(name, right=True, rank=rank) for name, rank in (
+            ("data", 2), ("speed", 0), ("sent again", 4), ("round trip", 5), ("longest\npause", 0), ("end", 0),
+            ("paths", 6),
+        )),
+    ]  # fmt: skip
+    rows = []
     for flow in shown:
         direction = "forward" if flow.forward.useful_bytes >= flow.reverse.useful_bytes else "reverse"
         way = flow.direction(direction)
-        table.add_row(
+        rows.append([
             str(flow.id),
-            escape(explain.protocol(flow)),
-            escape("\n".join(explain.ends(flow, direction))),
+            explain.protocol(flow),
+            "\n".join(explain.ends(flow, direction)),
             explain.size(way.useful_bytes),
             explain.rate(way.throughput_bps),
             str(way.ends.retransmissions if way.ends else way.retransmissions),
@@ -163,5 +158,5 @@ def _print_flows(console: Console, findings: Findings) -> None:
             explain.silence(way.longest_gap_s, censored=way.censored),
             way.state,
             str(sum(path.direction == direction and path.data_packets > 0 for path in flow.paths) or ""),
-        )
-    console.print(table)
+        ])  # fmt: skip
+    print_table(console, columns, rows)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as RichTable
+from rich.text import Text
 
+from segue.cli.layout import Cell, Column, new_console, print_pairs, print_table
 from segue.papers.claims import Claim
 from segue.running import Run
 from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline
@@ -16,27 +15,27 @@ from segue.summary import Table, counts, death_texts, flow_table, handover_table
 MOST_ROWS = 12
 """Handovers and flows listed; more are counted."""
 MOST_DEATHS = 3
-WIDE = 110
-"""Width of texts where there is no terminal to ask."""
-UNBOUNDED = 1000
-"""Width of tables of numbers there: a program that reads them wants its rows whole."""
 TEXTS = ("host", "layer", "from", "to", "transport", "state", "not told")
+
+_KEPT = ("time", "flow", "to", "state", "interruption", "longest gap", "Mbit/s")
+# In the order in which they go where there is no room.
+_FIRST_TO_GO = (
+    "for nothing", "layer", "transport", "T_n", "sent again", "packets", "MB", "t_d", "t_c", "t_r", "t_a",
+    "handoff delay", "from", "gap since", "latency", "not told", "handovers", "host", "lost", "outages",
+)  # fmt: skip
 
 
 def print_run(run: Run) -> None:
     """What a run came to: dead flows first, then its handovers and flows."""
     metrics = run.metrics
-    console = _console()
-    console.print(f"[bold]{escape(metrics.scenario)}[/], seed {metrics.seed}, {metrics.duration_s:g} s")
+    console = new_console()
+    console.print(Text.assemble((metrics.scenario, "bold"), f", seed {metrics.seed}, {metrics.duration_s:g} s"))
     for text in (deaths := death_texts(metrics))[:MOST_DEATHS]:
-        console.print(f"[red]{escape(text)}[/]")
+        console.print(Text(text, style="red"))
     if len(deaths) > MOST_DEATHS:
         console.print(f"[red]and {len(deaths) - MOST_DEATHS} more flows that died[/]")
-    table = RichTable(box=None, show_header=False, pad_edge=False)
-    for name, text in [*headline(metrics), *counts(metrics)]:
-        table.add_row(name, escape(text))
-    table.add_row("event log", f"{metrics.events} events, {metrics.event_log_hash}")
-    console.print(table)
+    log = ("event log", f"{metrics.events} events, {metrics.event_log_hash}")
+    print_pairs(console, [*headline(metrics), *counts(metrics), log])
     _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers")
     _print_table(console, "Flows", flow_table(metrics), "flows")
 
@@ -48,34 +47,29 @@ def _print_table(console: Console, title: str, what: Table, kind: str) -> None:
         console.print(f"no {kind}")
         return
     console.print(f"[bold]{title}[/]")
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in what.columns:
-        table.add_column(column, justify="left" if column in TEXTS else "right", overflow="fold")
-    for row in what.rows[:MOST_ROWS]:
-        table.add_row(*map(escape, row))
-    console.print(table)
+    columns = [Column(name, right=name not in TEXTS, rank=_rank(name)) for name in what.columns]
+    print_table(console, columns, what.rows[:MOST_ROWS])
     if len(what.rows) > MOST_ROWS:
+        console.print()
         console.print(f"and {len(what.rows) - MOST_ROWS} more {kind}: --json and --report have them all")
+
+
+def _rank(name: str) -> int:
+    """Of a column that nothing is said of, as of the first that is kept longer than others."""
+    if name in _KEPT:
+        return 0
+    return len(_FIRST_TO_GO) - _FIRST_TO_GO.index(name) if name in _FIRST_TO_GO else 1
 
 
 def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
     """Claims: what is claimed, the paper's value, ours, and the verdict."""
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True)
-    table.add_column("id", no_wrap=True)
-    table.add_column("claim", ratio=4)
-    table.add_column("paper", ratio=3)
-    table.add_column("measured", ratio=4)
-    table.add_column("holds", no_wrap=True)
-    for claim in claims:
-        verdict = "[green]yes[/]" if claim.holds else "[yellow]no[/]"
-        table.add_row(claim.id, escape(claim.statement), escape(claim.paper), escape(claim.measured), verdict)
-    console = _console(WIDE)
-    console.print(table)
+    columns = [Column("id"), *(Column(name, wraps=True) for name in ("claim", "paper", "measured")), Column("holds")]
+    verdicts = {True: Text("yes", style="green"), False: Text("no", style="yellow")}
+    rows: list[list[Cell]] = [
+        [claim.id, claim.statement, claim.paper, claim.measured, verdicts[claim.holds]] for claim in claims
+    ]
+    console = new_console()
+    print_table(console, columns, rows, lines=True)
     console.print(f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold")
     if quick:
         console.print("Quick: few seeds and short runs. Verdicts near their criterion may differ from the full run's.")
-
-
-def _console(width: int = UNBOUNDED) -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=width)
