@@ -119,6 +119,8 @@ def counts(metrics: Metrics) -> list[tuple[str, str]]:
         ),
         ("duplicates, timeouts", f"{metrics.duplicate_packets}, {metrics.timeouts}"),
         *transfer_rows(metrics),
+        ("event log", f"{metrics.events} events, {metrics.event_log_hash}"),
+        ("packet hops", str(metrics.packet_hops)),
     ]
 
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib.collections import LineCollection
@@ -14,8 +15,10 @@ from matplotlib.collections import LineCollection
 import segue
 import synthetic
 from command import Segue
-from pages import report_table, report_tables
+from pages import report_table, report_tables, summary
+from segue.cli.tables import print_run
 from segue.figures.flow import Switch, connections_of, flow_trace, main_trace
+from segue.figures.population import darkest, flows_over_time
 from segue.figures.tsn import tsn_against_time
 from segue.figures.window import congestion_windows
 from segue.metrics import Metrics
@@ -171,6 +174,60 @@ def test_a_dead_flow_stands_first_and_is_a_lower_bound() -> None:
     assert rows["longest time without new data"] == "≥ 9.230 s (flow 1, phone-1 to server)"
 
 
+@pytest.mark.parametrize("deaths", [1, 3, 4, 9])
+def test_of_many_deaths_the_worst_three_are_told_and_the_rest_is_folded(tmp_path: Path, deaths: int) -> None:
+    run = many(10)
+    document = json.loads(run.metrics_json)
+    for flow in document["flows"][:deaths]:
+        flow |= {"state": "dead", "dead_since_s": 10.0 - flow["id"] / 10, "longest_gap_s": 10.0 + flow["id"] / 10}
+        flow |= {"censored": True, "last_packets": [f"the last of {flow['id']}"]}
+    document["flows"][1]["state"] = "dead" if deaths > 1 else "idle"
+    run._native.metrics_json = json.dumps(document)  # type: ignore[misc]
+    text = write_run_report(run, tmp_path / "run.html").read_text()
+    section = text[text.index(f"Flows that died: {deaths} of 10") : text.index("All 10 flows</h2>")]
+    shown, _, folded = section.partition("<details>")
+    told = [re.findall(r"the last of (\d)", part) for part in (shown, folded)]
+    worst = [str(number) for number in reversed(range(deaths))]
+    assert told == [worst[:3], worst[3:]]
+    assert (f"<summary>{deaths - 3} more</summary>" in folded) == (deaths > 3)
+
+
+def test_a_few_fast_flows_do_not_make_the_others_pale() -> None:
+    rates = np.ones((20, 100))
+    rates[0] = 50.0
+    rates[1, :50] = 0.0
+    # The fast one is a twentieth of all that moves: the percentile is its own.
+    assert np.percentile(rates[rates > 0], 95) == 50.0
+    assert darkest(rates) == 4.0
+    assert darkest(np.array([[0.0, 0.5, 1.0]])) == pytest.approx(0.975)
+    assert darkest(np.zeros((2, 2))) == 1.0
+
+
+def test_what_is_clipped_is_said() -> None:
+    run = many(4)
+    document = json.loads(run.metrics_json)
+    figure = flows_over_time(Metrics.from_json(json.dumps(document)), title="t", subtitle="Silence is white.")
+    assert [text.get_text() for text in figure.texts] == ["t", "Silence is white."]
+    document["flows"][0]["received_bytes_by_second"] = [6000] * 10 + [250_000]
+    figure = flows_over_time(Metrics.from_json(json.dumps(document)), title="t", subtitle="Silence is white.")
+    said = [text.get_text() for text in figure.texts]
+    assert said == ["t", "Silence is white. From 0.048 Mbit/s on, up to 2, all is equally dark."]
+    # The image is clipped where the words say.
+    assert figure.axes[0].images[0].get_clim() == pytest.approx((0, 0.048))
+
+
+def test_the_report_and_the_terminal_name_the_same_things(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    run = many(2)
+    print_run(run)
+    shown = summary(capsys.readouterr().out.partition("\n\nHandovers")[0])
+    text = write_run_report(run, tmp_path / "run.html").read_text()
+    assert {row[0]: row[1] for row in report_tables(text)["Summary"][1:]} == shown
+    assert shown["event log"] == f"1 events, {'0' * 32}"
+
+
 def test_a_handover_after_which_no_data_came_stands_first() -> None:
     rows: list[dict[str, Any]] = [
         synthetic.handover(2.0),
@@ -197,8 +254,12 @@ def test_times_have_a_unit_and_bounds_are_never_rounded_up(seconds: float | None
 
 def test_tables_and_figures_scroll_in_boxes_of_their_own(tmp_path: Path) -> None:
     text = write_run_report(many(4), tmp_path / "run.html").read_text()
-    assert text.count("<table") == len(re.findall(r'<div class="scroll(?: tall)?"><table', text)) > 3
+    assert text.count("<table") == len(re.findall(r'<div class="scroll(?: wide)?(?: tall)?"><table', text)) > 3
     style = text[text.index("<style>") : text.index("</style>")]
+    # Tables of numbers are as wide as the window lets them be, whatever the width of the text.
+    assert len(re.findall(r'<div class="scroll wide(?: tall)?"><table class="data"', text)) == text.count("<table") - 1
+    assert ".wide{width:max-content;min-width:100%;max-width:calc(100vw - 40px)" in style
+    assert ".pair{overflow-wrap:anywhere}" in style
     for rule in (".scroll{overflow-x:auto", "figure{margin:0 0 18px;overflow-x:auto}", "overflow-wrap:anywhere"):
         assert rule in style
 

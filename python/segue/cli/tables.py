@@ -34,8 +34,7 @@ def print_run(run: Run) -> None:
         console.print(Text(text, style="red"))
     if len(deaths) > MOST_DEATHS:
         console.print(f"[red]and {len(deaths) - MOST_DEATHS} more flows that died[/]")
-    log = ("event log", f"{metrics.events} events, {metrics.event_log_hash}")
-    print_pairs(console, [*headline(metrics), *counts(metrics), log])
+    print_pairs(console, [*headline(metrics), *counts(metrics)])
     _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers")
     _print_table(console, "Flows", flow_table(metrics), "flows")
 

@@ -14,10 +14,14 @@ from segue.summary import DEAD, interruptions, time_text, worst_first
 
 LOG_FROM = 50
 """A greatest value so many times the least asks for a logarithmic axis."""
+LEAST_SPAN = 0.02
+"""Values that differ by less than this share of the greatest are shown on an axis from zero."""
 MOST_ROWS = 400
 """Flows shown against time; of more, the worst."""
 USUAL_SHARE = 95
-"""Percentile of the rates that is shown darkest, as all above it are."""
+"""Percentile of the rates that is shown darkest, as all above it are ..."""
+MOST_MEDIANS = 4
+"""... or so many times the median, if that is less: a few fast flows must not make all others pale."""
 MOST_SECONDS = 2000
 """Columns of the picture; longer runs join seconds."""
 
@@ -44,6 +48,9 @@ def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
     if times and times[0] > 0 and times[-1] > LOG_FROM * times[0]:
         left.set_xscale("log")
         left.xaxis.set_major_formatter("{x:g}")
+    elif times and times[-1] - times[0] < LEAST_SPAN * times[-1]:
+        # Nearly all the same: from zero, or the axis would show nothing but digits.
+        left.set_xlim(0, times[-1] * 1.1)
     left.set(xlabel="interruption (s)", ylabel="share of interruptions")
     rates = sorted(flow.throughput_bps / 1e6 for flow in metrics.flows)
     _shares(right, rates)
@@ -52,7 +59,7 @@ def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
         right.plot(dead, [np.searchsorted(rates, rate, side="right") / len(rates) for rate in dead], "x",
                    color=style.LOST, markersize=6, zorder=4, label=f"died ({len(dead)})")  # fmt: skip
     right.set(xlabel="throughput of a flow (Mbit/s)", ylabel="share of flows")
-    right.set_xlim(left=0)
+    right.set_xlim(0, rates[-1] * 1.05 if rates and rates[-1] > 0 else 1)
     if bounds:
         left.legend(loc="lower right", frameon=False, fontsize=style.LEGEND_SIZE)
     if dead:
@@ -69,16 +76,17 @@ def flows_over_time(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
     for row, flow in enumerate(flows):
         for second, count in enumerate(flow.received_bytes_by_second):
             cells[row, second // join] += count * 8 / 1e6 / join
+    most, highest = darkest(cells), float(cells.max(initial=0.0))
+    if highest > most:
+        subtitle += f" From {most:.3g} Mbit/s on, up to {highest:.3g}, all is equally dark."
     height = min(7.0, max(2.6, 1.5 + 0.2 * len(flows)))
     figure, [axes] = style.new_figure(title, subtitle, width=9.6, height=height)
     axes.grid(visible=False)
-    # A burst after an outage must not make everything else pale.
-    most = float(np.percentile(cells[cells > 0], USUAL_SHARE)) if cells.any() else 1.0
     image = axes.imshow(
         cells, aspect="auto", interpolation="nearest", cmap="Blues", vmin=0, vmax=most,
         extent=(0, cells.shape[1] * join, len(flows) - 0.5, -0.5),
     )  # fmt: skip
-    figure.colorbar(image, ax=axes, label="Mbit/s", pad=0.01, extend="max" if cells.max() > most else "neither")
+    figure.colorbar(image, ax=axes, label="Mbit/s", pad=0.01, extend="max" if highest > most else "neither")
     places = {flow.id: row for row, flow in enumerate(flows)}
     moves = [(row.time_s, places[row.flow]) for row in metrics.handovers if row.flow in places]
     if moves:
@@ -97,6 +105,14 @@ def flows_over_time(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
     axes.set(xlabel="time (s)", xlim=(0, max(metrics.duration_s, 1e-3)))
     style.legend_below(figure, axes)
     return figure
+
+
+def darkest(rates: np.ndarray) -> float:
+    """The rate that is shown darkest, as are all above it: a burst after an outage must not make the rest pale."""
+    some = rates[rates > 0]
+    if not some.size:
+        return 1.0
+    return float(min(np.percentile(some, USUAL_SHARE), MOST_MEDIANS * np.median(some)))
 
 
 def _shares(axes: Axes, values: Sequence[float]) -> None:

@@ -30,12 +30,15 @@ th,td{text-align:left;vertical-align:top;padding:7px 9px;border-bottom:1px solid
 th{font-weight:600;color:var(--muted)}.num{text-align:right;font-variant-numeric:tabular-nums}
 .yes{color:var(--yes);font-weight:600;white-space:nowrap}.no{color:var(--no);font-weight:600;white-space:nowrap}
 .note{color:var(--muted);font-size:12.5px}
-.claims{min-width:660px}.pair td:first-child{width:30%}
+.claims{min-width:660px}.pair{overflow-wrap:anywhere}.pair td:first-child{width:30%}
 .data{font-size:13px}.data th,.data td{white-space:nowrap;padding:5px 7px}
 figure{margin:0 0 18px;overflow-x:auto}figure img{max-width:100%;height:auto;display:block}
 .warn li{color:var(--no)}
 pre{background:#f6f6f6;padding:12px;overflow:auto;font-size:12.5px;border-radius:4px}
-.scroll{overflow-x:auto;-webkit-overflow-scrolling:touch}.tall{max-height:75vh;overflow:auto}
+.scroll{overflow-x:auto;-webkit-overflow-scrolling:touch}
+.wide{width:max-content;min-width:100%;max-width:calc(100vw - 40px);margin-left:50%;transform:translateX(-50%)}
+details summary{cursor:pointer;color:#0b5fa5;margin:6px 0}
+.tall{max-height:75vh;overflow:auto}
 .tall thead th{position:sticky;top:0;background:#fff}
 @media (max-width:720px){body{padding:18px 12px 40px}figure img{max-width:none;width:680px}}
 @media print{nav{display:none}.tall{max-height:none}h2{break-after:avoid}figure,tr{break-inside:avoid}}
@@ -125,9 +128,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     body = "".join(
         "<tr>" + "".join(f"<td{right[i]}>{escape(cell)}</td>" for i, cell in enumerate(row)) + "</tr>" for row in rows
     )
-    box = "scroll tall" if len(rows) > TALL else "scroll"
-    # Texts may wrap; numbers and addresses may not.
-    wide = ' class="pair"' if len(columns) <= 2 else ' class="data"'
+    pair = len(columns) <= 2
+    # Texts may wrap; numbers and addresses may not: those tables may be wider than the page's text.
+    box = "scroll" + ("" if pair else " wide") + (" tall" if len(rows) > TALL else "")
+    wide = ' class="pair"' if pair else ' class="data"'
     return f'<div class="{box}"><table{wide}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 

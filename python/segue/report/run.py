@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -42,6 +43,8 @@ BEFORE_S = 1.5
 AFTER_S = 1.5
 MOST_ROWS = 2000
 """Rows of a table; more are counted."""
+WORST_DEATHS = 3
+"""Flows that died of which all is shown at once; more are folded."""
 FEW = 3
 """So many flows are all shown by themselves; of more, the worst, the median and the best."""
 
@@ -59,7 +62,7 @@ def write_run_report(run: Run, path: Path, flows: Sequence[int] = ()) -> Path:
     """
     metrics = run.metrics
     chosen = choose(metrics, flows)
-    rows = [*headline(metrics), *counts(metrics), ("events, packet hops", f"{metrics.events}, {metrics.packet_hops}")]
+    rows = [*headline(metrics), *counts(metrics)]
     sections = [
         table_section("Summary", ["", ""], [list(row) for row in rows]),
         *_warnings(metrics),
@@ -191,16 +194,24 @@ def worst_handover(metrics: Metrics, flow: Flow) -> tuple[int, Handover] | None:
 def _warnings(metrics: Metrics) -> list[Section]:
     if not metrics.warnings:
         return []
-    items = "".join(f"<li>{escape(warning.text)}</li>" for warning in metrics.warnings)
-    return [Section("Warnings", f'<ul class="warn">{items}</ul>')]
+    return [Section("Warnings", f'<div class="warn">{_list([warning.text for warning in metrics.warnings])}</div>')]
 
 
 def _deaths(metrics: Metrics) -> list[Section]:
     texts = death_texts(metrics)
     if not texts:
         return []
-    items = "".join(f"<li>{escape(text)}</li>" for text in texts[:MOST_ROWS])
-    return [Section(f"Flows that died: {len(texts)} of {len(metrics.flows)}", f"<ul>{items}</ul>", "Flows that died")]
+    body = _list(texts[:WORST_DEATHS])
+    if len(texts) > WORST_DEATHS:
+        rest = texts[WORST_DEATHS:MOST_ROWS]
+        more = len(texts) - WORST_DEATHS - len(rest)
+        note = f"<p>And {more} more; the frames and the JSON of the run have them all.</p>" if more else ""
+        body += f"<details><summary>{len(texts) - WORST_DEATHS} more</summary>{_list(rest)}{note}</details>"
+    return [Section(f"Flows that died: {len(texts)} of {len(metrics.flows)}", body, "Flows that died")]
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
 
 
 def _population(metrics: Metrics) -> list[Section]:
@@ -240,7 +251,9 @@ def _flow_sections(run: Run, chosen: Sequence[tuple[str, Flow]]) -> Iterator[Sec
         trace = traces[flow.id]
         drawn = [(heading, drawing(figure, heading)) for heading, figure in flow_figures(run, flow, trace)]
         if not several:
-            yield from (Section(heading, body) for heading, body in drawn)
+            yield from (
+                Section(heading, body, re.split(r" (?:of|around) the handover", heading)[0]) for heading, body in drawn
+            )
             continue
         whole = flow_table(run.metrics)
         row = next(row for row in whole.rows if row[0] == str(flow.id))
