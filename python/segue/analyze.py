@@ -379,6 +379,7 @@ _INTERRUPTIONS = {
     "begin_s": "Float64",
     "duration_s": "Float64",
     "ended_by_retransmission": "Boolean",
+    "retransmissions": "UInt64",
     "censored": "Boolean",
 }
 _SHARES = {

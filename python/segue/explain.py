@@ -239,6 +239,9 @@ def pauses(findings: Findings) -> Iterator[tuple[Interruption, TrafficFlow | Non
                 after = "nothing: it is dead"
             elif pause.ended_by_retransmission:
                 after = "what was lost came again"
+            elif pause.retransmissions:
+                times = f"{pause.retransmissions} time{'' if pause.retransmissions == 1 else 's'}"
+                after = f"new data, after the sender had tried again {times}"
             else:
                 after = "new data; perhaps none was to send"
             yield pause, flow, after

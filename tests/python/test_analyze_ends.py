@@ -76,6 +76,22 @@ def test_frames_have_the_end_of_each_direction(dead: Path) -> None:
     assert len(flow.direction(direction).last_packets) >= 4
 
 
+def test_a_pause_full_of_retransmissions_is_not_said_to_have_nothing_to_send() -> None:
+    way = Way()
+    packets = [(at, data) for at, _, data in download(way, count=100, silence_s=0)]
+    last_s = max(at for at, _ in packets)
+    end = 501 + 100 * 1000
+    missing = (last_s + 0.001, way.packet(down=True, seq=end, ack=101, data=1000))
+    again = [(last_s + s, way.packet(down=True, seq=end, ack=101, data=1000)) for s in (0.3, 0.9, 2.1, 4.5)]
+    packets += [missing, *again]
+    packets.append((last_s + 4.52, way.packet(down=False, seq=101, ack=end + 1000)))
+    packets.append((last_s + 4.521, way.packet(down=True, seq=end + 1000, ack=101, data=1000)))
+    findings = analyze(("server.pcap", pcap(packets))).findings
+    [(pause, _, words)] = explain.pauses(findings)
+    assert (pause.retransmissions, pause.ended_by_retransmission) == (4, False)
+    assert words == "new data, after the sender had tried again 4 times"
+
+
 def test_a_lower_bound_is_never_rounded_up() -> None:
     assert explain.silence(573.96, censored=True) == "\u2265 573 s"
     assert explain.silence(1.999, censored=True) == "\u2265 1.99 s"

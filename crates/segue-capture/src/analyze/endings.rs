@@ -1,7 +1,9 @@
 //! How each direction of a flow ended, and since when a dead one was.
 //!
 //! - **Closed**: FIN and all data acknowledged, FIN both ways, RST; SHUTDOWN, ABORT.
-//! - **Idle**: all that was seen sent was acknowledged.
+//! - **Active**: something new arrived within the last [`DEAD_AFTER_NS`], or, where acknowledgements can be seen, the sender, who
+//!   is not dead and has got something there before, has just been trying.
+//! - **Idle**: all that was seen sent was acknowledged, or arrived.
 //! - **Dead**: its sender tried for longer than max([`DEAD_AFTER_NS`], RTO) since something last got there (see
 //!   [`super::flows::progress`]). RTO is what RFC 6298 makes of the round trips seen, with neither a floor nor backing off.
 //!   A RST or ABORT of the one who tried is his giving up, and no end that both agreed upon.
@@ -10,10 +12,11 @@
 //!   from the last that the sender heard of its receiver, and has to be longer than any that was broken before; nothing is
 //!   known of a sender that never heard anything.
 
-use super::flows::conn::{Conn, PathState};
-use super::flows::progress::{Note, What};
+use super::flows::conn::{Conn, Half, PathState};
+use super::flows::progress::{Note, Outages, What};
+use super::flows::view::View;
 use super::model::Protocol;
-use crate::record::{DEAD_AFTER_NS, FlowState};
+use crate::record::{DEAD_AFTER_NS, FlowEnd, FlowState, Outage};
 
 /// A WireGuard peer that gets data and has none to send says so after 10 s, and who hears nothing asks for new keys after
 /// 5 more (KEEPALIVE-TIMEOUT and REKEY-TIMEOUT of its paper, sections 6.2 and 6.5).
@@ -34,6 +37,54 @@ pub(super) struct Ending {
     pub last_packets: Vec<(u64, String)>,
     /// Of a dead one that was tried over another path: from, to, when first.
     pub moved: Option<(u16, u16, u64)>,
+    /// Of one that would be dead had its receiver not refused it: when something last got there, and when he did.
+    pub refused_ns: Option<(u64, u64)>,
+}
+
+impl Ending {
+    /// For the report, with the longest of its pauses, and with the outages before it.
+    pub(super) fn record(self, view: &View, healed: &Outages, start_ns: u64) -> FlowEnd {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let since_start = |ns: u64| seconds(ns.saturating_sub(start_ns));
+        let length = |(since, until): (u64, u64)| until.saturating_sub(since);
+        let pause = (
+            view.longest_gap_at_ns,
+            view.longest_gap_at_ns + view.longest_gap_ns,
+        );
+        let ended = [healed.longest(), self.refused_ns, Some(pause)]
+            .into_iter()
+            .flatten();
+        let ended = ended.max_by_key(|o| length(*o)).unwrap_or_default();
+        let silent = self.silent_ns.filter(|s| length(*s) >= length(ended));
+        let longest = silent.unwrap_or(ended);
+        let never = self
+            .refused_ns
+            .or(self.silent_ns.filter(|_| self.moved.is_none()));
+        let healed = healed.unaccounted().map(|o| (o, false));
+        let mut outages: Vec<((u64, u64), bool)> = healed.chain(never.map(|o| (o, true))).collect();
+        outages.sort_unstable();
+        FlowEnd {
+            state: self.state,
+            dead_since_s: self.silent_ns.map(|(since, _)| since_start(since)),
+            silence_s: self.silent_ns.map(|o| seconds(length(o))),
+            longest_gap_s: seconds(length(longest)),
+            longest_gap_at_s: (length(longest) > 0).then(|| since_start(longest.0)),
+            censored: silent.is_some(),
+            outages: outages
+                .into_iter()
+                .map(|(o, censored)| Outage {
+                    since_s: since_start(o.0),
+                    duration_s: seconds(length(o)),
+                    censored,
+                })
+                .collect(),
+            last_packets: self
+                .last_packets
+                .into_iter()
+                .map(|(at, text)| format!("{:.6} s: {text}", since_start(at)))
+                .collect(),
+        }
+    }
 }
 
 /// Both directions of a flow; `end_ns` is the time up to which the captures have been read.
@@ -63,10 +114,13 @@ pub(super) fn of(conn: &Conn, end_ns: u64) -> [Ending; 2] {
 fn alone(conn: &Conn, direction: usize, end_ns: u64) -> Ending {
     let half = &conn.halves[direction];
     let progress = &half.progress;
-    let given_up = conn.reset_by == Some(direction);
-    let refused = conn.reset_by == Some(1 - direction);
+    let given_up = conn.reset.is_some_and(|(end, _)| end == direction);
+    let refused_at = conn.reset.filter(|(end, _)| *end != direction).map(|(_, at)| at);
     let mut ending = Ending::default();
-    if !refused && let Some(since_ns) = dead_since(conn, direction, end_ns) {
+    let dead_since = dead_since(conn, direction, end_ns);
+    if let (Some(since_ns), Some(at_ns)) = (dead_since, refused_at) {
+        ending.refused_ns = Some((since_ns, at_ns.max(since_ns)));
+    } else if let Some(since_ns) = dead_since {
         let all = progress.data.and(progress.probes);
         let end_ns = if given_up { conn.last_ns } else { end_ns };
         ending.state = FlowState::Dead;
@@ -81,11 +135,15 @@ fn alone(conn: &Conn, direction: usize, end_ns: u64) -> Ending {
         ending.moved = progress.move_tried();
         return ending;
     }
-    let all_acknowledged = conn.is_acknowledged() && half.packets[0] > 0 && !progress.is_outstanding();
+    let sent = half.packets[0] > 0;
+    let is_outstanding = progress.is_outstanding() && !half.has_arrived_whole();
+    let all_arrived = sent && conn.is_acknowledged() && !is_outstanding;
     let all_closed = conn.closed == [true; 2];
-    ending.state = if all_closed || (conn.closed[direction] && all_acknowledged) {
+    ending.state = if all_closed || (conn.closed[direction] && all_arrived) {
         FlowState::Closed
-    } else if all_acknowledged {
+    } else if is_active(conn, half, end_ns) {
+        FlowState::Active
+    } else if all_arrived {
         FlowState::Idle
     } else {
         FlowState::Unknown
@@ -93,16 +151,38 @@ fn alone(conn: &Conn, direction: usize, end_ns: u64) -> Ending {
     ending
 }
 
-/// Since when nothing new has got to the receiver, if the direction is dead.
-fn dead_since(conn: &Conn, direction: usize, end_ns: u64) -> Option<u64> {
-    let half = &conn.halves[direction];
+/// Whether something new had just arrived, or was under way to somebody who is known to get it.
+fn is_active(conn: &Conn, half: &Half, end_ns: u64) -> bool {
+    let within = |at_ns: u64, span_ns: u64| end_ns.saturating_sub(at_ns) <= span_ns;
     let progress = &half.progress;
+    let [sent, received] = half
+        .at
+        .each_ref()
+        .map(|v| v.as_ref().filter(|v| v.data_packets > 0));
+    let arrived_ns = received.map(|v| v.last_new_ns);
+    let known_ns = progress.last_ns.filter(|_| sent.is_some());
+    let tries = conn.is_acknowledged() && known_ns.is_some() && progress.data.count > 0;
+    arrived_ns
+        .or(known_ns)
+        .is_some_and(|at| within(at, DEAD_AFTER_NS))
+        || tries && within(progress.data.last_ns, patience_ns(half))
+}
+
+/// Attempts are in vain after this.
+fn patience_ns(half: &Half) -> u64 {
     let trips = |place: usize| {
         let detail = half.at[place].as_ref()?.detail.as_ref()?;
         (detail.round_trips.count() > 0).then(|| detail.round_trips.rto_ns())
     };
     let rto_ns = trips(0).or_else(|| trips(1)).unwrap_or(DEAD_AFTER_NS);
-    let patience_ns = DEAD_AFTER_NS.max(rto_ns);
+    DEAD_AFTER_NS.max(rto_ns)
+}
+
+/// Since when nothing new has got to the receiver, if the direction is dead, or would be if it ended at `end_ns`.
+pub(super) fn dead_since(conn: &Conn, direction: usize, end_ns: u64) -> Option<u64> {
+    let half = &conn.halves[direction];
+    let progress = &half.progress;
+    let patience_ns = patience_ns(half);
     let (data, probes) = (progress.data, progress.probes);
     let tried = match conn.protocol {
         Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp => {

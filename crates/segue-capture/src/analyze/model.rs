@@ -463,6 +463,10 @@ pub struct Interruption {
     pub duration_s: f64,
     /// The data that ended it repaired or repeated earlier data: the sender had something to send.
     pub ended_by_retransmission: bool,
+    /// Packets during it that repeat earlier data, the one that ended it included: with any, it was the network that held the
+    /// data up, wherever it was captured. Zero where the sender fell quiet for longer than it had repeated anything: it may
+    /// have had nothing more to send. Of a pause that did not end, all that was tried in vain.
+    pub retransmissions: u64,
     /// It did not end: the direction is dead, and `duration_s` is a lower bound.
     pub censored: bool,
 }

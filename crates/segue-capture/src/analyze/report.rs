@@ -183,6 +183,9 @@ impl Results {
         let packets = half.packets[place];
         self.interruptions(conn.id, number, &view, &moved, settings);
         self.silence(conn, number, &ending, settings);
+        let mut outages = half.progress.outages.clone();
+        moved.iter().for_each(|m| outages.account_for(m, place == 1));
+        senders.iter().for_each(|m| outages.account_for(m, false));
         let any = !moved.is_empty();
         for m in moved {
             let m = Moved {
@@ -221,7 +224,7 @@ impl Results {
             out_of_order_packets: view.out_of_order,
             retransmissions: counts.map_or(view.retransmissions, |c| c.retransmissions),
             attempts: u64::from(ending.attempts),
-            end: flow_end(ending, view.longest_gap_ns, settings),
+            end: ending.record(&view, &outages, settings.start_ns),
             rtt_s: sender_rtt.or(receiver_rtt),
             ends: counts,
             series: view.series().filter(|_| any || view.data_packets > 1),
@@ -269,6 +272,7 @@ impl Results {
                 begin_s: gap.begin_ns.saturating_sub(settings.start_ns) as f64 / 1e9,
                 duration_s: gap.duration_ns as f64 / 1e9,
                 ended_by_retransmission: gap.repaired,
+                retransmissions: u64::from(gap.repeats),
                 censored: false,
             });
         }
@@ -286,6 +290,7 @@ impl Results {
                 begin_s: since_ns.saturating_sub(settings.start_ns) as f64 / 1e9,
                 duration_s: until_ns.saturating_sub(since_ns) as f64 / 1e9,
                 ended_by_retransmission: false,
+                retransmissions: u64::from(ending.attempts),
                 censored: true,
             });
         }
@@ -415,26 +420,6 @@ fn beyond(ends: &Ends, sender: &mut View, known: &[Moved], window_ns: u64) -> Ve
     let mut moved = sender.moved(window_ns).moved;
     moved.retain(|m| ends.may_miss(m.first_new_ns) && !known.iter().any(|k| same(m, k)));
     moved
-}
-
-/// How a direction ended, with its longest pause if that was another.
-fn flow_end(ending: Ending, longest_gap_ns: u64, settings: &Settings) -> FlowEnd {
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let since_start = |ns: u64| seconds(ns.saturating_sub(settings.start_ns));
-    let silence_ns = ending.silent_ns.map(|(since, until)| until.saturating_sub(since));
-    FlowEnd {
-        state: ending.state,
-        dead_since_s: ending.silent_ns.map(|(since, _)| since_start(since)),
-        silence_s: silence_ns.map(seconds),
-        longest_gap_s: seconds(longest_gap_ns.max(silence_ns.unwrap_or_default())),
-        censored: silence_ns.is_some_and(|silence| silence >= longest_gap_ns),
-        last_packets: ending
-            .last_packets
-            .into_iter()
-            .map(|(at, text)| format!("{:.6} s: {text}", since_start(at)))
-            .collect(),
-        ..FlowEnd::default()
-    }
 }
 
 /// The end of the direction that ended worse, of those that carried something or died.

@@ -325,6 +325,7 @@ impl Engine {
         let views = || conn.halves.iter().flat_map(|h| h.at.iter().flatten());
         let given_up: u64 = views().map(|v| u64::from(v.sequence.given_up)).sum();
         let evicted: u64 = conn.halves.iter().flat_map(|h| &h.ends).map(|e| e.evicted).sum();
+        let outages: u64 = conn.halves.iter().map(|h| h.progress.outages.beyond).sum();
         let dropped: u64 = views()
             .filter_map(|v| v.detail.as_ref()?.mover.as_ref())
             .map(|m| m.dropped)
@@ -333,6 +334,7 @@ impl Engine {
             ("gaps-given-up", given_up),
             ("packets-settled-early", evicted),
             ("handovers-beyond-limit", dropped),
+            ("outages-beyond-limit", outages),
             ("packets-captured-twice", conn.captured_twice),
             ("packets-on-paths-beyond-limit", conn.paths_beyond),
         ] {

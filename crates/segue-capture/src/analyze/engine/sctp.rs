@@ -172,7 +172,7 @@ impl Engine {
                     if let Some(conn) = self.table.get(slot) {
                         conn.closed = [true; 2];
                         if kind == ABORT {
-                            conn.reset_by.get_or_insert(direction);
+                            conn.reset.get_or_insert((direction, found.sight.time_ns));
                         }
                     }
                     // T bit: the tag is the sender's own, and tells nothing of the direction

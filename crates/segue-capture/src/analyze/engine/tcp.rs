@@ -61,7 +61,7 @@ impl Engine {
         }
         if tcp.flags & flag::RST != 0 {
             conn.closed = [true; 2];
-            conn.reset_by.get_or_insert(direction);
+            conn.reset.get_or_insert((direction, found.sight.time_ns));
         }
         if conn.subflow.is_some() || tcp.has_more_options() {
             self.mptcp(&found, slot, direction, &tcp, item, timed);

@@ -7,7 +7,9 @@ use super::shares::Choice;
 use super::table::{Key, Slot};
 use super::view::{Item, Settings, View};
 use crate::analyze::decode::{Address, Marks};
+use crate::analyze::endings;
 use crate::analyze::model::Protocol;
+use crate::record::DEAD_AFTER_NS;
 use std::collections::VecDeque;
 
 /// Paths of a flow that are told apart; packets of further ones count as of the last.
@@ -106,6 +108,14 @@ pub(in super::super) struct Half {
     recent: VecDeque<(u64, u64, u16)>,
 }
 
+impl Half {
+    /// Whether the receiver is seen to have all that is known to be sent, acknowledged or not.
+    pub(in super::super) fn has_arrived_whole(&self) -> bool {
+        let received = self.at[1].as_ref().filter(|v| v.data_packets > 0);
+        received.is_some_and(|v| v.sequence.is_whole() && v.sequence.end() == self.progress.sent)
+    }
+}
+
 /// Datagrams that left a host and have not been seen to arrive, by what they carry.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Datagrams {
@@ -171,8 +181,8 @@ pub(in super::super) struct Conn {
     pub subflows: u32,
     /// FIN in each direction, or RST in any: what comes next with a SYN is another connection.
     pub closed: [bool; 2],
-    /// Which end said RST or ABORT, first.
-    pub reset_by: Option<usize>,
+    /// Which end said RST or ABORT, first, and when.
+    pub reset: Option<(usize, u64)>,
     /// Of WireGuard, by direction: the index of the keys in use, the sequence number of their counter's zero, and the
     /// first sequence number that is free.
     counters: [(u32, u32, u32); 2],
@@ -208,7 +218,7 @@ impl Conn {
             subflow: None,
             subflows: 0,
             closed: [false; 2],
-            reset_by: None,
+            reset: None,
             counters: [(0, 0, 0); 2],
             told_ns: Vec::new(),
             captured_twice: 0,
@@ -255,7 +265,14 @@ impl Conn {
         }
         if sight.role != Role::Sender {
             let answers = !self.is_acknowledged();
-            self.halves[1 - direction].progress.hears(sight.time_ns, answers);
+            let silent_ns = if answers {
+                self.silent_ns(1 - direction, sight.time_ns)
+            } else {
+                None
+            };
+            let progress = &mut self.halves[1 - direction].progress;
+            progress.hears(sight.time_ns, answers);
+            progress.note_outage(silent_ns, sight.time_ns);
         }
         if sight.role == Role::Receiver
             && let Some(ends) = &mut self.halves[1 - direction].ends
@@ -421,6 +438,11 @@ impl Conn {
         } else {
             path
         };
+        let silent_ns = if place == 1 {
+            self.silent_ns(direction, sight.time_ns)
+        } else {
+            None
+        };
         let half = &mut self.halves[direction];
         if sight.both {
             let receivers = match sight.role {
@@ -462,6 +484,7 @@ impl Conn {
             half.progress.sends(sight.time_ns, path, &item, quiet_ns);
         } else if view.useful_bytes > useful_before || item.bytes == 0 {
             half.progress.advances(sight.time_ns, What::Arrived, item.seq);
+            half.progress.note_outage(silent_ns, sight.time_ns);
         }
         if settled
             && let Some(ends) = &mut half.ends
@@ -488,14 +511,26 @@ impl Conn {
         if sight.role == Role::Sender {
             return None;
         }
+        let silent_ns = self.silent_ns(1 - direction, sight.time_ns);
         let progress = &mut self.halves[1 - direction].progress;
-        progress.acknowledged(sight.time_ns, ack, beyond, closed_window);
+        if progress.acknowledged(sight.time_ns, ack, beyond, closed_window) {
+            progress.note_outage(silent_ns, sight.time_ns);
+        }
         let [sent, received] = &mut self.halves[1 - direction].at;
         let sent_ns = sent.as_mut()?.acknowledged(sight.time_ns, ack)?;
         if let Some(received) = received {
             received.round_trip(sent_ns, sight.time_ns.saturating_sub(sent_ns));
         }
         Some(sent_ns)
+    }
+
+    /// Since when nothing new of this direction has got anywhere, if its sender has tried for so long that it would be dead if
+    /// it ended now.
+    fn silent_ns(&self, direction: usize, now_ns: u64) -> Option<u64> {
+        if self.halves[direction].progress.tried_ns() <= DEAD_AFTER_NS {
+            return None;
+        }
+        endings::dead_since(self, direction, now_ns)
     }
 
     /// A message of this direction that has to be answered.

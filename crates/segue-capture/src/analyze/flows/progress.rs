@@ -5,6 +5,7 @@
 //! receiver. *Attempts* are what the sender sends meanwhile: data, repeated or not, and probes that nobody answers (keepalives
 //! and window probes of TCP, HEARTBEAT and ASCONF of SCTP, handshake initiations of WireGuard). All in constant memory.
 
+use super::mover::Moved;
 use super::view::Item;
 
 /// A packet to be told of, if it is among the last.
@@ -105,6 +106,87 @@ pub(in super::super) struct Progress {
     /// The first two attempts since, and the last.
     first: [Option<Note>; 2],
     last: Option<Note>,
+    pub outages: Outages,
+}
+
+/// Outages kept of one direction.
+pub(in super::super) const MAX_OUTAGES: usize = 64;
+
+/// A time without progress that ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    since_ns: u64,
+    until_ns: u64,
+    /// A handover is what it was.
+    accounted: bool,
+}
+
+impl Ended {
+    const fn length_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.since_ns)
+    }
+}
+
+/// The longest outages that ended.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Outages {
+    kept: Vec<Ended>,
+    /// Shorter ones.
+    pub beyond: u64,
+}
+
+impl Outages {
+    #[cold]
+    fn note(&mut self, since_ns: u64, until_ns: u64) {
+        let new = Ended {
+            since_ns,
+            until_ns,
+            accounted: false,
+        };
+        if self.kept.len() < MAX_OUTAGES {
+            return self.kept.push(new);
+        }
+        self.beyond += 1;
+        if let Some(shortest) = self.kept.iter_mut().min_by_key(|o| o.length_ns())
+            && shortest.length_ns() < new.length_ns()
+        {
+            *shortest = new;
+        }
+    }
+
+    /// Takes away what a handover accounts for. By arrivals that is its interruption, or of several that are as long, the next
+    /// to it; by acknowledgements, what there was of it between the two paths.
+    pub(in super::super) fn account_for(&mut self, m: &Moved, by_arrivals: bool) {
+        if by_arrivals {
+            let as_long = self
+                .kept
+                .iter_mut()
+                .filter(|o| o.length_ns() == m.interruption_ns);
+            if let Some(its) = as_long.min_by_key(|o| o.until_ns.abs_diff(m.first_new_ns)) {
+                its.accounted = true;
+            }
+            return;
+        }
+        let (from, to) = (
+            m.last_old_ns.min(m.first_new_ns),
+            m.last_old_ns.max(m.first_new_ns),
+        );
+        for o in self.kept.iter_mut() {
+            o.accounted |= o.since_ns <= to && o.until_ns > from;
+        }
+    }
+
+    /// Begin and end of the longest.
+    pub(in super::super) fn longest(&self) -> Option<(u64, u64)> {
+        let longest = self.kept.iter().max_by_key(|o| o.length_ns())?;
+        Some((longest.since_ns, longest.until_ns))
+    }
+
+    /// Begin and end of those that no handover accounts for.
+    pub(in super::super) fn unaccounted(&self) -> impl Iterator<Item = (u64, u64)> {
+        let those = self.kept.iter().filter(|o| !o.accounted);
+        those.map(|o| (o.since_ns, o.until_ns))
+    }
 }
 
 impl Progress {
@@ -169,6 +251,15 @@ impl Progress {
         self.last = Some(note);
     }
 
+    /// From the first attempt to the last, if there was data among them.
+    pub(in super::super) fn tried_ns(&self) -> u64 {
+        if self.data.count > 0 {
+            self.data.and(self.probes).span_ns()
+        } else {
+            0
+        }
+    }
+
     /// Something arrived, or is known to have.
     pub(in super::super) fn advances(&mut self, now_ns: u64, what: What, number: u32) {
         self.last_ns = Some(self.last_ns.map_or(now_ns, |last| last.max(now_ns)));
@@ -187,6 +278,13 @@ impl Progress {
         });
         self.data = Attempts::default();
         self.probes = Attempts::default();
+    }
+
+    /// With `silent_ns`, there was progress after attempts that had gone unanswered from then on.
+    pub(in super::super) fn note_outage(&mut self, silent_ns: Option<u64>, now_ns: u64) {
+        if let Some(since_ns) = silent_ns {
+            self.outages.note(since_ns, now_ns);
+        }
     }
 
     /// The sender hears of the receiver; `answers` if that is all that can be known of what arrived.
@@ -209,14 +307,14 @@ impl Progress {
     }
 
     /// An acknowledgement reaches the sender: of all before `ack`, of something beyond, of nothing new because the
-    /// receiver's window is closed.
+    /// receiver's window is closed. Gives whether it is progress.
     pub(in super::super) fn acknowledged(
         &mut self,
         now_ns: u64,
         ack: u32,
         beyond: Option<(u32, u32)>,
         closed_window: bool,
-    ) {
+    ) -> bool {
         let is_new = self.acked.is_none_or(|known| ack.wrapping_sub(known) as i32 > 0);
         let more = beyond.filter(|b| *b != self.beyond && (b.1.wrapping_sub(ack) as i32) > 0);
         if is_new {
@@ -234,6 +332,7 @@ impl Progress {
             self.last = None;
             self.first = [None; 2];
         }
+        is_new || more.is_some()
     }
 
     /// Whether something was sent that is not acknowledged.

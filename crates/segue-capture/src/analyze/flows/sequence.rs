@@ -58,6 +58,11 @@ impl Sequence {
             .then(|| self.origin.wrapping_add((self.next - BASE) as u32))
     }
 
+    /// Nothing is missing before that.
+    pub(in super::super) const fn is_whole(&self) -> bool {
+        self.beyond.is_empty()
+    }
+
     /// Data with `span` sequence numbers from `seq` on.
     pub(in super::super) fn note(&mut self, seq: u32, span: u32) -> Noted {
         self.begin(seq);

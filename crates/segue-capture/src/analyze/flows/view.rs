@@ -61,6 +61,9 @@ pub(in super::super) struct Gap {
     pub begin_ns: u64,
     pub duration_ns: u64,
     pub repaired: bool,
+    /// Packets that repeat something, from its begin to its end, if these made up most of it: where they came to an end before
+    /// half of it had passed, the sender may have had nothing more to send.
+    pub repeats: u32,
 }
 
 /// What was seen.
@@ -77,6 +80,11 @@ pub(in super::super) struct View {
     pub last_data_ns: u64,
     pub last_new_ns: u64,
     pub longest_gap_ns: u64,
+    /// When that began.
+    pub longest_gap_at_ns: u64,
+    /// Packets that repeat something since the last new data, and the last of them.
+    repeats: u32,
+    last_repeat_ns: u64,
     pub sequence: Sequence,
     newest_seq: u32,
     newest_stamp: u32,
@@ -147,8 +155,17 @@ impl View {
             // Karn: an acknowledgement may now be of either copy (RFC 6298 section 3)
             self.timed = None;
         }
+        // a byte that was there is a keepalive or a window probe
+        if late && !older && item.bytes > 1 {
+            self.repeats = self.repeats.saturating_add(1);
+            self.last_repeat_ns = time_ns;
+        }
+        let mut repeats = 0;
         if useful > 0 {
-            self.longest_gap_ns = self.longest_gap_ns.max(gap_ns);
+            repeats = core::mem::take(&mut self.repeats);
+            if gap_ns > self.longest_gap_ns {
+                (self.longest_gap_at_ns, self.longest_gap_ns) = (last_new_ns, gap_ns);
+            }
             self.last_new_ns = time_ns;
         }
         let mut settled = false;
@@ -177,10 +194,12 @@ impl View {
             if useful > 0 {
                 detail.rate.add(time_ns, u64::from(useful), settings.window_ns);
                 if gap_ns >= settings.min_gap_ns {
+                    let after_ns = time_ns.saturating_sub(self.last_repeat_ns);
                     detail.gap(Gap {
                         begin_ns: time_ns - gap_ns,
                         duration_ns: gap_ns,
                         repaired: late,
+                        repeats: if after_ns <= gap_ns / 2 { repeats } else { 0 },
                     });
                 }
             }

@@ -9,7 +9,7 @@ const RST: u8 = 4;
 
 /// What happens to a download of a segment every 10 ms whose link dies at one second.
 #[derive(Clone, Copy)]
-enum At {
+pub(super) enum At {
     /// Sender's side.
     Sender,
     Receiver,
@@ -18,19 +18,19 @@ enum At {
 const SERVER: (u16, u16) = (2, 2);
 const CLIENT: (u16, u16) = (1, 1);
 
-fn from_server(seq: u32, flags: u8, data: usize) -> Vec<u8> {
+pub(super) fn from_server(seq: u32, flags: u8, data: usize) -> Vec<u8> {
     let segment = tcp((80, 5000), seq, 900, flags, &[], data);
     ipv6(v6(SERVER.0, SERVER.1), v6(CLIENT.0, CLIENT.1), 6, &segment)
 }
 
-fn from_client(seq: u32, ack: u32, flags: u8) -> Vec<u8> {
+pub(super) fn from_client(seq: u32, ack: u32, flags: u8) -> Vec<u8> {
     let segment = tcp((5000, 80), seq, ack, flags, &[], 0);
     ipv6(v6(CLIENT.0, CLIENT.1), v6(SERVER.0, SERVER.1), 6, &segment)
 }
 
 /// A hundred segments of 100 bytes, 10 ms one way; of the last three nothing arrives. Then the retransmissions, at these times
 /// in milliseconds.
-fn download(place: At, retransmissions: &[u64]) -> Vec<(u64, Vec<u8>)> {
+pub(super) fn download(place: At, retransmissions: &[u64]) -> Vec<(u64, Vec<u8>)> {
     let mut packets = Vec::new();
     for n in 0..100u32 {
         let sent_ms = u64::from(n) * 10;
@@ -58,14 +58,14 @@ fn download(place: At, retransmissions: &[u64]) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// Something else that goes on until so many seconds.
-fn until(seconds: u64, mut packets: Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)> {
+pub(super) fn until(seconds: u64, mut packets: Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)> {
     let other = ipv6(v6(7, 7), v6(8, 8), 17, &udp((1, 2), &[0; 9]));
     packets.push((seconds * 1000 * MS, other));
     packets
 }
 
 /// As captured on the host with this address, so that each packet says which way it went.
-fn cooked(host: [u8; 16], packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+pub(super) fn cooked(host: [u8; 16], packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let frame = |(t, p): &(u64, Vec<u8>)| {
         let kind = if p[8..24] == host { 4 } else { 0 };
         (
@@ -76,14 +76,14 @@ fn cooked(host: [u8; 16], packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     pcap(113, false, true, &packets.iter().map(frame).collect::<Vec<_>>())
 }
 
-const BACKED_OFF: [u64; 5] = [1300, 1900, 3100, 5500, 10_300];
+pub(super) const BACKED_OFF: [u64; 5] = [1300, 1900, 3100, 5500, 10_300];
 
-fn first_end(captures: &[Vec<u8>]) -> (Flow, Analysis) {
+pub(super) fn first_end(captures: &[Vec<u8>]) -> (Flow, Analysis) {
     let mut analysis = analysed(captures);
     (analysis.flows.remove(0), analysis)
 }
 
-fn near(left: Option<f64>, right: f64) {
+pub(super) fn near(left: Option<f64>, right: f64) {
     let left = left.unwrap_or(f64::NAN);
     assert!((left - right).abs() < 1e-6, "{left} s instead of {right} s");
 }
@@ -128,14 +128,44 @@ fn at_the_sender_a_link_that_died_is_an_outage_to_the_end() {
 
 #[test]
 fn a_capture_that_ends_before_the_sender_gives_up_cannot_tell() {
-    let (flow, analysis) = first_end(&[raw(&download(At::Sender, &[1300, 1900]))]);
-    assert_eq!(flow.forward.end.state, FlowState::Unknown);
+    let packets = download(At::Sender, &[1300, 1900]);
+    let (flow, analysis) = first_end(&[raw(&packets)]);
+    assert_eq!(flow.forward.end.state, FlowState::Active);
     assert!(!flow.forward.end.censored && analysis.interruptions.iter().all(|i| !i.censored));
     // exactly a second of attempts is not longer than a second
     let (flow, _) = first_end(&[raw(&download(At::Sender, &[1990]))]);
-    assert_eq!(flow.forward.end.state, FlowState::Unknown);
+    assert_eq!(flow.forward.end.state, FlowState::Active);
     let (flow, _) = first_end(&[raw(&download(At::Sender, &[1991]))]);
     assert_eq!(flow.forward.end.state, FlowState::Dead);
+    // it goes on trying if it was tried a second before the end, and nobody knows if it was longer ago
+    for (last, state) in [
+        (2_900_000_000, FlowState::Active),
+        (2_900_000_001, FlowState::Unknown),
+    ] {
+        let mut packets = packets.clone();
+        packets.push((last, ipv6(v6(7, 7), v6(8, 8), 17, &udp((1, 2), &[0; 9]))));
+        assert_eq!(first_end(&[raw(&packets)]).0.forward.end.state, state);
+    }
+}
+
+#[test]
+fn what_arrived_within_the_last_second_is_active() {
+    // at the sender, of what was acknowledged last; at the receiver, of what arrived, and then it knows no more
+    for (place, host, last_ns, after) in [
+        (At::Sender, v6(2, 2), 980_000_001, FlowState::Idle),
+        (At::Receiver, v6(1, 1), 970_000_000, FlowState::Unknown),
+    ] {
+        let at = |later_ns: u64| {
+            let mut packets = download(place, &[]);
+            // but for the three segments of which nothing arrives
+            packets.retain(|(_, p)| p[8..24] == v6(1, 1) || p[44..48] < 9700u32.to_be_bytes()[..]);
+            let other = ipv6(v6(7, 7), v6(8, 8), 17, &udp((1, 2), &[0; 9]));
+            packets.push((last_ns + later_ns, other));
+            first_end(&[cooked(host, &packets)]).0.forward.end.state
+        };
+        let states = (at(1_000_000_000), at(1_000_000_001));
+        assert_eq!(states, (FlowState::Active, after));
+    }
 }
 
 #[test]
@@ -151,7 +181,8 @@ fn what_its_rto_explains_is_no_death() {
     packets.sort_by_key(|p| p.0);
     packets.push((11_500 * MS, from_server(6000, ACK, 100)));
     let (flow, _) = first_end(&[raw(&packets)]);
-    assert_eq!(flow.forward.end.state, FlowState::Unknown);
+    assert_eq!(flow.forward.end.state, FlowState::Active);
+    assert_eq!(flow.forward.end.outages, []);
     packets.push((17_000 * MS, from_server(6000, ACK, 100)));
     let (flow, _) = first_end(&[raw(&packets)]);
     assert_eq!(flow.forward.end.state, FlowState::Dead);
@@ -281,10 +312,9 @@ fn selective_acknowledgements_are_progress() {
         packets.push((ms * MS + MS, ipv6(v6(1, 1), v6(2, 2), 6, &segment)));
     }
     packets.sort_by_key(|p| p.0);
-    assert_eq!(
-        first_end(&[raw(&packets)]).0.forward.end.state,
-        FlowState::Unknown
-    );
+    let state = |packets: &[(u64, Vec<u8>)]| first_end(&[raw(packets)]).0.forward.end.state;
+    assert_eq!(state(&packets), FlowState::Active);
+    assert_eq!(state(&until(600, packets)), FlowState::Unknown);
 }
 
 #[test]
@@ -298,7 +328,7 @@ fn data_that_nobody_was_ever_seen_to_acknowledge_tells_nothing() {
     );
 }
 
-fn association(packets: &[(u64, bool, Vec<u8>)]) -> Vec<(u64, Vec<u8>)> {
+pub(super) fn association(packets: &[(u64, bool, Vec<u8>)]) -> Vec<(u64, Vec<u8>)> {
     let packet = |(ms, forward, chunk): &(u64, bool, Vec<u8>)| {
         let (source, destination, ports, tag) = if *forward {
             (v6(1, 1), v6(2, 2), [0u8, 5, 0, 6], [1u8; 4])
@@ -311,7 +341,7 @@ fn association(packets: &[(u64, bool, Vec<u8>)]) -> Vec<(u64, Vec<u8>)> {
     packets.iter().map(packet).collect()
 }
 
-fn chunk(kind: u8, words: &[u32], data: usize) -> Vec<u8> {
+pub(super) fn chunk(kind: u8, words: &[u32], data: usize) -> Vec<u8> {
     let len = 4 + 4 * words.len() + data;
     let mut out = vec![kind, 3];
     out.extend((len as u16).to_be_bytes());
@@ -321,7 +351,7 @@ fn chunk(kind: u8, words: &[u32], data: usize) -> Vec<u8> {
 }
 
 /// DATA and a SACK of each, every 100 ms for a second.
-fn acknowledged_data() -> Vec<(u64, bool, Vec<u8>)> {
+pub(super) fn acknowledged_data() -> Vec<(u64, bool, Vec<u8>)> {
     (0..10u32)
         .flat_map(|n| {
             let ms = u64::from(n) * 100;
@@ -338,7 +368,7 @@ fn heartbeats_without_an_answer_show_a_dead_association() {
     let alive = acknowledged_data();
     let state = |more: &[(u64, bool, Vec<u8>)]| {
         let all = [&alive[..], more].concat();
-        let (flow, _) = first_end(&[raw(&association(&all))]);
+        let (flow, _) = first_end(&[raw(&until(100, association(&all)))]);
         (flow.forward.end.state, flow.forward.attempts)
     };
     assert_eq!(state(&[]), (FlowState::Idle, 0));
@@ -432,7 +462,7 @@ fn of_datagrams_an_answer_that_was_usual_is_missed() {
         let (flow, _) = first_end(&[raw(&packets)]);
         (flow.forward.end.state, flow.forward.end.dead_since_s)
     };
-    assert_eq!(state(10, 0).0, FlowState::Unknown);
+    assert_eq!(state(10, 0).0, FlowState::Active);
     assert_eq!(state(10, 3).0, FlowState::Unknown);
     assert_eq!(state(10, 5), (FlowState::Dead, Some(4.51)));
     // nobody knows whether somebody answers who hardly ever did

@@ -5,6 +5,7 @@ mod dead;
 mod decoding;
 mod frames;
 mod links;
+mod outages;
 mod parts;
 mod paths;
 mod readers;

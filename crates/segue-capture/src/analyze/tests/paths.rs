@@ -493,10 +493,10 @@ fn a_direction_is_dead_once_it_was_tried_for_longer_than_it_may_be() {
 
 #[test]
 fn what_was_acknowledged_is_idle_or_closed() {
-    let state = |closed, reset_by, times: &[u64]| {
+    let state = |closed, reset_by: Option<usize>, times: &[u64]| {
         let mut c = tried(Protocol::Tcp, 1, times);
         c.closed = closed;
-        c.reset_by = reset_by;
+        c.reset = reset_by.map(|end| (end, 0));
         endings::of(&c, 50 * S)[0].state
     };
     assert_eq!(state([false; 2], None, &[]), FlowState::Idle);

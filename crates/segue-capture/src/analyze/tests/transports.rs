@@ -875,7 +875,7 @@ fn subflows_that_are_used_in_turn_change_shares_until_one_is_left() {
         .expect("one");
     assert_eq!(
         connection.reverse.end.state,
-        FlowState::Idle,
+        FlowState::Active,
         "{:?}",
         connection.reverse.end
     );
