@@ -20,6 +20,11 @@ struct Moved {
 }
 
 fn before_the_move(flight: u64) -> Moved {
+    before_the_move_to(flight, 2)
+}
+
+/// With so many chunks sent to address 2 before. Heartbeats have gone there.
+fn before_the_move_to(flight: u64, chunks_before: u64) -> Moved {
     let mut net = Net::established(
         Config {
             max_burst: None,
@@ -35,11 +40,14 @@ fn before_the_move(flight: u64) -> Moved {
             .expect("an address of B");
     };
     primary(&mut net, 2);
-    for _ in 0..2 {
+    for _ in 0..chunks_before {
         net.send(A, 0, synthetic(0, MESSAGE));
     }
     net.run_for(ms(500));
     primary(&mut net, 1);
+    // that there is a last one
+    net.send(A, 0, synthetic(0, MESSAGE));
+    net.run_for(ms(500));
     let base = net.log.iter().flat_map(Departure::data).last().expect("DATA").tsn;
     net.rule = Box::new(|d| {
         let sacks = d.from == B && names(d.sctp()).contains(&"SACK");
@@ -136,6 +144,21 @@ fn what_was_in_flight_before_a_move_says_nothing_of_what_was_sent_after_it() {
     }
     assert_eq!(moved.sent()[13..], [(35, 2, vec![1])]);
     assert!(moved.path(address(B, 2)).cwnd < cwnd);
+}
+
+#[test]
+fn the_round_trip_of_heartbeats_tells_which_transmission_is_acknowledged_where_no_data_has() {
+    for (later, expected) in [(ms(5), 10), (ms(20), 11)] {
+        let mut moved = before_the_move_to(5, 0);
+        moved.delete_address_1();
+        moved.net.run_for(later);
+        // 1 is lost there as well
+        for last in 2..=4 {
+            assert_eq!(moved.sent().len(), 10);
+            moved.sack(0, &[(2, last)]);
+        }
+        assert_eq!(moved.sent().len(), expected, "{later:?}");
+    }
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl Association {
     ) {
         let id = path;
         let own = self.paths.get(usize::from(id.0));
-        let least = own.and_then(|p| p.share.least_round_trip);
+        let least = own.and_then(|p| p.share.least_round_trip.or(p.rtt.srtt()));
         self.loss.on_newly_acked(now, tsn, id, transmission, least);
         let retransmitted = transmission.is_again();
         let Some(path) = self.paths.get_mut(usize::from(id.0)) else {

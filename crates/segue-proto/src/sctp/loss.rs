@@ -8,7 +8,9 @@
 //! are compared.
 //!
 //! An acknowledgement of a chunk that was sent again may be for the earlier transmission: it is, if it comes within the
-//! shortest round trip of the path (RFC 8985 section 6.2, step 2), and then says nothing of when it was sent. What it
+//! shortest round trip of the path (RFC 8985 section 6.2, step 2), and then says nothing of when it was sent. Where no data
+//! has told the round trip, that of heartbeats does (RFC 9260 section 8.3). Where nothing has, it counts as in section 7.2.4,
+//! which makes no difference, unless the chunk was sent on another path before, whose answers may be on their way. What it
 //! does say, that a retransmission has arrived before what was sent earlier, takes the place of the RFC's rule that in
 //! fast recovery all that a SACK leaves out is missing when it advances the cumulative TSN ack.
 //!
@@ -44,6 +46,8 @@ pub(super) struct Transmission {
     number: u64,
     at: Instant,
     again: bool,
+    /// The chunk was sent on another path before.
+    moved: bool,
     missing_reports: u8,
     /// Found lost by missing reports, this time or before: not eligible for it again but with MFR.
     fast_retransmitted: bool,
@@ -55,6 +59,7 @@ impl Transmission {
         number: 0,
         at: Instant::ZERO,
         again: false,
+        moved: false,
         missing_reports: 0,
         fast_retransmitted: false,
     };
@@ -209,10 +214,11 @@ impl LossDetector {
         }
     }
 
-    /// A chunk is sent again.
-    pub(super) fn on_sent_again(&mut self, now: Instant, former: Transmission) -> Transmission {
+    /// A chunk is sent again; `moves`: on another path than it was last.
+    pub(super) fn on_sent_again(&mut self, now: Instant, former: Transmission, moves: bool) -> Transmission {
         Transmission {
             again: true,
+            moved: former.moved || moves,
             fast_retransmitted: former.fast_retransmitted,
             ..self.on_sent(now)
         }
@@ -227,7 +233,7 @@ impl LossDetector {
         }
     }
 
-    /// It acknowledges `tsn` for the first time, last sent on `path`, whose shortest round trip is `least`.
+    /// It acknowledges `tsn` for the first time, last sent on `path`, whose shortest round trip is `least`, if one is known.
     pub(super) fn on_newly_acked(
         &mut self,
         now: Instant,
@@ -251,7 +257,8 @@ impl LossDetector {
             }
             self.paths[index].note_tsn(tsn);
         }
-        if transmission.again && least.is_none_or(|least| now.since(transmission.at) < least) {
+        let may_be_of_former = least.map_or(transmission.moved, |least| now.since(transmission.at) < least);
+        if transmission.again && may_be_of_former {
             self.newly.earliest = 0;
             return;
         }
@@ -386,19 +393,31 @@ mod tests {
 
         fn send_again(&mut self, at: Instant, tsn: u32, path: PathId) {
             let sent = self.outbound.get_mut(Tsn(tsn)).expect("sent");
-            sent.transmission = self.detector.on_sent_again(at, sent.transmission);
+            let moves = sent.path != path;
+            sent.transmission = self.detector.on_sent_again(at, sent.transmission, moves);
             sent.path = path;
         }
 
         /// A SACK with the cumulative TSN ack 0 acknowledges `newly`; `blocks` are all that it has.
         fn sack(&mut self, at: Instant, newly: &[u32], blocks: &[(u32, u32)]) -> Verdict {
+            self.sack_with(at, newly, blocks, Some(LEAST))
+        }
+
+        /// The same with another shortest round trip.
+        fn sack_with(
+            &mut self,
+            at: Instant,
+            newly: &[u32],
+            blocks: &[(u32, u32)],
+            least: Option<Duration>,
+        ) -> Verdict {
             self.detector.begin_sack(newly.len() as u8);
             for &tsn in newly {
                 let sent = self.outbound.get(Tsn(tsn)).expect("sent");
                 let (path, transmission) = (sent.path, sent.transmission);
                 self.outbound.set_state(Tsn(tsn), ChunkState::GapAcked);
                 self.detector
-                    .on_newly_acked(at, Tsn(tsn), path, transmission, Some(LEAST));
+                    .on_newly_acked(at, Tsn(tsn), path, transmission, least);
             }
             let blocks = blocks.iter().copied().collect();
             self.detector.step(&mut self.outbound, &blocks, 3)
@@ -460,6 +479,24 @@ mod tests {
                 lost(&verdict).iter().filter(|t| **t == 5).count()
             });
             assert_eq!(found, expected, "{answered:?}");
+        }
+    }
+
+    #[test]
+    fn a_retransmission_counts_where_no_round_trip_is_known_unless_the_chunk_has_moved() {
+        // by RFC 9260 section 7.2.4 what is newly acknowledged counts; of a chunk that was sent on another path before it
+        // may be the flight there that is acknowledged
+        for (former, expected) in [(FIRST, &[1][..]), (SECOND, &[])] {
+            let mut flight = Flight::new(&Config::default(), &[former; 4]);
+            for tsn in 1..=4 {
+                flight.send_again(ms(40), tsn, FIRST);
+            }
+            // an RTO later, and again: where it was sent before stays true
+            for tsn in 1..=4 {
+                flight.send_again(ms(80), tsn, FIRST);
+            }
+            let verdicts = [2, 3, 4].map(|tsn| flight.sack_with(ms(90), &[tsn], &[(2, tsn)], None));
+            assert_eq!(lost(&verdicts[2]), expected, "from {former:?}");
         }
     }
 

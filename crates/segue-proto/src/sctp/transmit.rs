@@ -207,8 +207,8 @@ impl Association {
             let Some(sent) = self.outbound.get_mut(tsn) else {
                 break;
             };
-            sent.path = path;
-            sent.transmission = self.loss.on_sent_again(now, sent.transmission);
+            let moves = core::mem::replace(&mut sent.path, path) != path;
+            sent.transmission = self.loss.on_sent_again(now, sent.transmission, moves);
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             let fast = core::mem::take(&mut sent.fast_marked);
             if fast {

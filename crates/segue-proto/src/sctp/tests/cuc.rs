@@ -37,7 +37,7 @@ fn acked(a: &mut Association, path: PathId, tsn: u32) -> bool {
 
 fn sent_again(a: &mut Association, tsn: u32, path: PathId) {
     let former = a.outbound.get(Tsn(tsn)).expect("sent").transmission;
-    let again = a.loss.on_sent_again(ms(50), former);
+    let again = a.loss.on_sent_again(ms(50), former, false);
     a.outbound.set_state(Tsn(tsn), ChunkState::Outstanding);
     let sent = a.outbound.get_mut(Tsn(tsn)).expect("sent");
     (sent.transmission, sent.path) = (again, path);

@@ -159,7 +159,7 @@ fn t3_rtx_runs_for_the_lowest_tsn_or_for_what_was_sent_first() {
     let mut q = Queue::flight(&[FIRST, SECOND, FIRST, FIRST]);
     let again = q
         .detector
-        .on_sent_again(ms(5), q.outbound.get(Tsn(1)).unwrap().transmission);
+        .on_sent_again(ms(5), q.outbound.get(Tsn(1)).unwrap().transmission, false);
     q.outbound.get_mut(Tsn(1)).unwrap().transmission = again;
     let o = &mut q.outbound;
     assert_eq!(o.timed_on(FIRST, Tsn(0), false), Some(Tsn(1)));
