@@ -3,9 +3,9 @@
 //! RFC 1035 section 4, RFC 2136 section 2, RFC 3597 (unknown types), RFC 6891 (EDNS).
 
 use super::Name;
+use super::compressor::Compressor;
 use super::tsig::{self, TsigRecord};
 use bytes::{Bytes, BytesMut};
-use domain::base::StaticCompressor;
 use domain::base::iana::{Class, Opcode, OptRcode, Rcode, Rtype};
 use domain::base::message::{QuestionSection, RecordSection};
 use domain::base::message_builder::PushError;
@@ -200,8 +200,7 @@ impl DnsMessage {
     }
 
     fn build(&self, limit: usize) -> Result<Vec<u8>, PushError> {
-        let target = StaticCompressor::new(BytesMut::new());
-        let mut builder = MessageBuilder::from_target(target).map_err(|_| PushError::ShortBuf)?;
+        let mut builder = MessageBuilder::from_target(Compressor::new()).map_err(|_| PushError::ShortBuf)?;
         builder.set_push_limit(limit);
         let header = builder.header_mut();
         header.set_id(self.header.id);
@@ -237,7 +236,7 @@ impl DnsMessage {
                 Ok(())
             })?;
         }
-        Ok(additional.finish().into_target().to_vec())
+        Ok(additional.finish().into_bytes())
     }
 }
 

@@ -22,6 +22,7 @@
 //! [`ServerConfig::unix_at_zero`] say what it was at the driver's zero.
 
 mod client;
+mod compressor;
 mod config;
 mod identity;
 mod ilnp_records;

@@ -1,7 +1,60 @@
 //! What a server makes of updates and questions (RFC 1035, RFC 2136, RFC 2308), and what it keeps.
 
 use super::*;
+use crate::location::config::MOST_RECORDS;
+use crate::location::place::Place;
+use crate::location::rows;
 use std::collections::BTreeMap;
+
+/// RFC 1035 section 4.1.4: a pointer has 14 bits.
+#[test]
+fn names_that_come_first_beyond_16_kb_are_not_pointed_to() {
+    let long: Vec<u8> = vec![1; 250];
+    for before in [0, 62, 63, 64, 65, 200] {
+        let mut message = DnsMessage::new(Header::request(1, Opcode::QUERY));
+        let filler = (0..before).map(|_| record("a.loc.example", Class::IN, Rtype::NULL, 5, &long));
+        message.answer.extend(filler);
+        for n in 0..9 {
+            for name in ["b.loc.example", "c.b.loc.example", "x.other", "a.loc.example"] {
+                let record = record(name, Class::IN, Rtype::AAAA, 5, &[n; 16]);
+                message.additional.push(record);
+            }
+        }
+        let bytes: Bytes = message.emit(usize::from(u16::MAX)).expect("a message").into();
+        assert!(!parse(&bytes).header.truncated);
+        assert_eq!(parse(&bytes), message, "{before} records before");
+    }
+}
+
+/// RFC 1035 section 2.3.4: a name has up to 127 labels, and a compressor has places for some of them.
+#[test]
+fn the_records_of_a_name_fit_a_row_however_many_labels_their_zone_has() {
+    for labels in [1, 23, 24, 25, 60, 110] {
+        let zone = name(&format!("{}loc", "z.".repeat(labels - 1)));
+        let host = name(&format!("a.b.c.{zone}"));
+        let records: Vec<Record> = (0..MOST_RECORDS as u16)
+            .map(|n| Record {
+                name: host.clone(),
+                rtype: Rtype::AAAA,
+                class: Class::IN,
+                ttl: 5,
+                rdata: Rdata::opaque([&[0; 14][..], &n.to_be_bytes()].concat()),
+            })
+            .collect();
+        let (top, place) = (Place::of(&zone), Place::of(&host));
+        let row = rows::node(&zone, &top, &place, records.clone());
+        let value = row.value.expect("records");
+        let Some(rows::Kept::Records {
+            zone: of,
+            records: read,
+        }) = rows::read(&row.key, &value)
+        else {
+            panic!("no records")
+        };
+        assert_eq!(of, zone);
+        assert!(read == records, "{labels} labels: {} records", read.len());
+    }
+}
 
 #[test]
 fn what_is_not_permitted_is_refused() {
