@@ -321,6 +321,31 @@ fn a_reset_of_the_association_begins_tsns_and_all_streams_anew() {
 }
 
 #[test]
+fn a_reset_of_the_association_waits_for_a_message_that_is_longer_than_the_buffer() {
+    let config = Config {
+        receive_buffer: 20_000,
+        ..Config::default()
+    };
+    for before in 0..2 {
+        let mut net = Net::established(config.clone(), [1, 1]);
+        for i in 0..before {
+            net.send(B, 0, synthetic(i * 100, 100));
+        }
+        net.send(B, 0, synthetic(1000, 100_000));
+        net.run_for(ms(25));
+        net.command(A, |a, now| a.reset_association(now)).unwrap();
+        net.send(B, 0, synthetic(200_000, 100));
+        net.run_for(Duration::from_secs(20));
+        assert_eq!(answered(&net, A), [(StreamRequest::ResetAssociation, Ok(()))]);
+        let bytes: usize = net.messages[A].iter().flat_map(|m| &m.parts).map(Data::len).sum();
+        assert_eq!(bytes, 100 * before as usize + 100_000 + 100);
+        assert_eq!(offsets(&net, A).last(), Some(&200_000));
+        assert_eq!(numbers(&net, B).last(), Some(&(0, 0)));
+        assert_eq!(net.association(A).a_rwnd(), config.receive_buffer);
+    }
+}
+
+#[test]
 fn resets_of_the_association_from_both_ends_at_once_are_refused_and_nothing_is_lost() {
     let mut net = established();
     net.command(A, |a, now| a.reset_association(now)).unwrap();

@@ -3,7 +3,7 @@
 use segue_conformance::expect;
 use segue_conformance::script::chunks::{data, data_chunk, extensions, init, peer_tsn, sack};
 use segue_conformance::script::{Script, ms, quiet};
-use segue_proto::sctp::{Event, SendOptions};
+use segue_proto::sctp::{Config, Event, SendOptions};
 use segue_wire::sctp::{Chunk, DataChunk, ReConfig, ReConfigParameter as P, ReConfigResult};
 use segue_wire::{Data, ReConfigSerial, Ssn};
 
@@ -155,4 +155,54 @@ fn s3_1_a_peer_that_does_not_know_re_config_is_not_asked() {
     let mut t = Script::established(quiet());
     assert!(t.command(|a, now| a.reset_streams(now, &[0])).is_err());
     t.silence(ms(1000));
+}
+
+#[test]
+fn s5_1_4_a_peer_may_send_more_than_the_buffer_holds_before_it_resets_the_association() {
+    // what it had queued goes first (Linux does so); the answer that tells where the new numbers begin comes last
+    const MESSAGES: u32 = 10;
+    for (before, reset_at) in [(0, 0), (0, 4), (0, MESSAGES), (2, 2), (2, 7), (2, MESSAGES)] {
+        let config = Config {
+            receive_buffer: 3000,
+            ..quiet()
+        };
+        let mut t = Script::established_with(config, 1, vec![extensions(&[0x82])]);
+        let number = |n: u32| if n < reset_at { n } else { n - reset_at };
+        let message = |n: u32| {
+            Chunk::Data(DataChunk {
+                ssn: Ssn(number(n) as u16),
+                data: Data::Bytes(vec![0; 1000].into()),
+                ..data_chunk(n)
+            })
+        };
+        for n in 0..before {
+            t.send([message(n)]);
+        }
+        t.forget();
+        t.command(|a, now| a.reset_association(now)).expect("a reset");
+        let Chunk::ReConfig(asked) = t.receive().chunks.remove(0) else {
+            panic!("no request")
+        };
+        let response = asked.parameters[0].request().expect("a request");
+        for n in before..MESSAGES {
+            // the first may find the window closed
+            t.send([message(n)]);
+            t.send([message(n)]);
+            assert!(t.is_alive(), "{:?}", t.events);
+        }
+        let next_tsns = Some((peer_tsn(reset_at), t.our_tsn.add(1 << 31)));
+        t.send([Chunk::ReConfig(Box::new(ReConfig {
+            parameters: vec![P::Response {
+                response,
+                result: ReConfigResult::Performed,
+                next_tsns,
+            }],
+        }))]);
+        // and again what found it closed for want of that
+        for n in before..MESSAGES + 2 {
+            t.send([message(n)]);
+        }
+        let ids: Vec<_> = t.messages.iter().map(|m| m.payload_protocol_id).collect();
+        assert_eq!(ids, (0..MESSAGES + 2).collect::<Vec<_>>(), "{before}, {reset_at}");
+    }
 }

@@ -2,10 +2,13 @@
 
 use super::outbound_hold::concerns;
 use super::{Config, Message};
+use hold::Held;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
+
+mod hold;
 
 /// Consecutive fragments of one message.
 #[derive(Debug)]
@@ -56,16 +59,6 @@ pub(super) struct Reassembly {
     looked_at: usize,
 }
 
-/// Chunks sent after a reset that is not yet carried out (RFC 6525 section 5.2.2, E2).
-#[derive(Debug)]
-struct Held {
-    /// Those with a higher TSN wait,
-    after: Tsn,
-    /// of these streams; none stands for all.
-    streams: Vec<u16>,
-    chunks: Vec<DataChunk>,
-}
-
 impl Reassembly {
     pub(super) fn new(initial_tsn: Tsn, config: &Config) -> Self {
         let half = config.receive_buffer / 2;
@@ -106,7 +99,7 @@ impl Reassembly {
         let kept: usize = self
             .held
             .iter()
-            .flat_map(|h| &h.chunks)
+            .flat_map(|h| h.chunks())
             .map(|c| c.data.len())
             .sum();
         whole + parts + kept
@@ -117,10 +110,9 @@ impl Reassembly {
         self.buffered += chunk.data.len();
         self.chunks += 1;
         if let Some(held) = &mut self.held
-            && held.after.before(chunk.tsn)
-            && concerns(&held.streams, chunk.stream_id)
+            && held.concerns(&chunk)
         {
-            held.chunks.push(chunk);
+            held.keep(chunk);
             return;
         }
         if chunk.beginning && chunk.ending {
@@ -136,40 +128,6 @@ impl Reassembly {
         } else {
             self.insert_fragment(chunk);
         }
-    }
-
-    /// Keeps what comes after a TSN in `streams`, or in all if none is named, until [`release`](Self::release). What was kept
-    /// until now is kept on, or taken in, as this has it.
-    pub(super) fn hold(&mut self, after: Tsn, streams: Vec<u16>) {
-        let former = self.held.replace(Box::new(Held {
-            after,
-            streams,
-            chunks: Vec::new(),
-        }));
-        self.insert_again(former.map(|h| h.chunks).unwrap_or_default());
-    }
-
-    /// Takes in what was kept.
-    pub(super) fn release(&mut self) {
-        let chunks = self.held.take().map(|h| h.chunks).unwrap_or_default();
-        self.insert_again(chunks);
-    }
-
-    /// Takes in chunks that were kept, and are counted as held.
-    fn insert_again(&mut self, chunks: Vec<DataChunk>) {
-        for chunk in chunks {
-            self.forget([&chunk.data].into_iter());
-            self.insert(chunk);
-        }
-    }
-
-    /// Takes in what was kept, and has all streams begin again between what was sent before `next_tsn` and the rest.
-    pub(super) fn release_around(&mut self, next_tsn: Tsn) {
-        let chunks = self.held.take().map(|h| h.chunks).unwrap_or_default();
-        let (before, after): (Vec<_>, Vec<_>) = chunks.into_iter().partition(|c| c.tsn.before(next_tsn));
-        self.insert_again(before);
-        self.reset_streams(&[]);
-        self.insert_again(after);
     }
 
     /// The streams named, or all if none is, begin again at 0; what still waits for their old order is delivered.
@@ -191,10 +149,7 @@ impl Reassembly {
     /// All streams begin again, and the TSNs at `next_tsn`; parts of messages go.
     pub(super) fn begin_anew(&mut self, next_tsn: Tsn) {
         // what was kept was sent after a reset of its streams, and before this one
-        if let Some(held) = &self.held {
-            let streams = held.streams.clone();
-            self.reset_streams(&streams);
-        }
+        self.reset_held_streams();
         self.release();
         self.reset_streams(&[]);
         for (_, run) in core::mem::take(&mut self.runs) {

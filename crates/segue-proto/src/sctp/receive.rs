@@ -291,7 +291,8 @@ impl Association {
 
     /// Section 6.2: with the window closed, a TSN beyond all received is dropped; one that fills a gap is taken, up to
     /// twice the buffer, because what is held may wait for it. If what is next in order does not fit even so and the
-    /// user has nothing to take, a message is longer than the buffer and will never be complete.
+    /// user has nothing to take, a message is longer than the buffer and will never be complete; unless it is a reset of the
+    /// association that keeps what came, until the peer has carried it out.
     fn has_room_for(&mut self, tsn: segue_wire::Tsn, len: usize) -> bool {
         let buffer = self.config.receive_buffer as usize;
         let held = self.held_bytes();
@@ -302,11 +303,14 @@ impl Association {
         if fills_gap && held + len <= 2 * buffer {
             return true;
         }
-        let next = tsn == self.received.cumulative_tsn_ack().next();
+        let cumulative = self.received.cumulative_tsn_ack();
+        let next = tsn == cumulative.next();
         if next && !self.reassembly.has_ready() {
-            if self.reassembly.deliver_in_parts() {
+            let resets = self.stream_requests.resets_association();
+            let waits = resets && self.reassembly.take_what_goes_on(cumulative);
+            if self.reassembly.has_ready() || self.reassembly.deliver_in_parts() {
                 self.announce_readable();
-            } else if !self.received.has_gap() || held + len > 2 * buffer {
+            } else if !waits && (!self.received.has_gap() || held + len > 2 * buffer) {
                 self.abort_with(ErrorCause::OutOfResource);
             }
             return false;
