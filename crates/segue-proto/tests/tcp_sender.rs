@@ -294,6 +294,35 @@ fn a_duplicate_that_was_reported_widens_the_reordering_window() {
 }
 
 #[test]
+fn duplicates_widen_the_reordering_window_once_a_round_trip_and_again_in_each() {
+    // section 6.2, step 4: RACK.dsack_round ends when SND.UNA reaches it, whether or not anything is missing by then
+    for (rounds, duplicates, widened) in [(1, 1, 1), (1, 3, 1), (2, 1, 2), (3, 2, 3)] {
+        let mut s = sender(rack());
+        for round in 0..rounds {
+            let begin = round * 2000;
+            write(&mut s, u64::from(begin), 2000);
+            s.now += ms(RTT);
+            // the round lasts until what was sent by now is acknowledged
+            for _ in 0..duplicates {
+                ack(&mut s, begin + 1001, &[(begin + 1, begin + 1001)]);
+            }
+            ack(&mut s, begin + 2001, &[]);
+        }
+        let begin = rounds * 2000;
+        write(&mut s, u64::from(begin), 5000);
+        s.now += ms(RTT);
+        assert_eq!(ack(&mut s, begin + 1, &[(begin + 1001, begin + 2001)]), NONE);
+        let due = RTT / 4 * (1 + widened);
+        assert_eq!(wait(&mut s, ms(due - 1)), NONE, "{rounds} rounds of {duplicates}");
+        assert_eq!(
+            wait(&mut s, ms(1)),
+            [(begin + 1, 1000)],
+            "{rounds} rounds of {duplicates}"
+        );
+    }
+}
+
+#[test]
 fn a_retransmission_that_is_overdue_is_sent_again() {
     // section 6.2, step 5: retransmissions too are judged by their time of sending
     let mut s = sender(rack());

@@ -267,7 +267,7 @@ impl Connection {
         report.dsack = true;
         self.counters.dsacks_received += 1;
         self.recovery.note_dsack(right as u64, report.former_una);
-        self.rack.note_dsack(self.snd_nxt);
+        self.rack.note_dsack(self.snd_una, self.snd_nxt);
     }
 
     /// Whether a SACK block can be.

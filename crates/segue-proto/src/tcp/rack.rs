@@ -27,9 +27,10 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    /// A DSACK: the window is widened, once per round trip.
-    pub fn note_dsack(&mut self, next: u64) {
-        if self.dsack_round.is_none() {
+    /// Section 6.2, step 4: an acknowledgement up to `una` has a DSACK, with `next` to be sent next. The window is widened,
+    /// once per round trip.
+    pub fn note_dsack(&mut self, una: u64, next: u64) {
+        if self.dsack_round.is_none_or(|round| una >= round) {
             self.dsack_round = Some(next);
             self.widened += 1;
             self.persist = PERSIST;
@@ -69,10 +70,7 @@ impl Connection {
     }
 
     /// Section 6.2, step 4: RACK_update_reo_wnd.
-    fn reordering_window(&mut self) -> Duration {
-        if self.rack.dsack_round.is_some_and(|round| self.snd_una >= round) {
-            self.rack.dsack_round = None;
-        }
+    fn reordering_window(&self) -> Duration {
         let recovering = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss);
         let many = self.board.sacked_segments() >= self.recovery.dup_thresh;
         if !self.rack.reordering_seen && (recovering || many) {
