@@ -32,6 +32,45 @@ fn asconf(n: u32, address: Ipv6Addr) -> Chunk {
     }))
 }
 
+/// ASCONF number `n` of the peer, known by `known`, that names `address`.
+fn asconf_about(n: u32, known: Ipv6Addr, address: Ipv6Addr) -> Chunk {
+    let mut chunk = asconf(n, address);
+    if let Chunk::Asconf(asconf) = &mut chunk {
+        asconf.address = known;
+    }
+    chunk
+}
+
+/// The peer changes its addresses by its ASCONF number `n`, authenticated, and is answered.
+fn change(t: &mut Script, n: &mut u32, parameter: AsconfParameter) {
+    let chunk = Chunk::Asconf(Box::new(Asconf {
+        serial_number: AsconfSerial(init().initial_tsn.0).add(*n),
+        address: peer(1),
+        parameters: vec![parameter],
+    }));
+    let signed = t.signed([chunk]);
+    t.send(signed);
+    *n += 1;
+}
+
+fn add(t: &mut Script, n: &mut u32, address: Ipv6Addr) {
+    let correlation_id = *n;
+    let parameter = AsconfParameter::AddIpAddress {
+        correlation_id,
+        address,
+    };
+    change(t, n, parameter);
+}
+
+fn delete(t: &mut Script, n: &mut u32, address: Ipv6Addr) {
+    let correlation_id = *n;
+    let parameter = AsconfParameter::DeleteIpAddress {
+        correlation_id,
+        address,
+    };
+    change(t, n, parameter);
+}
+
 /// What an attack may not change: peer addresses, primary path, what is outstanding and received, and every counter but
 /// those of refusals.
 fn state(t: &Script) -> (Vec<Ipv6Addr>, Ipv6Addr, u32, Counters) {
@@ -332,6 +371,106 @@ fn data_injected_with_a_wrong_tag_is_not_delivered_and_not_acknowledged() {
     works(&mut t);
 }
 
+/// What is answered, and where to, to a packet with the right tag and to one with a wrong one.
+fn answers_by_tag(t: &mut Script, from: Ipv6Addr, chunks: &[Chunk]) -> [Vec<(Vec<Chunk>, Ipv6Addr)>; 2] {
+    [t.our_tag, t.our_tag ^ 1].map(|tag| {
+        let packet = SctpPacket {
+            source_port: PORT,
+            destination_port: PORT,
+            verification_tag: tag,
+            chunks: chunks.iter().cloned().collect(),
+        };
+        t.send_sctp(from, ours(1), packet);
+        t.wait(ms(1000));
+        let mut answers = t.take_all();
+        // addresses that are not confirmed are probed meanwhile
+        answers.retain(|a| !matches!(a.chunks[..], [Chunk::Heartbeat(_)]));
+        assert!(answers.iter().all(|a| a.tag == tag), "the tag is reflected");
+        let told = answers.into_iter().map(|a| (a.chunks, a.destination));
+        told.collect()
+    })
+}
+
+#[test]
+fn a_good_tag_from_an_address_of_good_faith_is_answered_as_a_wrong_one_is() {
+    let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+    let named_link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
+    // with one that cannot be its own, and more than are taken: those that the peer names it may send from, and an ABORT
+    // would end the association there
+    let mut parameters = auth::parameters();
+    parameters.extend((1..=40).map(|n| Parameter::Ipv6Address(peer(n))));
+    parameters.push(Parameter::Ipv6Address(named_link_local));
+    let mut t = Script::established_with(quiet(), 1, parameters);
+    assert_eq!(t.association().paths().count(), 32);
+    // it deletes 33 of its addresses, one after the other: more than are remembered
+    let mut n = 0;
+    for address in 2..=32 {
+        delete(&mut t, &mut n, peer(address));
+    }
+    for address in 101..=102 {
+        add(&mut t, &mut n, peer(address));
+        delete(&mut t, &mut n, peer(address));
+    }
+    t.forget();
+    let before = state(&t);
+    for (from, silent) in [
+        (peer(2), false),
+        (peer(3), true),
+        (peer(32), true),
+        (peer(102), true),
+        (peer(50), false),
+        (link_local, false),
+        (ATTACKER, false),
+    ] {
+        for chunks in [
+            vec![data(0)],
+            vec![Chunk::Heartbeat("x".into())],
+            vec![Chunk::ShutdownAck],
+            vec![asconf_about(n, from, from)],
+        ] {
+            let answers = answers_by_tag(&mut t, from, &chunks);
+            assert_eq!(answers[0], answers[1], "{from}: {chunks:?}");
+            assert_eq!(answers[0].is_empty(), silent, "{from}: {chunks:?}");
+        }
+    }
+    assert_eq!(state(&t), before);
+    works(&mut t);
+}
+
+#[test]
+fn what_a_peer_names_and_is_not_taken_is_not_answered_with_an_abort() {
+    let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
+    let mut named = vec![Parameter::Ipv6Address(link_local)];
+    named.extend((1..=40).map(|n| Parameter::Ipv6Address(peer(n))));
+    let mut accepted = Script::established_with(quiet(), 1, named.clone());
+    let mut called = Script::connecting(quiet());
+    let Chunk::Init(asked) = called.receive().chunks.remove(0) else {
+        panic!("no INIT")
+    };
+    called.our_tag = asked.initiate_tag;
+    let mut ack = init();
+    ack.parameters = named;
+    ack.parameters.push(Parameter::StateCookie(b"cookie"[..].into()));
+    called.send([Chunk::InitAck(Box::new(ack))]);
+    called.send([Chunk::CookieAck]);
+    for t in [&mut accepted, &mut called] {
+        assert!(t.association().is_established());
+        assert_eq!(t.association().paths().count(), 31, "of the 32 named first");
+        t.take_all();
+        for (from, silent) in [
+            (link_local, true),
+            (peer(33), true),
+            (peer(40), true),
+            (peer(41), false),
+        ] {
+            let answers = answers_by_tag(t, from, &[data(0)]);
+            assert_eq!(answers[0], answers[1], "{from}");
+            assert_eq!(answers[0].is_empty(), silent, "{from}: {answers:?}");
+        }
+        assert!(t.is_alive());
+    }
+}
+
 #[test]
 fn a_good_tag_from_a_strange_address_changes_nothing_and_is_answered_as_a_wrong_one_is() {
     // a difference would tell whoever tries tags from an address of his own when he has found one
@@ -356,20 +495,7 @@ fn a_good_tag_from_a_strange_address_changes_nothing_and_is_answered_as_a_wrong_
         stranger(Chunk::Heartbeat("x".into()))[1..].into(),
     ];
     for chunks in chunks {
-        let answers = [t.our_tag, t.our_tag ^ 1].map(|tag| {
-            let packet = SctpPacket {
-                source_port: PORT,
-                destination_port: PORT,
-                verification_tag: tag,
-                chunks: chunks.iter().cloned().collect(),
-            };
-            t.send_sctp(ATTACKER, ours(1), packet);
-            t.wait(ms(1000));
-            let answers = t.take_all();
-            assert!(answers.iter().all(|a| a.tag == tag), "the tag is reflected");
-            let told = answers.into_iter().map(|a| (a.chunks, a.destination));
-            told.collect::<Vec<_>>()
-        });
+        let answers = answers_by_tag(&mut t, ATTACKER, &chunks);
         assert_eq!(answers[0], answers[1], "{chunks:?}");
     }
     assert_eq!(state(&t), before);
@@ -380,27 +506,9 @@ fn a_good_tag_from_a_strange_address_changes_nothing_and_is_answered_as_a_wrong_
 fn an_address_that_the_peer_has_deleted_is_not_answered_with_an_abort() {
     // RFC 5061 section 5.3: the deletion may overtake packets, and an ABORT that reflects their tag would end it all
     let mut t = Script::authenticated(quiet(), 1);
-    for (n, parameter) in [
-        AsconfParameter::AddIpAddress {
-            correlation_id: 1,
-            address: peer(2),
-        },
-        AsconfParameter::DeleteIpAddress {
-            correlation_id: 2,
-            address: peer(2),
-        },
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let chunk = Chunk::Asconf(Box::new(Asconf {
-            serial_number: AsconfSerial(init().initial_tsn.0).add(n as u32),
-            address: peer(1),
-            parameters: vec![parameter],
-        }));
-        let signed = t.signed([chunk]);
-        t.send(signed);
-    }
+    let mut n = 0;
+    add(&mut t, &mut n, peer(2));
+    delete(&mut t, &mut n, peer(2));
     t.forget();
     t.send_from(peer(2), [data(0)]);
     t.send_from(peer(2), [Chunk::Heartbeat("x".into())]);

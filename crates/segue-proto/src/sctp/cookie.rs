@@ -91,6 +91,8 @@ pub(super) struct Cookie {
     pub local_address: Ipv6Addr,
     /// Peer addresses; the first is the one that the INIT came from and the INIT ACK went to.
     pub peer_addresses: Vec<Ipv6Addr>,
+    /// Those that it named and that are not taken, as far as they are kept.
+    pub not_taken: Vec<Ipv6Addr>,
 }
 
 /// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag), both
@@ -110,7 +112,7 @@ pub(super) enum CookieError {
 impl Cookie {
     /// The cookie's bytes with their HMAC-SHA-256.
     pub(super) fn seal(&self, key: &CookieKey) -> Bytes {
-        let mut out = Vec::with_capacity(96 + 16 * self.peer_addresses.len());
+        let mut out = Vec::with_capacity(97 + 16 * (self.peer_addresses.len() + self.not_taken.len()));
         out.extend(self.created.as_nanos().to_be_bytes());
         out.extend(self.life.as_nanos().to_be_bytes());
         for word in [
@@ -133,9 +135,9 @@ impl Cookie {
             out.extend(half.to_be_bytes());
         }
         out.extend(self.local_address.octets());
-        out.push(self.peer_addresses.len() as u8);
-        for address in &self.peer_addresses {
-            out.extend(address.octets());
+        for addresses in [&self.peer_addresses, &self.not_taken] {
+            out.push(addresses.len() as u8);
+            out.extend(addresses.iter().flat_map(Ipv6Addr::octets));
         }
         out.push(u8::from(self.local_random.is_some()));
         out.extend(self.local_random.iter().flatten());
@@ -181,10 +183,13 @@ impl Cookie {
         let local_port = u16::from_be_bytes(take(b)?);
         let peer_port = u16::from_be_bytes(take(b)?);
         let local_address = Ipv6Addr::from(take::<16>(b)?);
-        let count = take::<1>(b)?[0];
-        let peer_addresses = (0..count)
-            .map(|_| take::<16>(b).map(Ipv6Addr::from))
-            .collect::<Option<_>>()?;
+        let mut addresses = || {
+            let count = take::<1>(b)?[0];
+            let all = (0..count).map(|_| take::<16>(b).map(Ipv6Addr::from));
+            all.collect::<Option<Vec<_>>>()
+        };
+        let peer_addresses = addresses()?;
+        let not_taken = addresses()?;
         let local_random = match take::<1>(b)?[0] {
             0 => None,
             _ => Some(take(b)?),
@@ -207,6 +212,7 @@ impl Cookie {
             peer_parameters,
             local_address,
             peer_addresses,
+            not_taken,
         })
     }
 }
@@ -246,6 +252,7 @@ mod tests {
             ]))],
             local_address: Ipv6Addr::LOCALHOST,
             peer_addresses: vec![Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED],
+            not_taken: vec![Ipv6Addr::from(13)],
         }
     }
 

@@ -327,7 +327,7 @@ impl Endpoint {
                 }
                 Some(index) if self.is_known_by_tag_alone(index, &arrived, sctp) => {
                     // an ASCONF from nobody's address, about nobody's: a guess, unless it is authenticated
-                    let expected = self.slots[index].association.may_come_from(arrived.from);
+                    let expected = self.index.is_former(arrived.from, arrived.from_port);
                     let answer = out_of_the_blue::answer(sctp);
                     if !self.deliver(&arrived, index, sctp) && !expected {
                         self.answer_out_of_the_blue(&arrived, answer);

@@ -5,6 +5,7 @@ use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, Stat
 use super::auth::{self, Random};
 use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
+use super::former_addresses::MOST_NOT_TAKEN;
 use super::inbound::Received;
 use super::path::MAX_DESTINATIONS;
 use super::re_config_answer::StreamAnswers;
@@ -27,6 +28,8 @@ const IPV6_ADDRESS: u16 = 6;
 #[derive(Debug, Default)]
 pub(super) struct PeerParameters {
     pub addresses: Vec<Ipv6Addr>,
+    /// Those that are not taken, as far as they are kept.
+    pub not_taken: Vec<Ipv6Addr>,
     pub cookie: Option<Bytes>,
     /// Those that negotiate extensions.
     pub extensions: Vec<Parameter>,
@@ -47,6 +50,8 @@ impl PeerParameters {
                     let room = out.addresses.len() < MAX_DESTINATIONS;
                     if room && usable && !out.addresses.contains(address) {
                         out.addresses.push(*address);
+                    } else if usable && !room {
+                        note_not_taken(&mut out.not_taken, *address);
                     }
                 }
                 Parameter::StateCookie(cookie) => out.cookie = Some(cookie.clone()),
@@ -66,6 +71,25 @@ impl PeerParameters {
             }
         }
         out
+    }
+
+    /// Drops addresses that cannot be those of a peer at `from`. Returns how many they were.
+    pub(super) fn drop_impossible(&mut self, from: Ipv6Addr, own: impl Fn(Ipv6Addr) -> bool) -> u64 {
+        let named = core::mem::take(&mut self.addresses);
+        let may_be = |&address: &Ipv6Addr| may_be_of_peer(address, from, &own);
+        let (possible, impossible): (Vec<_>, Vec<_>) = named.into_iter().partition(may_be);
+        self.addresses = possible;
+        for &address in &impossible {
+            note_not_taken(&mut self.not_taken, address);
+        }
+        impossible.len() as u64
+    }
+}
+
+/// Adds an address that a peer has named to those that are not taken, if there is room.
+pub(super) fn note_not_taken(not_taken: &mut Vec<Ipv6Addr>, address: Ipv6Addr) {
+    if not_taken.len() < MOST_NOT_TAKEN && !not_taken.contains(&address) {
+        not_taken.push(address);
     }
 }
 
@@ -176,6 +200,9 @@ impl Association {
         self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
         for &address in &cookie.peer_addresses {
             self.add_destination(now, address, false);
+        }
+        for &address in &cookie.not_taken {
+            self.former_addresses.add(address);
         }
         self.reply_to = cookie
             .peer_addresses
@@ -297,11 +324,8 @@ impl Association {
             return;
         }
         let mut peer = PeerParameters::read(&init_ack.parameters);
-        let named = peer.addresses.len();
         let own = |address| self.local.iter().any(|l| l.address.address == address);
-        peer.addresses
-            .retain(|&address| may_be_of_peer(address, from, own));
-        self.counters.addresses_ignored += (named - peer.addresses.len()) as u64;
+        self.counters.addresses_ignored += peer.drop_impossible(from, own);
         let cause = if !is_acceptable(init_ack) {
             Some(ErrorCause::InvalidMandatoryParameter)
         } else if let Some(name) = peer.host_name {
@@ -334,7 +358,12 @@ impl Association {
         // section 5.4: the address that the INIT ACK came from has proven itself by the tag
         self.add_destination(now, from, true);
         for address in peer.addresses {
-            self.add_destination(now, address, false);
+            if self.add_destination(now, address, false).is_none() {
+                note_not_taken(&mut peer.not_taken, address);
+            }
+        }
+        for address in peer.not_taken {
+            self.former_addresses.add(address);
         }
         if let Some(index) = self.destination_index(from) {
             self.handshake_destination = index;

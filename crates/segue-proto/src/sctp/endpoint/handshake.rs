@@ -3,11 +3,11 @@
 use super::{Arrived, Endpoint};
 use crate::contract::LocalAddress;
 use crate::sctp::Event;
-use crate::sctp::address_rules::{self, may_be_of_peer};
+use crate::sctp::address_rules;
 use crate::sctp::association::{Association, State};
 use crate::sctp::auth;
 use crate::sctp::cookie::{Cookie, CookieError};
-use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable};
+use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable, note_not_taken};
 use crate::sctp::path::MAX_DESTINATIONS;
 use crate::sctp::restart::{Action, Answer, action};
 use crate::time::Duration;
@@ -39,11 +39,8 @@ impl Endpoint {
             return;
         }
         let mut peer = PeerParameters::read(&init.parameters);
-        let named = peer.addresses.len();
         let own = |address| self.local.iter().any(|l| l.address == address);
-        peer.addresses
-            .retain(|&address| may_be_of_peer(address, arrived.from, own));
-        self.counters.addresses_ignored += (named - peer.addresses.len()) as u64;
+        self.counters.addresses_ignored += peer.drop_impossible(arrived.from, own);
         let existing = self.find_existing(arrived, &peer.addresses);
         if let Some((index, _)) = existing
             && self.slots[index].association.state == State::ShutdownAckSent
@@ -74,8 +71,13 @@ impl Endpoint {
         }
         let mut answered = *arrived;
         let mut peer_addresses = vec![arrived.from];
-        peer_addresses.extend(peer.addresses.into_iter().filter(|&a| a != arrived.from));
-        peer_addresses.truncate(MAX_DESTINATIONS);
+        for address in peer.addresses.into_iter().filter(|&a| a != arrived.from) {
+            if peer_addresses.len() < MAX_DESTINATIONS {
+                peer_addresses.push(address);
+            } else {
+                note_not_taken(&mut peer.not_taken, address);
+            }
+        }
         let (tag, tsn) = self.new_tag_and_tsn();
         let mut answer = Answer {
             local_tag: tag,
@@ -125,6 +127,7 @@ impl Endpoint {
             peer_parameters: peer.extensions,
             local_address: arrived.to,
             peer_addresses,
+            not_taken: peer.not_taken,
         };
         let sealed = cookie.seal(self.cookie_keys.current(arrived.now, &mut *self.secrets));
         let ack = init_ack(&self.config, &answer.local, &cookie, sealed, peer.unrecognized);

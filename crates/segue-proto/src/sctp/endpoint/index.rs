@@ -22,6 +22,8 @@ pub(super) struct Index {
     /// many associations.
     by_peer_tag: BTreeSet<(u32, u16, Ipv6Addr, AssociationId)>,
     by_tie_tags: BTreeSet<(TieTags, AssociationId)>,
+    /// By an address that the peer may send from although it has it no more, and its port.
+    by_former: BTreeSet<(Ipv6Addr, u16, AssociationId)>,
 }
 
 type Unconfirmed = bool;
@@ -34,6 +36,7 @@ pub(super) struct Keys {
     peer_port: u16,
     tie_tags: TieTags,
     addresses: SmallVec<[(Ipv6Addr, Unconfirmed); 2]>,
+    former: Vec<Ipv6Addr>,
 }
 
 impl Keys {
@@ -45,6 +48,7 @@ impl Keys {
             peer_port: association.peer_port,
             tie_tags: association.tie_tags,
             addresses: addresses(association).collect(),
+            former: association.former_addresses.iter().collect(),
         })
     }
 
@@ -55,6 +59,11 @@ impl Keys {
             && self.peer_port == association.peer_port
             && self.tie_tags == association.tie_tags
             && self.addresses.iter().copied().eq(addresses(association))
+            && self
+                .former
+                .iter()
+                .copied()
+                .eq(association.former_addresses.iter())
     }
 }
 
@@ -93,6 +102,9 @@ impl Index {
                 self.by_peer_tag
                     .remove(&(old.peer_tag, old.peer_port, address, id));
             }
+            for address in old.former {
+                self.by_former.remove(&(address, old.peer_port, id));
+            }
         }
         if let Some(new) = keys {
             self.by_local_tag.insert((new.local_tag, id));
@@ -107,6 +119,9 @@ impl Index {
                     self.by_peer_tag
                         .insert((new.peer_tag, new.peer_port, address, id));
                 }
+            }
+            for &address in &new.former {
+                self.by_former.insert((address, new.peer_port, id));
             }
             *listed = Some(Box::new(new));
         }
@@ -163,6 +178,13 @@ impl Index {
         self.by_tie_tags.range(range).map(|k| k.1)
     }
 
+    /// Whether a peer that sends from `port` may do so from `address` in good faith although it does not have it: it had, or
+    /// may believe that it has.
+    pub(super) fn is_former(&self, address: Ipv6Addr, port: u16) -> bool {
+        let range = (address, port, FIRST)..=(address, port, LAST);
+        self.by_former.range(range).next().is_some()
+    }
+
     /// Whether `associations`, which are all there are, are listed under what they have, and nothing else is.
     pub(super) fn is_of<'a>(
         &self,
@@ -176,6 +198,7 @@ impl Index {
             && anew.by_local_tag == self.by_local_tag
             && anew.by_peer_tag == self.by_peer_tag
             && anew.by_tie_tags == self.by_tie_tags
+            && anew.by_former == self.by_former
     }
 }
 
@@ -219,13 +242,14 @@ mod tests {
         assert_eq!(ids(index.with_tie_tags((0, 0))), [], "there are none");
         // everything changes, one thing after the other
         type Change = fn(&mut Association);
-        let changes: [Change; 6] = [
+        let changes: [Change; 7] = [
             |a| a.peer_tag = 9,
             |a| a.local_tag = 5,
             |a| a.peer_port = 6,
             |a| a.tie_tags = (1, 2),
             |a| a.destinations[1].state = PathState::Active,
             |a| a.destinations[0].in_use = false,
+            |a| a.former_addresses.add(address(9)),
         ];
         for change in changes {
             let (a, listed) = &mut all[0];
@@ -237,10 +261,13 @@ mod tests {
         assert_eq!(ids(index.with_peer_tag_at(9, 6, address(1))), [0]);
         assert_eq!(ids(index.with_tie_tags((1, 2))), [0]);
         assert_eq!(ids(index.towards(address(0))), [1]);
+        assert!(index.is_former(address(9), 6));
+        assert!(!index.is_former(address(9), 2) && !index.is_former(address(8), 6));
         let (a, listed) = &mut all[0];
         a.state = State::Closed;
         index.update(AssociationId(0), listed, a);
         assert!(listed.is_none());
+        assert!(!index.is_former(address(9), 6));
         assert!(index.is_of([(AssociationId(1), &all[1].0)].into_iter()));
         assert!(!index.is_of(core::iter::empty()));
     }

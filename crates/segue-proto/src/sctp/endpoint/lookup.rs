@@ -111,23 +111,6 @@ impl Endpoint {
             a.peer_port == port
         })
     }
-
-    /// An association whose tag a packet carries that comes from none of its peer's addresses.
-    pub(super) fn find_of_foreign_address(&mut self, arrived: &Arrived, sctp: &SctpPacket) -> Option<usize> {
-        let Arrived {
-            tag, from, from_port, ..
-        } = *arrived;
-        if has_reflected_tag(sctp) {
-            let theirs = self.index.with_peer_tag(tag, from_port);
-            return first(&self.slots, &mut self.counters, theirs, |a| {
-                !a.has_peer_address(from)
-            });
-        }
-        let ours = self.index.with_local_tag(tag);
-        first(&self.slots, &mut self.counters, ours, |a| {
-            a.peer_port == from_port && !a.has_peer_address(from)
-        })
-    }
 }
 
 /// The address that an ASCONF names as the one to find its association by (RFC 5061 section 4.1.1).

@@ -5,14 +5,12 @@ use crate::sctp::auth;
 use segue_wire::sctp::{Chunk, ErrorCause, SctpPacket};
 
 impl Endpoint {
-    /// Section 8.4. Whoever guesses tags must not see a difference when he guesses right: a packet with the tag of an
-    /// association is answered as any other is, wherever it comes from, but for addresses that the peer may send from
-    /// in good faith. The ABORT reflects the tag, and would end the association there.
+    /// Section 8.4. Whoever guesses tags must not see a difference when he guesses right: what comes from an address that a
+    /// peer may send from in good faith is dropped whatever its tag, and all else is answered whatever its tag. The ABORT
+    /// reflects the tag, and would end the association.
     #[inline(never)]
     pub(super) fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
-        if let Some(index) = self.find_of_foreign_address(arrived, sctp)
-            && self.slots[index].association.may_come_from(arrived.from)
-        {
+        if self.index.is_former(arrived.from, arrived.from_port) {
             self.counters.refused.foreign_address += 1;
             return;
         }
