@@ -72,6 +72,32 @@ def test_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     assert target.read_text() == "new"
 
 
+def test_link_to_what_is_not_there_stays_and_the_file_is_made(tmp_path: Path) -> None:
+    folder, link, via = tmp_path / "folder", tmp_path / "link", tmp_path / "via"
+    folder.mkdir()
+    # a relative one goes from its own folder
+    link.symlink_to("folder/via")
+    (folder / "via").symlink_to("target")
+    write_file(link, "text")
+    assert link.is_symlink()
+    assert (folder / "via").is_symlink()
+    assert (folder / "target").read_text() == "text"
+    assert sorted(p.name for p in folder.iterdir()) == ["target", "via"]
+    via.symlink_to("missing/target")
+    with pytest.raises(OSError, match="No such file"):
+        write_file(via, "text")
+    assert via.is_symlink()
+
+
+def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(OSError, match="symbolic links"):
+        write_file(one, "text")
+    assert one.is_symlink()
+
+
 def test_what_is_read_is_not_written(tmp_path: Path) -> None:
     source, link, other = tmp_path / "source", tmp_path / "link", tmp_path / "other"
     source.write_text("text")

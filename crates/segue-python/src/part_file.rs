@@ -11,6 +11,9 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// Longest part of its name that goes into the temporary one: file systems take 255 bytes.
 const NAME_CHARACTERS: usize = 40;
 
+/// Links that are followed to a file, as many as Linux does.
+const MOST_LINKS: usize = 40;
+
 /// A file under a temporary name in the folder where it is to be. Dropped before [`PartFile::finish`], it is removed.
 ///
 /// Errors name the file that it is to become.
@@ -23,12 +26,12 @@ pub(crate) struct PartFile {
 
 impl PartFile {
     /// Begins the file `path`, in a folder that is made if it is missing; a link is followed, so that what it points to is
-    /// replaced.
+    /// replaced, or made if nothing is there.
     pub fn create(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| named(path, &e))?;
         }
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let path = follow(path).map_err(|e| named(path, &e))?;
         let named = |error| named(&path, &error);
         if path.exists() && !path.is_file() {
             let expected = io::Error::other("expected a regular file, or none");
@@ -52,6 +55,19 @@ impl PartFile {
         self.finished = true;
         Ok(())
     }
+}
+
+/// Where links lead, whether or not something is there.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut end = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match std::fs::read_link(&end) {
+            Ok(target) => end = end.parent().unwrap_or(Path::new("")).join(target),
+            // no link, or nothing at all
+            Err(_) => return Ok(end),
+        }
+    }
+    Err(io::Error::other("too many levels of symbolic links"))
 }
 
 /// A new file beside `path`. In a container a process may have the number of one that was killed: what that has left is
