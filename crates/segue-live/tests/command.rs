@@ -11,6 +11,7 @@ use segue_wire::udp::UdpDatagram;
 use segue_wire::{Data, Ipv6Header};
 use std::net::{Ipv6Addr, UdpSocket};
 use std::process::Command;
+use std::time::Duration;
 
 fn listen(port: u16, more: &[&str]) -> Running {
     let udp = port.to_string();
@@ -317,7 +318,7 @@ fn who_says_nothing_is_given_up_after_the_timeout() {
         let arguments = [command, "::1", "5001", "--remote-udp-port", &port];
         let (status, output, error) = run(&[&arguments[..], &["--timeout", "400 ms"]].concat());
         assert_eq!(status, Some(1), "{output}{error}");
-        assert!(start.elapsed() < std::time::Duration::from_secs(20));
+        assert!(start.elapsed() < Duration::from_secs(20));
         assert!(
             output.contains(&format!("no answer from ::1 over UDP port {port} in 400 ms")),
             "{output}"
@@ -353,7 +354,7 @@ fn a_port_that_nobody_listens_at_is_known_at_once() {
             output.contains("::1 is unreachable: nothing takes packets at its UDP port"),
             "{output}"
         );
-        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{output}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{output}");
     }
 }
 
@@ -530,6 +531,47 @@ fn a_peer_that_has_vanished_does_not_keep_a_terminated_program() {
     assert_eq!(events(&output, "aborted").len(), 1, "{output}");
     let summary = summary(&output);
     assert!(summary["sent_bytes"].as_u64() > Some(0), "{output}");
+}
+
+#[test]
+fn a_peer_that_gets_on_is_waited_for_longer_than_one_that_has_vanished() {
+    let port = free_udp_port();
+    let udp = port.to_string();
+    let listening = Running::start(&[
+        "listen",
+        "--json",
+        "--address",
+        "::1",
+        "--udp-port",
+        &udp,
+        "--bytes",
+        "200 MB",
+        "--send-buffer",
+        "200 MB",
+        "--rto-max",
+        "1 s",
+    ]);
+    listening.wait_for("listening");
+    let vanished = connect(port, &[]);
+    vanished.wait_for("connected");
+    vanished.stop();
+    let slow = connect(port, &[]);
+    slow.wait_for("connected");
+    slow.stop();
+    listening.terminate();
+    // 3 s after the end was asked for the first is given up. The other gets on after 2 s, and has 3 s from there
+    std::thread::sleep(Duration::from_secs(2));
+    slow.go_on();
+    std::thread::sleep(Duration::from_millis(20));
+    slow.stop();
+    listening.wait_for("aborted");
+    slow.go_on();
+    let (output, status) = slow.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], 200_000_000_u64, "{output}");
+    let (output, status) = listening.finish();
+    assert_eq!(status, 1, "{output}");
+    assert_eq!(events(&output, "aborted").len(), 1, "{output}");
 }
 
 #[test]

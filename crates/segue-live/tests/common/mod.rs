@@ -70,6 +70,11 @@ impl Running {
         self.signal("STOP");
     }
 
+    /// It goes on.
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
     /// The files that the program has open.
     pub fn open_files(&self) -> Vec<PathBuf> {
         let folder = format!("/proc/{}/fd", self.child.id());
