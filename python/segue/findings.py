@@ -423,9 +423,9 @@ class Interruption:
         duration_s: How long, seconds.
         ended_by_retransmission: The data that ended it repaired or repeated earlier data: the sender had something to
             send.
-        retransmissions: Packets during it that repeat earlier data, the one that ended it included: with any, it was the
-            network that held the data up. Zero where the sender fell quiet for longer than it had repeated anything. Of a
-            pause that did not end, all that was tried in vain.
+        retransmissions: Packets during it that repeat earlier data, the one that ended it included: with any, it was
+            the network that held the data up. Zero where the sender fell quiet for longer than it had repeated
+            anything. Of a pause that did not end, all that was tried in vain.
         censored: It did not end: the direction is dead, and `duration_s` is a lower bound.
     """
 

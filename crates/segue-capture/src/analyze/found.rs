@@ -3,7 +3,7 @@
 use super::decode::Address;
 use super::engine::Heard;
 use super::model::{Handover, SignalKind};
-use crate::record::Parts;
+use crate::record::{Layer, Parts};
 
 /// Signalling is looked for this long before the last data over the old path, nanoseconds.
 const SIGNALS_BEFORE_NS: u64 = 5_000_000_000;
@@ -50,21 +50,18 @@ impl Found {
         let concerning = between().filter(|(_, s)| self.concerns(s)).map(|(n, _)| n as u32);
         self.handover.signals = concerning.take(MAX_LISTED).collect();
         let in_vain = self.handover.record.censored;
-        let registers = |s: &Heard| {
-            !s.inbound
-                && (in_vain || s.time_ns <= self.first_new_ns)
-                && matches!(
-                    s.kind,
-                    SignalKind::BindingUpdate
-                        | SignalKind::CareOfTestInit
-                        | SignalKind::HomeTestInit
-                        | SignalKind::LocatorUpdate
-                        | SignalKind::AsconfAdd
-                        | SignalKind::MptcpJoin
-                )
-                && self.concerns(s)
+        // an address may be added to an association long before it is used
+        let early = signals.partition_point(|s| s.time_ns < since_ns);
+        let tells = |s: &&Heard| {
+            let adds = matches!(s.kind, SignalKind::AsconfAdd | SignalKind::AsconfSetPrimary);
+            (adds || s.time_ns >= begin_ns) && self.tells(s) && self.concerns(s)
         };
-        let Some((_, registration)) = between().find(|(_, s)| registers(s)) else {
+        let telling = signals.get(early..after).unwrap_or_default().iter().filter(tells);
+        let Some(registration) = telling
+            .clone()
+            .next()
+            .filter(|s| in_vain || s.time_ns <= self.first_new_ns)
+        else {
             return;
         };
         let advertises = |s: &&Heard| {
@@ -74,35 +71,32 @@ impl Found {
                 && s.about
                     .is_some_and(|p| self.new_addresses.iter().any(|a| a.locator() == p.locator()))
         };
-        // the first after the old path fell silent, or what was known before
+        // the first after the old path fell silent: of what was known before, nothing tells when it was decided to use it
         let heard = signals.get(..after).unwrap_or_default();
-        let later = heard
+        let advertisement = heard
             .iter()
             .filter(advertises)
             .find(|s| s.time_ns >= self.last_old_ns);
-        let advertisement = later.or_else(|| heard.iter().rfind(advertises));
+        let answers = signals.get(early..).unwrap_or_default().iter();
+        let answers =
+            answers.filter(|a| a.capture == registration.capture && a.is_answer() && self.concerns(a));
+        let answers: Vec<&Heard> = answers.take(4 * MAX_LISTED).collect();
+        let waits = telling
+            .filter(|s| s.capture == registration.capture && s.asks)
+            .take(MAX_LISTED)
+            .map(|s| Some((s.time_ns, answers.iter().find(|a| a.answers(s))?.time_ns)));
+        let waits: Option<Vec<(u64, u64)>> = waits.collect();
+        let waits = waits.filter(|w| !w.is_empty());
         // where both addresses differ, the end that says so is the one that moved
         let both = self.old.0 != self.new.0 && self.old.1 != self.new.1;
         let (speaks, told) = (registration.outer.0, registration.outer.1);
         if both && (speaks == self.new.1 || self.identities[1] == speaks || told == self.new.0) {
             self.moves(1);
         }
-        let acknowledged = between().map(|(_, s)| s).filter(|s| {
-            s.capture == registration.capture
-                && s.time_ns >= registration.time_ns
-                && matches!(
-                    s.kind,
-                    SignalKind::BindingAcknowledgement
-                        | SignalKind::LocatorUpdateAcknowledgement
-                        | SignalKind::AsconfAcknowledgement
-                )
-                && self.concerns(s)
-        });
-        let end_ns = acknowledged.map(|s| s.time_ns).max();
+        let end_ns = waits.iter().flatten().map(|w| w.1).max();
         let span = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
         let since_ns = self.last_old_ns;
         let registered_ns = registration.time_ns;
-        let in_vain = self.handover.record.censored;
         // until the last who was told has said so, or at the latest data comes
         let done_ns = match (end_ns, in_vain) {
             (Some(end), true) => Some(end),
@@ -111,22 +105,43 @@ impl Found {
             (None, true) => None,
         };
         let t_d_s = advertisement.map(|a| span(since_ns, a.time_ns));
-        let t_c_s = advertisement.map(|a| span(a.time_ns.max(since_ns), registered_ns));
-        let t_r_s = done_ns.map(|done| span(registered_ns.max(since_ns), done));
+        let t_c_s = advertisement.map(|a| span(a.time_ns, registered_ns));
+        let t_r_s = done_ns.map(|done| span(registered_ns, done));
         let record = &mut self.handover.record;
-        let known = record.parts.unwrap_or_default();
-        record.parts = Some(Parts {
-            since_s: span(start_ns, since_ns),
-            t_d_s,
-            t_c_s,
-            t_r_s,
-            t_n_s: done_ns.map(|done| span(since_ns, done)),
-            first_data_s: record.latency_s,
-            ..known
-        });
+        if record.layer == Some(Layer::Network) {
+            record.parts = Some(Parts {
+                since_s: span(start_ns, since_ns),
+                t_d_s,
+                t_c_s,
+                t_r_s,
+                t_n_s: done_ns
+                    .filter(|_| t_d_s.is_some())
+                    .map(|done| span(since_ns, done)),
+                first_data_s: record.latency_s,
+                ..record.parts.unwrap_or_default()
+            });
+        }
         record.begin_s = Some(span(start_ns, registered_ns));
         record.end_s = end_ns.map(|end| span(start_ns, end));
-        record.handoff_delay_s = end_ns.map(|end| span(registered_ns, end));
+        record.handoff_delay_s = waits.map(|w| together_ns(w) as f64 / 1e9);
+    }
+
+    /// Whether it is the moving host that tells of its new address.
+    fn tells(&self, s: &Heard) -> bool {
+        !s.inbound
+            && match s.kind {
+                SignalKind::BindingUpdate
+                | SignalKind::CareOfTestInit
+                | SignalKind::HomeTestInit
+                | SignalKind::LocatorUpdate
+                | SignalKind::MptcpJoin => true,
+                SignalKind::AsconfAdd | SignalKind::AsconfSetPrimary => {
+                    // none in particular is the one that the message comes from
+                    let address = s.about.filter(|a| !a.ip().is_unspecified()).unwrap_or(s.outer.0);
+                    self.new_addresses.contains(&address)
+                }
+                _ => false,
+            }
     }
 
     /// Whether a signal is about the flow, or about an address of the new path.
@@ -152,4 +167,47 @@ impl Found {
     pub(super) const fn first_new_ns(&self) -> u64 {
         self.first_new_ns
     }
+}
+
+impl Heard {
+    const fn is_answer(&self) -> bool {
+        matches!(
+            self.kind,
+            SignalKind::BindingAcknowledgement
+                | SignalKind::HomeTest
+                | SignalKind::CareOfTest
+                | SignalKind::LocatorUpdateAcknowledgement
+                | SignalKind::AsconfAcknowledgement
+        )
+    }
+
+    /// Whether this answers a message, or a later copy of it.
+    fn answers(&self, message: &Self) -> bool {
+        let from_him = message.outer.1 == self.outer.0;
+        let fits = match (message.kind, self.kind) {
+            (SignalKind::BindingUpdate, SignalKind::BindingAcknowledgement)
+            | (SignalKind::HomeTestInit, SignalKind::HomeTest)
+            | (SignalKind::CareOfTestInit, SignalKind::CareOfTest) => from_him,
+            // locators of his may have changed meanwhile
+            (SignalKind::LocatorUpdate, SignalKind::LocatorUpdateAcknowledgement) => {
+                message.outer.1.nid() == self.outer.0.nid() && message.about == self.about
+            }
+            (SignalKind::AsconfAdd | SignalKind::AsconfSetPrimary, SignalKind::AsconfAcknowledgement) => true,
+            _ => false,
+        };
+        let number = |s: &Self| s.serial.unwrap_or_default();
+        fits && self.time_ns >= message.time_ns && number(self).wrapping_sub(number(message)) as i32 >= 0
+    }
+}
+
+/// For how long at least one of these went on.
+fn together_ns(mut waits: Vec<(u64, u64)>) -> u64 {
+    waits.sort_unstable();
+    let mut until_ns = 0;
+    let mut sum_ns = 0;
+    for (from, to) in waits {
+        sum_ns += to.saturating_sub(from.max(until_ns));
+        until_ns = until_ns.max(to);
+    }
+    sum_ns
 }

@@ -354,13 +354,16 @@ impl Results {
             begin_s: None,
             end_s: None,
             failed: Vec::new(),
-            parts: m.adaptation.map(|a| Parts {
-                since_s: seconds(m.last_old_ns),
-                first_data_s: latency_s,
-                t_a_s: Some(a.adaptation_time_s),
-                threshold_bps: Some(a.threshold_bps),
-                ..Parts::default()
-            }),
+            parts: m
+                .adaptation
+                .filter(|_| layer(kind) == Some(Layer::Network))
+                .map(|a| Parts {
+                    since_s: seconds(m.last_old_ns),
+                    first_data_s: latency_s,
+                    t_a_s: Some(a.adaptation_time_s),
+                    threshold_bps: Some(a.threshold_bps),
+                    ..Parts::default()
+                }),
             lost_packets: ends.map(|e| e.lost_packets),
             retransmissions: ends.map(|e| e.retransmissions),
             spurious_retransmissions: ends.map(|e| e.spurious_retransmissions),

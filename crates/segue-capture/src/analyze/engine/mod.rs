@@ -41,6 +41,9 @@ pub(super) struct Heard {
     pub flow: Option<u64>,
     /// It came to the host that was captured.
     pub inbound: bool,
+    /// Its sender waits for an answer, which has this number or a later one.
+    pub asks: bool,
+    pub serial: Option<u32>,
 }
 
 /// What a host said of its locators (RFC 6743).
@@ -356,6 +359,18 @@ impl Engine {
 
     /// Notes a message of signalling.
     fn signal(&mut self, found: &Found<'_>, kind: SignalKind, about: Option<Address>, flow: Option<Slot>) {
+        self.numbered_signal(found, kind, about, flow, (kind != SignalKind::MptcpJoin, None));
+    }
+
+    /// The same with whether it asks for an answer, and the number of that.
+    fn numbered_signal(
+        &mut self,
+        found: &Found<'_>,
+        kind: SignalKind,
+        about: Option<Address>,
+        flow: Option<Slot>,
+        (asks, serial): (bool, Option<u32>),
+    ) {
         if self.signals.len() >= MAX_SIGNALS {
             return self.limit("signals-beyond-limit");
         }
@@ -368,6 +383,8 @@ impl Engine {
             about,
             flow: flow.map(|s| s.id),
             inbound: found.sight.role == Role::Receiver,
+            asks,
+            serial,
         });
     }
 }

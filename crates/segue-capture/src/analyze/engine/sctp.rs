@@ -167,7 +167,10 @@ impl Engine {
                         conn.closed[direction] = true;
                     }
                 }
-                ASCONF_ACK => self.signal(found, SignalKind::AsconfAcknowledgement, None, Some(slot)),
+                ASCONF_ACK => {
+                    let kind = SignalKind::AsconfAcknowledgement;
+                    self.numbered_signal(found, kind, None, Some(slot), (false, word(4)));
+                }
                 ABORT | SHUTDOWN_COMPLETE => {
                     if let Some(conn) = self.table.get(slot) {
                         conn.closed = [true; 2];
@@ -198,6 +201,10 @@ impl Engine {
     /// | type (1) | flags (1) | length (2) | serial number (4) | address parameter | parameters ...
     /// ```
     fn asconf(&mut self, found: &Found<'_>, slot: Slot, direction: usize, chunk: &[u8]) {
+        let serial = chunk
+            .get(4..)
+            .and_then(|b| b.first_chunk())
+            .map(|b| u32::from_be_bytes(*b));
         let mut rest = chunk.get(8..).unwrap_or_default();
         let mut first = true;
         while let Some(&[k0, k1, l0, l1]) = rest.first_chunk() {
@@ -217,7 +224,7 @@ impl Engine {
             };
             // | type, length | correlation id (4) | address parameter |
             let about = parameter.get(8..).and_then(address);
-            self.signal(found, kind, about, Some(slot));
+            self.numbered_signal(found, kind, about, Some(slot), (true, serial));
             if kind != SignalKind::AsconfAdd
                 && let Some(conn) = self.table.get(slot)
             {

@@ -91,7 +91,16 @@ impl Engine {
         );
         let (source, destination) = found.packet.identity;
         let home = if to_mobile { destination } else { source };
-        self.signal(found, kind, Some(home), None);
+        let asked = match found.packet.payload {
+            // | sequence number (2) | A, flags | ...
+            [_, _, 5, _, _, _, n0, n1, flags, ..] => (flags & 0x80 != 0, Some([*n0, *n1])),
+            // | status (1) | flags (1) | sequence number (2) | ...
+            [_, _, 6, _, _, _, _, _, n0, n1, ..] => (false, Some([*n0, *n1])),
+            _ => (true, None),
+        };
+        // 16 bits, which are before or after one another as 32 bits are
+        let serial = asked.1.map(|n| u32::from(u16::from_be_bytes(n)) << 16);
+        self.numbered_signal(found, kind, Some(home), None, (asked.0, serial));
         Ok(())
     }
 }

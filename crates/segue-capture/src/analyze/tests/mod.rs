@@ -10,6 +10,7 @@ mod parts;
 mod paths;
 mod readers;
 mod robustness;
+mod signalling;
 mod signals;
 mod transports;
 

@@ -63,7 +63,7 @@ fn moved(analysis: &Analysis, kind: HandoverKind) -> &Handover {
     handover
 }
 
-fn mip6_packets() -> Vec<(u64, Vec<u8>)> {
+pub(super) fn mip6_packets() -> Vec<(u64, Vec<u8>)> {
     let (home, agent, peer) = (v6(1, 1), v6(1, 99), v6(2, 2));
     let segment = |n: u32| tcp((2000, 1000), n * 100, 1, ACK, &timestamps(n, 0), 100);
     let mut packets = moves(|n, there| {
