@@ -19,11 +19,19 @@ def write_file(path: Path, content: bytes | str) -> Path:
     Raises:
         OSError: It cannot be written, or is there and is no regular file (a device must not be replaced by a file).
     """
-    path = path.resolve()
+    is_link = path.is_symlink()
+    name = path
+    with contextlib.suppress(RuntimeError):
+        path = path.resolve()
+    # Of links in a circle, Python before 3.13 says so itself.
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(name))
     if path.exists() and not path.is_file():
         raise OSError(errno.EEXIST, "expected a regular file, or none", str(path))
     data = content.encode() if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
+    # Where a link points to is no place that was asked for: what is missing there is not made.
+    if not is_link:
+        path.parent.mkdir(parents=True, exist_ok=True)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
     except OSError as error:
@@ -60,7 +68,30 @@ def check_directory(path: Path) -> None:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        # Of a directory that is there: that of the system's own files says that it is not.
+        reason = "it takes no files" if error.errno == errno.ENOENT else str(error.strerror)
+        where = "cannot be written to" if there == path else f"cannot be made in {there}"
+        raise OSError(error.errno, f"{where}: {reason}", str(path)) from error
+
+
+def check_file(path: Path, made: Iterable[Path | None] = ()) -> None:
+    """Make sure that a file of this name can be written: into a directory that is there, or that is made anyway.
+
+    A name whose directory is missing is more often wrong than right.
+
+    Args:
+        path: The file.
+        made: Directories that are made, with those above them.
+
+    Raises:
+        OSError: It cannot.
+    """
+    parent = path.absolute().parent
+    whole = [directory.absolute() for directory in made if directory is not None]
+    if parent.exists() or any(parent in (directory, *directory.parents) for directory in whole):
+        check_directory(parent)
+        return
+    raise OSError(errno.ENOENT, f"expected a directory that is there, not {path.parent}", str(path))
 
 
 @contextlib.contextmanager

@@ -225,6 +225,38 @@ def test_output_that_cannot_be_written_is_refused_before_the_run(segue: Segue, t
     assert time.monotonic() - started < 10
 
 
+def test_a_report_into_a_directory_that_is_not_there_is_refused_before_the_run(segue: Segue, tmp_path: Path) -> None:
+    report = tmp_path / "nowhere" / "r.html"
+    forever = ("--set", "duration=100000 s")
+    message = one_line(segue("run", "sigma", *forever, "--report", report))
+    assert message == f"segue: {report}: expected a directory that is there, not {tmp_path / 'nowhere'}\n"
+    capture = tmp_path / "x.pcapng"
+    capture.write_bytes(b"")
+    for option, name in (("--report", "r.html"), ("--out", "h.csv"), ("--out", "h.parquet")):
+        assert "a directory that is there" in one_line(segue("analyze", capture, option, tmp_path / "nowhere" / name))
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pcapng"]
+    # One that is made for captures or frames is there in time, and so are those above it.
+    for option in ("--pcap", "--trace"):
+        places = (option, tmp_path / option / "more", "--report", tmp_path / option / "r.html")
+        assert segue("run", "sigma", *SHORT, *places).returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--pcap", "--trace"])
+def test_a_directory_that_takes_no_files_is_told_of_as_it_is(segue: Segue, option: str) -> None:
+    message = one_line(segue("run", "sigma", *SHORT, option, "/proc/foo"))
+    assert message == "segue: /proc/foo: cannot be made in /proc: it takes no files\n"
+    assert "segue: /proc: " in one_line(segue("run", "sigma", *SHORT, "--report", "/proc/r.html"))
+
+
+def test_no_message_has_the_numbers_of_the_system(segue: Segue, tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing"
+    trace = f'link.0.trace={{ file = "{nothing}", format = "csv" }}'
+    for arguments in (("analyze", nothing), ("analyze", tmp_path), ("run", "sigma", "--set", trace)):
+        message = one_line(segue(*arguments))
+        assert "os error" not in message
+        assert any(words in message for words in ("No such file or directory", "Is a directory")), message
+
+
 def test_report_may_not_be_a_directory(segue: Segue, tmp_path: Path) -> None:
     assert "directory" in one_line(segue("run", "sigma", *SHORT, "--report", tmp_path))
 

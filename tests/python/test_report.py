@@ -288,7 +288,7 @@ def test_run_says_what_it_wrote(segue: Segue, tmp_path: Path) -> None:
 
 
 def test_a_refused_run_leaves_no_directories(segue: Segue, tmp_path: Path) -> None:
-    places = ("--pcap", tmp_path / "p", "--trace", tmp_path / "t", "--report", tmp_path / "r" / "r.html")
+    places = ("--pcap", tmp_path / "p", "--trace", tmp_path / "t", "--report", tmp_path / "p" / "r.html")
     assert segue("run", "sigma", "--set", "mobile.sped=5 m/s", *places).returncode == 2
     assert segue("run", "sigma", "--set", "duration=5 s", "--flow", "99", *places).returncode == 2
     assert list(tmp_path.iterdir()) == []

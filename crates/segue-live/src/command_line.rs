@@ -52,8 +52,17 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn say(program: &str, message: &str) {
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    eprintln!("{program}: {line}");
+    eprintln!("{program}: {}", one_line(message));
+}
+
+/// The message in one line, without the numbers that the operating system has for its errors.
+fn one_line(message: &str) -> String {
+    let mut line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    while let Some(begin) = line.find(" (os error ") {
+        let end = line[begin..].find(')').map_or(line.len(), |n| begin + n + 1);
+        line.replace_range(begin..end, "");
+    }
+    line
 }
 
 /// What clap has to say: the error itself, and what was missing if it is a list.

@@ -12,7 +12,7 @@ import click
 
 from segue.analyze import Analysis, analyze
 from segue.cli.progress import Bars
-from segue.output import check_apart, check_directory, write_file
+from segue.output import check_apart, check_directory, check_file, write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,15 +51,17 @@ def analyze_captures(
 def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | None) -> None:
     """Refuse what cannot be written before long work begins."""
     one = out if out is not None and _is_one_file(out) else None
-    if out is not None:
-        check_directory(out.parent if one else out)
+    if one is not None:
+        check_file(one)
+    elif out is not None:
+        check_directory(out)
     for path, what in ((one, f"a {'CSV' if one and one.suffix == CSV else 'Parquet'}"), (report, "an HTML")):
         if path is not None and path.is_dir():
             raise IsADirectoryError(21, f"is a directory, expected the name of {what} file", str(path))
         if path is not None:
             check_apart(path, captures)
     if report is not None:
-        check_directory(report.parent)
+        check_file(report, [] if one else [out])
 
 
 def _is_one_file(out: Path) -> bool:

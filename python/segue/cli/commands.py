@@ -10,7 +10,7 @@ import click
 
 from segue.cli.progress import Bars
 from segue.explain import size
-from segue.output import check_apart, check_directory, directories, write_file
+from segue.output import check_apart, check_directory, check_file, directories, write_file
 from segue.running import Run, check, run
 from segue.scenarios import Scenario, load, scenarios
 
@@ -37,9 +37,9 @@ def run_scenario(
     if flows and report is None:
         raise click.UsageError("--flow says which flows the report shows: expected --report FILE.html with it")
     check(source, overrides)
-    _check_outputs(source, report)
+    _check_outputs(source, report, [pcap, trace])
     written: list[tuple[str, list[Path]]] = []
-    with directories(pcap, trace, report.parent if report else None), Bars() as bars:
+    with directories(pcap, trace), Bars() as bars:
         bars.spin(f"simulating {source.name}")
         result = run(source, overrides, seed=seed, trace=trace or report is not None, pcap=pcap or False)
         if report is not None:
@@ -93,12 +93,13 @@ def list_scenarios() -> None:
         click.echo(f"{scenario.name:<{width}}  {scenario.description}")
 
 
-def _check_outputs(source: Scenario, report: Path | None) -> None:
+def _check_outputs(source: Scenario, report: Path | None, made: Sequence[Path | None]) -> None:
     """Refuse what cannot be written before long work begins."""
     if report is not None and report.is_dir():
         raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
     if report is not None:
         check_apart(report, [Path(source.file)])
+        check_file(report, made)
 
 
 def _check_flows(result: Run, flows: Sequence[int]) -> None:

@@ -58,9 +58,15 @@ fn open_file(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
         Ok(file) => Ok(Box::new(file)),
         Err(error) => Err(Error::Io {
             file: path.display().to_string(),
-            reason: error.to_string(),
+            reason: words(&error),
         }),
     }
+}
+
+/// What the operating system says, without its number for it.
+pub(super) fn words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Why a capture cannot be analysed at all. What breaks off in the middle is analysed as far as it goes instead, and

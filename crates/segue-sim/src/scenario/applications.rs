@@ -112,20 +112,23 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
 /// A host that is connected to has an address that stays: on a wire, by name, or an identity.
 fn reachable(s: &ScenarioFile, a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
     let server = crate::build::server(s, a);
-    let wired = s
-        .link
-        .iter()
-        .any(|l| l.between.contains(server) && l.outages.is_empty());
-    if wired || a.by_name || s.scheme.has_shim() {
+    let mut links = s.link.iter().filter(|l| l.between.contains(server)).peekable();
+    let wired_at_times = links.peek().is_some();
+    if links.any(|l| l.outages.is_empty()) || a.by_name || s.scheme.has_shim() {
         return Ok(());
     }
     let end = if *server == a.from { "from" } else { "to" };
-    problem(
-        key(end),
+    let expected = if wired_at_times {
+        format!(
+            "every [[link]] of `{server}` has outages, and it would lose its address with them: expected the outages on \
+             another [[link]], one more without, by_name, or a `scheme` with identities"
+        )
+    } else {
         format!(
             "`{server}` has no address that stays: expected a [[link]] to it, by_name, or a `scheme` with identities"
-        ),
-    )
+        )
+    };
+    problem(key(end), expected)
 }
 
 /// A host's one port of a transport serves one kind of application: the host that is connected to must know what for.

@@ -119,10 +119,15 @@ pub(super) fn entry(entries: &[Value], key: &str) -> Result<usize, String> {
     named.ok_or_else(|| {
         let length = entries.len();
         let known: Vec<String> = entries.iter().filter_map(names).collect();
+        let number = match length {
+            0 => "expected nothing below it".to_owned(),
+            1 => "expected the number 0".to_owned(),
+            _ => format!("expected a number from 0 to {}", length - 1),
+        };
         if known.is_empty() {
-            format!("expected an index below {length}")
+            number
         } else {
-            format!("expected an index below {length}, or one of {}", known.join(", "))
+            format!("{number}, or one of {}", known.join(", "))
         }
     })
 }

@@ -1,8 +1,8 @@
 //! Keys that are right and that nothing reads: a table of another scheme, of a transport that no application has, of a
 //! method that is not chosen.
 //!
-//! What is set from outside is warned of always. A file's own tables are where it names no `scheme`, and has tables of
-//! others than the default: one that names a scheme may have tables for more, and is run with those by `--set scheme=...`.
+//! What is set from outside is warned of always. What a file has is where it is run as it stands: one that has `cases`, or
+//! whose `scheme` is set from outside, has tables for more than the run at hand.
 
 use super::model::{AddressMethod, ScenarioFile};
 use super::overrides;
@@ -14,8 +14,13 @@ use toml::Table;
 /// Tables that belong to schemes.
 const OF_SCHEMES: [&str; 4] = ["handover", "mip6", "ilnp", "cmt"];
 
-/// Warns of keys without effect in `s`, whose text was `file` and which `set` has changed.
-pub(super) fn warnings(s: &ScenarioFile, file: &Table, set: &[(String, String)]) -> Vec<Warning> {
+/// Warns of keys without effect in `s`, whose text was `file`, which `set` has changed, and of which `whole` came.
+pub(super) fn warnings(
+    s: &ScenarioFile,
+    file: &Table,
+    set: &[(String, String)],
+    whole: &Table,
+) -> Vec<Warning> {
     let mut found = Vec::new();
     for (key, value) in set {
         if let Some(reader) = missing_reader(s, &overrides::with_dots(key)) {
@@ -23,16 +28,41 @@ pub(super) fn warnings(s: &ScenarioFile, file: &Table, set: &[(String, String)])
             found.push(Warning::new(WarningKind::KeyWithoutEffect, None, text));
         }
     }
-    let named = file.contains_key("scheme") || set.iter().any(|(key, _)| key == "scheme");
-    if !named && !file.contains_key("cases") {
-        for table in OF_SCHEMES.iter().filter(|table| file.contains_key(**table)) {
-            if let Some(reader) = missing_reader(s, table) {
-                let text = format!("[{table}] has no effect: {reader}");
-                found.push(Warning::new(WarningKind::KeyWithoutEffect, None, text));
-            }
-        }
+    let for_more = file.contains_key("cases") || set.iter().any(|(key, _)| key == "scheme");
+    for (table, keys) in file.iter().filter(|_| !for_more) {
+        let Some(keys) = keys.as_table() else { continue };
+        let unread: Vec<(String, String)> = keys
+            .keys()
+            .map(|key| format!("{table}.{key}"))
+            .filter_map(|key| missing_reader(s, &key).map(|reader| (key, reader)))
+            .filter(|(key, _)| says_something(whole, key))
+            .collect();
+        let told = match missing_reader(s, table) {
+            Some(reader) if !unread.is_empty() => vec![format!("[{table}] has no effect: {reader}")],
+            _ => unread
+                .iter()
+                .map(|(key, reader)| format!("{key} has no effect: {reader}"))
+                .collect(),
+        };
+        let warning = |text| Warning::new(WarningKind::KeyWithoutEffect, None, text);
+        found.extend(told.into_iter().map(warning));
     }
     found
+}
+
+/// Whether the scenario would be another without this `table.key`: a scenario as it was run has every key there is.
+fn says_something(whole: &Table, key: &str) -> bool {
+    let mut without = whole.clone();
+    if let Some((table, key)) = key.split_once('.')
+        && let Some(keys) = without.get_mut(table).and_then(toml::Value::as_table_mut)
+    {
+        keys.remove(key);
+    }
+    let [with, without] = [whole, &without].map(|table| {
+        let model = super::model(table).ok()?;
+        toml::Value::try_from(model).ok()
+    });
+    with != without
 }
 
 /// What would have to be for the dotted `key` to be read, if it is not.

@@ -112,6 +112,15 @@ fn trace(
     Ok(())
 }
 
+/// What the operating system says, without its number for it.
+fn unread(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    format!(
+        "cannot be read: {}",
+        text.split(" (os error").next().unwrap_or_default()
+    )
+}
+
 /// The text of a file that `key` of the scenario names.
 #[expect(
     clippy::disallowed_methods,
@@ -120,14 +129,14 @@ fn trace(
 fn text(named: &str, key: &str, file: &str, directory: &Path) -> Result<String, ScenarioError> {
     let path: PathBuf = directory.join(named);
     let refuse = |problem: String| ScenarioError::new(file, key, format!("`{named}`: {problem}"));
-    let length = std::fs::metadata(&path).map_err(|e| refuse(format!("cannot be read: {e}")))?;
+    let length = std::fs::metadata(&path).map_err(|e| refuse(unread(&e)))?;
     if !length.is_file() {
         return Err(refuse("expected a file".to_owned()));
     }
     if length.len() > LONGEST {
         return Err(refuse("expected at most 256 MiB".to_owned()));
     }
-    let bytes = std::fs::read(&path).map_err(|e| refuse(format!("cannot be read: {e}")))?;
+    let bytes = std::fs::read(&path).map_err(|e| refuse(unread(&e)))?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
         return Err(refuse(
             "is compressed: expected text, as gunzip gives it".to_owned(),

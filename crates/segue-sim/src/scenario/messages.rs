@@ -171,19 +171,82 @@ fn a_key_that_is_set_and_that_nothing_reads_is_warned_of() {
     );
 }
 
+/// Every scenario that comes with it.
+const BUNDLED: [&str; 9] = [
+    SIGMA,
+    ILNP,
+    VERTICAL,
+    include_str!("../../../../scenarios/papers/cmt.toml"),
+    include_str!("../../../../scenarios/campus-walk.toml"),
+    include_str!("../../../../scenarios/coverage-gap.toml"),
+    include_str!("../../../../scenarios/zigzag.toml"),
+    include_str!("../../../../scenarios/bench/bulk.toml"),
+    include_str!("../../../../scenarios/handoff/both-move.toml"),
+];
+
 #[test]
-fn a_table_of_another_scheme_is_warned_of_where_the_file_names_none() {
-    assert!(!SIGMA.lines().any(|line| line.starts_with("scheme")));
+fn a_table_of_another_scheme_is_warned_of_in_a_file_that_is_run_as_it_stands() {
     let strange = format!("{SIGMA}\n[mip6.home_agent]\npath_mtu = \"1600 B\"\n");
-    assert_eq!(
-        warned(&strange, &[]),
-        ["[mip6] has no effect: schemes \"mip6\" and \"mip6-ro\" read it, and this is \"sigma\""]
-    );
-    assert!(warned(&format!("scheme = \"sigma\"\n{strange}"), &[]).is_empty());
-    for text in [SIGMA, ILNP, VERTICAL] {
-        assert!(warned(text, &[]).is_empty());
+    let mip6 = "[mip6] has no effect: schemes \"mip6\" and \"mip6-ro\" read it, and this is \"sigma\"";
+    assert_eq!(warned(&strange, &[]), [mip6]);
+    // whether it names the scheme or not
+    assert_eq!(warned(&format!("scheme = \"sigma\"\n{strange}"), &[]), [mip6]);
+    assert!(warned(&strange, &[("scheme", "sigma")]).is_empty());
+    for text in BUNDLED {
+        assert_eq!(warned(text, &[]), [""; 0], "{}", &text[..80]);
     }
     for scheme in ["mip6", "mip6-ro", "ilnp-hard", "none"] {
         assert!(warned(ILNP, &[("scheme", scheme)]).is_empty(), "{scheme}");
     }
+}
+
+#[test]
+fn a_key_of_the_file_that_nothing_reads_is_warned_of_by_itself() {
+    let more = "[tcp]\nnagle = true\n";
+    assert_eq!(
+        warned(&format!("{SIGMA}\n{more}"), &[]),
+        ["[tcp] has no effect: it needs an application with transport = \"tcp\""]
+    );
+    let slaac = SIGMA.replacen("[address]\n", "[address]\ndad_transmits = 2\n", 1);
+    assert_ne!(slaac, SIGMA);
+    assert_eq!(
+        warned(&slaac, &[]),
+        ["address.dad_transmits has no effect: method \"slaac\" reads it"]
+    );
+}
+
+#[test]
+fn a_list_says_how_many_it_has_and_by_what_they_are_known() {
+    assert_eq!(
+        refused(&[("link.x.rate", "5 Mbit/s")]),
+        "--set link.x.rate=5 Mbit/s: expected a number from 0 to 2, because `link` is a list of 3"
+    );
+    assert_eq!(
+        refused(&[("application.1.size", "1 MB")]),
+        "--set application.1.size=1 MB: expected the number 0, because `application` is a list of 1"
+    );
+    let line = refused(&[("host.x.radios", "2")]);
+    assert!(
+        line.contains(", or one of cn, mh, because `host` is a list of 2"),
+        "{line}"
+    );
+}
+
+#[test]
+fn outages_on_the_only_link_of_a_host_that_is_connected_to_are_what_is_blamed() {
+    let line = refused(&[("link.0.outages", "[{ from = \"3 s\" }]"), ("scheme", "none")]);
+    assert!(line.contains("every [[link]] of `cn` has outages"), "{line}");
+    assert!(
+        line.contains("expected the outages on another [[link]]"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_of_without_the_numbers_of_the_system() {
+    let line = refused(&[("link.0.trace", "{ file = \"no.csv\", format = \"csv\" }")]);
+    assert!(
+        line.ends_with("`no.csv`: cannot be read: No such file or directory"),
+        "{line}"
+    );
 }

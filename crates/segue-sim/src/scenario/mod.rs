@@ -89,7 +89,7 @@ impl Scenario {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)
         })?;
-        let warnings = effect::warnings(&parsed, &written, overrides);
+        let warnings = effect::warnings(&parsed, &written, overrides, &table);
         Ok(Self {
             file: parsed,
             warnings,

@@ -46,8 +46,13 @@ pub(super) fn put(table: &mut Table, key: &str, value: Value, source: &str) -> R
                     .or_insert_with(|| Value::Table(Table::new()))
             }
             Value::Array(a) => {
+                let length = a.len();
                 let index = super::cases::entry(a, part).map_err(|problem| {
-                    ScenarioError::new(source, key, format!("{problem}, because `{path}` is a list"))
+                    ScenarioError::new(
+                        source,
+                        key,
+                        format!("{problem}, because `{path}` is a list of {length}"),
+                    )
                 })?;
                 numbered = format!("{numbered}.{index}");
                 &mut a[index]

@@ -151,7 +151,7 @@ fn overrides_of_what_is_not_there_are_refused() {
     assert!(
         with(&[("link.9.rate", "1 Mbit/s")])
             .unwrap_err()
-            .contains("index below 3")
+            .contains("expected a number from 0 to 2, because `link` is a list of 3")
     );
     assert!(
         with(&[("duration.x", "1")])

@@ -269,7 +269,7 @@ impl Window {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.at_end = true;
-                    self.failed = Some(error.to_string());
+                    self.failed = Some(super::input::words(&error));
                 }
             }
         }
