@@ -78,9 +78,10 @@ class Grid:
         """A row per run, in the order of `jobs`.
 
         The axes' columns, `seed`, `handovers`, `latency_mean_s` and `latency_median_s` over the run's handovers (null
-        without any), `interruption_median_s`, `interruption_p95_s` and `interruption_max_s` over them and over flows
-        that died without one, `interruptions` and how many of them are lower bounds (`interruptions_censored`),
-        `dead_flows`, `longest_gap_s`, `lost_packets`, `loss_rate`, `throughput_bps`, `useful_bps`, `packets_sent`,
+        without any), `interruption_median_s`, `interruption_p95_s` and `interruption_max_s` over them and over outages
+        without one, whether each is a lower bound (`interruption_median_censored` and so on), `interruptions` and how
+        many of them are lower bounds (`interruptions_censored`), `dead_flows`, `longest_gap_s`, `lost_packets`,
+        `loss_rate`, `throughput_bps`, `useful_bps`, `packets_sent`,
         `timeouts`, `event_log_hash`.
         """
         import polars as pl
@@ -153,6 +154,9 @@ def _values(run: Run) -> dict[str, object]:
         "interruption_median_s": None if interruption is None else interruption.median,
         "interruption_p95_s": None if interruption is None else interruption.p95,
         "interruption_max_s": None if interruption is None else interruption.max,
+        "interruption_median_censored": None if interruption is None else interruption.median_censored,
+        "interruption_p95_censored": None if interruption is None else interruption.p95_censored,
+        "interruption_max_censored": None if interruption is None else interruption.max_censored,
         "interruptions": 0 if interruption is None else interruption.count,
         "interruptions_censored": 0 if interruption is None else interruption.censored,
         "dead_flows": sum(flow.state == "dead" for flow in metrics.flows),

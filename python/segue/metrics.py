@@ -18,7 +18,8 @@ class HandoffParts:
         t_d_s: Detection, until the router advertisement from which the new address was formed, or the decision to use
             one that was there.
         t_c_s: Configuration, until the first message that tells of the new address.
-        t_r_s: Registration, until the last correspondent has it; `None` if it did not end.
+        t_r_s: Registration, until the last correspondent has it, or, if none is told, the home agent has acknowledged;
+            `None` if it did not end.
         t_n_s: Their sum (equation 1).
         first_data_s: From `since_s` to the first data packet over the new interface.
         t_a_s: Adaptation time (section 5), from there.
@@ -51,9 +52,9 @@ class Handover:
         censored: The data never came back: `interruption_s` is a lower bound, to the end of the run.
         latency_s: Last data over the old path to the first over the new one, seconds (Fu et al. 2005 section VI-A).
             Negative while the old path still drains. `None` if no data came over the new one.
-        handoff_delay_s: From the first message that tells of the new address until the last was acknowledged
-            (Phoomikiattisak and Bhatti 2019 section 5.4); of SIGMA, from the ASCONF that adds it until the one that
-            makes it primary is acknowledged.
+        handoff_delay_s: For how long a message that tells of the new address waited for its acknowledgement
+            (Phoomikiattisak and Bhatti 2019 section 5.4); of SIGMA, the ASCONF that adds it and the one that makes it
+            primary, without the wait for a decision between the two.
         begin_s: When that first message left, seconds.
         end_s: When that last one was acknowledged, seconds.
         failed: Those who could not be told.
@@ -101,6 +102,9 @@ class Worst:
 class Spread:
     """Distribution of a set of values, in their unit.
 
+    Some values may be lower bounds. One of the sorted ones is then a lower bound itself if it is as great as the least
+    of those, or greater: the true value at its place is no less, and may be more.
+
     Attributes:
         median: Median.
         p95: 95th percentile: the smallest value that at least 95 % of them do not exceed.
@@ -108,6 +112,10 @@ class Spread:
         max: Largest.
         count: How many.
         censored: How many of them are lower bounds.
+        median_censored: Whether the median is one.
+        p95_censored: Whether the 95th percentile is.
+        min_censored: Whether the smallest is.
+        max_censored: Whether the largest is.
         worst: Whose is the largest.
     """
 
@@ -117,7 +125,29 @@ class Spread:
     max: float
     count: int
     censored: int
+    median_censored: bool
+    p95_censored: bool
+    min_censored: bool
+    max_censored: bool
     worst: Worst
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time without new data through which a sender went on trying, and that no handover accounts for.
+
+    It is so long that the flow would have been dead, had it ended there.
+
+    Attributes:
+        since_s: Arrival of the last new byte before, seconds; of a flow of which nothing ever arrived, the first
+            attempt.
+        duration_s: Until the next new byte, or else the end of the run, seconds.
+        censored: No new byte came: `duration_s` is a lower bound.
+    """
+
+    since_s: float
+    duration_s: float
+    censored: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +179,19 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One direction of a TCP connection or of an SCTP association.
+    """One direction of a TCP connection or of an SCTP association, or an application that never sent anything.
 
     Packets are those with data; of SCTP, DATA chunks.
 
     Attributes:
-        id: Number, to which handovers refer.
+        id: Number, to which handovers refer: by the place of its application in the scenario, data before answers.
         sender: Host that sends (`from` in JSON).
-        receiver: Host that receives (`to` in JSON); empty if nothing arrived.
+        receiver: Host that receives (`to` in JSON).
         transport: "tcp" or "sctp".
-        source_port: Source port.
-        destination_port: Destination port.
-        begin_s: When its first data was sent, seconds of simulated time.
+        source_port: Source port; zero if nothing ever left.
+        destination_port: Destination port; zero if nothing ever left.
+        begin_s: When its first data was sent, or, if none ever was, when its application first tried, seconds of
+            simulated time.
         end_s: When its life ended: with its last new byte if it is closed or idle, else with the run, seconds.
         transferred_bytes: Bytes that arrived, each counted once.
         throughput_bps: Those, in bits, by the length of its life, bit/s.
@@ -175,13 +206,16 @@ class Flow:
         lost_otherwise: Of them, lost otherwise.
         lost_by_cause: Counts by cause.
         duplicate_packets: Packets that arrived and carried nothing new.
-        interruption_s: Longest time without new data around a handover of a shim, seconds; `None` without one.
-        state: "closed", "idle" (all that was sent arrived), "dead" (its sender went on, and nothing new arrived) or
-            "unknown".
-        dead_since_s: Of a dead one: arrival of its last new byte, seconds.
+        interruption_s: Longest interruption by a handover, or outage without one, seconds; `None` without either.
+        state: "closed", "idle" (all that was sent arrived, and nothing new within the last second), "active" (it was
+            getting there when the run ended) or "dead" (its sender went on, and nothing new arrived).
+        dead_since_s: Of a dead one: arrival of its last new byte, or its first attempt, seconds.
+        silence_s: Of a dead one: from then to the end of the run, seconds: a lower bound.
         longest_gap_s: Longest time between two arrivals of new data, handover or not, seconds; the silence of a dead
             one included.
+        longest_gap_at_s: When that began, seconds; `None` if there was none.
         censored: `longest_gap_s` is that silence: a lower bound.
+        outages: Outages that no handover accounts for, in order.
         last_packets: Of a dead one, in words: the last packets before the silence and the first into it.
         received_bytes_by_second: New bytes that arrived, by second of simulated time.
     """
@@ -209,8 +243,11 @@ class Flow:
     interruption_s: float | None
     state: str
     dead_since_s: float | None
+    silence_s: float | None
     longest_gap_s: float
+    longest_gap_at_s: float | None
     censored: bool
+    outages: tuple[Outage, ...]
     last_packets: tuple[str, ...]
     received_bytes_by_second: tuple[int, ...]
 
@@ -224,7 +261,7 @@ class Host:
         flows: Flows that it sends or receives.
         dead_flows: Of them, those that never came back.
         handovers: Handovers that it made, a flow's each.
-        interruption_s: Interruptions by them, and by flows of its that died without one; `None` without any.
+        interruption_s: Interruptions by them, and outages of its flows without one; `None` without any.
         longest_gap_s: Longest time without new data of any flow of its, seconds.
         delivered_bytes: Bytes that arrived in its flows, each counted once.
         throughput_bps: Those, in bits, by the time from their first data to the end of the last of them, bit/s.
@@ -333,7 +370,7 @@ class Metrics:
         duration_s: Simulated time, seconds.
         handovers: Every handover in order of time: of every host, as each of its flows went through it.
         handover_latency_s: Over all handovers (Fu et al. 2005 section VI-A); `None` without handovers.
-        interruption_s: Over all handovers, and flows that died without one; `None` without any.
+        interruption_s: Over all handovers, and all outages without one; `None` without any.
         longest_gap_s: Longest time without new data of any flow, handover or not, seconds; the silence of a dead one
             included.
         loss_rate: Data packets lost to handover / data packets sent (Fu et al. 2005 section VI-B).
@@ -361,7 +398,8 @@ class Metrics:
         sacks_sent: SACKs that SCTP sent.
         multipath: What concurrent multipath transfer counted; `None` without it.
         handoffs: Every handover of a mobility shim, in order: what `handovers` has too, as it was before.
-        flows: Every direction of a TCP connection or an SCTP association in which data was sent.
+        flows: Every direction of a TCP connection or an SCTP association in which data was sent, and every application
+            that never sent any.
         hosts: Every host that has a flow or moved.
         signalling: Signalling of mobility.
         warnings: What these figures do not say, or what they must not be taken for.
@@ -495,10 +533,12 @@ def _handoff(entry: dict[str, Any]) -> Handoff:
 
 
 def _flow(entry: dict[str, Any]) -> Flow:
-    own = {field.name for field in fields(Flow)} - {"sender", "receiver", "last_packets", "received_bytes_by_second"}
+    apart = {"sender", "receiver", "outages", "last_packets", "received_bytes_by_second"}
+    own = {field.name for field in fields(Flow)} - apart
     return Flow(
         sender=entry["from"],
         receiver=entry["to"],
+        outages=tuple(Outage(**outage) for outage in entry["outages"]),
         last_packets=tuple(entry["last_packets"]),
         received_bytes_by_second=tuple(entry["received_bytes_by_second"]),
         **{name: entry[name] for name in own},

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1e9
 
+_PARTS = ("soft", "since_s", "t_d_s", "t_c_s", "t_r_s", "t_n_s", "first_data_s", "t_a_s", "threshold_bps")
+
 Progress = Callable[[int, int], object]
 """Called with (runs done, runs in all), from the calling thread."""
 
@@ -65,31 +67,36 @@ class Run:
     def handovers(self) -> pl.DataFrame:
         """A row per handover of a host and a flow, of whatever scheme; what a scheme has not is null.
 
-        `host`, `flow`, `layer`, `from`, `to`, `time_s`, `interruption_s`, `censored` (the interruption is a lower
-        bound), `latency_s`, `handoff_delay_s`, `begin_s`, `end_s`, `t_d_s`, `t_c_s`, `t_r_s`, `t_n_s`, `t_a_s`, `soft`,
-        `lost_packets`, `retransmissions`, `spurious_retransmissions`: see `segue.Handover`.
+        `host`, `flow`, `layer`, `from`, `to`, `time` (seconds), `interruption_s`, `censored` (the interruption is a
+        lower bound), `latency_s`, `handoff_delay_s`, `begin_s`, `end_s`, `soft`, `since_s`, `t_d_s`, `t_c_s`, `t_r_s`,
+        `t_n_s`, `first_data_s`, `t_a_s`, `threshold_bps`, `lost_packets`, `retransmissions`,
+        `spurious_retransmissions`: see `segue.Handover`; these have the names of the metrics' JSON and of
+        `segue.analyze`. `sender` and `receiver` are the ends of the flow.
         """
         import polars as pl
 
+        flows = {flow.id: flow for flow in self.metrics.flows}
         rows = []
         for row in self.metrics.handovers:
-            parts = row.parts
+            flow = None if row.flow is None else flows[row.flow]
             rows.append(
                 [row.host, row.flow, row.layer, row.from_address, row.to_address, row.time_s, row.interruption_s,
                  row.censored, row.latency_s, row.handoff_delay_s, row.begin_s, row.end_s]
-                + ([None] * 6 if parts is None else
-                   [parts.t_d_s, parts.t_c_s, parts.t_r_s, parts.t_n_s, parts.t_a_s, parts.soft])
+                + [None if row.parts is None else getattr(row.parts, name) for name in _PARTS]
                 + [row.lost_packets, row.retransmissions, row.spurious_retransmissions]
+                + ([None, None] if flow is None else [flow.sender, flow.receiver])
             )  # fmt: skip
         return pl.DataFrame(rows, schema=_handover_schema(), orient="row")
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """A row per direction of a connection in which data was sent.
+        """A row per direction of a connection in which data was sent, and per application that never sent any.
 
         `flow` (its number), `sender`, `receiver`, `transport`, `source_port`, `destination_port`, `begin_s`, `state`
-        ("closed", "idle", "dead", "unknown"), `dead_since_s`, `longest_gap_s`, `censored` (that is a lower bound),
-        `handovers`, `transferred_bytes`, `throughput_bps`, `packets_sent`, `retransmissions`, `lost_packets`,
+        ("closed", "idle", "active", "dead"), `dead_since_s`, `silence_s`, `longest_gap_s`, `longest_gap_at_s`,
+        `censored` (that gap is a lower bound), `outages` (how many no handover accounts for), `handovers`,
+        `interruption_s` (the longest), `transferred_bytes`, `throughput_bps`, `packets_sent`, `retransmissions`,
+        `lost_packets`,
         `spurious_retransmissions`, `in_flight_packets`: see `segue.metrics.Flow`.
         """
         import polars as pl
@@ -97,8 +104,8 @@ class Run:
         moves = Counter(row.flow for row in self.metrics.handovers)
         rows = [
             [flow.id, flow.sender, flow.receiver, flow.transport, flow.source_port, flow.destination_port, flow.begin_s,
-             flow.state, flow.dead_since_s, flow.longest_gap_s, flow.censored,
-             moves[flow.id], flow.transferred_bytes, flow.throughput_bps,
+             flow.state, flow.dead_since_s, flow.silence_s, flow.longest_gap_s, flow.longest_gap_at_s, flow.censored,
+             len(flow.outages), moves[flow.id], flow.interruption_s, flow.transferred_bytes, flow.throughput_bps,
              flow.packets_sent, flow.retransmissions, flow.lost_packets, flow.spurious_retransmissions,
              flow.in_flight_packets]
             for flow in self.metrics.flows
@@ -110,14 +117,16 @@ class Run:
         """A row per host that has flows or moves.
 
         `host`, `flows`, `dead_flows`, `handovers`, `interruption_median_s`, `interruption_p95_s`, `interruption_max_s`
-        (null without any), `interruptions_censored`, `longest_gap_s`, `delivered_bytes`, `throughput_bps`.
+        (null without any), whether each is a lower bound (`interruption_median_censored` and so on),
+        `interruptions_censored`, `longest_gap_s`, `delivered_bytes`, `throughput_bps`.
         """
         import polars as pl
 
         rows = [
             [host.host, host.flows, host.dead_flows, host.handovers]
-            + ([None, None, None, 0] if (gaps := host.interruption_s) is None else
-               [gaps.median, gaps.p95, gaps.max, gaps.censored])
+            + ([None] * 6 + [0] if (gaps := host.interruption_s) is None else
+               [gaps.median, gaps.p95, gaps.max, gaps.median_censored, gaps.p95_censored, gaps.max_censored,
+                gaps.censored])
             + [host.longest_gap_s, host.delivered_bytes, host.throughput_bps]
             for host in self.metrics.hosts
         ]  # fmt: skip
@@ -290,12 +299,13 @@ def _toml_value(value: object) -> str:
 def _handover_schema() -> dict[str, pl.DataType]:
     import polars as pl
 
-    times = ("latency_s", "handoff_delay_s", "begin_s", "end_s", "t_d_s", "t_c_s", "t_r_s", "t_n_s", "t_a_s")
+    times = ("latency_s", "handoff_delay_s", "begin_s", "end_s")
     return {
         "host": pl.String(), "flow": pl.UInt64(), "layer": pl.String(), "from": pl.String(), "to": pl.String(),
-        "time_s": pl.Float64(), "interruption_s": pl.Float64(), "censored": pl.Boolean(),
-        **dict.fromkeys(times, pl.Float64()), "soft": pl.Boolean(),
+        "time": pl.Float64(), "interruption_s": pl.Float64(), "censored": pl.Boolean(),
+        **dict.fromkeys(times, pl.Float64()), **dict.fromkeys(_PARTS, pl.Float64()), "soft": pl.Boolean(),
         "lost_packets": pl.UInt64(), "retransmissions": pl.UInt64(), "spurious_retransmissions": pl.UInt64(),
+        "sender": pl.String(), "receiver": pl.String(),
     }  # fmt: skip
 
 
@@ -306,7 +316,9 @@ def _flow_schema() -> dict[str, pl.DataType]:
     return {
         "flow": pl.UInt64(), "sender": pl.String(), "receiver": pl.String(), "transport": pl.String(),
         "source_port": pl.UInt16(), "destination_port": pl.UInt16(), "begin_s": pl.Float64(), "state": pl.String(),
-        "dead_since_s": pl.Float64(), "longest_gap_s": pl.Float64(), "censored": pl.Boolean(), "handovers": pl.UInt64(),
+        "dead_since_s": pl.Float64(), "silence_s": pl.Float64(), "longest_gap_s": pl.Float64(),
+        "longest_gap_at_s": pl.Float64(), "censored": pl.Boolean(), "outages": pl.UInt64(), "handovers": pl.UInt64(),
+        "interruption_s": pl.Float64(),
         "transferred_bytes": pl.UInt64(), "throughput_bps": pl.Float64(), **dict.fromkeys(counts, pl.UInt64()),
     }  # fmt: skip
 
@@ -315,8 +327,10 @@ def _host_schema() -> dict[str, pl.DataType]:
     import polars as pl
 
     gaps = ("interruption_median_s", "interruption_p95_s", "interruption_max_s")
+    bounds = ("interruption_median_censored", "interruption_p95_censored", "interruption_max_censored")
     return {
         "host": pl.String(), "flows": pl.UInt64(), "dead_flows": pl.UInt64(), "handovers": pl.UInt64(),
-        **dict.fromkeys(gaps, pl.Float64()), "interruptions_censored": pl.UInt64(), "longest_gap_s": pl.Float64(),
+        **dict.fromkeys(gaps, pl.Float64()), **dict.fromkeys(bounds, pl.Boolean()),
+        "interruptions_censored": pl.UInt64(), "longest_gap_s": pl.Float64(),
         "delivered_bytes": pl.UInt64(), "throughput_bps": pl.Float64(),
     }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import floor, isclose
+from math import floor
 
 from segue.metrics import Flow, Handover, Host, Metrics, Spread, Worst, transfer_rows
 
@@ -53,31 +53,28 @@ def flow_name(flow: Flow) -> str:
 
 def dead_flows(metrics: Metrics) -> list[Flow]:
     """Those that died, the longest dead first."""
-    return sorted((f for f in metrics.flows if f.state == DEAD), key=lambda f: -f.longest_gap_s)
+    return sorted((f for f in metrics.flows if f.state == DEAD), key=lambda f: -(f.silence_s or 0.0))
 
 
 def flow_interruptions(metrics: Metrics) -> dict[int, tuple[float, bool]]:
     """The longest interruption of each flow by number, seconds, and whether it is a lower bound.
 
-    It is of its handovers, or by its end. A flow that neither moved nor died has its longest time without new data.
+    It is of its handovers and its outages; a lower bound if one of them is, since that may be the longest in truth. A
+    flow without either has its longest time without new data.
     """
     longest: dict[int, tuple[float, bool]] = {}
     for number, value, censored in interruptions(metrics):
         if number is not None:
-            longest[number] = max(longest.get(number, (value, censored)), (value, censored))
+            value_so_far, censored_so_far = longest.get(number, (value, censored))
+            longest[number] = max(value_so_far, value), censored_so_far or censored
     return {flow.id: longest.get(flow.id, (flow.longest_gap_s, flow.censored)) for flow in metrics.flows}
 
 
 def interruptions(metrics: Metrics) -> list[tuple[int | None, float, bool]]:
-    """Of all handovers, and of flows that died without one: flow, seconds, and whether that is a lower bound."""
+    """Of all handovers, and of all outages that none accounts for: flow, seconds, and whether that is a lower bound."""
     rows = [(row.flow, row.interruption_s, row.censored) for row in metrics.handovers if row.interruption_s is not None]
-    died = {row.flow for row in metrics.handovers if row.censored}
-    ends = [
-        (flow.id, flow.end_s - (flow.begin_s if flow.dead_since_s is None else flow.dead_since_s), True)
-        for flow in metrics.flows
-        if flow.state == DEAD and flow.id not in died
-    ]
-    return rows + ends
+    outages = [(flow.id, outage.duration_s, outage.censored) for flow in metrics.flows for outage in flow.outages]
+    return rows + outages
 
 
 def worst_first(metrics: Metrics) -> list[Flow]:
@@ -85,7 +82,7 @@ def worst_first(metrics: Metrics) -> list[Flow]:
     longest = flow_interruptions(metrics)
 
     def key(flow: Flow) -> tuple[bool, float, float, int]:
-        return flow.state == DEAD, longest[flow.id][0], flow.longest_gap_s, -flow.id
+        return flow.state == DEAD, flow.silence_s or longest[flow.id][0], flow.longest_gap_s, -flow.id
 
     return sorted(metrics.flows, key=key, reverse=True)
 
@@ -97,10 +94,10 @@ def headline(metrics: Metrics) -> list[tuple[str, str]]:
         rows.append(("flows that died", f"{len(dead)} of {len(metrics.flows)}"))
     rows.append(("handovers", _handovers(metrics)))
     if metrics.interruption_s is not None:
-        rows.append(("interruption", spread_text(metrics.interruption_s, metrics)))
+        rows.append(("interruption", spread_text(metrics.interruption_s)))
     latency = metrics.handover_latency_s
     if latency is not None:
-        rows.append(("handover latency", spread_text(latency, metrics)))
+        rows.append(("handover latency", spread_text(latency)))
         if latency.median < 0:
             rows.append(("", "below zero: both paths carried data for so long"))
     rows.append(("longest time without new data", _longest_gap(metrics)))
@@ -124,14 +121,15 @@ def counts(metrics: Metrics) -> list[tuple[str, str]]:
     ]
 
 
-def spread_text(spread: Spread, metrics: Metrics) -> str:
+def spread_text(spread: Spread) -> str:
     """How many, the median, the 95th percentile and the worst, and which it was."""
-    worst = time_text(spread.max, censored=_is_censored(spread, metrics))
+    worst = time_text(spread.max, censored=spread.max_censored)
     who = f" ({worst_text(spread.worst)})"
     if spread.count == 1:
         return f"{worst}{who}"
     bounds = f", {spread.censored} of them lower bounds" if spread.censored else ""
-    median, p95 = time_text(spread.median), time_text(spread.p95)
+    median = time_text(spread.median, censored=spread.median_censored)
+    p95 = time_text(spread.p95, censored=spread.p95_censored)
     return f"median {median}, 95th percentile {p95}, worst {worst}{who}; of {spread.count}{bounds}"
 
 
@@ -172,15 +170,17 @@ def handover_table(handovers: Sequence[Handover]) -> Table:
 
 
 def flow_table(metrics: Metrics) -> Table:
-    """A row per flow: dead ones first, then in their order."""
+    """A row per flow: dead ones first, then in their order. For how long they are silent is said if any died."""
     ordered = sorted(metrics.flows, key=lambda flow: (flow.state != DEAD, flow.id))
     moves = Counter(row.flow for row in metrics.handovers)
     longest = flow_interruptions(metrics)
-    columns = ["flow", "from", "to", "transport", "state", "longest gap", "handovers", "interruption", "MB", "Mbit/s",
-               "packets", "sent again", "lost", "for nothing"]  # fmt: skip
+    died = any(flow.state == DEAD for flow in ordered)
+    columns = ["flow", "from", "to", "transport", "state", *(["silent"] if died else []), "longest gap", "handovers",
+               "interruption", "MB", "Mbit/s", "packets", "sent again", "lost", "for nothing"]  # fmt: skip
     rows = [
         [
             str(flow.id), flow.sender, flow.receiver, flow.transport, state_text(flow),
+            *([time_text(flow.silence_s, censored=True)] if died else []),
             time_text(flow.longest_gap_s, censored=flow.censored), str(moves[flow.id]),
             _interruption(flow, moves[flow.id], *longest[flow.id]), f"{flow.transferred_bytes / 1e6:.3f}",
             f"{flow.throughput_bps / 1e6:.3f}", str(flow.packets_sent), str(flow.retransmissions),
@@ -197,8 +197,8 @@ def host_table(hosts: Sequence[Host]) -> Table:
     rows = [
         [
             host.host, str(host.flows), str(host.dead_flows), str(host.handovers),
-            "" if host.interruption_s is None else time_text(host.interruption_s.median),
-            "" if host.interruption_s is None else time_text(host.interruption_s.max),
+            "" if (gaps := host.interruption_s) is None else time_text(gaps.median, censored=gaps.median_censored),
+            "" if gaps is None else time_text(gaps.max, censored=gaps.max_censored),
             time_text(host.longest_gap_s), f"{host.delivered_bytes / 1e6:.3f}", f"{host.throughput_bps / 1e6:.3f}",
         ]
         for host in hosts
@@ -215,7 +215,7 @@ def death_texts(metrics: Metrics) -> list[str]:
     """Of each dead flow, a line: since when, and the last packets before its silence and the first into it."""
     return [
         f"{flow_name(flow)}: {state_text(flow)}, no new data for "
-        + time_text(flow.longest_gap_s, censored=flow.censored)
+        + time_text(flow.silence_s, censored=True)
         + (f"; last packets: {'; '.join(flow.last_packets)}" if flow.last_packets else "")
         for flow in dead_flows(metrics)
     ]
@@ -252,13 +252,7 @@ def _throughput(metrics: Metrics) -> str:
 
 
 def _interruption(flow: Flow, moves: int, seconds: float, censored: bool) -> str:
-    return time_text(seconds, censored=censored) if moves or flow.state == DEAD else ""
-
-
-def _is_censored(spread: Spread, metrics: Metrics) -> bool:
-    """Whether the greatest value is a lower bound."""
-    bounds = [value for flow, value, censored in interruptions(metrics) if censored and flow == spread.worst.flow]
-    return spread.censored > 0 and any(isclose(value, spread.max) for value in bounds)
+    return time_text(seconds, censored=censored) if moves or flow.outages else ""
 
 
 def _count(value: int | None) -> str:

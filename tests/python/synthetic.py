@@ -92,6 +92,10 @@ def spread(value: float, *, low: float | None = None, censored: int = 0, flow: i
         "max": value,
         "count": 1 if low == value else 2,
         "censored": censored,
+        "median_censored": censored > 0 and low == value,
+        "p95_censored": censored > 0,
+        "min_censored": censored > 1 or (censored > 0 and low == value),
+        "max_censored": censored > 0,
         "worst": {"host": "mh", "flow": flow, "time": 8.14},
     }
 
@@ -121,8 +125,11 @@ def flow(**changes: object) -> dict[str, object]:
         "interruption_s": None,
         "state": "idle",
         "dead_since_s": None,
+        "silence_s": None,
         "longest_gap_s": 0.1,
+        "longest_gap_at_s": None,
         "censored": False,
+        "outages": [],
         "last_packets": [],
         "received_bytes_by_second": [125_000] * 20,
     }

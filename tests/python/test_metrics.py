@@ -16,7 +16,9 @@ def test_document_of_the_simulator_becomes_dataclasses() -> None:
         handover_latency_s=synthetic.spread(0.006, low=-0.002),
     )
     metrics = Metrics.from_json(json.dumps(document))
-    assert metrics.handover_latency_s == Spread(0.002, 0.006, -0.002, 0.006, 2, 0, Worst("mh", 0, 8.14))
+    assert metrics.handover_latency_s == Spread(
+        0.002, 0.006, -0.002, 0.006, 2, 0, False, False, False, False, Worst("mh", 0, 8.14)
+    )
     assert metrics.interruption_s is None
     assert [(h.from_address, h.to_address) for h in metrics.handovers] == [(synthetic.OLD, synthetic.NEW)] * 2
     assert metrics.handovers[1].lost_packets == 3

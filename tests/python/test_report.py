@@ -54,6 +54,8 @@ def many(count: int) -> segue.Run:
             synthetic.flow(
                 **{"id": phone, "from": name, "to": "server", "begin_s": begin_s, "end_s": 20.0 if dead else 11.0,
                    "state": "dead" if dead else "idle", "dead_since_s": 10.77 if dead else None,
+                   "silence_s": 9.23 if dead else None,
+                   "outages": [{"since_s": 10.77, "duration_s": 9.23, "censored": True}] if dead else [],
                    "longest_gap_s": 9.23 if dead else 0.25 + phone / 1000, "censored": dead,
                    "last_packets": ["10.75 s DATA sent"] if dead else [], "received_bytes_by_second": [6000] * 11}
             )
@@ -68,7 +70,9 @@ def many(count: int) -> segue.Run:
             )
         )  # fmt: skip
     worst = {"host": "server", "flow": 1, "time": 10.77}
+    bounds = {"median_censored": False, "p95_censored": False, "min_censored": False, "max_censored": True}
     spread = {"median": 0.3, "p95": 0.34, "min": 0.25, "max": 9.23, "count": count + 1, "censored": 1, "worst": worst}
+    spread |= bounds
     document = synthetic.metrics(flows=flows, handovers=handovers, interruption_s=spread)
     empty = synthetic.TraceBuilder().run()
     tables = {
@@ -180,6 +184,7 @@ def test_of_many_deaths_the_worst_three_are_told_and_the_rest_is_folded(tmp_path
     document = json.loads(run.metrics_json)
     for flow in document["flows"][:deaths]:
         flow |= {"state": "dead", "dead_since_s": 10.0 - flow["id"] / 10, "longest_gap_s": 10.0 + flow["id"] / 10}
+        flow |= {"silence_s": 10.0 + flow["id"] / 10}
         flow |= {"censored": True, "last_packets": [f"the last of {flow['id']}"]}
     document["flows"][1]["state"] = "dead" if deaths > 1 else "idle"
     run._native.metrics_json = json.dumps(document)  # type: ignore[misc]

@@ -71,7 +71,7 @@ pub struct HandoverRecord {
     pub spurious_retransmissions: Option<u64>,
 }
 
-/// What a handover consists of, seconds (002 sections 4 and 5), as the host that moved sees it.
+/// What a handover consists of, seconds (002 sections 4 and 5).
 ///
 /// T_n begins when the old network goes out of reach, or, if it stays in reach, when the new one comes into it. A capture does
 /// not show that: there it begins with the last data over the old path.
@@ -86,9 +86,11 @@ pub struct Parts {
     pub t_d_s: Option<f64>,
     /// Configuration (equation 3): from there until the first message that tells of the new address leaves.
     pub t_c_s: Option<f64>,
-    /// Registration (equation 4: t_RR + t_BU): from there until the last of those messages is acknowledged, but no longer than
-    /// until the first data over the new path, since "the reception of the first packet at the new interface" ends it. It
-    /// is "dictated by the round trip time", so both ways count. Nothing if neither came.
+    /// Registration (equation 4: t_RR + t_BU): from there until the last correspondent that is told has the new address,
+    /// which after return routability are the paper's 1.5 round trips, and half of one for a locator update. Where no
+    /// correspondent is told, until the home agent's acknowledgement. Nothing if it did not come to that. A capture without
+    /// the correspondent's end does not show when it had it: there, until its acknowledgement arrives, half a round trip
+    /// later, or the first data over the new path.
     pub t_r_s: Option<f64>,
     /// Their sum (equation 1).
     pub t_n_s: Option<f64>,

@@ -11,7 +11,9 @@ mod routes;
 mod shims;
 mod way;
 
-pub(crate) use hosts::{DEFAULT_MESSAGE, host_config, kind, opener, opening_part, sctp_config, server};
+pub(crate) use hosts::{
+    DEFAULT_MESSAGE, flows_of, host_config, kind, opener, opening_part, sctp_config, server,
+};
 pub(crate) use link_script::comes_and_goes;
 pub(crate) use location::identity;
 pub(crate) use shims::identity as shim_identity;

@@ -5,6 +5,7 @@
 //! machine: the hash of the event log says so.
 
 mod build;
+mod capacity;
 pub mod captures;
 pub mod link;
 pub mod link_trace;

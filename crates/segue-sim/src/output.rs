@@ -49,7 +49,7 @@ pub struct Metrics {
     pub handovers: Vec<HandoverRecord>,
     /// Handover latency over all handovers, seconds (000 section VI-A); `None` without handovers.
     pub handover_latency_s: Option<Spread>,
-    /// Interruption over all handovers, and of flows that died without one, seconds.
+    /// Interruption over all handovers, and over all outages of flows that none accounts for, seconds.
     pub interruption_s: Option<Spread>,
     /// Longest time without new data of any flow, handover or not, seconds; the silence of a dead one included.
     pub longest_gap_s: f64,
@@ -97,7 +97,8 @@ pub struct Metrics {
     pub multipath: Option<MultipathMetrics>,
     /// Every handoff of a mobility shim, in order: what `handovers` has too, as it was written before.
     pub handoffs: Vec<HandoffMetrics>,
-    /// Every direction of a TCP connection or an SCTP association in which data was sent, in the order of their first data.
+    /// Every direction of a TCP connection or an SCTP association in which data was sent, and every application that never
+    /// sent any: in the order of the scenario's applications, data before answers.
     pub flows: Vec<FlowMetrics>,
     /// Every host that has a flow or moved.
     pub hosts: Vec<HostMetrics>,

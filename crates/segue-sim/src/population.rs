@@ -18,6 +18,10 @@ pub struct Worst {
 }
 
 /// Distribution of a set of values, in their unit.
+///
+/// Of a lower bound only that is known that the value is no less. The value at a place among the sorted ones is so itself a
+/// lower bound if it is as great as the least of those bounds, or greater: what stands before that one stays there, and the
+/// rest may move. A median between two values is one if the greater of them is.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Spread {
     /// Median.
@@ -32,6 +36,14 @@ pub struct Spread {
     pub count: u64,
     /// How many of them are lower bounds.
     pub censored: u64,
+    /// Whether `median` is a lower bound.
+    pub median_censored: bool,
+    /// Whether `p95` is.
+    pub p95_censored: bool,
+    /// Whether `min` is.
+    pub min_censored: bool,
+    /// Whether `max` is.
+    pub max_censored: bool,
     /// Which is the largest.
     pub worst: Worst,
 }
@@ -51,9 +63,16 @@ impl Spread {
         let n = samples.len();
         let value = |at: usize| samples.get(at).map_or(0.0, |s| s.value);
         let worst = samples.last()?.of.clone();
+        let bound = samples.iter().find(|s| s.censored).map(|s| s.value);
+        let censored = |at: usize| bound.is_some_and(|bound| value(at) >= bound);
+        let p95 = (n * 95).div_ceil(100) - 1;
         Some(Self {
             median: f64::midpoint(value((n - 1) / 2), value(n / 2)),
-            p95: value((n * 95).div_ceil(100) - 1),
+            median_censored: censored(n / 2),
+            p95: value(p95),
+            p95_censored: censored(p95),
+            min_censored: censored(0),
+            max_censored: censored(n - 1),
             min: value(0),
             max: value(n - 1),
             count: n as u64,
@@ -74,7 +93,7 @@ pub struct HostMetrics {
     pub dead_flows: u64,
     /// Handovers that it made, a flow's each.
     pub handovers: u64,
-    /// Interruptions by them, and by flows of its that died without one, seconds.
+    /// Interruptions by them, and outages of its flows that no handover accounts for, seconds.
     pub interruption_s: Option<Spread>,
     /// Longest time without new data of any flow of its, seconds.
     pub longest_gap_s: f64,
@@ -96,7 +115,7 @@ pub(crate) fn latency(handovers: &[HandoverRecord]) -> Option<Spread> {
     Spread::of(handovers.iter().filter_map(sample))
 }
 
-/// Interruptions by handovers, and of flows that died without one. A dead flow is that of its end in `mobile`.
+/// Interruptions by handovers, and outages that none of them accounts for. An outage is that of the flow's end in `mobile`.
 pub(crate) fn interruption(
     handovers: &[HandoverRecord],
     flows: &[FlowMetrics],
@@ -104,18 +123,15 @@ pub(crate) fn interruption(
 ) -> Option<Spread> {
     let handovers: Vec<&HandoverRecord> = handovers.iter().collect();
     let flows: Vec<&FlowMetrics> = flows.iter().collect();
-    interruption_of(&handovers, &flows, &handovers, mobile)
+    interruption_of(&handovers, &flows, mobile)
 }
 
-/// As [`interruption`], of some handovers and some flows; `all` are the handovers that a flow may have died with.
+/// As [`interruption`], of some handovers and some flows.
 fn interruption_of(
     handovers: &[&HandoverRecord],
     flows: &[&FlowMetrics],
-    all: &[&HandoverRecord],
     mobile: &BTreeSet<&str>,
 ) -> Option<Spread> {
-    let with = all.iter().filter(|h| h.censored).filter_map(|h| h.flow);
-    let with: BTreeSet<u64> = with.collect();
     let moved = handovers.iter().filter_map(|h| {
         Some(Sample {
             value: h.interruption_s?,
@@ -123,26 +139,23 @@ fn interruption_of(
             of: worst(h),
         })
     });
-    let dead = flows
+    let outages = flows
         .iter()
-        .filter(|f| f.end.state == FlowState::Dead && !with.contains(&f.id));
-    let died = dead.map(|f| {
-        let since_s = f.end.dead_since_s.unwrap_or(f.begin_s);
-        Sample {
-            value: f.end_s - since_s,
-            censored: true,
-            of: Worst {
-                host: if f.to.is_empty() || mobile.contains(f.from.as_str()) {
-                    f.from.clone()
-                } else {
-                    f.to.clone()
-                },
-                flow: Some(f.id),
-                time: since_s,
+        .flat_map(|f| f.end.outages.iter().map(move |o| (f, o)));
+    let went_without = outages.map(|(f, outage)| Sample {
+        value: outage.duration_s,
+        censored: outage.censored,
+        of: Worst {
+            host: if f.to.is_empty() || mobile.contains(f.from.as_str()) {
+                f.from.clone()
+            } else {
+                f.to.clone()
             },
-        }
+            flow: Some(f.id),
+            time: outage.since_s,
+        },
     });
-    Spread::of(moved.chain(died))
+    Spread::of(moved.chain(went_without))
 }
 
 /// The longest time without new data, of any flow, seconds.
@@ -154,7 +167,10 @@ pub(crate) fn longest_gap_s<'a>(flows: impl IntoIterator<Item = &'a FlowMetrics>
 pub(crate) fn throughput_bps<'a>(flows: impl IntoIterator<Item = &'a FlowMetrics>) -> f64 {
     let (mut begin_s, mut end_s, mut bytes) = (f64::INFINITY, f64::NEG_INFINITY, 0);
     for flow in flows {
-        begin_s = begin_s.min(flow.begin_s);
+        // an application that was never served has begun nothing, though it waits to the end
+        if flow.counts.packets_sent > 0 {
+            begin_s = begin_s.min(flow.begin_s);
+        }
         end_s = end_s.max(flow.end_s);
         bytes += flow.transferred_bytes;
     }
@@ -172,7 +188,6 @@ pub(crate) fn hosts(
     flows: &[FlowMetrics],
     mobile: &BTreeSet<&str>,
 ) -> Vec<HostMetrics> {
-    let all: Vec<&HandoverRecord> = handovers.iter().collect();
     let host = |name: &String| {
         let flows: Vec<&FlowMetrics> = flows
             .iter()
@@ -187,7 +202,7 @@ pub(crate) fn hosts(
             flows: flows.len() as u64,
             dead_flows: flows.iter().filter(|f| f.end.state == FlowState::Dead).count() as u64,
             handovers: own.len() as u64,
-            interruption_s: interruption_of(&own, &flows, &all, mobile),
+            interruption_s: interruption_of(&own, &flows, mobile),
             longest_gap_s: longest_gap_s(flows.iter().copied()),
             delivered_bytes: flows.iter().map(|f| f.transferred_bytes).sum(),
             throughput_bps: throughput_bps(flows.iter().copied()),

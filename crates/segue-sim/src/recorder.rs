@@ -1,5 +1,6 @@
 //! What a run leaves behind: the event-log hash, the metrics, and on demand tables and captures.
 
+pub(crate) mod applications;
 pub mod connections;
 pub(crate) mod ends;
 pub mod flow;
@@ -11,6 +12,7 @@ mod log;
 mod names;
 mod numbers;
 pub mod overlap;
+pub mod pauses;
 mod received;
 pub(crate) mod report;
 pub(crate) mod segments;

@@ -110,7 +110,15 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         handovers,
         handoffs,
         bytes_by_address,
-    } = report(&mut network.recorder.connections, &names, network.end);
+    } = {
+        let applications = build::flows_of(file, &network);
+        report(
+            &mut network.recorder.connections,
+            &applications,
+            &names,
+            network.end,
+        )
+    };
     let mobile = file.mobile.iter().map(|m| m.host.as_str()).collect();
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
     let begin = transfer::begin(file, &flows);

@@ -1,11 +1,11 @@
 //! What a run says of itself that its figures do not: what had no effect, was never served, or was out of reach.
 
-use crate::build;
 use crate::network::cells::{Attachment, Place, PlaceKind};
 use crate::network::{Network, Node};
 use crate::scenario::Scenario;
-use crate::scenario::model::{ApplicationEntry, ScenarioFile};
+use crate::scenario::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use crate::scenario::schemes::Scheme;
+use crate::{build, capacity};
 use core::net::Ipv6Addr;
 use segue_proto::Instant;
 use segue_proto::app::Transport;
@@ -28,7 +28,7 @@ pub enum WarningKind {
     OutOfCoverage,
     /// A scheme fell back to what works without it.
     Fallback,
-    /// A queue dropped much of what came, or a channel was nearly always busy.
+    /// A queue dropped much of what came, a channel was nearly always busy, or an application asks for more than there is.
     Overload,
     /// Packets for which no router knew a way.
     NoRoute,
@@ -72,6 +72,9 @@ const OVERLOAD: f64 = 0.05;
 
 /// With fewer drops than this nothing is overloaded: a burst at the start of a short run.
 const LEAST_DROPS: u64 = 100;
+
+/// So many times what a way carries is more than an application can have meant.
+const TOO_MUCH: f64 = 2.0;
 
 /// What a network notes for warnings while it runs.
 #[derive(Debug, Default)]
@@ -135,6 +138,7 @@ pub(crate) fn of_run(scenario: &Scenario, network: &Network) -> Vec<Warning> {
     all.extend(scenario.warnings().iter().cloned());
     all.extend(about.fallbacks());
     all.extend(about.out_of_coverage());
+    all.extend(about.asked_too_much());
     all.extend(about.overloads());
     all.extend(about.no_routes());
     bounded(all)
@@ -310,6 +314,25 @@ impl About<'_> {
                 Some(Warning::new(WarningKind::OutOfCoverage, Some(name), text))
             })
             .collect()
+    }
+
+    /// Applications whose rate is beyond all that there is between their hosts.
+    fn asked_too_much(&self) -> Vec<Warning> {
+        let warning = |(number, a): (usize, &ApplicationEntry)| {
+            let rate = a.rate.filter(|_| a.kind == ApplicationKind::ConstantRate)?;
+            let carries = capacity::of_way(self.file, &a.from, &a.to)?;
+            // several paths at once carry more than the best of them
+            let paths = if self.file.scheme == Scheme::Cmt { 2.0 } else { 1.0 };
+            let times = rate.bits_per_second() as f64 / (carries.bits_per_second() as f64 * paths);
+            let text = format!(
+                "application[{number}], from `{}` to `{}`, asks for {rate}, {times:.0} times what the way between them carries at \
+                 best, {carries}: what does not fit is never sent",
+                a.from, a.to
+            );
+            (times >= TOO_MUCH).then(|| Warning::new(WarningKind::Overload, Some(&a.from), text))
+        };
+        let all = self.file.application.iter().enumerate();
+        all.filter_map(warning).collect()
     }
 
     fn overloads(&self) -> Vec<Warning> {

@@ -263,21 +263,23 @@ fn adds_up(m: &Metrics, case: &str) {
         .filter(|h| h.censored)
         .filter_map(|h| h.flow)
         .collect();
-    let dead: Vec<&FlowMetrics> = m
-        .flows
-        .iter()
-        .filter(|f| f.end.state == FlowState::Dead)
-        .collect();
-    let alone = dead.iter().filter(|f| !with.contains(&f.id)).count();
+    let outages = || m.flows.iter().flat_map(|f| &f.end.outages);
+    for f in &m.flows {
+        let last = f.end.outages.last().is_some_and(|o| o.censored);
+        let dead = f.end.state == FlowState::Dead;
+        assert_eq!(dead, last || with.contains(&f.id), "{case}: {:?}", f.end);
+        assert!(!(last && with.contains(&f.id)), "{case}: counted twice");
+        assert_eq!(f.end.silence_s.is_some(), dead, "{case}");
+    }
     let spread = m.interruption_s.as_ref();
     assert_eq!(
         spread.map_or(0, |s| s.count),
-        (moved.len() + alone) as u64,
+        (moved.len() + outages().count()) as u64,
         "{case}"
     );
     assert_eq!(
         spread.map_or(0, |s| s.censored),
-        (with.len() + alone) as u64,
+        (with.len() + outages().filter(|o| o.censored).count()) as u64,
         "{case}"
     );
     for host in &m.hosts {
@@ -372,7 +374,11 @@ fn two_phones_have_their_handovers_each() {
             .handoff_delay_s
             .expect("the address was added, and made primary");
         let (begin, end) = (h.begin_s.unwrap(), h.end_s.unwrap());
-        assert!((end - begin - delay).abs() < 1e-9 && begin < h.time, "{h:?}");
+        // what it waits for the decision in between is no part of it
+        assert!(
+            0.0 < delay && delay <= end - begin + 1e-9 && begin < h.time,
+            "{h:?}"
+        );
     }
     adds_up(m, "two phones");
 }

@@ -139,3 +139,34 @@ fn scenarios_of_the_repository_warn_of_nothing_but_what_they_show() {
         assert!(unexpected.is_empty(), "{path}: {unexpected:?}");
     }
 }
+
+#[test]
+fn a_rate_that_no_way_carries_is_told() {
+    let text = |from: &str, to: &str, rate: &str| {
+        format!(
+            "name = \"rate\"\nduration = \"5 s\"\nscheme = \"none\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+             [[router]]\nname = \"r\"\n[[link]]\nbetween = [\"a\", \"r\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n\
+             up = {{ rate = \"100 kbit/s\", delay = \"1 ms\", queue = \"50 packets\" }}\n[[link]]\nbetween = [\"r\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+             delay = \"1 ms\"\n[[application]]\nkind = \"constant-rate\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\n"
+        )
+    };
+    let told = |from, to, rate| {
+        let m = metrics(&text(from, to, rate), &[], 1);
+        let own = warned(&m, WarningKind::Overload);
+        let own = own.iter().filter(|(_, line)| line.starts_with("application[0]"));
+        own.map(|(host, line)| (host.map(str::to_owned), (*line).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let [(host, line)] = &told("a", "b", "50 Mbit/s")[..] else {
+        panic!("no warning");
+    };
+    assert_eq!(host.as_deref(), Some("a"));
+    assert!(
+        line.contains("50 times what the way between them carries"),
+        "{line}"
+    );
+    // what the slowest link carries is no more than it can have meant, and the way back is slower
+    assert_eq!(told("a", "b", "1 Mbit/s"), []);
+    assert_eq!(told("b", "a", "1 Mbit/s").len(), 1);
+    assert_eq!(told("b", "a", "100 kbit/s"), []);
+}

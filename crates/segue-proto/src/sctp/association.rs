@@ -337,6 +337,12 @@ impl Association {
         self.peer_tag
     }
 
+    /// Verification tag of the packets from the peer.
+    #[must_use]
+    pub const fn own_verification_tag(&self) -> u32 {
+        self.local_tag
+    }
+
     /// The primary path's destination.
     #[must_use]
     pub fn primary_path(&self) -> Ipv6Addr {

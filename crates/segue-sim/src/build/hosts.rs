@@ -1,13 +1,15 @@
 //! What hosts are made of: transports, interfaces, applications.
 
 use super::{comes_and_goes, link_layer, wire_address, wired_ends};
+use crate::network::{Network, Node};
+use crate::recorder::applications::{Application, Label, Opened};
 use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, HostEntry, ScenarioFile};
 use crate::scenario::schemes::Scheme;
 use core::net::Ipv6Addr;
 use segue_proto::address::{ClientConfig, Method};
-use segue_proto::host::{Addressing, HostConfig, InterfaceConfig};
+use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig};
 use segue_proto::units::Bytes;
-use segue_proto::{Duration, app, sctp, sigma};
+use segue_proto::{Duration, Instant, app, sctp, sigma};
 
 /// Port of every host, of SCTP and of TCP.
 const PORT: u16 = 9;
@@ -172,13 +174,48 @@ pub(crate) fn server<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a Strin
     if *opener(s, a) == a.from { &a.to } else { &a.from }
 }
 
-/// The parts of the applications that run on `host`. A server has one, however many connect to it.
+/// The flows that the applications are to have, with the connections that they have in a network that has run.
+pub(crate) fn flows_of(s: &ScenarioFile, network: &Network) -> Vec<Application> {
+    let node = |name: &str| s.host.iter().position(|h| h.name == name);
+    let flow = |(number, a): (usize, &ApplicationEntry)| {
+        let by = node(opener(s, a))?;
+        Some(Application {
+            sender: node(&a.from)? as u32,
+            receiver: node(&a.to)? as u32,
+            transport: a.transport,
+            start: Instant::ZERO + a.start,
+            opened: match network.nodes.get(by)? {
+                Node::Host(h) => {
+                    label(&h.host, opening_part(s, number)).map(|label| Opened { by: by as u32, label })
+                }
+                Node::Router(_) => None,
+            },
+        })
+    };
+    s.application.iter().enumerate().filter_map(flow).collect()
+}
+
+/// How the connection of a part of a host is known, while it has one.
+fn label(host: &Host, part: usize) -> Option<Label> {
+    if let Some(id) = host.association_of(part) {
+        let association = host.endpoint().association(id)?;
+        let tags = (
+            association.own_verification_tag(),
+            association.peer_verification_tag(),
+        );
+        return Some(Label::Tags(tags.0, tags.1));
+    }
+    let connection = host.tcp()?.connection(host.connection_of(part)?)?;
+    Some(Label::Port(connection.local_port()))
+}
+
 /// Which part of the host that opens application `number` that is.
 pub(crate) fn opening_part(s: &ScenarioFile, number: usize) -> usize {
     let opener = opener(s, &s.application[number]);
     first_applications(s, number, opener).len()
 }
 
+/// The parts of the applications that run on `host`. A server has one, however many connect to it.
 fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
     first_applications(s, s.application.len(), host)
 }

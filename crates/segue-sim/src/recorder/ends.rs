@@ -3,18 +3,21 @@
 
 use super::flow::Data;
 use super::ledger::{Entry, Ledger, PacketFate, Transport, ticks};
-use segue_capture::record::{DEAD_AFTER_NS, FlowEnd, FlowState};
+use super::pauses::Gap;
+use segue_capture::record::{DEAD_AFTER_NS, FlowEnd, FlowState, HandoverRecord, Outage};
 use segue_proto::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// Packets told of before the silence of a dead flow, and into it.
 const TOLD: (usize, usize) = (2, 4);
 
-/// The ends of all flows, by their numbers in the ledger.
+/// The ends of all flows, by their numbers in the ledger; without their outages.
 pub(crate) fn ends(ledger: &Ledger, flows: &[Data], end: Instant) -> Vec<FlowEnd> {
     let mut ends: Vec<FlowEnd> = (0..).zip(flows).map(|(n, f)| of(ledger, n, f, end)).collect();
     let doubtful: Vec<usize> = (0..flows.len())
-        .filter(|&n| ends[n].state == FlowState::Unknown && silence(&flows[n], end) > dead_after(&flows[n]))
+        .filter(|&n| {
+            ends[n].state == FlowState::Active && silence(&flows[n], end) > flows[n].pauses().dead_after()
+        })
         .collect();
     for number in gone(ledger, flows, &doubtful) {
         ends[number].state = FlowState::Dead;
@@ -25,35 +28,93 @@ pub(crate) fn ends(ledger: &Ledger, flows: &[Data], end: Instant) -> Vec<FlowEnd
     let mut told = last_packets(ledger, flows, &dead);
     for number in dead {
         let (flow, own) = (&flows[number], &mut ends[number]);
-        let since = flow.last_new().unwrap_or(flow.begin());
-        let silent = end.since(since);
-        own.dead_since_s = Some(since.as_nanos() as f64 / 1e9);
-        own.silence_s = Some(silent.as_secs_f64());
-        own.censored = silent >= flow.longest_gap();
-        own.longest_gap_s = silent.max(flow.longest_gap()).as_secs_f64();
+        died(own, flow.last_new().unwrap_or(flow.begin()), end);
         own.last_packets = told.remove(&number).unwrap_or_default();
     }
     ends
 }
 
+/// The end of a flow of which nothing ever left, let alone arrived, although its application has tried since then.
+pub(crate) fn never_begun(since: Instant, end: Instant) -> FlowEnd {
+    let mut own = FlowEnd {
+        state: FlowState::Active,
+        ..FlowEnd::default()
+    };
+    if end.since(since).as_nanos() > DEAD_AFTER_NS {
+        own.state = FlowState::Dead;
+        died(&mut own, since, end);
+    }
+    own
+}
+
+/// Nothing new came from then on.
+fn died(own: &mut FlowEnd, since: Instant, end: Instant) {
+    let silence_s = end.since(since).as_secs_f64();
+    own.dead_since_s = Some(seconds(since));
+    own.silence_s = Some(silence_s);
+    own.censored = silence_s >= own.longest_gap_s;
+    if own.censored {
+        (own.longest_gap_s, own.longest_gap_at_s) = (silence_s, own.dead_since_s);
+    }
+}
+
+/// Outages of a flow that ended so, which none of these handovers of its accounts for.
+pub(crate) fn outages(flow: Option<&Data>, own: &FlowEnd, handovers: &[&HandoverRecord]) -> Vec<Outage> {
+    let gaps = flow.map_or(&[][..], |flow| flow.pauses().outages());
+    let known = gaps
+        .iter()
+        .filter(|gap| !handovers.iter().any(|h| accounts_for(h, gaps, **gap)));
+    let mut outages: Vec<Outage> = known
+        .map(|gap| Outage {
+            since_s: seconds(gap.since),
+            duration_s: gap.lasted().as_secs_f64(),
+            censored: false,
+        })
+        .collect();
+    if let (Some(since_s), Some(duration_s)) = (own.dead_since_s, own.silence_s)
+        && !handovers.iter().any(|h| h.censored)
+    {
+        outages.push(Outage {
+            since_s,
+            duration_s,
+            censored: true,
+        });
+    }
+    outages
+}
+
+/// Whether a gap is the interruption by this handover: of those that are as long as that, it is the next to it.
+fn accounts_for(handover: &HandoverRecord, gaps: &[Gap], gap: Gap) -> bool {
+    let Some(interruption_s) = handover.interruption_s.filter(|_| !handover.censored) else {
+        return false;
+    };
+    // both are differences of the same nanoseconds
+    let is_it = |gap: &&Gap| (gap.lasted().as_secs_f64() - interruption_s).abs() < 1e-9;
+    let away = |gap: &Gap| (seconds(gap.until) - handover.time).abs();
+    let nearest = gaps
+        .iter()
+        .filter(is_it)
+        .min_by(|a, b| away(a).total_cmp(&away(b)));
+    nearest == Some(&gap)
+}
+
 fn of(ledger: &Ledger, number: usize, flow: &Data, end: Instant) -> FlowEnd {
     let all_arrived = ledger.ends_at(number, flow.cumulative());
-    let tried = flow.attempts().map_or(Duration::ZERO, |(tried, _)| tried);
-    let state = if tried > dead_after(flow) {
+    let recent = |at: Instant| end.since(at).as_nanos() <= DEAD_AFTER_NS;
+    let state = if flow.pauses().is_tried_in_vain() {
         FlowState::Dead
-    } else if all_arrived {
-        match flow.is_closed() {
-            true => FlowState::Closed,
-            false => FlowState::Idle,
-        }
-    } else if flow.is_closed() && silence(flow, end) <= dead_after(flow) {
+    } else if flow.is_closed() && (all_arrived || silence(flow, end) <= flow.pauses().dead_after()) {
         FlowState::Closed
+    } else if all_arrived && !flow.last_new().is_some_and(recent) {
+        FlowState::Idle
     } else {
-        FlowState::Unknown
+        FlowState::Active
     };
+    let longest = flow.pauses().longest();
     FlowEnd {
         state,
-        longest_gap_s: flow.longest_gap().as_secs_f64(),
+        longest_gap_s: longest.map_or(0.0, |gap| gap.lasted().as_secs_f64()),
+        longest_gap_at_s: longest.map(|gap| seconds(gap.since)),
         ..FlowEnd::default()
     }
 }
@@ -61,13 +122,6 @@ fn of(ledger: &Ledger, number: usize, flow: &Data, end: Instant) -> FlowEnd {
 /// For how long there has been something to come, and nothing came.
 fn silence(flow: &Data, end: Instant) -> Duration {
     end.since(flow.tried_since())
-}
-
-/// Attempts for longer than this make a flow dead; its retransmission timeout is how long it waited before it repeated
-/// anything.
-fn dead_after(flow: &Data) -> Duration {
-    let waited = flow.attempts().and_then(|(_, waited)| waited);
-    Duration::from_nanos(DEAD_AFTER_NS).max(waited.unwrap_or_default())
 }
 
 /// Of these flows, those of which something was lost, while nothing of them is under way: their senders have nowhere to
@@ -164,4 +218,8 @@ fn in_words(ledger: &Ledger, flow: &Data, transport: Transport, id: u32) -> Stri
         PacketFate::Dropped(cause) => format!("dropped: {}", cause.name()),
     };
     format!("{at:.3} s {what}{again}{to}, {became}")
+}
+
+fn seconds(at: Instant) -> f64 {
+    at.as_nanos() as f64 / 1e9
 }

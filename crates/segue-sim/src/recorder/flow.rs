@@ -3,6 +3,7 @@
 use super::handoffs::Handoffs;
 use super::ledger::Entry;
 use super::overlap::Overlaps;
+use super::pauses::Pauses;
 use super::received::Received;
 use segue_capture::handover::{Handover, HandoverMeter, LossCause};
 use segue_proto::{Duration, Instant, InterfaceId};
@@ -86,15 +87,6 @@ pub struct Move {
     pub data: Handover<()>,
 }
 
-/// Since new data last arrived: what its sender has tried.
-#[derive(Clone, Copy, Debug, Default)]
-struct Attempts {
-    first: Option<Instant>,
-    /// The first that repeats something.
-    first_again: Option<Instant>,
-    last: Option<Instant>,
-}
-
 /// A direction of a flow.
 #[derive(Debug, Default)]
 pub struct Data {
@@ -105,7 +97,7 @@ pub struct Data {
     /// Node at the receiving end, once something has arrived.
     receiver: Option<u32>,
     first_sent: Option<Instant>,
-    attempts: Attempts,
+    pauses: Pauses,
     /// Its sender has said that it was over.
     closed: bool,
     /// When data last arrived that had not been there before.
@@ -126,8 +118,6 @@ pub struct Data {
     /// Handoffs that it may be without data for, and how many of each end's hosts have been looked at.
     watched: SmallVec<[u32; 2]>,
     looked_at: [usize; 2],
-    /// Longest time without new data at all.
-    longest_gap: Duration,
     ways: SmallVec<[Way; 2]>,
     /// New bytes by way.
     bytes_by_way: SmallVec<[u64; 2]>,
@@ -159,11 +149,7 @@ impl Data {
     #[inline]
     pub fn sent(&mut self, now: Instant, id: u32, entry: &Entry, way: Way) {
         self.first_sent.get_or_insert(now);
-        self.attempts.first.get_or_insert(now);
-        self.attempts.last = Some(now);
-        if entry.is_retransmission() {
-            self.attempts.first_again.get_or_insert(now);
-        }
+        self.pauses.sent(now, entry.is_retransmission());
         let left = Left {
             origin: way.origin,
             destination: way.destination,
@@ -215,10 +201,8 @@ impl Data {
             self.bins.resize(bin + 1, 0);
         }
         self.bins[bin] += new_bytes;
-        self.attempts = Attempts::default();
-        if let Some(before) = self.last_new.replace(now) {
-            self.longest_gap = self.longest_gap.max(now.since(before));
-        }
+        let before = self.last_new.replace(now);
+        self.pauses.arrived(now, before, self.first_sent);
     }
 
     /// By which way data arrives.
@@ -434,10 +418,10 @@ impl Data {
         all
     }
 
-    /// Longest time between two arrivals of new data.
+    /// Its times without new data, and what its sender does about the last.
     #[must_use]
-    pub const fn longest_gap(&self) -> Duration {
-        self.longest_gap
+    pub const fn pauses(&self) -> &Pauses {
+        &self.pauses
     }
 
     /// Longest time without new data around a handoff of one of its ends; nothing if it is none of theirs.
@@ -462,19 +446,10 @@ impl Data {
         self.closed
     }
 
-    /// Since new data last arrived: for how long its sender has tried to send something, and how long it waited before it
-    /// repeated anything, which is its retransmission timeout.
-    #[must_use]
-    pub fn attempts(&self) -> Option<(Duration, Option<Duration>)> {
-        let (first, last) = (self.attempts.first?, self.attempts.last?);
-        let waited = self.attempts.first_again.map(|again| again.since(first));
-        Some((last.since(first), waited))
-    }
-
     /// The first attempt since new data last arrived, or that arrival.
     #[must_use]
     pub fn tried_since(&self) -> Instant {
-        let tried = self.attempts.first.or(self.last_new);
+        let tried = self.pauses.tried_since().or(self.last_new);
         tried.unwrap_or_else(|| self.begin())
     }
 

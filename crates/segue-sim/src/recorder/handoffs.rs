@@ -8,10 +8,35 @@ use std::net::Ipv6Addr;
 /// A gap in the received data belongs to a handoff if it begins no later than this after everybody was told.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
 
+/// Messages of a handoff that wait for their acknowledgements, and for how long any has waited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exchanges {
+    /// Since when the one waits that adds the address, and the one that has it used.
+    adding: Option<Instant>,
+    using: Option<Instant>,
+    /// How long either has waited before that.
+    waited: Duration,
+}
+
+impl Exchanges {
+    /// What has been waited for is counted up to now.
+    fn count(&mut self, now: Instant) {
+        let since = match (self.adding, self.using) {
+            (Some(a), Some(b)) => a.min(b),
+            (Some(at), None) | (None, Some(at)) => at,
+            (None, None) => return,
+        };
+        self.waited = self.waited + now.since(since);
+        for waits in [&mut self.adding, &mut self.using].into_iter().flatten() {
+            *waits = now;
+        }
+    }
+}
+
 /// How a handoff ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
-    /// The last message was acknowledged, so long after the first left.
+    /// The last message was acknowledged, and for so long one or other had not been.
     Done(Instant, Duration),
     /// The peer refused the address, or the host took it back.
     GivenUp(Instant),
@@ -26,6 +51,7 @@ pub struct Handoff {
     pub begin: Instant,
     /// How it ended, if it has.
     end: Option<End>,
+    exchanges: Exchanges,
     /// Address used before.
     pub from: Option<Ipv6Addr>,
     /// Address used after.
@@ -37,7 +63,8 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// When the last message was acknowledged, and how long after the first left (004 section 5.4).
+    /// When the last message was acknowledged, and for how long one or other had not been (004 section 5.4; see
+    /// [`segue_capture::record::HandoverRecord::handoff_delay_s`]).
     #[must_use]
     pub fn done(&self) -> Option<(Instant, Duration)> {
         match self.end? {
@@ -108,7 +135,13 @@ impl Handoffs {
         match event.kind {
             SigmaEventKind::AddSent(to) if self.open(node, to).is_none() => {
                 let from = self.in_use(node);
-                self.begin(now, node, from, to);
+                self.begin(now, node, from, to).exchanges.adding = Some(now);
+            }
+            SigmaEventKind::AddAcknowledged(to) => {
+                if let Some(handoff) = self.open(node, to) {
+                    handoff.exchanges.count(now);
+                    handoff.exchanges.adding = None;
+                }
             }
             SigmaEventKind::SetPrimarySent(to) | SigmaEventKind::ActivateSent(to) => {
                 let from = self.in_use(node);
@@ -117,11 +150,13 @@ impl Handoffs {
                 }
                 if let Some(handoff) = self.open(node, to) {
                     (handoff.asked, handoff.from) = (true, from);
+                    handoff.exchanges.using.get_or_insert(now);
                 }
             }
             SigmaEventKind::SetPrimaryAcknowledged(to) | SigmaEventKind::ActivateAcknowledged(to) => {
                 if let Some(handoff) = self.open(node, to) {
-                    handoff.end = Some(End::Done(now, now.since(handoff.begin)));
+                    handoff.exchanges.count(now);
+                    handoff.end = Some(End::Done(now, handoff.exchanges.waited));
                 }
             }
             SigmaEventKind::AddRefused(to)
@@ -168,6 +203,7 @@ impl Handoffs {
             node,
             begin: now,
             end: None,
+            exchanges: Exchanges::default(),
             from,
             to,
             failed: Vec::new(),
@@ -231,8 +267,35 @@ mod tests {
             assert_eq!((first.begin, first.done()), (at(1), None), "{end:?}");
             assert!(first.is_within(at(11), at(20)) && !first.is_within(at(12), at(20)));
             assert!(first.is_over(at(12)) && !first.is_over(at(11)));
+            // nobody had acknowledged the Add
             let delay = Duration::from_secs(2);
             assert_eq!((second.begin, second.done()), (at(300), Some((at(302), delay))));
         }
+    }
+    #[test]
+    fn a_handoff_that_waits_for_its_decision_is_delayed_by_its_messages_alone() {
+        use SigmaEventKind as Kind;
+        let to = Ipv6Addr::LOCALHOST;
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let delay = |events: &[(u64, Kind)]| {
+            let mut handoffs = Handoffs::default();
+            for &(ms, kind) in events {
+                handoffs.sigma_event(7, &SigmaEvent { time: at(ms), kind });
+            }
+            handoffs.all()[0].done()
+        };
+        let done = |ms, delay_ms| Some((at(ms), Duration::from_millis(delay_ms)));
+        let (add, added) = (Kind::AddSent(to), Kind::AddAcknowledged(to));
+        let (primary, is_primary) = (Kind::SetPrimarySent(to), Kind::SetPrimaryAcknowledged(to));
+        // forty seconds later it decides to move
+        let waits = [(100, add), (180, added), (40_000, primary), (40_070, is_primary)];
+        assert_eq!(delay(&waits), done(40_070, 150));
+        let at_once = [(100, add), (180, added), (180, primary), (250, is_primary)];
+        assert_eq!(delay(&at_once), done(250, 150));
+        // in one chunk, and one behind the other
+        let together = [(100, add), (100, primary), (180, added), (180, is_primary)];
+        assert_eq!(delay(&together), done(180, 80));
+        let behind = [(100, add), (120, primary), (180, added), (250, is_primary)];
+        assert_eq!(delay(&behind), done(250, 150));
     }
 }

@@ -21,10 +21,11 @@ const WINDOW: Duration = Duration::from_secs(2);
 /// What is lost up to so long after the first data over the new way is lost to this handover, and not to the next.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// All handovers, in order of time; nodes are named by `names`, and flows ended as `ends` says.
+/// All handovers, in order of time; nodes are named by `names`, and flows by `ids`, and they ended as `ends` says.
 pub(crate) fn records(
     c: &Connections,
     ends: &[FlowEnd],
+    ids: &[u64],
     names: &[String],
     end: Instant,
 ) -> Vec<HandoverRecord> {
@@ -49,6 +50,9 @@ pub(crate) fn records(
     table.idle();
     table.count();
     let mut records: Vec<HandoverRecord> = table.rows.into_iter().map(|row| row.record).collect();
+    for flow in records.iter_mut().filter_map(|record| record.flow.as_mut()) {
+        *flow = ids[*flow as usize];
+    }
     records.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.flow.cmp(&b.flow)));
     records
 }

@@ -355,6 +355,12 @@ impl Ledger {
         self.flows.iter().map(|f| &f.key)
     }
 
+    /// A flow by its number.
+    #[must_use]
+    pub fn key(&self, number: usize) -> &FlowKey {
+        &self.flows[number].key
+    }
+
     /// All entries, in the order in which packets were sent.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {

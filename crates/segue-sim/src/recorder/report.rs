@@ -1,7 +1,8 @@
 //! What a run reports of its handoffs and flows.
 
+use super::applications::{Application, Label, Opened, rows};
 use super::connections::Connections;
-use super::ends::ends;
+use super::ends::{ends, never_begun, outages};
 use super::flow::Data;
 use super::handoffs::Handoff;
 use super::handovers::records;
@@ -10,6 +11,7 @@ use super::vertical::HandoffParts;
 use segue_capture::record::{FlowEnd, FlowState, HandoverRecord};
 use segue_proto::{Duration, Instant};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 /// A handoff of a mobility shim, from telling the first to being acknowledged by the last.
@@ -38,19 +40,19 @@ pub struct HandoffMetrics {
 /// One direction of a TCP connection or of an SCTP association.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowMetrics {
-    /// Number, to which handovers refer.
+    /// Number, to which handovers refer: by the place of its application in the scenario.
     pub id: u64,
     /// Host that sends.
     pub from: String,
-    /// Host that receives; empty if nothing arrived.
+    /// Host that receives; empty if nothing arrived and no application says.
     pub to: String,
     /// Over what.
     pub transport: Transport,
-    /// Source port.
+    /// Source port; zero of one that never left.
     pub source_port: u16,
-    /// Destination port.
+    /// Destination port; zero of one that never left.
     pub destination_port: u16,
-    /// When its first data was sent, seconds of simulated time.
+    /// When its first data was sent, or, if none ever was, when its application first tried, seconds of simulated time.
     pub begin_s: f64,
     /// When its life ended: with its last new byte if it is closed or idle, else with the run, seconds.
     pub end_s: f64,
@@ -63,7 +65,8 @@ pub struct FlowMetrics {
     pub counts: FlowCounts,
     /// Packets that arrived and carried nothing new.
     pub duplicate_packets: u64,
-    /// Longest time without new data around a handoff of a shim, seconds; nothing without one.
+    /// Its longest interruption: by a handover of its, around a handoff of a shim, or an outage, seconds; nothing without
+    /// any.
     pub interruption_s: Option<f64>,
     /// How it ended.
     #[serde(flatten)]
@@ -81,21 +84,69 @@ pub(crate) struct Report {
     pub bytes_by_address: Vec<(Ipv6Addr, u64)>,
 }
 
-/// What there is to report at the end of a run. Nodes are named by `names`.
-pub(crate) fn report(connections: &mut Connections, names: &[String], end: Instant) -> Report {
+/// What there is to report at the end of a run of these applications. Nodes are named by `names`.
+pub(crate) fn report(
+    connections: &mut Connections,
+    applications: &[Application],
+    names: &[String],
+    end: Instant,
+) -> Report {
     connections.finish(end);
     let c = &*connections;
-    let ends = ends(&c.ledger, c.flows(), end);
-    let handovers = records(c, &ends, names, end);
-    let counts = c.ledger.counts();
-    let all = c.ledger.flows().zip(c.flows()).zip(counts).zip(ends);
-    let flows = (0..)
-        .zip(all)
-        .map(|(id, (((key, data), counts), own))| FlowMetrics {
+    let keys: Vec<FlowKey> = c.ledger.flows().copied().collect();
+    let rows = rows(&keys, c.flows(), applications, end);
+    let mut ids = vec![0; keys.len()];
+    for (id, row) in (0..).zip(&rows) {
+        if let Some(number) = row.flow {
+            ids[number] = id;
+        }
+    }
+    let mut ends = ends(&c.ledger, c.flows(), end);
+    let handovers = records(c, &ends, &ids, names, end);
+    let mut by_flow: BTreeMap<u64, Vec<&HandoverRecord>> = BTreeMap::new();
+    for record in &handovers {
+        if let Some(id) = record.flow {
+            by_flow.entry(id).or_default().push(record);
+        }
+    }
+    let mut counts = c.ledger.counts();
+    let flows = (0..).zip(rows).map(|(id, row)| {
+        let own = by_flow.remove(&id).unwrap_or_default();
+        let application = row.application.map(|number| &applications[number]);
+        let flow = match (row.flow, application) {
+            (Some(number), _) => {
+                let mut flow = sent(c, number, core::mem::take(&mut ends[number]), names, end);
+                flow.counts = core::mem::take(&mut counts[number]);
+                flow.end.outages = outages(Some(&c.flows()[number]), &flow.end, &own);
+                flow
+            }
+            (None, application) => {
+                let mut flow = never_sent(application?, names, end);
+                flow.end.outages = outages(None, &flow.end, &own);
+                flow
+            }
+        };
+        let interruptions = own.iter().filter_map(|h| h.interruption_s);
+        let outages = flow.end.outages.iter().map(|o| o.duration_s);
+        let longest = interruptions.chain(outages).chain(flow.interruption_s);
+        Some(FlowMetrics {
             id,
-            counts,
-            ..flow(c, key, data, own, names, end)
-        });
+            interruption_s: longest.reduce(f64::max),
+            to: match application {
+                Some(a) if flow.to.is_empty() => {
+                    let to = if flow.from == name(names, Some(a.sender)) {
+                        a.receiver
+                    } else {
+                        a.sender
+                    };
+                    name(names, Some(to))
+                }
+                _ => flow.to,
+            },
+            ..flow
+        })
+    });
+    let flows = flows.flatten().collect();
     let handoffs = (0u32..).zip(c.shims().all());
     let handoffs = handoffs.map(|(number, h)| HandoffMetrics {
         parts: c.vertical.parts(number as usize, h.done().map(|(at, _)| at)),
@@ -105,7 +156,7 @@ pub(crate) fn report(connections: &mut Connections, names: &[String], end: Insta
     let sctp = sctp.filter(|(key, _)| key.transport == Transport::Sctp);
     let most = sctp.map(|(_, data)| data).max_by_key(|data| data.new_bytes());
     Report {
-        flows: flows.collect(),
+        flows,
         handovers,
         handoffs: handoffs.collect(),
         bytes_by_address: most.map(Data::bytes_by_address).unwrap_or_default(),
@@ -129,19 +180,15 @@ fn handoff(h: &Handoff, number: u32, flows: &[Data], names: &[String]) -> Handof
     }
 }
 
-fn flow(
-    c: &Connections,
-    key: &FlowKey,
-    data: &Data,
-    own: FlowEnd,
-    names: &[String],
-    end: Instant,
-) -> FlowMetrics {
+/// A flow that sent something.
+fn sent(c: &Connections, number: usize, own: FlowEnd, names: &[String], end: Instant) -> FlowMetrics {
+    let data = &c.flows()[number];
     let over = matches!(own.state, FlowState::Closed | FlowState::Idle);
     let until = data.last_new().filter(|_| over).unwrap_or(end);
     let lasted = until.since(data.begin()).as_secs_f64();
     let shims = (0u32..).zip(c.shims().all());
     let longest = shims.filter_map(|(n, h)| data.gap_around(n, h.node)).max();
+    let key = c.ledger.key(number);
     FlowMetrics {
         id: 0,
         from: name(names, Some(key.sender)),
@@ -158,6 +205,35 @@ fn flow(
         interruption_s: longest.map(Duration::as_secs_f64),
         end: own,
         received_bytes_by_second: data.bins().to_vec(),
+    }
+}
+
+/// The flow of an application of which nothing ever left.
+fn never_sent(a: &Application, names: &[String], end: Instant) -> FlowMetrics {
+    let port = match a.opened {
+        Some(Opened {
+            by,
+            label: Label::Port(port),
+        }) => Some((by, port)),
+        _ => None,
+    };
+    let of = |node: u32| port.filter(|(by, _)| *by == node).map_or(0, |(_, port)| port);
+    FlowMetrics {
+        id: 0,
+        from: name(names, Some(a.sender)),
+        to: name(names, Some(a.receiver)),
+        transport: a.transport,
+        source_port: of(a.sender),
+        destination_port: of(a.receiver),
+        begin_s: seconds(a.start),
+        end_s: seconds(end),
+        transferred_bytes: 0,
+        throughput_bps: 0.0,
+        counts: FlowCounts::default(),
+        duplicate_packets: 0,
+        interruption_s: None,
+        end: never_begun(a.start, end),
+        received_bytes_by_second: Vec::new(),
     }
 }
 

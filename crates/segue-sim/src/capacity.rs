@@ -1,0 +1,65 @@
+//! What the links and cells between two hosts can carry at best.
+
+use crate::scenario::model::{HostEntry, LinkEntry, ScenarioFile};
+use segue_proto::units::BitRate;
+
+/// A way between two nodes, one way.
+type Edge<'a> = (&'a str, &'a str, u64);
+
+/// The rate of the slowest link or cell on the best way from a host to another, whatever else there is on it and wherever
+/// they are; nothing without a way, or where a rate varies.
+pub(crate) fn of_way(s: &ScenarioFile, from: &str, to: &str) -> Option<BitRate> {
+    let mut edges = Vec::new();
+    // nobody sends through another host
+    let other = |name: &str| name != from && name != to && s.host.iter().any(|h| h.name == name);
+    for link in s.link.iter().filter(|l| !l.between.iter().any(|n| other(n))) {
+        edges.extend(of_link(link)?);
+    }
+    for host in s.host.iter().filter(|h| h.name == from || h.name == to) {
+        edges.extend(of_cells(s, host)?);
+    }
+    let mut reached: Vec<(&str, u64)> = vec![(from, u64::MAX)];
+    let rate_to =
+        |reached: &[(&str, u64)], node: &str| reached.iter().find(|(n, _)| *n == node).map(|(_, rate)| *rate);
+    loop {
+        let better = edges.iter().find_map(|&(a, b, rate)| {
+            let rate = rate_to(&reached, a)?.min(rate);
+            (rate_to(&reached, b).unwrap_or(0) < rate).then_some((b, rate))
+        });
+        let Some((node, rate)) = better else { break };
+        match reached.iter_mut().find(|(n, _)| *n == node) {
+            Some((_, known)) => *known = rate,
+            None => reached.push((node, rate)),
+        }
+    }
+    rate_to(&reached, to).map(BitRate::from_bits_per_second)
+}
+
+fn of_link(link: &LinkEntry) -> Option<[Edge<'_>; 2]> {
+    let up = link.up.as_ref();
+    if link.trace.is_some() || up.is_some_and(|up| up.trace.is_some()) {
+        return None;
+    }
+    let [first, second] = &link.between;
+    let rate = link.rate.bits_per_second();
+    let back = up.map_or(rate, |up| up.rate.bits_per_second());
+    Some([(first, second, rate), (second, first, back)])
+}
+
+/// The cells that a host has radios for.
+fn of_cells<'a>(s: &'a ScenarioFile, host: &'a HostEntry) -> Option<Vec<Edge<'a>>> {
+    let mut edges = Vec::new();
+    for cell in s.cell.iter().filter(|_| host.radios > 0) {
+        let (down, up) = match &cell.bearer {
+            Some(b) if b.down.trace.is_some() || b.up.trace.is_some() => return None,
+            Some(b) => (b.down.rate, b.up.rate),
+            None => {
+                let rate = cell.radio.as_ref().unwrap_or(&s.radio).rate;
+                (rate, rate)
+            }
+        };
+        edges.push((cell.router.as_str(), host.name.as_str(), down.bits_per_second()));
+        edges.push((host.name.as_str(), cell.router.as_str(), up.bits_per_second()));
+    }
+    Some(edges)
+}
