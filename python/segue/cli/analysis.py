@@ -38,9 +38,10 @@ def analyze_captures(
             from segue.report.analysis import write_analysis_report
 
             write_analysis_report(analysis, report)
-    for warning in analysis.findings.warnings:
-        click.echo(f"segue: warning: {warning.text}", err=True)
     if as_json:
+        # In words they stand among the notes.
+        for warning in analysis.findings.warnings:
+            click.echo(f"segue: warning: {warning.text}", err=True)
         click.echo(analysis.without_series())
     else:
         from segue.cli.findings import print_findings

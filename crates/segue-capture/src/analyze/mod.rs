@@ -77,20 +77,28 @@ pub fn analyze_inputs(inputs: &[Input], options: &Options) -> Result<Analysis, E
         streams.push(Stream::new(open(input)?, input.name(), streams.len(), &common));
     }
     let start_ns = streams.iter().filter_map(|s| s.time_ns).min().unwrap_or_default();
-    let mut engine = Engine::new(options, inputs.len() == 2, common.places.clone(), start_ns);
+    // what has nothing in common is no two ends of anything
+    let two = inputs.len() == 2;
+    let apart = two && common.offset.is_none() && common.left_out.is_none();
+    let new = |_| Engine::new(options, two, common.places.clone(), start_ns);
+    let mut engines: Vec<Engine> = (0..1 + usize::from(apart)).map(new).collect();
     let mut end_ns = start_ns;
     while let Some(number) = next(&streams) {
         let stream = &mut streams[number];
         if let Some(time_ns) = stream.time_ns {
             end_ns = end_ns.max(time_ns);
             if common.left_out != Some(number) {
+                let engine = &mut engines[if apart { number } else { 0 }];
                 engine.packet(number as u8, time_ns, &stream.reader.record());
             }
         }
         stream.advance(&common);
     }
-    engine.finish();
-    Ok(assemble(engine, streams, &common, start_ns, end_ns))
+    engines.iter_mut().for_each(Engine::finish);
+    let mut engines = engines.into_iter();
+    let mut whole = engines.next().unwrap_or_else(|| new(0));
+    engines.for_each(|engine| whole.absorb(engine));
+    Ok(assemble(whole, streams, &common, start_ns, end_ns))
 }
 
 /// A capture being read.
@@ -170,12 +178,13 @@ fn assemble(
     end_ns: u64,
 ) -> Analysis {
     engine.signals.sort_by_key(|s| s.time_ns);
+    let flows_total = engine.flows_total();
     let mut results = engine.results;
     results.keep_most();
     results.longest_interruptions();
     results.flows.sort_by_key(|f| f.id);
     results.handovers.sort_by_key(|h| (h.first_new_ns(), h.flow()));
-    let mut limits = engine.limits;
+    let mut limits = core::mem::take(&mut engine.limits);
     if results.handovers_dropped > 0 {
         *limits.entry("handovers-beyond-limit").or_default() += results.handovers_dropped;
     }
@@ -197,7 +206,7 @@ fn assemble(
         start_time_ns: start_ns,
         duration_s: end_ns.saturating_sub(start_ns) as f64 / 1e9,
         clock_offset: common.offset,
-        flows_total: engine.table.total(),
+        flows_total,
         flows_evicted: engine.evicted,
         flows: results.flows,
         handovers: results.handovers.into_iter().map(|h| h.handover).collect(),
@@ -264,7 +273,7 @@ fn warnings(streams: &[Stream], common: &Common) -> Vec<Warning> {
         warn(
             WarningKind::NothingInCommon,
             format!(
-                "{} and {} have no packets in common: nothing matches, their clocks are taken to agree",
+                "{} and {} have no packets in common: each is analysed by itself, and their clocks are taken to agree",
                 first.name, second.name
             ),
         );

@@ -83,6 +83,10 @@ impl Samples {
         if !matches!(packet.protocol, decode::TCP | decode::UDP | decode::SCTP) {
             return;
         }
+        // many hosts get the same of those
+        if packet.outer.1.ip().is_multicast() {
+            return;
+        }
         let hash = fingerprint(packet);
         if hash & self.mask != 0 {
             return;

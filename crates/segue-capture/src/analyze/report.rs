@@ -45,6 +45,30 @@ impl Results {
         }
     }
 
+    /// Numbers all flows from here on.
+    pub(super) fn renumber(&mut self, from: u64) {
+        for flow in &mut self.flows {
+            flow.id += from;
+            flow.parent = flow.parent.map(|n| n + from);
+        }
+        let handovers = self
+            .handovers
+            .iter_mut()
+            .filter_map(|h| h.handover.record.flow.as_mut());
+        let others = self.interruptions.iter_mut().map(|i| &mut i.flow);
+        let shares = self.shares.iter_mut().map(|s| &mut s.flow);
+        handovers.chain(others).chain(shares).for_each(|n| *n += from);
+    }
+
+    /// Takes over what was found elsewhere.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.flows.extend(other.flows);
+        self.handovers.extend(other.handovers);
+        self.interruptions.extend(other.interruptions);
+        self.shares.extend(other.shares);
+        self.handovers_dropped += other.handovers_dropped;
+    }
+
     /// A flow has ended; `end_ns` is the time up to which the captures have been read.
     pub(super) fn add(&mut self, mut conn: Conn, settings: &Settings, end_ns: u64) {
         let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;

@@ -68,6 +68,20 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.skipped
+            .iter_mut()
+            .zip(other.skipped)
+            .for_each(|(own, n)| *own += n);
+        self.fragments += other.fragments;
+        self.tcp += other.tcp;
+        self.udp += other.udp;
+        self.sctp += other.sctp;
+        self.icmpv6 += other.icmpv6;
+        self.mobility += other.mobility;
+        self.other += other.other;
+    }
+
     /// By name, without those that are zero.
     pub(super) fn by_name(&self) -> BTreeMap<&'static str, u64> {
         let skipped = Skip::ALL.iter().zip(self.skipped).map(|(s, n)| (s.name(), n));
@@ -101,6 +115,8 @@ pub(super) struct Engine {
     pub(super) signals: Vec<Heard>,
     pub(super) limits: BTreeMap<&'static str, u64>,
     pub(super) evicted: u64,
+    /// Flows of those that it has taken over.
+    absorbed: u64,
     max_live: usize,
     settings: Settings,
     /// Time of the last packet so far.
@@ -138,6 +154,7 @@ impl Engine {
             signals: Vec::new(),
             limits: BTreeMap::new(),
             evicted: 0,
+            absorbed: 0,
             // a flow at two places takes twice the memory
             max_live: (options.max_live_flows / if two { 2 } else { 1 }).max(1),
             settings: Settings {
@@ -355,6 +372,32 @@ impl Engine {
         for _ in 0..self.early_joins.len() {
             self.limit(mptcp::UNKNOWN);
         }
+    }
+
+    /// Flows that were seen.
+    pub(super) fn flows_total(&self) -> u64 {
+        self.table.total() + self.absorbed
+    }
+
+    /// Takes over what another has found, once both have ended; its flows are numbered from the last of these on.
+    pub(super) fn absorb(&mut self, mut other: Self) {
+        let more = self.flows_total();
+        other
+            .signals
+            .iter_mut()
+            .filter_map(|s| s.flow.as_mut())
+            .for_each(|n| *n += more);
+        other.results.renumber(more);
+        self.results.absorb(other.results);
+        self.signals.append(&mut other.signals);
+        for (name, number) in &other.limits {
+            *self.limits.entry(name).or_default() += number;
+        }
+        for (own, others) in self.counts.iter_mut().zip(other.counts) {
+            own.add(&others);
+        }
+        self.evicted += other.evicted;
+        self.absorbed += other.table.total() + other.absorbed;
     }
 
     /// Notes a message of signalling.

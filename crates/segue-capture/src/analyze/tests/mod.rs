@@ -1,5 +1,6 @@
 //! Captures made byte by byte, and what the analysis makes of them.
 
+mod apart;
 mod counting;
 mod dead;
 mod decoding;
