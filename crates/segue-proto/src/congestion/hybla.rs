@@ -4,7 +4,9 @@
 //! A connection with a long round trip opens its window as one with the round trip RTT0 would open its own: with
 //! `rho = max(RTT / RTT0, 1)`, each acknowledgement adds `2^rho - 1` segments in slow start and `rho^2 / W` in
 //! congestion avoidance (section 4, equations 9 and 10). As in Linux, RTT is the shortest smoothed round trip so far,
-//! `rho` is kept in eighths and rounded down, and the initial window is `rho` segments.
+//! `rho` is kept in eighths and rounded down, and the initial window is `rho` segments. As in Linux too, the window opens
+//! as Reno's outside the open state (`hybla_state`, `hybla_en`): by `2^rho - 1` segments an acknowledgement after a timeout
+//! it would be in the queue at once, before it is known what the timeout was.
 
 use super::window::{Window, common_window, on_rto};
 use super::{Acked, CongestionControl, Loss, Prior, Start};
@@ -58,6 +60,9 @@ impl CongestionControl for Hybla {
     fn on_ack(&mut self, acked: Acked) {
         if let Some(srtt) = acked.srtt {
             self.measure(srtt);
+        }
+        if !acked.open {
+            return self.window.open_as_reno(&acked);
         }
         if !acked.window_was_full {
             return;

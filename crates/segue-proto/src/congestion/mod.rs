@@ -40,6 +40,9 @@ pub struct Acked {
     pub window_was_full: bool,
     /// Whether the sender is in fast recovery.
     pub in_fast_recovery: bool,
+    /// Whether nothing that is outstanding was lost, and nothing beyond SND.UNA has arrived: Linux's open state, in which
+    /// alone Hybla and Veno are themselves. TCP only.
+    pub open: bool,
     /// Whether nothing is outstanding on the path any more.
     pub flight_empty: bool,
     /// Whether it begins a round: whatever was outstanding when the last one began has been acknowledged. TCP only.

@@ -25,16 +25,7 @@ impl CongestionControl for Reno {
     common_window!();
 
     fn on_ack(&mut self, acked: Acked) {
-        if !acked.window_was_full {
-            return;
-        }
-        let mut credit = self.window.acked_segments(&acked);
-        if self.in_slow_start() {
-            credit = self.window.slow_start(&acked);
-        }
-        if credit > 0.0 {
-            self.window.avoid(credit);
-        }
+        self.window.open_as_reno(&acked);
     }
 
     fn on_loss(&mut self, _loss: Loss) {

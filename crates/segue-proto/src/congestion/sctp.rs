@@ -244,6 +244,7 @@ mod tests {
             cumulative_advanced: true,
             window_was_full: true,
             in_fast_recovery: false,
+            open: true,
             flight_empty: false,
             now: Instant::ZERO,
             round_start: false,

@@ -42,6 +42,7 @@ fn acked(now: Instant, rtt: Duration) -> Acked {
         cumulative_advanced: true,
         window_was_full: true,
         in_fast_recovery: false,
+        open: true,
         flight_empty: false,
         round_start: false,
         rtt: Some(rtt),
@@ -358,6 +359,68 @@ fn hybla_s_slow_start_adds_two_to_the_rho_less_one_per_acknowledgement() {
     // not below 1
     let w = Hybla::new(&start(SlowStart::Standard, Credit::Bytes, Some(ms(5))));
     assert_eq!((w.rho(), w.cwnd()), (1.0, MSS));
+}
+
+#[test]
+fn hybla_opens_as_reno_until_a_loss_is_repaired() {
+    // Linux's hybla_cong_avoid: where hybla_en is not set, tcp_reno_cong_avoid
+    let after_timeout = |open| {
+        let mut w = Hybla::new(&start(SlowStart::Standard, Credit::Bytes, Some(ms(200))));
+        assert_eq!(w.rho(), 8.0);
+        w.set_cwnd(1400 * MSS);
+        w.on_rto(loss(Instant::ZERO));
+        w.on_ack(Acked {
+            open,
+            ..acked(Instant::ZERO, ms(200))
+        });
+        w.cwnd()
+    };
+    assert_eq!(after_timeout(false), 2 * MSS);
+    assert_eq!(after_timeout(true), 256 * MSS);
+}
+
+#[test]
+fn veno_knows_the_shortest_round_trip_after_a_timeout() {
+    // Linux begins BaseRTT anew after a pause only (tcp_veno_cwnd_event)
+    let backlog_of = |forget: fn(&mut Veno)| {
+        let mut w = Veno::new(&start(SlowStart::Standard, Credit::Bytes, None));
+        let mut now = Instant::ZERO;
+        round(&mut w, &mut now, ms(100));
+        w.on_rto(loss(now));
+        forget(&mut w);
+        w.set_ssthresh(MSS);
+        w.set_cwnd(50 * MSS);
+        round(&mut w, &mut now, ms(130));
+        w.backlog()
+    };
+    let kept = backlog_of(|_| {});
+    assert!((kept - 50.0 * 30.0 / 130.0).abs() < 0.5, "{kept}");
+    assert_eq!(backlog_of(|w| w.on_idle(1)), 0.0);
+}
+
+#[test]
+fn veno_opens_as_reno_and_learns_nothing_outside_the_open_state() {
+    let mut w = Veno::new(&start(SlowStart::Standard, Credit::Bytes, None));
+    w.set_ssthresh(MSS);
+    w.set_cwnd(50 * MSS);
+    let mut now = Instant::ZERO;
+    round(&mut w, &mut now, ms(100));
+    round(&mut w, &mut now, ms(130));
+    let (backlog, before) = (w.backlog(), w.cwnd());
+    assert!(backlog > 10.0, "{backlog}");
+    for _ in 0..before / MSS {
+        w.on_ack(Acked {
+            open: false,
+            ..acked(now, ms(100))
+        });
+    }
+    // a segment a round trip, although segments wait
+    assert!(
+        (w.cwnd() - before).abs_diff(MSS) < MSS / 20,
+        "{}",
+        w.cwnd() - before
+    );
+    assert_eq!(w.backlog(), backlog);
 }
 
 #[test]

@@ -4,6 +4,14 @@
 //! `N = (cwnd / BaseRTT - cwnd / RTT) * BaseRTT`. A loss while few wait is taken for random, and costs a fifth of the
 //! window instead of half (section II-C); while many wait, the window opens by a segment every other round trip only
 //! (section II-B).
+//!
+//! Where Linux (`tcp_veno.c`) differs from the paper this is Linux's, which was what others measured:
+//! - BaseRTT is the shortest round trip since the connection began or was idle; the paper begins it anew at every loss
+//!   (section II-A).
+//! - N is worked out at every acknowledgement of a full window in the open state, from the shortest round trip since the
+//!   last time, once there have been three measurements; outside the open state the window opens as Reno's, and N stays.
+//!
+//! Linux takes an acknowledgement without a measurement for a full queue, which is left out.
 
 use super::window::{Window, common_window, on_rto};
 use super::{Acked, CongestionControl, Loss, Prior, Start};
@@ -15,9 +23,9 @@ pub struct Veno {
     window: Window,
     /// BaseRTT: the shortest round trip of all.
     base_rtt: Option<Duration>,
-    /// The shortest of this round.
-    round_rtt: Option<Duration>,
-    /// Measurements of this round.
+    /// The shortest since N was worked out last.
+    recent_rtt: Option<Duration>,
+    /// Measurements of the connection.
     samples: u32,
     /// N, segments, as last worked out.
     backlog: f64,
@@ -30,7 +38,7 @@ impl Veno {
         Self {
             window: Window::new(start),
             base_rtt: None,
-            round_rtt: None,
+            recent_rtt: None,
             samples: 0,
             backlog: 0.0,
         }
@@ -43,10 +51,9 @@ impl Veno {
     }
 
     fn on_restart(&mut self) {
-        // as Linux: what was measured before says nothing of the path now
+        // `tcp_veno_cwnd_event`: after a pause, what was measured before says nothing of the path
         self.base_rtt = None;
-        self.round_rtt = None;
-        self.samples = 0;
+        self.recent_rtt = None;
     }
 
     /// The share of cwnd that is left after a loss.
@@ -59,22 +66,16 @@ impl Veno {
             return;
         }
         self.base_rtt = Some(self.base_rtt.map_or(rtt, |b| b.min(rtt)));
-        self.round_rtt = Some(self.round_rtt.map_or(rtt, |r| r.min(rtt)));
-        self.samples += 1;
+        self.recent_rtt = Some(self.recent_rtt.map_or(rtt, |r| r.min(rtt)));
+        self.samples = self.samples.saturating_add(1);
     }
 
-    /// Section II-A, with the shortest round trip since the last round: delayed acknowledgements make the others long.
-    fn estimate(&mut self) -> bool {
-        let (Some(base), Some(rtt)) = (self.base_rtt, self.round_rtt) else {
-            return false;
-        };
-        // two of them may both be delayed
-        if self.samples <= 2 {
-            return false;
+    /// Section II-A.
+    fn estimate(&mut self) {
+        if let (Some(base), Some(rtt)) = (self.base_rtt, self.recent_rtt.take()) {
+            let (base, rtt) = (base.as_secs_f64(), rtt.as_secs_f64());
+            self.backlog = self.window.segments() * (rtt - base) / rtt;
         }
-        let (base, rtt) = (base.as_secs_f64(), rtt.as_secs_f64());
-        self.backlog = self.window.segments() * (rtt - base) / rtt;
-        true
     }
 }
 
@@ -85,17 +86,17 @@ impl CongestionControl for Veno {
         if let Some(rtt) = acked.rtt {
             self.measure(rtt);
         }
-        if acked.round_start && self.samples > 0 {
-            let estimated = self.estimate();
-            if !estimated {
-                self.backlog = self.backlog.min(BETA - 1.0);
-            }
-            self.round_rtt = None;
-            self.samples = 0;
+        if !acked.open {
+            self.recent_rtt = None;
+        }
+        // two measurements may both be of delayed acknowledgements
+        if !acked.open || self.samples <= 2 {
+            return self.window.open_as_reno(&acked);
         }
         if !acked.window_was_full {
             return;
         }
+        self.estimate();
         let mut credit = self.window.acked_segments(&acked);
         if self.in_slow_start() {
             credit = self.window.slow_start(&acked);
@@ -114,7 +115,6 @@ impl CongestionControl for Veno {
     fn on_rto(&mut self, loss: Loss) {
         let share = self.share();
         on_rto(&mut self.window, loss, |w| w.cut(share));
-        self.on_restart();
     }
 
     fn on_undo(&mut self, prior: Prior) {

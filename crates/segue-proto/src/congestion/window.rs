@@ -118,6 +118,20 @@ impl Window {
         self.fraction = 0.0;
     }
 
+    /// What Reno does with an acknowledgement (RFC 5681 section 3.1), where the window was full.
+    pub fn open_as_reno(&mut self, acked: &Acked) {
+        if !acked.window_was_full {
+            return;
+        }
+        let mut credit = self.acked_segments(acked);
+        if self.cwnd < self.ssthresh {
+            credit = self.slow_start(acked);
+        }
+        if credit > 0.0 {
+            self.avoid(credit);
+        }
+    }
+
     /// The rule of Reno for congestion avoidance: a segment per window acknowledged (RFC 5681 section 3.1, equation 3).
     pub fn avoid(&mut self, segments: f64) {
         self.grow(segments / self.segments());

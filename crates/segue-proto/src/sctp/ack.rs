@@ -240,6 +240,7 @@ impl Association {
                     cumulative_advanced,
                     window_was_full: path.flight_before >= path.window.cwnd(),
                     in_fast_recovery,
+                    open: !in_fast_recovery,
                     flight_empty: path.flightsize == 0,
                     round_start: false,
                     rtt: None,

@@ -331,6 +331,7 @@ impl Connection {
             cumulative_advanced: true,
             window_was_full,
             in_fast_recovery: false,
+            open: self.recovery.phase == Phase::Open,
             flight_empty: self.board.is_empty(),
             round_start,
             rtt: report
