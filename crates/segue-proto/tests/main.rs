@@ -36,5 +36,6 @@ mod sigma_invariants;
 mod tcp_networks;
 mod tcp_recovery;
 mod tcp_sender;
+mod tcp_sender_of_linux_3_9;
 mod tcp_states;
 mod tcp_transfer;

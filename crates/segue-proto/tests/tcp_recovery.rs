@@ -3,7 +3,7 @@
 use crate::common::tcp::{A, B, Fate, Filter, World, ms};
 use segue_proto::Duration;
 use segue_proto::congestion::Algorithm;
-use segue_proto::tcp::{Config, Counters, LossDetection, Profile, Reduction};
+use segue_proto::tcp::{Config, FrtoRule, Counters, LossDetection, Profile, Reduction};
 
 /// A transfer of so many bytes at 10 Mbit/s and 40 ms, of whose data segments `fate` decides by their number. Counters of
 /// the sender at the end.
@@ -189,6 +189,7 @@ fn a_spurious_timeout_is_found_out_by_new_data() {
     let config = Config {
         // so that only F-RTO can find out
         timestamps: false,
+        frto_rule: FrtoRule::Rfc5682,
         ..profile(Profile::Linux39)
     };
     let (with, before, after) = stops(ms(1000), ms(2000), &config);

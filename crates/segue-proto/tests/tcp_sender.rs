@@ -17,7 +17,7 @@ const RTT: u64 = 100;
 const RTO: u64 = 300;
 
 /// With SACK, Reno and RFC 6675, and nothing of what came later.
-fn standard() -> Config {
+pub fn standard() -> Config {
     Config {
         sack: true,
         congestion_control: Algorithm::Reno,
@@ -40,7 +40,7 @@ fn rack() -> Config {
 }
 
 /// A connection whose handshake took one round trip; cwnd is ten segments.
-fn sender(config: Config) -> Script {
+pub fn sender(config: Config) -> Script {
     sender_with(config, TcpOptions::default())
 }
 
@@ -68,14 +68,14 @@ fn shown(s: &Script, segments: &[segue_wire::tcp::TcpSegment]) -> Vec<(u32, usiz
 }
 
 /// Writes so many bytes and says what goes out: position and length.
-fn write(s: &mut Script, offset: u64, len: u32) -> Vec<(u32, usize)> {
+pub fn write(s: &mut Script, offset: u64, len: u32) -> Vec<(u32, usize)> {
     s.write(offset, len);
     let sent = s.sent();
     shown(s, &sent)
 }
 
 /// An acknowledgement with these blocks, and what goes out for it.
-fn ack(s: &mut Script, to: u32, blocks: &[(u32, u32)]) -> Vec<(u32, usize)> {
+pub fn ack(s: &mut Script, to: u32, blocks: &[(u32, u32)]) -> Vec<(u32, usize)> {
     let mut segment = s.segment(ACK, 1, to, 0);
     let number = |position: u32| SeqNumber(s.iss.wrapping_add(position));
     let blocks: Vec<SackBlock> = blocks
@@ -91,7 +91,7 @@ fn ack(s: &mut Script, to: u32, blocks: &[(u32, u32)]) -> Vec<(u32, usize)> {
     shown(s, &sent)
 }
 
-fn wait(s: &mut Script, time: Duration) -> Vec<(u32, usize)> {
+pub fn wait(s: &mut Script, time: Duration) -> Vec<(u32, usize)> {
     let sent = s.wait(time);
     shown(s, &sent)
 }
@@ -99,7 +99,7 @@ fn wait(s: &mut Script, time: Duration) -> Vec<(u32, usize)> {
 const NONE: [(u32, usize); 0] = [];
 
 /// Ten segments are out.
-fn ten(config: Config) -> Script {
+pub fn ten(config: Config) -> Script {
     let mut s = sender(config);
     assert_eq!(write(&mut s, 0, 10_000).len(), 10);
     s

@@ -307,6 +307,9 @@ impl Connection {
             self.round_end = self.snd_nxt;
         }
         self.note_delivery(now, report.delivered(), round_start);
+        if self.recovery.frto.take_has_set_window() {
+            return;
+        }
         if self.recovery.phase == Phase::Recovery {
             self.reduce(report.delivered());
             return;
@@ -319,6 +322,10 @@ impl Connection {
         let window_was_full = match self.config.window_use {
             // a window in bytes may end within a segment
             WindowUse::Full => used + self.mss > cwnd,
+            WindowUse::ButForBursts => {
+                let left = cwnd.saturating_sub(used);
+                left <= BURST * self.mss || (u64::from(left) * 3 < u64::from(cwnd) && left < MOST_HELD_BACK)
+            }
             WindowUse::Nearly => {
                 used + BURST * self.mss > cwnd
                     || (self.window.in_slow_start() && cwnd < used.saturating_mul(2))
@@ -377,3 +384,5 @@ impl Connection {
 
 /// Segments by which the window may be short of full and still count as used.
 const BURST: u32 = 3;
+/// Linux's `gso_max_size`, bytes: what goes to an interface in one piece.
+const MOST_HELD_BACK: u32 = 65_536;

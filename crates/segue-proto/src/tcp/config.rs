@@ -56,10 +56,26 @@ pub enum Reduction {
 pub enum WindowUse {
     /// As much was in the network as it allows. Linux 2.4: where the receiver's window is the lesser one, cwnd ends there.
     Full,
-    /// But for a burst of three segments; in slow start, half of it. Linux from 3.16 on; the profile of 3.9 has it too,
-    /// which before had the burst alone.
+    /// But for what may be held back to be sent in one piece: three segments, or less than a third of it and 64 KiB
+    /// (`tcp_is_cwnd_limited` with segmentation offload). Linux 2.6.27 to 3.15.
+    ButForBursts,
+    /// But for a burst of three segments; in slow start, half of it. Linux from 3.16 on.
     #[default]
     Nearly,
+}
+
+/// How it is found out whether a timeout was spurious, and what is done then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrtoRule {
+    /// By two acknowledgements that go forward (RFC 4138 appendix B); then cwnd comes down to ssthresh. Linux 2.6.24 to
+    /// 3.9.
+    #[serde(rename = "rfc-4138")]
+    Rfc4138,
+    /// By anything that arrives and was sent once (RFC 5682 section 3.1); then the window is taken back. Linux from 3.10 on.
+    #[default]
+    #[serde(rename = "rfc-5682")]
+    Rfc5682,
 }
 
 /// How the retransmission timeout is worked out.
@@ -146,8 +162,10 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Tail loss probe (RFC 8985 section 7).
     pub tail_loss_probe: bool,
-    /// Find out whether a timeout was spurious by sending new data (RFC 5682).
+    /// Find out whether a timeout was spurious by sending new data.
     pub frto: bool,
+    /// How.
+    pub frto_rule: FrtoRule,
     /// Take a reduction back if timestamps (Eifel, RFC 3522) or DSACKs (RFC 3708) show that the retransmissions were
     /// needless.
     pub undo: bool,
@@ -221,6 +239,7 @@ impl Config {
             limited_transmit: true,
             tail_loss_probe: true,
             frto: true,
+            frto_rule: FrtoRule::Rfc5682,
             undo: true,
             undo_repeated: true,
             rto_rule: RtoRule::Linux,
@@ -251,7 +270,9 @@ impl Config {
                 lost_retransmissions: true,
                 early_retransmit: true,
                 tail_loss_probe: false,
+                frto_rule: FrtoRule::Rfc4138,
                 undo_repeated: false,
+                window_use: WindowUse::ButForBursts,
                 ..modern
             },
             Profile::Linux24 => Self {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Endpoint      which connection a segment is for; listening ports; RSTs for what is for none
-//!   Connection    connection, arrive (segments in), ack, recovery, rack, transmit (segments out), timers
+//!   Connection    connection, arrive (segments in), ack, recovery, frto, rack, transmit (segments out), timers
 //!                 send_buffer, scoreboard | reassembly                          rtt, congestion::*
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! | timer | RFC 6298, or Linux's variant ([`RtoRule`]) |
 //! | losses | RFC 6675, forward acknowledgement, RACK-TLP RFC 8985 ([`LossDetection`]); RFC 6582 without SACK; early retransmit RFC 5827; limited transmit RFC 3042 |
 //! | the way down | at once, rate halving, PRR RFC 6937 ([`Reduction`]) |
-//! | needless retransmissions | F-RTO RFC 5682, Eifel RFC 3522, DSACK RFC 3708 |
+//! | needless retransmissions | F-RTO RFC 5682, or RFC 4138 ([`FrtoRule`]); Eifel RFC 3522, DSACK RFC 3708 |
 //! | networks that are known from before | Cottingham and Vidales, section 7; draft-ietf-tsvwg-careful-resume ([`Remedy`]) |
 //! | windows | [`Reno`](crate::congestion::Reno) RFC 5681, [`Cubic`](crate::congestion::Cubic) RFC 9438, [`Hybla`](crate::congestion::Hybla), [`Veno`](crate::congestion::Veno); idle and unused windows RFC 2861 |
 //! | silly windows, Nagle, closed windows | RFC 9293 sections 3.7.4, 3.8.6 |
@@ -31,6 +31,7 @@ mod connection;
 mod counters;
 mod endpoint;
 mod event;
+mod frto;
 mod networks;
 mod rack;
 mod reassembly;
@@ -42,7 +43,7 @@ mod timers;
 mod transmit;
 mod window_clamp;
 
-pub use config::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse};
+pub use config::{Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse};
 pub use connection::Connection;
 pub use counters::{Counters, EndpointCounters, Refused};
 pub use endpoint::Endpoint;

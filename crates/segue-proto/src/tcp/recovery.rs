@@ -1,13 +1,15 @@
 //! Loss recovery: fast retransmit (RFC 5681 section 3.2, RFC 6675; RFC 6582 without SACK), the retransmission timer
-//! (RFC 6298 section 5), F-RTO (RFC 5682), and taking back what was needless (Eifel, RFC 3522 and 4015; DSACK, RFC 3708).
+//! (RFC 6298 section 5), and taking back what was needless (Eifel, RFC 3522 and 4015; DSACK, RFC 3708). F-RTO is in
+//! [`super::frto`].
 //!
 //! The phases are Linux's. *Open*: all is well. *Disorder*: something was SACKed or acknowledged twice. *Recovery*: fast
 //! retransmit. *Loss*: after a timeout. Without SACK, every duplicate acknowledgement counts as if it SACKed a segment.
 
 use super::ack::Report;
-use super::config::{LossDetection, Reduction};
+use super::config::{FrtoRule, LossDetection, Reduction};
 use super::connection::Connection;
 use super::event::{Event, State};
+use super::frto::Frto;
 use crate::congestion::{Loss, Prior};
 use crate::time::{Duration, Instant};
 
@@ -44,9 +46,8 @@ pub(super) struct Recovery {
     frto_undo: bool,
     /// Timestamp of the first retransmission.
     pub first_retransmission: Option<u32>,
-    /// F-RTO is under way.
-    frto: bool,
-    /// F-RTO, step 2b: new data goes before retransmissions.
+    pub frto: Frto,
+    /// F-RTO: new data goes before retransmissions.
     pub new_data_first: bool,
     /// RFC 6937: RecoverFS, prr_delivered, prr_out.
     recover_fs: u32,
@@ -75,7 +76,7 @@ impl Recovery {
             no_undo_before: 0,
             frto_undo: false,
             first_retransmission: None,
-            frto: false,
+            frto: Frto::default(),
             new_data_first: false,
             recover_fs: 0,
             prr_delivered: 0,
@@ -147,7 +148,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn in_disorder(&mut self, now: Instant, report: &Report) {
+    pub(super) fn in_disorder(&mut self, now: Instant, report: &Report) {
         if report.duplicate && !self.sack {
             self.add_duplicate();
         }
@@ -212,34 +213,10 @@ impl Connection {
     /// After a timeout: RFC 5682 section 3.1, and slow start.
     #[inline(never)]
     fn in_loss(&mut self, now: Instant, report: &Report) {
-        let recovered = self.snd_una >= self.recovery.high;
-        if self.recovery.frto {
-            // step 3b: something arrived that was sent once only
-            if report.original_arrived {
-                self.counters.spurious_timeouts += 1;
-                if self.recovery.frto_undo {
-                    self.take_back(true);
-                }
-                self.become_open();
-                self.in_disorder(now, report);
-                return;
-            }
-            if self.snd_nxt > self.recovery.high {
-                // step 3a: the loss was real
-                if report.sacked > 0 || report.duplicate {
-                    self.recovery.frto = false;
-                    self.recovery.new_data_first = false;
-                }
-            } else if report.advanced && !recovered {
-                // step 2b: new data, if there is any
-                self.recovery.high = self.snd_nxt;
-                if self.may_send_new_data() {
-                    self.recovery.new_data_first = true;
-                    return;
-                }
-                self.recovery.frto = false;
-            }
+        if self.finds_spurious_timeout(now, report) {
+            return;
         }
+        let recovered = self.snd_una >= self.recovery.high;
         if recovered {
             self.undo_by_any(report);
             self.become_open();
@@ -335,12 +312,7 @@ impl Connection {
             cwnd: self.window.cwnd(),
             ssthresh: self.window.ssthresh(),
         };
-        r.recover_fs = self.board.flightsize() + report.acked;
-        r.prr_delivered = 0;
-        r.prr_out = 0;
-        r.rescued = false;
-        r.forward_from = 0;
-        r.probe = None;
+        self.begin_reduction(report);
         self.window.on_loss(Loss {
             now,
             flightsize: self.board.flightsize(),
@@ -352,6 +324,17 @@ impl Connection {
         }
         self.forced = true;
         self.probe_at = None;
+    }
+
+    /// What the way down to ssthresh is counted from.
+    pub(super) fn begin_reduction(&mut self, report: &Report) {
+        let r = &mut self.recovery;
+        r.recover_fs = self.board.flightsize() + report.acked;
+        r.prr_delivered = 0;
+        r.prr_out = 0;
+        r.rescued = false;
+        r.forward_from = 0;
+        r.probe = None;
     }
 
     /// cwnd on its way to ssthresh.
@@ -396,13 +379,13 @@ impl Connection {
         }
     }
 
-    fn become_open(&mut self) {
+    pub(super) fn become_open(&mut self) {
         if matches!(self.recovery.phase, Phase::Recovery | Phase::Loss) {
             self.rack.on_recovered();
         }
         let r = &mut self.recovery;
         r.phase = Phase::Open;
-        r.frto = false;
+        r.frto.stop();
         r.new_data_first = false;
         r.duplicates = 0;
         r.first_retransmission = None;
@@ -458,14 +441,23 @@ impl Connection {
             cut_already,
         });
         self.mark_undo(cut_already);
+        let head_only = !self.board.iter().skip(1).any(|sent| sent.was_retransmitted());
         self.board.mark_all_lost();
         let r = &mut self.recovery;
         r.phase = Phase::Loss;
+        let former_high = r.high;
         r.high = self.snd_nxt;
         r.duplicates = 0;
         r.dup_thresh = r.dup_thresh.min(DUP_THRESH);
-        // RFC 5682 section 2.1, step 1: not where a recovery was under way already
-        r.frto = self.config.frto && (new || self.retries > 0);
+        let asks = match self.config.frto_rule {
+            // RFC 5682 section 2.1, step 1: not where a recovery was under way already
+            FrtoRule::Rfc5682 => new || self.retries > 0,
+            FrtoRule::Rfc4138 => self.sack || head_only,
+        };
+        r.frto.stop();
+        if self.config.frto && asks {
+            r.frto.begin(if new { self.snd_nxt } else { former_high });
+        }
         r.new_data_first = false;
         r.probe = None;
         self.reorder_at = None;
@@ -578,6 +570,13 @@ impl Connection {
             self.take_back(unmark);
         }
         may
+    }
+
+    /// What F-RTO found spurious, unless it was for another network.
+    pub(super) fn take_timeout_back(&mut self) {
+        if self.recovery.frto_undo {
+            self.take_back(true);
+        }
     }
 
     fn take_back(&mut self, unmark: bool) {

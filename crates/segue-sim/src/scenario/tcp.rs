@@ -4,7 +4,9 @@ use super::model::ScenarioFile;
 use super::validate::{Problem, problem};
 use segue_proto::Duration;
 use segue_proto::congestion::{Algorithm, Credit, RenoFriendliness, SlowStart};
-use segue_proto::tcp::{Config, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse};
+use segue_proto::tcp::{
+    Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse,
+};
 use segue_proto::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +76,9 @@ pub struct TcpSection {
     /// F-RTO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frto: Option<bool>,
+    /// How.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frto_rule: Option<FrtoRule>,
     /// Whether needless reductions are taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<bool>,
@@ -136,6 +141,7 @@ pub(crate) fn config(s: &ScenarioFile) -> Config {
     c.early_retransmit = set.early_retransmit.unwrap_or(c.early_retransmit);
     c.tail_loss_probe = set.tail_loss_probe.unwrap_or(c.tail_loss_probe);
     c.frto = set.frto.unwrap_or(c.frto);
+    c.frto_rule = set.frto_rule.unwrap_or(c.frto_rule);
     c.undo = set.undo.unwrap_or(c.undo);
     c.undo_repeated = set.undo_repeated.unwrap_or(c.undo_repeated);
     c.window_use = set.window_use.unwrap_or(c.window_use);
