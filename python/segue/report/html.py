@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from segue._native import __version__
 from segue.figures.style import DPI, Rendered, render_smaller
-from segue.papers.claims import Claim
+from segue.papers.claims import Claim, Verdict, tally
 
 _STYLE = """
 :root{--ink:#222;--muted:#666;--line:#e2e2e2;--yes:#00734f;--no:#b04a00}
@@ -28,7 +28,7 @@ nav{font-size:13.5px;margin:14px 0}nav a{color:#0b5fa5;margin-right:14px}
 table{overflow-wrap:normal;border-collapse:collapse;width:100%;font-size:13.5px}
 th,td{text-align:left;vertical-align:top;padding:7px 9px;border-bottom:1px solid var(--line)}
 th{font-weight:600;color:var(--muted)}.num{text-align:right;font-variant-numeric:tabular-nums}
-.yes{color:var(--yes);font-weight:600;white-space:nowrap}.no{color:var(--no);font-weight:600;white-space:nowrap}
+.yes{color:var(--yes);font-weight:600;white-space:nowrap}.partly{color:var(--no);font-weight:600}.no{color:var(--no);font-weight:600;white-space:nowrap}
 .note{color:var(--muted);font-size:12.5px}
 .claims{min-width:660px}.pair{overflow-wrap:anywhere}.pair td:first-child{width:30%}
 .data{font-size:13px}.data th,.data td{white-space:nowrap;padding:5px 7px}
@@ -84,21 +84,45 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
 
 def claims_section(claims: Sequence[Claim]) -> Section:
     """Table of claims."""
-    held = sum(claim.holds for claim in claims)
     rows = "".join(
         f"<tr><td>{escape(claim.id)}</td><td>{escape(claim.statement)}</td><td>{escape(claim.paper)}</td>"
         f"<td>{escape(claim.measured)}</td>"
-        f'<td class="{"yes" if claim.holds else "no"}">{"holds" if claim.holds else "does not hold"}</td></tr>'
-        f'<tr><td></td><td class="note" colspan="4">{escape(claim.note)}</td></tr>'
+        f'<td class="{_VERDICT_CLASS[claim.verdict]}">{claim.verdict}</td></tr>'
+        f'<tr><td></td><td class="note" colspan="4">{_beside(claim)}</td></tr>'
         for claim in claims
     )
     return Section(
-        f"Claims: {held} of {len(claims)} hold",
+        f"Claims: {tally(claims)}",
         '<div class="scroll"><table class="claims"><thead><tr><th>id</th><th>claim</th><th>paper</th>'
         "<th>measured</th><th>verdict</th>"
         f"</tr></thead><tbody>{rows}</tbody></table></div>",
         "Claims",
     )
+
+
+_VERDICT_CLASS = {
+    Verdict.HOLDS: "yes",
+    Verdict.UNDER_A_READING: "partly",
+    Verdict.DOES_NOT_HOLD: "no",
+    Verdict.NOT_JUDGED: "",
+}
+
+
+def _beside(claim: Claim) -> str:
+    """Criterion, readings, what was fitted, and the note, as HTML."""
+    parts = [f"<b>Criterion:</b> {escape(claim.criterion)}"]
+    if claim.readings:
+        rows = "".join(
+            f"<li>{escape(one.name)} ({escape(one.source)}): {escape(one.measured)}, "
+            f"{'holds' if one.holds else 'does not hold'}</li>"
+            for one in claim.readings
+        )
+        parts.append(f"<b>Readings:</b><ul>{rows}</ul>")
+    if claim.fitted:
+        parts.append(f"<b>Fitted:</b> {escape(claim.fitted)}")
+    if claim.note:
+        parts.append(escape(claim.note))
+    return "<br>".join(parts)
 
 
 def figure_section(heading: str, figure: Rendered, *, alt: str = "") -> Section:

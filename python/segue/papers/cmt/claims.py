@@ -102,10 +102,10 @@ def c1(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
         + "; ".join(f"{ex.SCHEME_NAMES[scheme]} {one.text}" for scheme, one in of.items())
         + f"; mSCTP-CMT with a quicker start, which the paper does not have, {quick.text}",
         all(one.met for one in of.values()),
-        f"Criterion, medians at each of {of[Scheme.CMT].points} ratios and dwelling times, as the paper has it, "
+        f"medians at each of {of[Scheme.CMT].points} ratios and dwelling times, as the paper has it, "
         f"equations clamped, link rates less headers: CMT within {CLOSE_SHARE:.0%} or {CLOSE_S:g} s "
         f"({_met(of[Scheme.CMT].met)}); mSCTP within {NEAR_SHARE:.0%} or {NEAR_S:g} s (best "
-        f"{_met(of[Scheme.MSCTP_BEST].met)}, worst {_met(of[Scheme.MSCTP_WORST].met)}). "
+        f"{_met(of[Scheme.MSCTP_BEST].met)}, worst {_met(of[Scheme.MSCTP_WORST].met)}).",
         f"{_beyond('Of CMT', of[Scheme.CMT], ex.slow_start_idle_s)} With sctp.quick_sacks = {ex.QUICK_SACKS} (SACKs "
         "for single packets at first, as RFC 4960 section 6.2 allows), sctp.early_retransmit (RFC 5827) and "
         f"sctp.initial_cwnd = {ex.QUICK_CWND_MTUS} (MTUs, as usrsctp has, a packet more than the standard) slow start "
@@ -147,9 +147,10 @@ def c2(runs: pl.DataFrame) -> Claim:
         "figure 5",
         "; ".join(f"{ex.SCHEME_NAMES[scheme]} {_text(interval)} s" for scheme, interval in times.items()),
         slowest and beside and fastest,
-        f"Criterion, medians: worst takes {FAR:g} times as long as any other ({_met(slowest)}); failover within "
+        f"medians: worst takes {FAR:g} times as long as any other ({_met(slowest)}); failover within "
         f"{BESIDE_S:g} s of best, and no faster ({_met(beside)}); the whole interval of CMT below those of all others "
-        f"({_met(fastest)}). At this ratio the file ends within the overlap, so failover and best hardly leave the "
+        f"({_met(fastest)}).",
+        "At this ratio the file ends within the overlap, so failover and best hardly leave the "
         "fast link: where it ends after the overlap, figure 6 shows them.",
     )
 
@@ -182,10 +183,11 @@ def c3(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
         + "; with 256 kB, by dwelling time: "
         + ", ".join(f"{dwell} s {_text(interval)} s" for dwell, interval in elsewhere.items()),
         all(small.values()) and ideal,
-        f"Criterion at {ex.DWELL_S} s, time saved seed by seed, queues of {ex.QUEUE} packets: not all of the "
+        f"at {ex.DWELL_S} s, time saved seed by seed, queues of {ex.QUEUE} packets: not all of the "
         "interval is positive "
         + ", ".join(f"with {_kib(rbuf)} ({_met(value)})" for rbuf, value in small.items())
-        + f"; all of it is with an ideal buffer ({_met(ideal)}). The paper says both this and, for figure 7, that 256 "
+        + f"; all of it is with an ideal buffer ({_met(ideal)}).",
+        "The paper says both this and, for figure 7, that 256 "
         "kB suffice up to ratio 4: at 256 kB the two are close, and the length of the queues decides.",
     )
 
@@ -221,7 +223,7 @@ def c4(runs: pl.DataFrame, plan: ex.Plan) -> Claim:
             for scheme, of in gains.items()
         ),
         little and grows and all(bounded.values()),
-        f"Criterion at ratio {ex.RATIO} with an ideal buffer, time saved seed by seed, medians: at {shortest} s less "
+        f"at ratio {ex.RATIO} with an ideal buffer, time saved seed by seed, medians: at {shortest} s less "
         "than "
         f"{LITTLE:.0%} of the transfer time over best ({_met(little)}); growing up to {max(rising)} s, beyond which "
         "the "
@@ -259,7 +261,7 @@ def c5(runs: pl.DataFrame, table: pl.DataFrame, plan: ex.Plan) -> Claim:
             for ratio, median in zip(needed["bw_ratio"], needed["median"], strict=True)
         ),
         unblocked["median"] == 2 and best["median"] == 4,
-        "Criterion: exactly these ratios, by the medians over seeds; in brackets what the intervals leave open. "
+        "exactly these ratios, by the medians over seeds; in brackets what the intervals leave open.",
         "Blocked "
         f"is a transfer whose sender had room in a congestion window and none in the peer's for more than "
         f"{buffers.BLOCKED_SHARE:.1%} of the time. t_dwell {ex.DWELL_S} s, which the paper does not state for figure "

@@ -190,9 +190,10 @@ def c7(beyond: Beyond) -> Claim:
         + "; all: "
         + "; ".join(f"{_name(one)} {one.median}" for one in beyond.reaches[1:]),
         best.median > PAPER_RATIO,
-        f"Criterion: the median, over seeds, of the time saved over mSCTP best is positive at every ratio up to one "
+        f"the median, over seeds, of the time saved over mSCTP best is positive at every ratio up to one "
         f"higher than {PAPER_RATIO}; the interval says up to which ratio all of the 95 % interval is positive, and "
-        f"up to which some of it. t_dwell {ex.DWELL_S} s, queues of {ex.QUEUE} packets. With 256 kB, that is: "
+        f"up to which some of it.",
+        f"t_dwell {ex.DWELL_S} s, queues of {ex.QUEUE} packets. With 256 kB, that is: "
         "figure-beyond asks that every larger buffer does so too, which at high ratios, where there is least to gain, "
         "may ask for more.",
     )

@@ -109,13 +109,11 @@ def s12(frame: pl.DataFrame) -> Claim:
             for point in map(_name, POINTS)
         ),
         interruption and lost and throughput,
-        "Interruption around a handover, loss rate and throughput, medians over seeds, at L2 latency + address "
-        "resolution "
-        f"and 5 m/s. Criterion, below SIGMA's threshold of 900 ms: SIGMA's interruption no longer "
+        "interruption around a handover, loss rate and throughput, medians over seeds, at L2 latency + address "
+        f"resolution and 5 m/s; below SIGMA's threshold of 900 ms: SIGMA's interruption no longer "
         f"({_met(interruption)}), "
-        f"its loss no higher ({_met(lost)}) and its throughput no lower ({_met(throughput)}) than with Mobile IPv6 in "
-        f"any "
-        "form. Handover latency as Fu et al. 2005 VI-A defines it needs a path that data names, which a tunnel hides, "
+        f"its loss no higher ({_met(lost)}) and its throughput no lower ({_met(throughput)}) than with Mobile IPv6 in any form.",
+        "Handover latency as Fu et al. 2005 VI-A defines it needs a path that data names, which a tunnel hides, "
         "so the interruption stands for it. The home agent is the access router of cell 1, one hop from the "
         "bottleneck; it "
         "takes "

@@ -59,10 +59,11 @@ def i1(cubic: pl.DataFrame) -> Claim:
         "about one RTT; about 1 s more; longer with RO (6.1.4, figure 16)",
         _table(delays, 1e3, "ms", 0),
         one_rtt and second and more,
-        f"Criterion, medians: ILNPv6 within {ABOUT_ONE_RTT[0]} to {ABOUT_ONE_RTT[1]} round trips without queues "
+        f"medians: ILNPv6 within {ABOUT_ONE_RTT[0]} to {ABOUT_ONE_RTT[1]} round trips without queues "
         f"({_met(one_rtt)}); MIPv6 without RO {HOME_AGENT_S[0]} to {HOME_AGENT_S[1]} s beyond the round trip to the "
         f"home "
-        f"agent ({_met(second)}); with RO longer ({_met(more)}). The second is the home agent's duplicate address "
+        f"agent ({_met(second)}); with RO longer ({_met(more)}).",
+        "The second is the home agent's duplicate address "
         "detection for a new binding (RFC 6275 section 10.3.1), a parameter of the scenario.",
     )
 
@@ -92,11 +93,10 @@ def i2(era: pl.DataFrame) -> Claim:
         "close to zero; 234 packets, more or less (6.1.3, figures 15 and 19)",
         f"soft at most {soft:.0f} packets at the median of any scenario and variant; CUBIC: {_table(cubic, 1, '', 0)}",
         nothing and all(window.values()),
-        f"Criterion: soft at most {ALMOST_NOTHING:.0%} of a window with every variant ({_met(nothing)}); the others, "
+        f"soft at most {ALMOST_NOTHING:.0%} of a window with every variant ({_met(nothing)}); the others, "
         f"with "
-        f"CUBIC, within {ABOUT_A_WINDOW[0]} to {ABOUT_A_WINDOW[1]} windows ({_each_met(window)}). A packet that "
-        f"arrives "
-        "and is dropped for a stale locator counts as lost.",
+        f"CUBIC, within {ABOUT_A_WINDOW[0]} to {ABOUT_A_WINDOW[1]} windows ({_each_met(window)}).",
+        "A packet that arrives and is dropped for a stale locator counts as lost.",
     )
 
 
@@ -124,7 +124,7 @@ def i3(cubic: pl.DataFrame) -> Claim:
         f"retransmissions {_table(sent_again, 1, '', 0)}; of them spurious with soft: "
         + ", ".join(f"{case} {_number(spurious.get((case, 'ilnp-soft')), 1, 0)}" for case in ex.CASES),
         all(fewest.values()) and all(reordering.values()),
-        f"Criterion, medians: fewer with soft than with any other scheme ({_each_met(fewest)}); from LAN to LAN and "
+        f"medians: fewer with soft than with any other scheme ({_each_met(fewest)}); from LAN to LAN and "
         f"WAN to "
         f"LAN there are some, and nine in ten of them are of segments whose first copy arrived "
         f"({_each_met(reordering)}).",
@@ -154,7 +154,7 @@ def i4(cubic: pl.DataFrame) -> Claim:
         "more in three scenarios, less in one (6.1.1, figure 13)",
         _table(data, 1e-6, "MB", 1),
         all(most.values()) and other,
-        f"Criterion, medians of both ILNPv6 schemes against both of MIPv6: more ({_each_met(most)}), and from LAN to "
+        f"medians of both ILNPv6 schemes against both of MIPv6: more ({_each_met(most)}), and from LAN to "
         f"WAN "
         f"less ({_met(other)}).",
     )
@@ -173,7 +173,7 @@ def i5(cubic: pl.DataFrame) -> Claim:
         "figures 9 to 12 (6.1)",
         f"longest time without new data around the handover: {_table(gaps, 1e3, 'ms', 0)}",
         stops and all(hard.values()) and all(soft.values()),
-        f"Criterion, medians of the longest time without new data: MIPv6 at least {STOPS_S:g} s ({_met(stops)}); hard "
+        f"medians of the longest time without new data: MIPv6 at least {STOPS_S:g} s ({_met(stops)}); hard "
         f"at "
         f"most {DIPS_S:g} s ({_each_met(hard)}); soft at most one and a half times the longer of the two round trips, "
         f"a "
@@ -199,7 +199,7 @@ def i6(cubic: pl.DataFrame) -> Claim:
         "figures 11 to 13 (6.1, 6.1.1)",
         _table(shown, 1e-6, "MB", 1),
         slow and worst,
-        f"Criterion, medians of data transferred: from WAN to LAN less than with RO ({_met(slow)}), from WAN to WAN "
+        f"medians of data transferred: from WAN to LAN less than with RO ({_met(slow)}), from WAN to WAN "
         f"less "
         f"than with any other scheme ({_met(worst)}), by {1 - FEWER:.0%} or more.",
     )
@@ -223,7 +223,7 @@ def i7(era: pl.DataFrame) -> Claim:
         "figures 17 to 19 (6.2)",
         "data in MB: " + "; ".join(f"{ex.VARIANT_NAMES[v]} {_table(data[v], 1e-6, '', 1)}" for v in ex.VARIANTS),
         holds,
-        f"Criterion, medians: of data, within {LITTLE:.0%} of each other ({_each_met(little)}); Hybla at least as "
+        f"medians: of data, within {LITTLE:.0%} of each other ({_each_met(little)}); Hybla at least as "
         f"much as "
         f"CUBIC in half of the points that begin on the WAN ({hybla:.0%}); Veno no more data than CUBIC in half of all "
         f"points ({least:.0%}), and no more retransmissions in half of them ({fewest:.0%}).",

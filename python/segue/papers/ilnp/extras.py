@@ -118,10 +118,11 @@ def i8(trials: _Trials) -> Claim:
         "an argument, no numbers (7.6)",
         "; ".join(f"{ex.SCHEME_NAMES[scheme]} {_describe(row)}" for scheme, row in rows.items()),
         soft_ok and hard_ok and fails and tunnels,
-        f"Criterion: soft completes both handovers within a second without a look-up ({_met(soft_ok)}); hard completes "
+        f"soft completes both handovers within a second without a look-up ({_met(soft_ok)}); hard completes "
         f"none by itself: its updates go to where the peer was, and look-ups repair it ({_met(hard_ok)}); a route "
         f"optimisation does not complete ({_met(fails)}); without one both hosts go on through their home agents "
-        f"({_met(tunnels)}). RFC 6275 section 6.1 sends mobility headers past bindings: tests and updates to a peer "
+        f"({_met(tunnels)}).",
+        f"RFC 6275 section 6.1 sends mobility headers past bindings: tests and updates to a peer "
         f"that "
         "moves go by its home agent, and arrive as soon as it is registered there. So route optimisation is late here, "
         "and does not fail; the work that the paper refers to (its reference 73) has an older behaviour in mind.",
@@ -190,12 +191,10 @@ def i10(trials: _Trials) -> Claim:
         "the nonce protects from off-path attacks (7.10)",
         "; ".join(f"{name}: {'as without' if ok else 'changed'}" for name, ok in same.items()),
         all(same.values()),
-        f"Criterion: with {len(FORGED_AT_S)} forged messages from a host off the path, before, during and after the "
+        f"with {len(FORGED_AT_S)} forged messages from a host off the path, before, during and after the "
         "handover, the flow transfers, loses and retransmits to the packet what it does without them, and the handover "
-        "takes "
-        f"as long ({_met(all(same.values()))}). A binding update of Mobile IPv6 with a guessed authenticator stands "
-        f"beside "
-        "them.",
+        f"takes as long ({_met(all(same.values()))}).",
+        "A binding update of Mobile IPv6 with a guessed authenticator stands beside them.",
     )
 
 
@@ -234,7 +233,7 @@ def i11(trials: _Trials) -> Claim:
         "an argument, no numbers (7.4, 7.10)",
         "; ".join(f"{name}: {_flow_text(run)}" for name, run in runs.items()),
         soft and hard and private and ephemeral,
-        f"Criterion: into a network whose border rewrites its locator, soft handover moves within 2 % of the data that "
+        f"into a network whose border rewrites its locator, soft handover moves within 2 % of the data that "
         f"it "
         f"moves without, and loses nothing ({_met(soft)}); hard handover completes ({_met(hard)}); the correspondent "
         f"never "
@@ -289,11 +288,11 @@ def i12(trials: _Trials) -> Claim:
             for name, share in shares.items()
         ),
         shared and unbroken and kept,
-        f"Criterion, while the node is in both cells: packet by packet, each locator carries 40 % or more of the "
+        f"while the node is in both cells: packet by packet, each locator carries 40 % or more of the "
         f"packets of "
         f"the one TCP connection ({_met(shared)}), which goes on to the end ({_met(unbroken)}); shared by flow, one "
-        f"flow "
-        f"keeps to one locator ({_met(kept)}). With the modern profile, whose RACK tolerates the reordering that "
+        f"flow keeps to one locator ({_met(kept)}).",
+        "With the modern profile, whose RACK tolerates the reordering that "
         f"sharing by "
         "packet makes: TCP is not made for several ways (7.1).",
     )
@@ -368,11 +367,10 @@ def _i13(trials: _Trials, seeds: int, progress: Callable[[int, int], object] | N
             "work)",
             f"at {', '.join(f'{rate:.0%}' for rate in LOSS_RATES)} of loss: {table}",
             cheaper and as_cheap and reliable,
-            f"Criterion: fewer packets and bytes than MIPv6 with RO ({_met(cheaper)}), hard no more than without "
+            f"fewer packets and bytes than MIPv6 with RO ({_met(cheaper)}), hard no more than without "
             f"({_met(as_cheap)}); at every rate of loss on the new way, no fewer handovers completed within "
-            f"{COMPLETED_WITHIN_S:g} s of their first message than with RO ({_met(reliable)}). Messages that tell of "
-            f"a new "
-            "address and their acknowledgements, tunnels included, each counted where it is sent first; soft handover "
+            f"{COMPLETED_WITHIN_S:g} s of their first message than with RO ({_met(reliable)}).",
+            "Messages that tell of a new address and their acknowledgements, tunnels included, each counted where it is sent first; soft handover "
             "is two "
             "updates, one to add the new locator and one to delete the old.",
         )
@@ -440,12 +438,12 @@ def i14(trials: _Trials) -> Claim:
             for name in tries
         ),
         appear and removed and limited,
-        "Criterion, with a window of 16 MiB, a queue of 5000 packets and a locator that is stale when its router was "
+        "with a window of 16 MiB, a queue of 5000 packets and a locator that is stale when its router was "
         "not "
         f"heard for two and a half times its interval: there are false handovers behind data ({_met(appear)}), none "
         f"ahead of it "
-        f"({_met(removed)}), and none behind the data of the paper's window ({_met(limited)}). More often than a false "
-        "handover, an acknowledgement is so late that its update is sent again.",
+        f"({_met(removed)}), and none behind the data of the paper's window ({_met(limited)}).",
+        "More often than a false handover, an acknowledgement is so late that its update is sent again.",
     )
 
 

@@ -164,10 +164,11 @@ def s10(facts: Facts) -> Claim:
         + (f"{setups[0] * 1e3:.0f} to {setups[-1] * 1e3:.0f} ms" if setups else "no time known")
         + f"; calls between step 4 and that: {old} given the old one",
         untouched and reached,
-        "Criterion: the association that exists hands over in the same steps, with the same losses and timeouts, and "
+        "the association that exists hands over in the same steps, with the same losses and timeouts, and "
         f"delivers the same within {SAME:.1%}, whether there is a location manager, none, or one that no packet "
         f"reaches ({_met(untouched)}); every call from the moment the update is acknowledged is given the new address "
-        f"and set up within {SETUP_S:g} s ({_met(reached)}). Right after the move is not at once: a look-up gives the "
+        f"and set up within {SETUP_S:g} s ({_met(reached)}).",
+        "Right after the move is not at once: a look-up gives the "
         "old address until the update has reached the location manager. Last call so given, after step 4: "
         f"{_edges(facts.windows)}. "
         "That is the difference between the ways of update and look-up, so a far location manager costs a caller that "

@@ -183,12 +183,13 @@ def s11(frame: pl.DataFrame) -> Claim:
         f"{each(BYTES, 1, 0)}; from link up to a ready address, ms, {each(READY, 1e3, 0)}; longest time without data "
         f"in a crossing, ms, its median {each(INTERRUPTION, 1e3, 1)}, its mean {each(INTERRUPTION_MEAN, 1e3, 0)}",
         holds,
-        f"Criterion, at every speed: fewer packets ({_met(less[PACKETS])}), fewer bytes ({_met(less[BYTES])}), a "
+        f"at every speed: fewer packets ({_met(less[PACKETS])}), fewer bytes ({_met(less[BYTES])}), a "
         f"shorter time until an address is ready ({_met(less[READY])}); and for latency ({_met(latency)}), the longest "
         f"time without data in a crossing: its median over crossings higher by more than {SPACING_S * 1e3:g} ms, a "
         f"packet spacing, at no speed (so it is at {_speeds(higher_at)}) and lower by as much at one or more "
         f"({_speeds(lower_at)}), its mean higher beyond chance at no speed (so it is at {_speeds(surely_higher_at)}, "
-        "by the interval over five seeds or more of the difference between runs of one seed). Where a new address "
+        "by the interval over five seeds or more of the difference between runs of one seed).",
+        "Where a new address "
         "comes in time for the end of the overlap, the data sees one packet spacing either way: what is saved there is "
         "signalling, and latency only where the host is too fast for duplicate address detection. The mean has in it "
         "the crossings without an address: the router's advertisement, which answers a solicitation from the "

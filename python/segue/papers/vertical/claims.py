@@ -103,10 +103,11 @@ def v1(runs: pl.DataFrame) -> Claim:
         f"{expected_c * 1e3:.0f} ms; t_r {together * 1e3:.0f} ms against {expected[0] * 1e3:.0f} ms, and with the "
         f"correspondent told after the home agent {after * 1e3:.0f} ms against {expected[1] * 1e3:.0f} ms",
         t_d and t_c and t_r and whole,
-        f"Criterion: p of at least {SIGNIFICANCE} ({_met(t_d)}); t_c within 10 ms ({_met(t_c)}); t_r, over a link "
+        f"p of at least {SIGNIFICANCE} ({_met(t_d)}); t_c within 10 ms ({_met(t_c)}); t_r, over a link "
         f"whose "
         f"round trip is always {RTT_S:.0f} s, within {AGREES:.0%} ({_met(t_r)}): the equation knows no transmission "
-        f"times; the sum of the parts in every run ({_met(whole)}). Equation 2 is the wait for the next advertisement "
+        f"times; the sum of the parts in every run ({_met(whole)}).",
+        "Equation 2 is the wait for the next advertisement "
         "alone: without router solicitations, and without the rule of two lost advertisements. That rule makes t_d "
         f"{_mean_sigma(lost)} instead of {_mean_sigma(usual)} (WLAN to GPRS). Detection of duplicates for the "
         "link-local address runs while the node waits for an advertisement.",
@@ -163,10 +164,10 @@ def v4(runs: pl.DataFrame) -> Claim:
             for case, values in shares.items()
         ),
         all(within.values()) and less,
-        "Criterion: means of the shares within the paper's sigma of its means ("
+        "means of the shares within the paper's sigma of its means ("
         + ", ".join(f"{ex.CASE_NAMES[case]}: {_met(ok)}" for case, ok in within.items())
-        + f"), the second less than the first ({_met(less)}); intervals are of the means at 95 %. "
-        + "".join(f"So few runs do not settle {name}: the interval reaches over a bound. " for name in doubtful)
+        + f"), the second less than the first ({_met(less)}); intervals are of the means at 95 %.",
+        "".join(f"So few runs do not settle {name}: the interval reaches over a bound. " for name in doubtful)
         + ("" if all(within.values()) else "What V3 says of t_a carries over to its share."),
     )
 
@@ -188,9 +189,9 @@ def v5(runs: pl.DataFrame) -> Claim:
             for case, values in down.items()
         ),
         negligible and without,
-        f"Criterion: median t_a at most {NEGLIGIBLE:.0%} of the upward one's, {up:.2f} s ({_met(negligible)}); no "
-        f"timeout at the median ({_met(without)}). "
-        + (
+        f"median t_a at most {NEGLIGIBLE:.0%} of the upward one's, {up:.2f} s ({_met(negligible)}); no "
+        f"timeout at the median ({_met(without)}).",
+        (
             ""
             if without
             else "Here the sender has its whole window in the queue of GPRS when that is disabled: nothing is left to "
@@ -232,9 +233,10 @@ def v6(runs: pl.DataFrame, windows: pl.DataFrame) -> Claim:
             for case in ex.UPWARD
         ),
         holds,
-        f"Criterion: spurious retransmissions in at least half of the runs ({_met(often)}); in the typical run of each "
+        f"spurious retransmissions in at least half of the runs ({_met(often)}); in the typical run of each "
         f"cwnd of one segment ({_met(all(falls.values()))}), with an ssthresh above twice what GPRS carries in a round "
-        f"trip ({_met(all(inherited.values()))}). A retransmission is spurious if an earlier copy had arrived: of "
+        f"trip ({_met(all(inherited.values()))}).",
+        "A retransmission is spurious if an earlier copy had arrived: of "
         "segments whose acknowledgement was lost with the old network too.",
     )
 
@@ -260,7 +262,7 @@ def v7(runs: pl.DataFrame, sequence: pl.DataFrame) -> Claim:
         f"lost packets at most {max(lost):.0f}; medians: {median(spurious):.0f} spurious retransmissions, "
         f"{median(duplicates):.0f} duplicates; in the run of figure 9 {late.height} packets behind later ones",
         nothing and rest,
-        f"Criterion: no packet lost in any run ({_met(nothing)}); spurious retransmissions and duplicates at the "
+        f"no packet lost in any run ({_met(nothing)}); spurious retransmissions and duplicates at the "
         f"median, "
         f"and reordering in the run of figure 9 ({_met(rest)}).",
     )
@@ -281,11 +283,10 @@ def v8(checked: pl.DataFrame) -> Claim:
             for case, recorded, recomputed in both
         ),
         equal,
-        "Criterion: the function that `segue analyze` has for captures gives the same, to a microsecond, for the "
+        "the function that `segue analyze` has for captures gives the same, to a microsecond, for the "
         "packets "
-        f"that the mobile node received, found in the run's table apart from the record ({_met(equal)}). Tests hold "
-        f"the "
-        "function against one that is written anew from the paper.",
+        f"that the mobile node received, found in the run's table apart from the record ({_met(equal)}).",
+        "Tests hold the function against one that is written anew from the paper.",
     )
 
 
@@ -306,9 +307,10 @@ def v9(runs: pl.DataFrame) -> Claim:
         + ". Soft, medians of t_a, packets sent again for nothing, and packets lost: "
         + "; ".join(_remedied_softly(runs, soft, name) for name in ex.REMEDIES),
         proposed,
-        f"Criterion: medians of t_a with each of the two at most {SHORTER:.0%} of what it is without, hard and soft ("
+        f"medians of t_a with each of the two at most {SHORTER:.0%} of what it is without, hard and soft ("
         + ", ".join(f"{ex.REMEDIES[name][0]}: {_met(ok)}" for name, ok in shorter.items())
-        + "). The mobile node comes from GPRS, goes to the WLAN and returns; the second handover to GPRS counts, since "
+        + ").",
+        "The mobile node comes from GPRS, goes to the WLAN and returns; the second handover to GPRS counts, since "
         "the sender then knows the network. t_a is relative to the throughput that the connection gets afterwards, "
         "which stands beside it: a remedy that raises that raises its own threshold. Careful resume is ours."
         + (
@@ -381,10 +383,10 @@ def _table_1(id_: str, runs: pl.DataFrame, case: str, judged: tuple[str, ...], n
         ", ".join(paper) + " (table 1)",
         f"{count} handovers: {'; '.join(parts)}",
         all(within[column] for column in judged),
-        "Criterion: means within one sigma of the paper's ("
+        "means within one sigma of the paper's ("
         + ", ".join(f"{names[c]}: {_met(within[c])}" for c in judged)
-        + "); intervals are of the means at 95 %. "
-        + "".join(f"So few runs do not settle {name}: the interval reaches over a bound. " for name in doubtful)
+        + "); intervals are of the means at 95 %.",
+        "".join(f"So few runs do not settle {name}: the interval reaches over a bound. " for name in doubtful)
         + note.format(first=_seconds(ex.values(runs, case, "first_data_s")), least=PAPER_MS[case]["t_n_s"][2])
         + why
         + FITTED.format(
