@@ -33,7 +33,18 @@ def test_claims_are_listed_with_paper_and_measured(report: tuple[Path, str]) -> 
     claims = json.loads((out / "claims.json").read_text())
     assert [claim["id"] for claim in claims] == [f"S{n}" for n in range(1, 12)]
     for claim in claims:
-        assert list(claim) == ["id", "statement", "paper", "measured", "holds", "note"]
+        assert list(claim) == [
+            "id",
+            "statement",
+            "paper",
+            "criterion",
+            "measured",
+            "verdict",
+            "holds",
+            "note",
+            "readings",
+            "fitted",
+        ]
         assert claim["measured"]
         assert claim["id"] in printed
     assert "report.html" in printed

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from segue.cli.layout import Cell, Column, new_console, print_pairs, print_table
-from segue.papers.claims import Claim
+from segue.papers.claims import Claim, Verdict, tally
 from segue.running import Run
 from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline
 
@@ -60,15 +60,39 @@ def _rank(name: str) -> int:
     return len(_FIRST_TO_GO) - _FIRST_TO_GO.index(name) if name in _FIRST_TO_GO else 1
 
 
+_SHORT = {
+    Verdict.HOLDS: "holds",
+    Verdict.UNDER_A_READING: "partly",
+    Verdict.DOES_NOT_HOLD: "no",
+    Verdict.NOT_JUDGED: "skipped",
+}
+_STYLES = {
+    Verdict.HOLDS: "green",
+    Verdict.UNDER_A_READING: "yellow",
+    Verdict.DOES_NOT_HOLD: "red",
+    Verdict.NOT_JUDGED: "dim",
+}
+
+
 def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
     """Claims: what is claimed, the paper's value, ours, and the verdict."""
-    columns = [Column("id"), *(Column(name, wraps=True) for name in ("claim", "paper", "measured")), Column("holds")]
-    verdicts = {True: Text("yes", style="green"), False: Text("no", style="yellow")}
+    columns = [Column("id"), *(Column(name, wraps=True) for name in ("claim", "paper", "measured")), Column("verdict")]
     rows: list[list[Cell]] = [
-        [claim.id, claim.statement, claim.paper, claim.measured, verdicts[claim.holds]] for claim in claims
+        [
+            claim.id,
+            claim.statement,
+            claim.paper,
+            claim.measured,
+            Text(_SHORT[claim.verdict], style=_STYLES[claim.verdict]),
+        ]
+        for claim in claims
     ]
     console = new_console()
     print_table(console, columns, rows, lines=True)
-    console.print(f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold")
+    console.print(tally(claims))
+    for claim in claims:
+        if claim.verdict is Verdict.UNDER_A_READING:
+            readings = "; ".join(f"{one.name}: {'yes' if one.holds else 'no'}" for one in claim.readings)
+            console.print(f"{claim.id} holds under a reading: {readings}")
     if quick:
         console.print("Quick: few seeds and short runs. Verdicts near their criterion may differ from the full run's.")

@@ -110,9 +110,9 @@ def s12(frame: pl.DataFrame) -> Claim:
         ),
         interruption and lost and throughput,
         "interruption around a handover, loss rate and throughput, medians over seeds, at L2 latency + address "
-        f"resolution and 5 m/s; below SIGMA's threshold of 900 ms: SIGMA's interruption no longer "
-        f"({_met(interruption)}), "
-        f"its loss no higher ({_met(lost)}) and its throughput no lower ({_met(throughput)}) than with Mobile IPv6 in any form.",
+        "resolution and 5 m/s; below SIGMA's threshold of 900 ms: SIGMA's interruption no longer "
+        f"({_met(interruption)}), its loss no higher ({_met(lost)}) and its throughput no lower ({_met(throughput)}) "
+        "than with Mobile IPv6 in any form.",
         "Handover latency as Fu et al. 2005 VI-A defines it needs a path that data names, which a tunnel hides, "
         "so the interruption stands for it. The home agent is the access router of cell 1, one hop from the "
         "bottleneck; it "

@@ -122,8 +122,8 @@ def i8(trials: _Trials) -> Claim:
         f"none by itself: its updates go to where the peer was, and look-ups repair it ({_met(hard_ok)}); a route "
         f"optimisation does not complete ({_met(fails)}); without one both hosts go on through their home agents "
         f"({_met(tunnels)}).",
-        f"RFC 6275 section 6.1 sends mobility headers past bindings: tests and updates to a peer "
-        f"that "
+        "RFC 6275 section 6.1 sends mobility headers past bindings: tests and updates to a peer "
+        "that "
         "moves go by its home agent, and arrive as soon as it is registered there. So route optimisation is late here, "
         "and does not fail; the work that the paper refers to (its reference 73) has an older behaviour in mind.",
     )
@@ -293,7 +293,7 @@ def i12(trials: _Trials) -> Claim:
         f"the one TCP connection ({_met(shared)}), which goes on to the end ({_met(unbroken)}); shared by flow, one "
         f"flow keeps to one locator ({_met(kept)}).",
         "With the modern profile, whose RACK tolerates the reordering that "
-        f"sharing by "
+        "sharing by "
         "packet makes: TCP is not made for several ways (7.1).",
     )
 
@@ -370,9 +370,8 @@ def _i13(trials: _Trials, seeds: int, progress: Callable[[int, int], object] | N
             f"fewer packets and bytes than MIPv6 with RO ({_met(cheaper)}), hard no more than without "
             f"({_met(as_cheap)}); at every rate of loss on the new way, no fewer handovers completed within "
             f"{COMPLETED_WITHIN_S:g} s of their first message than with RO ({_met(reliable)}).",
-            "Messages that tell of a new address and their acknowledgements, tunnels included, each counted where it is sent first; soft handover "
-            "is two "
-            "updates, one to add the new locator and one to delete the old.",
+            "Messages that tell of a new address and their acknowledgements, tunnels included, each counted where it "
+            "is sent first; soft handover is two updates, one to add the new locator and one to delete the old.",
         )
     ]
 

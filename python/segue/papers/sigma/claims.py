@@ -157,8 +157,7 @@ def s5(none: trace.TraceFacts, low: trace.TraceFacts) -> Claim:
         else f"median shift {shift * 1e3:.1f} ms ({_span(shifts, 1e3, 'ms')} over {len(shifts)} handovers); "
         f"lost: {low.lost}",
         shifted and lossless,
-        f"no loss ({_met(lossless)}); shift within {SHIFT_S[0] * 1e3:.0f}-{SHIFT_S[1] * 1e3:.0f} ms "
-        f"({_met(shifted)}).",
+        f"no loss ({_met(lossless)}); shift within {SHIFT_S[0] * 1e3:.0f}-{SHIFT_S[1] * 1e3:.0f} ms ({_met(shifted)}).",
         "The decision is taken at the first beacon after the signals have crossed; both runs have "
         "the new address ready by then, so L2 latency has nothing left to move but the milliseconds for which a beacon "
         "waits behind other frames. The paper names no cause for its 20 ms, half of a beacon period of 40 ms.",
@@ -255,8 +254,9 @@ def s9(speed: pl.DataFrame) -> Claim:
 
 
 def _by_either_statistic(claim: Claim, judge: Callable[[pl.DataFrame], Claim], frame: pl.DataFrame) -> Claim:
-    """`claim` by the mean and by the median of each run's handovers: the paper does not say how it makes one number of
-    them. The mean shows handovers that fail now and then.
+    """`claim` by the mean and by the median of each run's handovers.
+
+    The paper does not say how it makes one number of them. The mean shows handovers that fail now and then.
     """
     if "latency_median_s" not in frame.columns:
         return claim

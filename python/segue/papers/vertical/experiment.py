@@ -178,7 +178,11 @@ def run(seeds: int, *, threads: int | None = None, progress: Progress | None = N
     """Run everything."""
     scenario = load(SCENARIO)
     labels = [(variant, seed) for variant in variants(seeds) for seed in range(1, variant.seeds + 1)]
-    jobs = [job(scenario, settings(variant.overrides, seed), seed=seed) for variant, seed in labels]
+    # which packet was the first, and what was under way at a timeout, only the table of packets tells
+    jobs = [
+        job(scenario, settings(variant.overrides, seed), seed=seed, trace=variant.name in UPWARD)
+        for variant, seed in labels
+    ]
     runs = run_jobs(jobs, threads=threads, progress=progress)
     entries = [row for (variant, seed), one in zip(labels, runs, strict=True) for row in rows(variant, seed, one)]
     table = pl.DataFrame(entries, infer_schema_length=None)
@@ -204,8 +208,11 @@ def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
 
     `variant`, `seed`, `number` of the handover; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
     T_n and t_a together; of the whole run `timeouts`, and of the flow `lost_packets`, `retransmissions`,
-    `spurious_retransmissions`; `duplicates`; `received_20_s_bytes`, new data in the 20 s from `since_s` on.
+    `spurious_retransmissions`; `duplicates`; `received_20_s_bytes`, new data in the 20 s from `since_s` on. Of upward
+    handovers `first_packet_s`, from `since_s` to the first packet to the new care-of address, and `early_timeouts`, at
+    which acknowledgements were in flight over the new network (see `early_timeouts`).
     """
+    traced = variant.name in UPWARD
     metrics = result.metrics
     flow = next((flow for flow in metrics.flows if flow.sender == SENDER), None)
     counted = [
@@ -226,6 +233,8 @@ def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
             "t_n_s": parts.t_n_s,
             "first_data_s": parts.first_data_s,
             "t_a_s": parts.t_a_s,
+            "first_packet_s": first_packet(result, parts.since_s) if traced else None,
+            "early_timeouts": early_timeouts(result, parts.since_s) if traced else None,
             "threshold_bps": parts.threshold_bps,
             "share": _share(parts.t_n_s, parts.t_a_s),
             "timeouts": metrics.timeouts,
@@ -240,6 +249,54 @@ def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
         }
         for number, parts in enumerate(counted)
     ]
+
+
+def first_packet(result: Run, since_s: float) -> float | None:
+    """From `since_s` until the mobile node receives the first packet to its new care-of address, seconds."""
+    begun = result.signalling.filter(
+        (pl.col("node") == MOBILE) & (pl.col("event") == "address-ready") & (pl.col("time_ns") >= _ns(since_s))
+    )
+    if begun.is_empty():
+        return None
+    arrived = result.packets.filter(
+        (pl.col("node") == MOBILE)
+        & (pl.col("action") == "received")
+        & (pl.col("destination") == begun["detail"][0])
+        & (pl.col("time_ns") >= begun["time_ns"][0])
+    )
+    return None if arrived.is_empty() else (int(arrived["time_ns"][0]) - _ns(since_s)) / NS_PER_S
+
+
+def early_timeouts(result: Run, since_s: float) -> int:
+    """Timeouts of the sender after `since_s` that came while acknowledgements of what it took for lost were in flight.
+
+    Such an acknowledgement had left the mobile node before the timeout, arrives after it, and acknowledges more than
+    any that had arrived until then (6.1).
+    """
+    fallen = result.windows.filter(
+        (pl.col("node") == SENDER) & (pl.col("time_ns") >= _ns(since_s)) & (pl.col("cwnd_bytes") <= SEGMENT_BYTES)
+    )
+    again = result.packets.filter((pl.col("node") == SENDER) & (pl.col("action") == "sent") & pl.col("retransmission"))[
+        "time_ns"
+    ]
+    timeouts = sorted(set(fallen["time_ns"]) & set(again))
+    acks = result.packets.filter(pl.col("kind") == "ACK")
+    left = acks.filter((pl.col("node") == MOBILE) & (pl.col("action") == "sent"))
+    came = acks.filter((pl.col("node") == SENDER) & (pl.col("action") == "received"))
+    ways = left.join(came.select("packet_id", came_ns="time_ns"), on="packet_id", how="inner")
+    # positions in a stream of less than 2 GiB
+    origin = int(acks["tsn"][0]) if acks.height else 0
+    number = (pl.col("tsn").cast(pl.Int64) - origin + 2**31) % 2**32
+    count = 0
+    for at in timeouts:
+        known = came.filter(pl.col("time_ns") <= at).select(number.max()).item()
+        under_way = ways.filter((pl.col("time_ns") < at) & (pl.col("came_ns") > at))
+        count += known is not None and not under_way.filter(number > known).is_empty()
+    return count
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * NS_PER_S)
 
 
 def _share(t_n: float | None, t_a: float | None) -> float | None:
@@ -313,6 +370,12 @@ def values(table: pl.DataFrame, variant: str, column: str) -> list[float]:
     """A column of a variant's first handovers that count, without what is missing."""
     own = table.filter((pl.col("variant") == variant) & (pl.col("number") == 0))
     return [float(value) for value in own[column].drop_nulls()]
+
+
+def shares(table: pl.DataFrame, variant: str, column: str) -> list[float]:
+    """Shares of t_a in the whole, with T_n up to where `column` says, of a variant's first handovers that count."""
+    own = table.filter((pl.col("variant") == variant) & (pl.col("number") == 0)).drop_nulls([column, "t_a_s"])
+    return [float(value) for value in (own["t_a_s"] / (own["t_a_s"] + own[column]))]
 
 
 def mean_interval(sample: Sequence[float]) -> tuple[float, float]:
