@@ -60,7 +60,7 @@ def test_no_line_of_an_analysis_is_wider_than_the_terminal(
 def test_claims_fit(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     words_of = ["what", "a", "handover", "costs"]
-    print_claims([Claim("S1", " ".join(words_of), "nothing", "6.2 ms", holds=True, note="")])
+    print_claims([Claim("S1", " ".join(words_of), "nothing", "6.2 ms", holds=True, criterion="less")])
     text = capsys.readouterr().out
     assert max(map(cell_len, text.splitlines())) <= width
     assert set(words_of) <= set(words(text))

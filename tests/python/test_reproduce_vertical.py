@@ -10,6 +10,7 @@ import pytest
 
 from segue.papers.common import Reproduction
 from segue.papers.vertical import experiment as ex
+from segue.papers.vertical.claims import ENDS_OF_T_N
 from segue.papers.vertical.reproduce import reproduce
 
 SEEDS = 9
@@ -31,6 +32,22 @@ def test_every_claim_is_judged(done: tuple[Path, Reproduction]) -> None:
     assert {name for name in ("V1", "V7", "V8") if not verdicts[name]} == set()
 
 
+def test_t_n_is_read_by_each_of_its_ends(done: tuple[Path, Reproduction]) -> None:
+    out, result = done
+    claims = {claim.id: claim for claim in result.claims}
+    for name in ("V2", "V4"):
+        assert len(claims[name].readings) == len(ENDS_OF_T_N)
+        assert claims[name].holds == all(one.holds for one in claims[name].readings)
+    runs = pl.read_csv(out / "tables" / "runs-handovers.csv")
+    upward = runs.filter(pl.col("variant").is_in(ex.UPWARD) & (pl.col("number") == 0))
+    # a test or an acknowledgement comes before the binding is made
+    assert (upward["first_packet_s"] < upward["t_n_s"]).all()
+    assert (upward["first_packet_s"] <= upward["first_data_s"]).all()
+    # and data after it, unless the home agent had none before, as on leaving home: then it tunnels data in between
+    away = upward.filter(pl.col("variant") == "wlan-gprs")
+    assert (away["t_n_s"] < away["first_data_s"]).all()
+
+
 def test_figures_and_tables_are_there(done: tuple[Path, Reproduction]) -> None:
     out, _ = done
     names = [*(f"figure-{number:02}" for number in range(5, 10)), "figure-detection", "figure-remedies"]
@@ -38,7 +55,7 @@ def test_figures_and_tables_are_there(done: tuple[Path, Reproduction]) -> None:
         assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in (out / "figures" / f"{name}.svg").read_bytes()[:2000]
     table = pl.read_csv(out / "tables" / "runs-table-1.csv")
-    assert table.height == 6
+    assert table.height == 8
     assert (table["min_ms"] <= table["median_ms"]).all()
 
 

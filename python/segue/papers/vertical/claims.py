@@ -134,10 +134,10 @@ def v2(runs: pl.DataFrame) -> Claim:
         runs,
         "wlan-gprs",
         judges_t_n=True,
-        note="Between the correspondent's binding and the first data lies the wait for TCP's retransmission timer: with "
-        "a first timeout of some 0.31 s (Linux 2.4: the round trip through the sender's own window on the WLAN, and "
-        "0.2 s) retransmissions fall 0.3, 0.9, 2.2 and 4.7 s after the loss. The paper's least T_n, 1103 ms, is shorter than "
-        "the 1.5 round trips of 1 s that equation 4 asks for, and is a round trip and a tenth.",
+        note="Between the correspondent's binding and the first data lies the wait for TCP's timer: with a first "
+        "timeout of some 0.31 s (Linux 2.4: the round trip through the sender's own window on the WLAN, and 0.2 s) "
+        "retransmissions fall 0.3, 0.9, 2.2 and 4.7 s after the loss. The paper's least T_n, 1103 ms, is shorter than "
+        "the 1.5 round trips of 1 s that equation 4 asks for, and a little longer than one.",
     )
 
 

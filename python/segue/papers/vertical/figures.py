@@ -34,18 +34,21 @@ def latencies(runs: pl.DataFrame, number: int, case: str) -> Drawn:
     paper = claims.PAPER_MS[case]
     figure, (axes,) = style.new_figure(
         f"Figure {number}: total handover time, {ex.CASE_NAMES[case]}",
-        f"{own.height} handovers, a seed each: T_n by equations 1 to 4, the wait until the first data, and t_a from "
-        "there.\nDashed: the paper's means (table 1), T_n and T_n + t_a.",
+        f"{own.height} handovers, a seed each. T_n up to the first data packet, where t_a begins; marked where T_n ends "
+        "by the\nother two readings. Dashed: the paper's means (table 1), T_n and T_n + t_a.",
     )
     seeds = own["seed"].to_list()
-    t_n = own["t_n_s"].fill_null(0.0).to_list()
-    first = own["first_data_s"].fill_null(0.0).to_list()
-    wait = [max(late - early, 0.0) for early, late in zip(t_n, first, strict=True)]
+    t_n = own["first_data_s"].fill_null(0.0).to_list()
     t_a = own["t_a_s"].fill_null(0.0).to_list()
-    axes.bar(seeds, t_n, 0.72, color=style.BLUE, label="T_n (equations 1 to 4)")
-    axes.bar(seeds, wait, 0.72, bottom=t_n, color=style.SKY, label="until the first data packet")
-    begun = [early + later for early, later in zip(t_n, wait, strict=True)]
-    axes.bar(seeds, t_a, 0.72, bottom=begun, color=style.ORANGE, label="t_a (section 5)")
+    axes.bar(seeds, t_n, 0.72, color=style.BLUE, label="T_n, to the first data packet")
+    axes.bar(seeds, t_a, 0.72, bottom=t_n, color=style.ORANGE, label="t_a (section 5)")
+    for column, marker, label in (
+        ("t_n_s", "D", "correspondent has the binding (equations 1 to 4)"),
+        ("first_packet_s", "o", "first packet to the new care-of address"),
+    ):
+        axes.plot(
+            seeds, own[column].to_list(), marker, color="white", markeredgecolor="black", markersize=5, label=label
+        )
     levels = (paper["t_n_s"][0], paper["t_n_s"][0] + paper["t_a_s"][0])
     for level, colour in zip(levels, (style.BLUE, style.VERMILION), strict=True):
         axes.axhline(level / 1e3, color=colour, linewidth=1.1, linestyle=(0, (4, 3)))
