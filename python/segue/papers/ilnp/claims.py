@@ -11,9 +11,15 @@ from segue.papers.claims import Claim
 from segue.papers.ilnp import experiment as ex
 
 WINDOW = ex.WINDOW_PACKETS
-ABOUT_A_WINDOW = (0.5, 1.5)
-"""Of 234 packets: "close to the median values" in figure 15, whose axis ends at 600 (Phoomikiattisak and Bhatti 2019
-6.1.3)."""
+ABOUT_A_WINDOW = (0.75, 1.25)
+"""Of 234 packets: "close to the median values" (Phoomikiattisak and Bhatti 2019 6.1.3) is not quantified; a quarter."""
+HALF_A_WINDOW = (
+    "From WAN to LAN with ILNPv6 hard half a window is right: the Locator Update reaches the correspondent over the "
+    "LAN in a few milliseconds, and what is lost is what was on its way over the WAN by then, a window times the one-way "
+    "delay over the round trip, 102 of 205 ms; the other half had arrived, and its acknowledgements get through. From "
+    "a LAN the window stands in the queue of the radio, and to a WAN the update takes as long as the data: there it is a "
+    "whole one. The paper does not say why its own was whole."
+)
 ALMOST_NOTHING = 0.02
 """Of a window: "close to zero" (Phoomikiattisak and Bhatti 2019 6.1.3) is less than five packets."""
 ABOUT_ONE_RTT = (0.8, 1.6)
@@ -28,6 +34,8 @@ DIPS_S = 1.0
 LITTLE = 0.10
 """Relative difference of medians up to which variants of TCP differ little: not stated in the paper, where it is to the
 eye ("no significant differences", Phoomikiattisak and Bhatti 2019 6.2.1)."""
+ALMOST_EVERY = 0.75
+"""Share of the points that is "almost every case" at least (Phoomikiattisak and Bhatti 2019 6.2.1)."""
 FEWER = 0.95
 """Ratio below which a measure of one variant is called less than that of another."""
 
@@ -96,7 +104,8 @@ def i2(era: pl.DataFrame) -> Claim:
         f"soft at most {ALMOST_NOTHING:.0%} of a window with every variant ({_met(nothing)}); the others, "
         f"with "
         f"CUBIC, within {ABOUT_A_WINDOW[0]} to {ABOUT_A_WINDOW[1]} windows ({_each_met(window)}).",
-        "A packet that arrives and is dropped for a stale locator counts as lost.",
+        "A packet that arrives and is dropped for a stale locator counts as lost. "
+        + ("" if window.get(("wan-lan", "ilnp-hard"), True) else HALF_A_WINDOW),
     )
 
 
@@ -212,10 +221,16 @@ def i7(era: pl.DataFrame) -> Claim:
     spread = {key: _spread([table.get(key) for table in data.values()]) for key in data["cubic"]}
     little = {f"{case} {ex.SCHEME_NAMES[scheme]}": value <= LITTLE for (case, scheme), value in spread.items()}
     wan = [(case, scheme) for case in ("wan-lan", "wan-wan") for scheme in ex.SCHEMES]
-    hybla = _share(data["hybla"], data["cubic"], wan)
-    least = _share(data["cubic"], data["veno"], list(data["cubic"]))
-    fewest = _share(again["cubic"], again["veno"], list(again["cubic"]))
-    holds = all(little.values()) and hybla >= 0.5 and least >= 0.5 and fewest >= 0.5
+    everywhere = list(data["cubic"])
+    hybla = _ahead(data["hybla"], data["cubic"], wan)
+    least = [_ahead(data[other], data["veno"], everywhere) for other in ("cubic", "hybla")]
+    fewest = _ahead(again["cubic"], again["veno"], everywhere)
+    holds = (
+        all(little.values())
+        and hybla > len(wan) / 2
+        and min(least) >= ALMOST_EVERY * len(everywhere)
+        and fewest > len(everywhere) / 2
+    )
     return Claim(
         "I7",
         "CUBIC, Hybla and Veno differ little; Hybla is a little ahead on the WAN, Veno has fewest retransmissions and "
@@ -223,10 +238,12 @@ def i7(era: pl.DataFrame) -> Claim:
         "figures 17 to 19 (6.2)",
         "data in MB: " + "; ".join(f"{ex.VARIANT_NAMES[v]} {_table(data[v], 1e-6, '', 1)}" for v in ex.VARIANTS),
         holds,
-        f"medians: of data, within {LITTLE:.0%} of each other ({_each_met(little)}); Hybla at least as "
-        f"much as "
-        f"CUBIC in half of the points that begin on the WAN ({hybla:.0%}); Veno no more data than CUBIC in half of all "
-        f"points ({least:.0%}), and no more retransmissions in half of them ({fewest:.0%}).",
+        f"medians: of data, within {LITTLE:.0%} of each other ({_each_met(little)}); Hybla more "
+        f"than CUBIC in most of the points that begin on the WAN ({hybla} of {len(wan)}); Veno less data than CUBIC "
+        f"and than Hybla in {ALMOST_EVERY:.0%} of all points or more ({least[0]} and {least[1]} of {len(everywhere)}), and "
+        f"fewer retransmissions than CUBIC in most of them ({fewest} of {len(everywhere)}). Ties count for nobody.",
+        "Nothing is lost before the handoff but with a full window, whatever opens it: the receiver's 320 kB bind all "
+        "three, so that they differ in how they come back after the handover's losses alone.",
     )
 
 
@@ -270,14 +287,14 @@ def _spread(values: Iterable[float | None]) -> float:
     return (known[-1] - known[0]) / known[-1] if known and known[-1] > 0 else 0.0
 
 
-def _share(
+def _ahead(
     ahead: Mapping[tuple[str, str], float | None],
     behind: Mapping[tuple[str, str], float | None],
     keys: list[tuple[str, str]],
-) -> float:
-    """Part of the points at which `ahead` has at least as much as `behind`."""
+) -> int:
+    """Points at which `ahead` has more than `behind`."""
     both = [(ahead.get(key), behind.get(key)) for key in keys]
-    return sum(a is not None and b is not None and a >= b for a, b in both) / len(keys)
+    return sum(a is not None and b is not None and a > b for a, b in both)
 
 
 def _table(values: Mapping[tuple[str, str], float | None], scale: float, unit: str, digits: int) -> str:

@@ -34,8 +34,8 @@ def latencies(runs: pl.DataFrame, number: int, case: str) -> Drawn:
     paper = claims.PAPER_MS[case]
     figure, (axes,) = style.new_figure(
         f"Figure {number}: total handover time, {ex.CASE_NAMES[case]}",
-        f"{own.height} handovers, a seed each. T_n up to the first data packet, where t_a begins; marked where T_n ends "
-        "by the\nother two readings. Dashed: the paper's means (table 1), T_n and T_n + t_a.",
+        f"{own.height} handovers, a seed each. T_n up to the first data packet, where t_a begins; marked where it ends "
+        "by the other\ntwo readings. Dashed: the paper's means (table 1), T_n and T_n + t_a.",
     )
     seeds = own["seed"].to_list()
     t_n = own["first_data_s"].fill_null(0.0).to_list()
