@@ -15,10 +15,10 @@ ABOUT_A_WINDOW = (0.75, 1.25)
 """Of 234 packets: "close to the median values" (Phoomikiattisak and Bhatti 2019 6.1.3) is not quantified; a quarter."""
 HALF_A_WINDOW = (
     "From WAN to LAN with ILNPv6 hard half a window is right: the Locator Update reaches the correspondent over the "
-    "LAN in a few milliseconds, and what is lost is what was on its way over the WAN by then, a window times the one-way "
-    "delay over the round trip, 102 of 205 ms; the other half had arrived, and its acknowledgements get through. From "
-    "a LAN the window stands in the queue of the radio, and to a WAN the update takes as long as the data: there it is a "
-    "whole one. The paper does not say why its own was whole."
+    "LAN in a few milliseconds, and what is lost is what was on its way over the WAN by then, a window times the "
+    "one-way delay over the round trip, 102 of 205 ms; the other half had arrived, and its acknowledgements get "
+    "through. From a LAN the window stands in the queue of the radio, and to a WAN the update takes as long as the "
+    "data: there it is a whole one. The paper does not say why its own was whole."
 )
 ALMOST_NOTHING = 0.02
 """Of a window: "close to zero" (Phoomikiattisak and Bhatti 2019 6.1.3) is less than five packets."""
@@ -240,8 +240,9 @@ def i7(era: pl.DataFrame) -> Claim:
         holds,
         f"medians: of data, within {LITTLE:.0%} of each other ({_each_met(little)}); Hybla more "
         f"than CUBIC in most of the points that begin on the WAN ({hybla} of {len(wan)}); Veno less data than CUBIC "
-        f"and than Hybla in {ALMOST_EVERY:.0%} of all points or more ({least[0]} and {least[1]} of {len(everywhere)}), and "
-        f"fewer retransmissions than CUBIC in most of them ({fewest} of {len(everywhere)}). Ties count for nobody.",
+        f"and than Hybla in {ALMOST_EVERY:.0%} of all points or more ({least[0]} and {least[1]} of "
+        f"{len(everywhere)}), and fewer retransmissions than CUBIC in most of them ({fewest} of {len(everywhere)}). "
+        "Ties count for nobody.",
         "Nothing is lost before the handoff but with a full window, whatever opens it: the receiver's 320 kB bind all "
         "three, so that they differ in how they come back after the handover's losses alone.",
     )
