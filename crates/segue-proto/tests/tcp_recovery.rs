@@ -3,7 +3,7 @@
 use crate::common::tcp::{A, B, Fate, Filter, World, ms};
 use segue_proto::Duration;
 use segue_proto::congestion::Algorithm;
-use segue_proto::tcp::{Config, FrtoRule, Counters, LossDetection, Profile, Reduction};
+use segue_proto::tcp::{Config, Counters, FrtoRule, LossDetection, Profile, Reduction};
 
 /// A transfer of so many bytes at 10 Mbit/s and 40 ms, of whose data segments `fate` decides by their number. Counters of
 /// the sender at the end.

@@ -86,11 +86,12 @@ impl CongestionControl for Veno {
         if let Some(rtt) = acked.rtt {
             self.measure(rtt);
         }
-        if !acked.open {
+        // two measurements may both be of delayed acknowledgements
+        let knows_enough = self.samples > 2;
+        if !acked.open || (!knows_enough && acked.window_was_full) {
             self.recent_rtt = None;
         }
-        // two measurements may both be of delayed acknowledgements
-        if !acked.open || self.samples <= 2 {
+        if !acked.open || !knows_enough {
             return self.window.open_as_reno(&acked);
         }
         if !acked.window_was_full {
