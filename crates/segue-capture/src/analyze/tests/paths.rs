@@ -4,7 +4,7 @@ use super::decode::{Address, Marks};
 use super::endings;
 use super::flows::conn::{Conn, Limits, Role, Sight};
 use super::flows::ends::{AtEnd, Ends, Listens};
-use super::flows::mover::Moved;
+use super::flows::mover::{Arrival, Moved, Mover};
 use super::flows::progress::What;
 use super::flows::shares::{Choice, Moves};
 use super::flows::view::{Item, Settings, View};
@@ -507,4 +507,28 @@ fn what_was_acknowledged_is_idle_or_closed() {
     // who gives up has not closed, who was refused has
     assert_eq!(state([true; 2], Some(0), &[S, 3 * S]), FlowState::Dead);
     assert_eq!(state([true; 2], Some(1), &[S, 3 * S]), FlowState::Closed);
+}
+
+#[test]
+fn round_trips_after_a_handover_are_of_what_was_sent_after_it() {
+    let mut m = Mover::new(0, 0, 0);
+    for n in 1..4u64 {
+        let arrival = Arrival {
+            time_ns: S + n,
+            path: 1,
+            seq: n as u32,
+            useful: 1,
+            bytes: 1,
+            out_of_order: false,
+            last_data_ns: 0,
+            last_new_ns: 0,
+        };
+        m.arrived(arrival, S, || (0, None));
+    }
+    m.round_trip(S, 900 * MS);
+    m.round_trip(S + 1, 40 * MS);
+    m.round_trip(S + 9, 60 * MS);
+    let found = m.finish(S);
+    assert_eq!(found.moved.len(), 1);
+    assert_eq!(found.moved[0].rtt_after_s, Some(0.05));
 }

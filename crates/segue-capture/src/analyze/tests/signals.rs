@@ -160,3 +160,35 @@ fn an_init_says_the_first_number_and_begins_another_association_after_the_end_of
     // the same chunk of an association that is over
     assert_eq!(with(&[first, (false, 9, abort), (false, 0, data(101))]).len(), 1);
 }
+
+#[test]
+fn an_option_without_length_ends_an_advertisement() {
+    let advertisement = [&[134, 0, 0, 0][..], &[0; 12], &[3, 0, 64, 0], &[0; 28]].concat();
+    let packet = ipv6(v6(1, 1), v6(2, 2), 58, &advertisement);
+    assert_eq!(signals(&[(1, packet)]), [(SignalKind::RouterAdvertisement, None)]);
+}
+
+#[test]
+fn the_direction_of_a_packet_follows_from_its_tag() {
+    let packet = |n: u64, ends: [u16; 2], back: bool, tag: u32| {
+        let ports = if back { (20, 10) } else { (10, 20) };
+        let chunk = sctp(ports, tag, &data(n as u8));
+        (
+            n * MS,
+            ipv6(v6(ends[0], ends[0]), v6(ends[1], ends[1]), 132, &chunk),
+        )
+    };
+    let bytes = |packets: &[(u64, Vec<u8>)]| {
+        let analysis = analysed(&[raw(packets)]);
+        let both = |f: &Flow| (f.forward.data_bytes, f.reverse.data_bytes);
+        analysis.flows.iter().map(both).collect::<Vec<_>>()
+    };
+    // both ends are elsewhere in the third and the fourth
+    let apart = [
+        packet(1, [1, 2], false, 7),
+        packet(2, [2, 1], true, 9),
+        packet(3, [5, 4], true, 9),
+        packet(4, [6, 8], true, 9),
+    ];
+    assert_eq!(bytes(&apart), [(10, 30)]);
+}
