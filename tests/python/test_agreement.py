@@ -120,10 +120,13 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "sigma, two phones": (TWO_PHONES, {}),
     "none, dead": ("sigma", {"scheme": "none", "duration": "22 s"}),
     "none, back": ("sigma", {"scheme": "none", "duration": "60 s"}),
+    "none, back and dead": ("sigma", {"scheme": "none", "duration": "45 s"}),
     **{scheme: ("cmt", {"scheme": scheme, **CMT}) for scheme in ("failover", "msctp-best", "cmt")},
     **{scheme: ("ilnp", {"scheme": scheme, **ILNP}) for scheme in ("mip6", "mip6-ro", "ilnp-soft", "ilnp-hard")},
     "vertical": ("vertical", {"case": "lan-gprs"}),
 }
+# What of an outage a handover accounts for, and when it ended, is not the same for captures here.
+OUTAGES_APART = {"sigma, upload", "mip6", "mip6-ro", "vertical"}
 
 
 @dataclass(frozen=True)
@@ -189,21 +192,19 @@ def test_the_summary_is_of_the_tables(told: Told) -> None:
             assert terminal[name] == text
     assert int(re.match(r"\d+", terminal["handovers"]).group()) == len(told.document["handovers"])  # type: ignore[union-attr]
     gaps = [(h["interruption_s"], h["censored"]) for h in told.document["handovers"] if h["interruption_s"] is not None]
-    died = {h["flow"] for h in told.document["handovers"] if h["censored"]}
-    gaps += [
-        (f["end_s"] - f["dead_since_s"], True)
-        for f in told.document["flows"]
-        if f["state"] == "dead" and f["id"] not in died
-    ]
+    gaps += [(o["duration_s"], o["censored"]) for f in told.document["flows"] for o in f["outages"]]
     if not gaps:
         assert "interruption" not in terminal
         return
-    worst, censored = max(gaps)
-    assert time_text(worst, censored=censored) in terminal["interruption"]
+    # What is as great as the least lower bound, or greater, is one.
+    bound = min((value for value, censored in gaps if censored), default=float("inf"))
+    values = sorted(value for value, _ in gaps)
+    assert time_text(values[-1], censored=values[-1] >= bound) in terminal["interruption"]
     if len(gaps) > 1:
-        assert f"median {time_text(median(value for value, _ in gaps))}," in terminal["interruption"]
+        middle = time_text(median(values), censored=values[len(values) // 2] >= bound)
+        assert f"median {middle}," in terminal["interruption"]
         assert f"of {len(gaps)}" in terminal["interruption"]
-    assert ("lower bound" in terminal["interruption"] or "≥" in terminal["interruption"]) == any(c for _, c in gaps)
+    assert ("≥" in terminal["interruption"]) == any(c for _, c in gaps)
 
 
 def test_one_word_for_it(told: Told) -> None:
@@ -241,3 +242,42 @@ def test_the_analysis_of_the_captures_finds_the_same_flows_and_handovers(told: T
         for findings_flow in findings.flows
         for way in ("forward", "reverse")
     )
+
+
+def test_the_analysis_says_of_every_flow_how_it_ended_and_where_it_stood_still(told: Told) -> None:
+    ends = {host for flow in told.document["flows"] for host in (flow["from"], flow["to"])}
+    captures = [capture for capture in told.run.captures() if Path(capture[0]).stem in ends]
+    if len(ends) > 2:
+        # The place where all flows end.
+        captures = [capture for capture in captures if Path(capture[0]).stem == "server"]
+    analysis = json.loads(segue.analyze(*captures).without_series())
+    start_s = analysis["start_time_ns"] / 1e9
+    directions = [(flow, name) for flow in analysis["flows"] for name in ("forward", "reverse")]
+    for flow in told.document["flows"]:
+        own = [(f, n) for f, n in directions if f[n]["useful_bytes"] == flow["transferred_bytes"] > 0]
+        assert len(own) == 1
+        [(found, name)] = own
+        shown = found[name]
+        assert shown["state"] == flow["state"]
+        assert (shown["silence_s"] is None) == (flow["silence_s"] is None)
+        if flow["silence_s"] is not None:
+            # Captures end with their last packet.
+            assert 0 <= flow["silence_s"] - shown["silence_s"] < 10
+            assert shown["dead_since_s"] + start_s == pytest.approx(flow["dead_since_s"], abs=2e-3)
+        outages = [] if told.case in OUTAGES_APART else flow["outages"]
+        if told.case not in OUTAGES_APART:
+            assert [o["censored"] for o in shown["outages"]] == [o["censored"] for o in outages]
+        for outage, seen in zip(outages, shown["outages"], strict=False):
+            assert seen["since_s"] + start_s == pytest.approx(outage["since_s"], abs=2e-3)
+            if not outage["censored"]:
+                assert seen["duration_s"] == pytest.approx(outage["duration_s"], abs=2e-3)
+        moves = [row for row in told.document["handovers"] if row["flow"] == flow["id"]]
+        seen_moves = [r for r in analysis["handovers"] if (r["flow"], r["direction"]) == (found["id"], name)]
+        for row, seen in zip(moves, seen_moves, strict=False):
+            # One that is not asked to use the new address has no delay in a run; where only the other end was captured,
+            # no message leaves that could be waited for.
+            if row["handoff_delay_s"] is not None and len(captures) > 1:
+                assert seen["handoff_delay_s"] == pytest.approx(row["handoff_delay_s"], abs=5e-3)
+            if row["layer"] != "network":
+                assert row["parts"] is None
+                assert seen["parts"] is None

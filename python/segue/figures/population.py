@@ -29,8 +29,8 @@ MOST_SECONDS = 2000
 def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
     """Shares of interruptions, and of flows by throughput, up to each value.
 
-    Interruptions are those of the metrics: of all handovers, and of flows that died without one; lower bounds are
-    marked.
+    Interruptions are those of the metrics: of all handovers, and of all outages that none accounts for; lower
+    bounds are marked.
     """
     figure, [left, right] = style.new_figure(title, subtitle, width=9.6, height=3.9, columns=2)
     values = interruptions(metrics)
@@ -43,8 +43,9 @@ def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
                   label=f"lower bound: no data came back ({len(bounds)})")  # fmt: skip
     spread = metrics.interruption_s
     if spread is not None and len(times) > 1:
-        for level, (value, name) in enumerate(((spread.median, "median"), (spread.p95, "95 %"))):
-            style.mark_time(left, value, f"{name} {time_text(value)}", side="right", level=level)
+        marks = ((spread.median, spread.median_censored, "median"), (spread.p95, spread.p95_censored, "95 %"))
+        for level, (value, bound, name) in enumerate(marks):
+            style.mark_time(left, value, f"{name} {time_text(value, censored=bound)}", side="right", level=level)
     if times and times[0] > 0 and times[-1] > LOG_FROM * times[0]:
         left.set_xscale("log")
         left.xaxis.set_major_formatter("{x:g}")
