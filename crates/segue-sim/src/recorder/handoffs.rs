@@ -26,7 +26,7 @@ impl Exchanges {
             (Some(at), None) | (None, Some(at)) => at,
             (None, None) => return,
         };
-        self.waited = self.waited + now.since(since);
+        self.waited += now.since(since);
         for waits in [&mut self.adding, &mut self.using].into_iter().flatten() {
             *waits = now;
         }
