@@ -151,6 +151,22 @@ def test_the_flows_that_are_asked_for_are_shown(tmp_path: Path) -> None:
         choose(run.metrics, [9])
 
 
+def test_two_downloads_from_one_server_begin_at_their_own_first_number() -> None:
+    downloads = TWO_PHONES
+    for phone in ("phone-a", "phone-b"):
+        there, back = f'from = "{phone}"\nto = "server"', f'from = "server"\nto = "{phone}"'
+        assert there in downloads
+        downloads = downloads.replace(there, back)
+    run = segue.run(downloads, {"duration": "30 s"})
+    connections = connections_of(run)
+    assert len(set(connections.values())) == len(run.metrics.flows) == 2
+    for flow in run.metrics.flows:
+        trace = flow_trace(run, flow, connections[flow.id])
+        assert (trace.sender, trace.data.height) == ("server", flow.packets_sent)
+        first = trace.data.filter(~pl.col("retransmission"))["number"].to_list()
+        assert first == list(range(len(first)))
+
+
 def test_thousands_of_handovers_are_one_drawing() -> None:
     switches = [Switch("a", "b", n / 50, n / 50) for n in range(5000)]
     windows = pl.DataFrame(
@@ -231,6 +247,35 @@ def test_the_report_and_the_terminal_name_the_same_things(
     text = write_run_report(run, tmp_path / "run.html").read_text()
     assert {row[0]: row[1] for row in report_tables(text)["Summary"][1:]} == shown
     assert shown["event log"] == f"1 events, {'0' * 32}"
+
+
+def test_the_throughput_of_several_flows_is_said_with_median_and_least() -> None:
+    document = json.loads(many(3).metrics_json)
+    for flow, bps in zip(document["flows"], (3e6, 1e6, 2.5e6), strict=True):
+        flow["throughput_bps"] = bps
+    document["throughput_bps"] = 6.5e6
+    rows = dict(headline(Metrics.from_json(json.dumps(document))))
+    assert rows["throughput"] == "6.500 Mbit/s in all; of a flow: median 2.500 Mbit/s, least 1.000 Mbit/s (flow 1)"
+
+
+def test_flows_that_died_stand_above_everything_in_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    run = many(9)
+    document = json.loads(run.metrics_json)
+    for flow in document["flows"][:5]:
+        flow |= {"state": "dead", "dead_since_s": 10.0, "longest_gap_s": 10.0, "censored": True}
+        flow |= {"last_packets": [f"the last of {flow['id']}"]}
+    run._native.metrics_json = json.dumps(document)  # type: ignore[misc]
+    print_run(run)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(": dead since 10.000 s, no new data for ≥ ")[0] for line in lines[1:4]] == [
+        f"flow {number}, phone-{number} to server" for number in range(3)
+    ]
+    assert lines[1].endswith("last packets: the last of 0")
+    assert lines[4] == "and 2 more flows that died"
+    assert lines[5].split() == ["flows", "that", "died", "5", "of", "9"]
 
 
 def test_a_handover_after_which_no_data_came_stands_first() -> None:
