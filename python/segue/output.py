@@ -20,12 +20,12 @@ def write_file(path: Path, content: bytes | str) -> Path:
         OSError: It cannot be written, or is there and is no regular file (a device must not be replaced by a file).
     """
     is_link = path.is_symlink()
-    name = path
+    given = path
     with contextlib.suppress(RuntimeError):
         path = path.resolve()
     # Of links in a circle, Python before 3.13 says so itself.
     if path.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(name))
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(given))
     if path.exists() and not path.is_file():
         raise OSError(errno.EEXIST, "expected a regular file, or none", str(path))
     data = content.encode() if isinstance(content, str) else content

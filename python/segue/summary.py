@@ -14,6 +14,8 @@ from math import floor
 from segue.metrics import Flow, Handover, Host, Metrics, Spread, Worst, transfer_rows
 
 DEAD = "dead"
+SAME_TIME_S = 1e-6
+"""Times that differ by less are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +177,19 @@ def flow_table(metrics: Metrics) -> Table:
     moves = Counter(row.flow for row in metrics.handovers)
     longest = flow_interruptions(metrics)
     died = any(flow.state == DEAD for flow in ordered)
-    columns = ["flow", "from", "to", "transport", "state", *(["silent"] if died else []), "longest gap", "handovers",
-               "interruption", "MB", "Mbit/s", "packets", "sent again", "lost", "for nothing"]  # fmt: skip
+    stood_still = any(flow.outages for flow in ordered)
+    columns = [
+        "flow", "from", "to", "transport", "state", *(["silent"] if died else []), "longest gap", "gap since",
+        "handovers", *(["outages"] if stood_still else []), "interruption", "MB", "Mbit/s", "packets", "sent again",
+        "lost", "for nothing",
+    ]  # fmt: skip
     rows = [
         [
             str(flow.id), flow.sender, flow.receiver, flow.transport, state_text(flow),
             *([time_text(flow.silence_s, censored=True)] if died else []),
-            time_text(flow.longest_gap_s, censored=flow.censored), str(moves[flow.id]),
+            time_text(flow.longest_gap_s, censored=flow.censored),
+            "" if flow.longest_gap_at_s is None else f"{flow.longest_gap_at_s:.3f} s",
+            str(moves[flow.id]), *([str(len(flow.outages))] if stood_still else []),
             _interruption(flow, moves[flow.id], *longest[flow.id]), f"{flow.transferred_bytes / 1e6:.3f}",
             f"{flow.throughput_bps / 1e6:.3f}", str(flow.packets_sent), str(flow.retransmissions),
             str(flow.lost_packets), str(flow.spurious_retransmissions),
@@ -189,6 +197,18 @@ def flow_table(metrics: Metrics) -> Table:
         for flow in ordered
     ]  # fmt: skip
     return Table(columns, rows)
+
+
+def outage_table(metrics: Metrics) -> Table:
+    """A row per outage that no handover accounts for: those that never ended first, then by time."""
+    every = [(outage, flow) for flow in metrics.flows for outage in flow.outages]
+    ordered = sorted(every, key=lambda one: (not one[0].censored, one[0].since_s, one[1].id))
+    rows = [
+        [f"{outage.since_s:.3f} s", time_text(outage.duration_s, censored=outage.censored), str(flow.id), flow.sender,
+         flow.receiver]
+        for outage, flow in ordered
+    ]  # fmt: skip
+    return Table(["time", "no new data for", "flow", "from", "to"], rows)
 
 
 def host_table(hosts: Sequence[Host]) -> Table:
@@ -237,7 +257,25 @@ def _longest_gap(metrics: Metrics) -> str:
     if worst is None:
         return time_text(metrics.longest_gap_s)
     text = time_text(worst.longest_gap_s, censored=worst.censored)
-    return f"{text} ({flow_name(worst)})" if len(metrics.flows) > 1 else text
+    notes = [flow_name(worst)] if len(metrics.flows) > 1 else []
+    if worst.longest_gap_at_s is not None:
+        notes.append(_why(worst, worst.longest_gap_at_s, metrics.handovers))
+    return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def _why(flow: Flow, since_s: float, handovers: Sequence[Handover]) -> str:
+    """When a flow's longest time without new data was, and what there was then."""
+    if flow.censored:
+        return f"from {since_s:.3f} s to the end: it died"
+    until_s = since_s + flow.longest_gap_s
+    when = f"from {since_s:.3f} s to {until_s:.3f} s"
+    # The first data over the new path may be what ended it.
+    moves = [row for row in handovers if row.flow == flow.id and since_s <= row.time_s <= until_s + SAME_TIME_S]
+    if moves:
+        return f"{when}: the handover at {moves[0].time_s:.3f} s"
+    if any(abs(outage.since_s - since_s) < SAME_TIME_S for outage in flow.outages):
+        return f"{when}: no handover, its sender went on in vain"
+    return f"{when}: no handover"
 
 
 def _throughput(metrics: Metrics) -> str:

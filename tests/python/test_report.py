@@ -15,7 +15,7 @@ from matplotlib.collections import LineCollection
 import segue
 import synthetic
 from command import Segue
-from pages import report_table, report_tables, summary
+from pages import report_table, report_tables, summary, terminal_table
 from segue.cli.tables import print_run
 from segue.figures.flow import Switch, connections_of, flow_trace, main_trace
 from segue.figures.population import darkest, flows_over_time
@@ -258,6 +258,53 @@ def test_the_throughput_of_several_flows_is_said_with_median_and_least() -> None
     assert rows["throughput"] == "6.500 Mbit/s in all; of a flow: median 2.500 Mbit/s, least 1.000 Mbit/s (flow 1)"
 
 
+@pytest.mark.parametrize(
+    ("changes", "outages", "moved_s", "said"),
+    [
+        ({"longest_gap_at_s": None}, [], 5.0, ""),
+        ({"longest_gap_at_s": 4.0}, [], 4.5, "from 4.000 s to 4.500 s: the handover at 4.500 s"),
+        ({"longest_gap_at_s": 4.0}, [], 9.0, "from 4.000 s to 4.500 s: no handover"),
+        ({"longest_gap_at_s": 4.0}, [4.0], 9.0, "from 4.000 s to 4.500 s: no handover, its sender went on in vain"),
+        ({"longest_gap_at_s": 4.0, "censored": True, "state": "dead"}, [4.0], 4.2, "from 4.000 s to the end: it died"),
+    ],
+)
+def test_the_longest_time_without_new_data_says_when_and_why(
+    changes: dict[str, Any], outages: list[float], moved_s: float, said: str
+) -> None:
+    stood_still = [{"since_s": since, "duration_s": 0.5, "censored": False} for since in outages]
+    flow = synthetic.flow(**changes | {"longest_gap_s": 0.5, "outages": stood_still})
+    document = synthetic.metrics(flows=[flow], handovers=[synthetic.handover(moved_s)])
+    metrics = Metrics.from_json(json.dumps(document))
+    text = dict(headline(metrics))["longest time without new data"]
+    bound = "≥ " if changes.get("censored") else ""
+    assert text == (f"{bound}500.0 ms ({said})" if said else "500.0 ms")
+    table = flow_table(metrics)
+    [row] = table.rows
+    at = changes["longest_gap_at_s"]
+    assert row[table.columns.index("gap since")] == ("" if at is None else f"{at:.3f} s")
+
+
+def test_outages_without_a_handover_have_a_table_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    run = many(3)
+    document = json.loads(run.metrics_json)
+    document["flows"][2]["outages"] = [{"since_s": 3.0, "duration_s": 1.5, "censored": False}]
+    run._native.metrics_json = json.dumps(document)  # type: ignore[misc]
+    print_run(run)
+    shown = terminal_table(capsys.readouterr().out, "Outages without a handover")
+    text = write_run_report(run, tmp_path / "run.html").read_text()
+    assert shown == report_table(text, "Outages without a handover")
+    assert [list(row.values()) for row in shown] == [
+        ["10.770 s", "≥ 9.230 s", "1", "phone-1", "server"],
+        ["3.000 s", "1.500 s", "2", "phone-2", "server"],
+    ]
+    assert [row["outages"] for row in report_table(text, "Flows")] == ["1", "0", "1"]
+    quiet = many(1)
+    assert "Outages without" not in write_run_report(quiet, tmp_path / "quiet.html").read_text()
+
+
 def test_flows_that_died_stand_above_everything_in_the_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,7 +312,7 @@ def test_flows_that_died_stand_above_everything_in_the_terminal(
     run = many(9)
     document = json.loads(run.metrics_json)
     for flow in document["flows"][:5]:
-        flow |= {"state": "dead", "dead_since_s": 10.0, "longest_gap_s": 10.0, "censored": True}
+        flow |= {"state": "dead", "dead_since_s": 10.0, "longest_gap_s": 10.0, "silence_s": 10.0, "censored": True}
         flow |= {"last_packets": [f"the last of {flow['id']}"]}
     run._native.metrics_json = json.dumps(document)  # type: ignore[misc]
     print_run(run)

@@ -10,14 +10,14 @@ from rich.text import Text
 from segue.cli.layout import Cell, Column, new_console, print_pairs, print_table
 from segue.papers.claims import Claim, Verdict, tally
 from segue.running import Run
-from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline
+from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline, outage_table
 
 MOST_ROWS = 12
 """Handovers and flows listed; more are counted."""
 MOST_DEATHS = 3
 TEXTS = ("host", "layer", "from", "to", "transport", "state", "not told")
 
-_KEPT = ("time", "flow", "to", "state", "interruption", "longest gap", "Mbit/s")
+_KEPT = ("time", "no new data for", "flow", "to", "state", "interruption", "longest gap", "Mbit/s")
 # In the order in which they go where there is no room.
 _FIRST_TO_GO = (
     "for nothing", "layer", "transport", "T_n", "sent again", "packets", "MB", "t_d", "t_c", "t_r", "t_a",
@@ -36,6 +36,8 @@ def print_run(run: Run) -> None:
         console.print(f"[red]and {len(deaths) - MOST_DEATHS} more flows that died[/]")
     print_pairs(console, [*headline(metrics), *counts(metrics)])
     _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers")
+    if (outages := outage_table(metrics)).rows:
+        _print_table(console, "Outages without a handover", outages, "outages")
     _print_table(console, "Flows", flow_table(metrics), "flows")
 
 

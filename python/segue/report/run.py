@@ -33,6 +33,7 @@ from segue.summary import (
     handover_table,
     headline,
     host_table,
+    outage_table,
     state_text,
     time_text,
     worst_first,
@@ -63,12 +64,14 @@ def write_run_report(run: Run, path: Path, flows: Sequence[int] = ()) -> Path:
     metrics = run.metrics
     chosen = choose(metrics, flows)
     rows = [*headline(metrics), *counts(metrics)]
+    outages = outage_table(metrics)
     sections = [
         table_section("Summary", ["", ""], [list(row) for row in rows]),
         *_warnings(metrics),
         *_deaths(metrics),
         *_population(metrics),
         _table_section("Handovers", handover_table(metrics.handovers)),
+        *([_table_section("Outages without a handover", outages)] if outages.rows else []),
         _table_section("Flows", flow_table(metrics)),
         *([_table_section("Hosts", host_table(metrics.hosts))] if len(metrics.hosts) > 1 else []),
         *_flow_sections(run, chosen),
