@@ -503,6 +503,18 @@ fn what_was_sent_twice_is_not_measured_unless_its_timestamp_tells() {
     );
 }
 
+#[test]
+fn after_a_syn_that_was_sent_again_the_timeout_begins_at_3_s() {
+    // RFC 6298 section 5, rule 5.7: without timestamps nothing says which of them was acknowledged
+    let mut s = Script::listening(standard());
+    s.give(s.segment(SYN, 0, 0, 0));
+    s.iss = s.only().seq.0;
+    assert_eq!(s.wait(ms(1000)).len(), 1);
+    s.give(s.segment(ACK, 1, 1, 0));
+    assert_eq!(s.state(), State::Established);
+    assert_eq!(s.connection().snapshot().rto, ms(3000));
+}
+
 fn with_frto() -> Config {
     Config {
         frto: true,

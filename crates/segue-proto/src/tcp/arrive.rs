@@ -87,8 +87,9 @@ impl Connection {
                 Some(echo) if echo != 0 => Some(self.since_ts(now, echo)),
                 _ => None,
             };
-            if let Some(rtt) = rtt {
-                self.rtt.measure(rtt, 1, 1);
+            match rtt {
+                Some(rtt) => self.rtt.measure(rtt, 1, 1),
+                None => self.rtt.fall_back(),
             }
         }
         self.snd_una = 1;

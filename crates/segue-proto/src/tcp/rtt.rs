@@ -110,9 +110,21 @@ impl Rtt {
         self.backoff += 1;
     }
 
-    /// Data was acknowledged: Linux takes the back-off back even if there was nothing to measure.
+    /// Data was acknowledged: Linux takes the back-off back even if there was nothing to measure. By RFC 6298 only a
+    /// measurement does (section 5, after rule 5.7).
     pub fn end_back_off(&mut self) {
-        self.backoff = 0;
+        if self.linux.is_some() {
+            self.backoff = 0;
+        }
+    }
+
+    /// Rule 5.7: the SYN was sent more than once, and its acknowledgement does not say which of them it is for.
+    pub fn fall_back(&mut self) {
+        if self.standard.srtt().is_none() {
+            let initial = self.standard.rto().max(FALLBACK);
+            self.standard = RttEstimator::new(initial, Duration::ZERO, self.rto_max);
+            self.backoff = 0;
+        }
     }
 
     /// The timeout: rules 2.1 to 2.5.
@@ -135,6 +147,8 @@ impl Rtt {
     }
 }
 
+/// Rule 5.7.
+const FALLBACK: Duration = Duration::from_secs(3);
 /// G of RFC 6298, as fine as can be: a round trip is never nothing.
 const GRANULARITY: Duration = Duration::from_micros(1);
 
@@ -200,6 +214,43 @@ mod tests {
         rtt.measure(ms(4000), 12, 20);
         // SRTT 535, RTTVAR 15 + 990
         assert_eq!(rtt.rto(), ms(535) + ms(4 * 1005));
+    }
+
+    #[test]
+    fn by_rfc_6298_only_a_measurement_ends_the_back_off() {
+        for (rto_rule, after) in [(RtoRule::Linux, 1), (RtoRule::Rfc6298, 4)] {
+            let mut rtt = Rtt::new(&Config {
+                rto_rule,
+                ..Config::default()
+            });
+            rtt.measure(ms(100), 1, 11);
+            let rto = rtt.rto();
+            rtt.back_off();
+            rtt.back_off();
+            rtt.end_back_off();
+            assert_eq!(rtt.rto(), rto * after, "{rto_rule:?}");
+            rtt.measure(ms(100), 12, 20);
+            assert!(rtt.rto() <= rto, "{rto_rule:?}");
+        }
+    }
+
+    #[test]
+    fn after_a_syn_that_was_sent_twice_the_timeout_is_3_s_at_least() {
+        // rule 5.7
+        for (initial, fallback) in [(1000, 3000), (5000, 5000)] {
+            let mut rtt = Rtt::new(&Config {
+                rto_initial: ms(initial),
+                ..Config::default()
+            });
+            rtt.back_off();
+            rtt.fall_back();
+            assert_eq!(rtt.rto(), ms(fallback));
+        }
+        let mut rtt = Rtt::new(&Config::default());
+        rtt.measure(ms(100), 1, 11);
+        let rto = rtt.rto();
+        rtt.fall_back();
+        assert_eq!(rtt.rto(), rto, "there is something better to go by");
     }
 
     #[test]
