@@ -149,7 +149,7 @@ def test_verdicts_are_of_three_kinds_and_one_for_what_was_not_judged() -> None:
     made = [Claim("X1", "", "", "", holds, "", readings=readings) for holds, readings in cases.values()]
     assert [claim.verdict for claim in made] == list(cases)
     assert Claim("X1", "", "", "", False, "").verdict is Verdict.DOES_NOT_HOLD
-    assert tally(made) == "1 of 3 claims hold, 1 more under a reading that the paper leaves open, 1 not judged"
+    assert tally(made) == "1 of 3 hold, 1 more under a reading that the paper leaves open, 1 not judged"
 
 
 def test_s8_fails_without_the_short_beacons_cost_or_without_their_gain() -> None:

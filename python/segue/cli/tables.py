@@ -91,7 +91,7 @@ def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
     ]
     console = new_console()
     print_table(console, columns, rows, lines=True)
-    console.print(tally(claims))
+    console.print(f"Claims: {tally(claims)}")
     for claim in claims:
         if claim.verdict is Verdict.UNDER_A_READING:
             readings = "; ".join(f"{one.name}: {'yes' if one.holds else 'no'}" for one in claim.readings)

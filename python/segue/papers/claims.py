@@ -76,10 +76,10 @@ def by_readings(readings: Sequence[Reading]) -> bool:
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """How many became what: "9 of 11 claims hold, 1 more under a reading"."""
+    """How many became what: "9 of 11 hold, 1 more under a reading"."""
     count = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     judged = len(claims) - count[Verdict.NOT_JUDGED]
-    parts = [f"{count[Verdict.HOLDS]} of {judged} claims hold"]
+    parts = [f"{count[Verdict.HOLDS]} of {judged} hold"]
     if under := count[Verdict.UNDER_A_READING]:
         parts.append(f"{under} more under a reading that the paper leaves open")
     if left := count[Verdict.NOT_JUDGED]:

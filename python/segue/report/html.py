@@ -110,16 +110,16 @@ _VERDICT_CLASS = {
 
 def _beside(claim: Claim) -> str:
     """Criterion, readings, what was fitted, and the note, as HTML."""
-    parts = [f"<b>Criterion:</b> {escape(claim.criterion)}"]
+    parts = [f"<strong>Criterion:</strong> {escape(claim.criterion)}"]
     if claim.readings:
         rows = "".join(
             f"<li>{escape(one.name)} ({escape(one.source)}): {escape(one.measured)}, "
             f"{'holds' if one.holds else 'does not hold'}</li>"
             for one in claim.readings
         )
-        parts.append(f"<b>Readings:</b><ul>{rows}</ul>")
+        parts.append(f"<strong>Readings:</strong><ul>{rows}</ul>")
     if claim.fitted:
-        parts.append(f"<b>Fitted:</b> {escape(claim.fitted)}")
+        parts.append(f"<strong>Fitted:</strong> {escape(claim.fitted)}")
     if claim.note:
         parts.append(escape(claim.note))
     return "<br>".join(parts)
