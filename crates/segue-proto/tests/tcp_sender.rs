@@ -448,10 +448,23 @@ fn timeouts_double_and_the_first_segment_goes_alone() {
     }
     // slow start: what the peer does not acknowledge was lost
     assert_eq!(ack(&mut s, 1001, &[]), [(1001, 1000), (2001, 1000)]);
-    assert_eq!(s.connection().snapshot().rto, ms(RTO), "and the back-off is over");
+    assert_eq!(
+        s.connection().snapshot().rto,
+        ms(8 * RTO),
+        "a retransmission measures nothing (section 5, after rule 5.7)"
+    );
     assert_eq!(
         ack(&mut s, 3001, &[]),
         [(3001, 1000), (4001, 1000), (5001, 1000), (6001, 1000)]
+    );
+    // all of it, and then news
+    ack(&mut s, 10_001, &[]);
+    assert_eq!(write(&mut s, 10_000, 1000), [(10_001, 1000)]);
+    s.now += ms(RTT);
+    ack(&mut s, 11_001, &[]);
+    assert!(
+        s.connection().snapshot().rto <= ms(RTO),
+        "and the back-off is over"
     );
 }
 
