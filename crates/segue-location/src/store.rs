@@ -48,7 +48,7 @@ impl Store {
         refuse_journals(directory)?;
         let path = directory.join("zones.redb");
         if !path.exists() {
-            create(directory, &path)?;
+            create(directory, &path, take_step)?;
         }
         let database = builder().open(&path);
         let database = database.map_err(|e| anyhow::anyhow!("{}: {}", path.display(), what_is_wrong(&e)))?;
@@ -135,18 +135,44 @@ pub fn builder() -> redb::Builder {
     builder
 }
 
-/// A table that is whole or not there, however this is interrupted.
-fn create(directory: &Path, path: &Path) -> Result<()> {
+/// What is done to files to make one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Step {
+    /// An empty table is written here, in place of whatever there is.
+    Write(PathBuf),
+    /// What is here is made durable: the bytes of a file, the names in a directory.
+    Sync(PathBuf),
+    Rename(PathBuf, PathBuf),
+}
+
+/// A table that is whole or not there, however this is interrupted; and there once this is done.
+fn create(directory: &Path, path: &Path, mut take: impl FnMut(Step) -> Result<()>) -> Result<()> {
     let temporary = directory.join("zones.new");
-    let context = || format!("{}: cannot be made", path.display());
-    match fs::remove_file(&temporary) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e).with_context(context),
-        _ => {}
+    let steps = [
+        Step::Write(temporary.clone()),
+        Step::Sync(temporary.clone()),
+        Step::Rename(temporary, path.to_owned()),
+        Step::Sync(directory.to_owned()),
+    ];
+    for step in steps {
+        take(step).with_context(|| format!("{}: cannot be made", path.display()))?;
     }
-    drop(builder().create(&temporary).with_context(context)?);
-    open(&temporary)?.sync_all().with_context(context)?;
-    fs::rename(&temporary, path).with_context(context)?;
-    sync_directory(directory)
+    Ok(())
+}
+
+fn take_step(step: Step) -> Result<()> {
+    match step {
+        Step::Write(path) => {
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
+                _ => {}
+            }
+            drop(builder().create(&path)?);
+        }
+        Step::Sync(path) => sync(&path)?,
+        Step::Rename(from, to) => fs::rename(from, to)?,
+    }
+    Ok(())
 }
 
 /// Refuses to begin anew where zones are kept as they were before the first release.
@@ -188,22 +214,72 @@ fn open(path: &Path) -> Result<File> {
         .with_context(|| format!("{}: cannot be opened", path.display()))
 }
 
-/// The directory, with its name durable.
+/// The directory; its name is durable once the one that it is in has been synced.
 fn make_directory(directory: &Path) -> Result<()> {
     if directory.is_dir() {
         return Ok(());
     }
     fs::create_dir_all(directory).with_context(|| format!("{}: cannot be made", directory.display()))?;
     match directory.parent() {
-        Some(parent) if parent != Path::new("") => sync_directory(parent),
-        _ => sync_directory(Path::new(".")),
+        Some(parent) if parent != Path::new("") => sync(parent),
+        _ => sync(Path::new(".")),
     }
 }
 
-/// New names are durable only once their directory is.
-fn sync_directory(directory: &Path) -> Result<()> {
-    let opened = OpenOptions::new().read(true).open(directory);
+/// Makes the bytes of a file durable, or the names in a directory.
+fn sync(path: &Path) -> Result<()> {
+    let opened = OpenOptions::new().read(true).open(path);
     opened
-        .and_then(|d| d.sync_all())
-        .with_context(|| format!("{}: cannot be synced", directory.display()))
+        .and_then(|file| file.sync_all())
+        .with_context(|| format!("{}: cannot be synced", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// What a directory has after a power failure: of each name whether its file is whole. Names are durable when the
+    /// directory is synced, or before; bytes when the file is.
+    #[derive(Clone, Default)]
+    struct AfterFailure {
+        names: BTreeMap<PathBuf, usize>,
+        durable_names: BTreeMap<PathBuf, usize>,
+        whole: Vec<bool>,
+    }
+
+    impl AfterFailure {
+        fn take(&mut self, directory: &Path, step: Step) {
+            match step {
+                Step::Write(path) => {
+                    self.names.insert(path, self.whole.len());
+                    self.whole.push(false);
+                }
+                Step::Sync(path) if path == directory => self.durable_names = self.names.clone(),
+                Step::Sync(path) => self.whole[self.names[&path]] = true,
+                Step::Rename(from, to) => {
+                    let file = self.names.remove(&from).expect("a file");
+                    self.names.insert(to, file);
+                }
+            }
+        }
+
+        /// Whether the file is whole, if there is one: with the names that are surely there, and with all of them.
+        fn is_whole(&self, path: &Path) -> [Option<bool>; 2] {
+            [&self.durable_names, &self.names].map(|names| names.get(path).map(|file| self.whole[*file]))
+        }
+    }
+
+    #[test]
+    fn a_table_is_whole_or_not_there_whenever_the_power_fails_and_there_at_the_end() {
+        let (directory, path) = (Path::new("state"), Path::new("state/zones.redb"));
+        let mut disk = AfterFailure::default();
+        create(directory, path, |step| {
+            disk.take(directory, step);
+            assert!(!disk.is_whole(path).contains(&Some(false)), "half a table");
+            Ok(())
+        })
+        .expect("made");
+        assert_eq!(disk.is_whole(path), [Some(true); 2]);
+    }
 }

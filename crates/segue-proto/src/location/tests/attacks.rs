@@ -302,8 +302,8 @@ fn glue_is_bounded() {
     assert!(!answer.header.authoritative);
 }
 
-/// Hosts with a name and a key each; the comparisons of names that each kind of packet costs.
-fn comparisons(hosts: u32) -> Vec<(&'static str, u64)> {
+/// Hosts with a name and a key each: what their server is configured with, and what it has kept.
+fn crowd(hosts: u32) -> (ServerConfig, Vec<Row>) {
     let mut config = server_config();
     config.keys.extend((0..hosts).map(|n| KeyConfig {
         key: Key::new(name(&format!("key{n}")), Algorithm::HmacSha256, vec![7; 32]),
@@ -325,8 +325,14 @@ fn comparisons(hosts: u32) -> Vec<(&'static str, u64)> {
         let [zone_at, at] = [&zone, &at].map(place::Place::of);
         rows::node(&zone, &zone_at, &at, records)
     };
-    let zones: Vec<Row> = server(server_config()).rows().collect();
-    let mut s = restored(config, zones.into_iter().chain((0..hosts).map(row_of))).expect("restored");
+    let zones = server(server_config()).rows().collect::<Vec<_>>();
+    (config, zones.into_iter().chain((0..hosts).map(row_of)).collect())
+}
+
+/// The comparisons of names that each kind of packet costs among so many hosts.
+fn comparisons(hosts: u32) -> Vec<(&'static str, u64)> {
+    let (config, rows) = crowd(hosts);
+    let mut s = restored(config, rows).expect("restored");
     let middle = hosts / 2;
     let of_middle = Key::new(name(&format!("key{middle}")), Algorithm::HmacSha256, vec![7; 32]);
     let nobodys = Key::new(name("nobody"), Algorithm::HmacSha256, vec![7; 32]);
@@ -368,6 +374,22 @@ fn a_packet_costs_hardly_more_with_a_hundred_thousand_hosts() {
             "{what}: {few} comparisons, then {many}"
         );
     }
+}
+
+/// A hundred times as many hosts take a hundred times as long to start with, but for the height of a tree.
+#[test]
+fn a_server_that_starts_again_looks_for_no_row_among_the_others() {
+    let [few, many] = [1000, 100_000].map(|hosts| {
+        let (config, rows) = crowd(hosts);
+        compared();
+        drop(restored(config, rows).expect("restored"));
+        compared() / u64::from(hosts)
+    });
+    assert!(few > 0);
+    assert!(
+        many < 2 * few + 40 && many < 400,
+        "{few} comparisons for each, then {many}"
+    );
 }
 
 /// Every update of a second, and every name of one that has as many as it can.
