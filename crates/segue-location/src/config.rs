@@ -226,6 +226,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = std::env::temp_dir().join(format!("segue-tsig-{}", std::process::id()));
+        let secret = STANDARD.encode([7; 32]);
+        let text = format!("key mh-key {{ algorithm hmac-sha256; secret {secret}; }};");
+        let mut file = OpenOptions::new();
+        let mut file = file
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .open(&path)
+            .expect("a file");
+        std::io::Write::write_all(&mut file, text.as_bytes()).expect("written");
+        let read_with = |mode: u32| {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, permissions).expect("changed");
+            read_key(&path).map_err(|e| e.to_string())
+        };
+        for mode in [0o644, 0o640, 0o604, 0o622] {
+            let error = read_with(mode).expect_err("refused");
+            assert!(error.contains(&format!("its mode is {mode:o}")), "{error}");
+        }
+        for mode in [0o600, 0o400] {
+            assert!(read_with(mode).is_ok(), "{mode:o}");
+        }
+        let _ = std::fs::remove_file(&path);
+    }
+
+    #[test]
     fn keys_are_read_as_tsig_keygen_writes_them() {
         let secret = STANDARD.encode([0xff; 32]);
         let key = parse_key(&format!(

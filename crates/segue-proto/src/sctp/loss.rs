@@ -467,8 +467,21 @@ mod tests {
 
     #[test]
     fn a_retransmission_counts_as_sent_later_once_it_may_have_been_answered() {
-        for (answered, expected) in [(ms(59), [0; 3]), (ms(60), [0, 0, 1])] {
-            let mut flight = Flight::new(&Config::default(), &[FIRST; 6]);
+        // with CMT, too, not only what has a higher TSN; without MFR, SFR goes by TSN as published
+        let split = |mfr| {
+            cmt(MultipathConfig {
+                mfr,
+                ..MultipathConfig::default()
+            })
+        };
+        for (config, answered, expected) in [
+            (Config::default(), ms(59), [0; 3]),
+            (Config::default(), ms(60), [0, 0, 1]),
+            (split(true), ms(59), [0; 3]),
+            (split(true), ms(60), [0, 0, 1]),
+            (split(false), ms(60), [0; 3]),
+        ] {
+            let mut flight = Flight::new(&config, &[FIRST; 6]);
             for tsn in 2..=4 {
                 flight.send_again(ms(40), tsn, FIRST);
             }
@@ -478,7 +491,7 @@ mod tests {
                 let verdict = flight.sack(answered, &[block.1], &[block, (6, 6)]);
                 lost(&verdict).iter().filter(|t| **t == 5).count()
             });
-            assert_eq!(found, expected, "{answered:?}");
+            assert_eq!(found, expected, "{answered:?}: {config:?}");
         }
     }
 
