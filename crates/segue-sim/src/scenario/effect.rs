@@ -14,12 +14,14 @@ use toml::Table;
 /// Tables that belong to schemes.
 const OF_SCHEMES: [&str; 4] = ["handover", "mip6", "ilnp", "cmt"];
 
-/// Warns of keys without effect in `s`, whose text was `file`, which `set` has changed, and of which `whole` came.
+/// Warns of keys without effect in `s`, whose text was `file`, which `set` has changed, and of which `whole` came; `alone` is
+/// what the file is without `set`: what something from outside made useless is not the file's fault.
 pub(super) fn warnings(
     s: &ScenarioFile,
     file: &Table,
     set: &[(String, String)],
     whole: &Table,
+    alone: impl FnOnce() -> Option<ScenarioFile>,
 ) -> Vec<Warning> {
     let mut found = Vec::new();
     for (key, value) in set {
@@ -28,6 +30,8 @@ pub(super) fn warnings(
             found.push(Warning::new(WarningKind::KeyWithoutEffect, None, text));
         }
     }
+    let mut alone = Some(alone);
+    let mut unchanged: Option<ScenarioFile> = None;
     let for_more = file.contains_key("cases") || set.iter().any(|(key, _)| key == "scheme");
     for (table, keys) in file.iter().filter(|_| !for_more) {
         let Some(keys) = keys.as_table() else { continue };
@@ -36,6 +40,14 @@ pub(super) fn warnings(
             .map(|key| format!("{table}.{key}"))
             .filter_map(|key| missing_reader(s, &key).map(|reader| (key, reader)))
             .filter(|(key, _)| says_something(whole, key))
+            .filter(|(key, _)| {
+                if let Some(read) = alone.take() {
+                    unchanged = if set.is_empty() { None } else { read() };
+                }
+                unchanged
+                    .as_ref()
+                    .is_none_or(|file| missing_reader(file, key).is_some())
+            })
             .collect();
         let told = match missing_reader(s, table) {
             Some(reader) if !unread.is_empty() => vec![format!("[{table}] has no effect: {reader}")],

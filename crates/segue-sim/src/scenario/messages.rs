@@ -207,6 +207,10 @@ fn a_key_of_the_file_that_nothing_reads_is_warned_of_by_itself() {
         warned(&format!("{SIGMA}\n{more}"), &[]),
         ["[tcp] has no effect: it needs an application with transport = \"tcp\""]
     );
+    // what something from outside made useless is not the file's fault, and what is read by it is read
+    assert!(warned(SIGMA, &[("application.0.transport", "tcp")]).is_empty());
+    assert!(warned(&format!("{SIGMA}\n{more}"), &[("application.0.transport", "tcp")]).is_empty());
+    assert_eq!(warned(&format!("{SIGMA}\n{more}"), &[("seed", "3")]).len(), 1);
     let slaac = SIGMA.replacen("[address]\n", "[address]\ndad_transmits = 2\n", 1);
     assert_ne!(slaac, SIGMA);
     assert_eq!(

@@ -89,7 +89,9 @@ impl Scenario {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)
         })?;
-        let warnings = effect::warnings(&parsed, &written, overrides, &table);
+        let warnings = effect::warnings(&parsed, &written, overrides, &table, || {
+            Self::read(text, file, &[]).ok().map(|alone| alone.file)
+        });
         Ok(Self {
             file: parsed,
             warnings,
