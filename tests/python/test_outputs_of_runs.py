@@ -122,6 +122,33 @@ def test_what_a_killed_process_of_the_same_number_left_is_passed_over(tmp_path: 
     assert len(list(tmp_path.iterdir())) == len(left) + len(result.capture_names)
 
 
+def test_a_link_to_what_is_not_there_stays_and_the_capture_is_made(tmp_path: Path) -> None:
+    out, folder = tmp_path / "out", tmp_path / "folder"
+    out.mkdir()
+    folder.mkdir()
+    # a relative one goes from its own folder, and may lead to another
+    (out / "sender.pcapng").symlink_to("../folder/via")
+    (folder / "via").symlink_to("target")
+    command = [*SEGUE, "run", "bench/bulk", "--set", f"duration={SHORT}", "--pcap", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (out / "sender.pcapng").is_symlink()
+    assert (folder / "via").is_symlink()
+    assert (folder / "target").stat().st_size > 0
+    assert sorted(path.name for path in folder.iterdir()) == ["target", "via"]
+
+
+def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
+    one, other = tmp_path / "sender.pcapng", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    command = [*SEGUE, "run", "bench/bulk", "--set", f"duration={SHORT}", "--pcap", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"segue: {one}: too many levels of symbolic links\n")
+    assert one.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "sender.pcapng"]
+
+
 def test_tables_in_files_are_those_in_memory(tmp_path: Path) -> None:
     short = {"duration": "30 s"}
     in_memory = segue.run("sigma", short, seed=3)
