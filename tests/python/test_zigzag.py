@@ -35,7 +35,7 @@ def test_less_of_everything_holds() -> None:
     claim = zigzag.s11(frame(**LESS))
     assert claim.holds
     assert "10.0 and 6.0" in claim.measured
-    assert "one or more (1 m/s, 2 m/s)" in claim.note
+    assert "one or more (1 m/s, 2 m/s)" in claim.criterion
 
 
 def test_each_part_of_the_criterion_counts() -> None:
@@ -48,7 +48,7 @@ def test_each_part_of_the_criterion_counts() -> None:
     ]:
         claim = zigzag.s11(frame(**{**LESS, part: worse}))
         assert not claim.holds, part
-        assert "not met" in claim.note
+        assert "not met" in claim.criterion
 
 
 def test_a_higher_median_at_one_speed_is_enough_to_fail() -> None:
@@ -60,7 +60,7 @@ def test_a_higher_median_at_one_speed_is_enough_to_fail() -> None:
     )
     claim = zigzag.s11(worse)
     assert not claim.holds
-    assert "so it is at 2 m/s" in claim.note
+    assert "so it is at 2 m/s" in claim.criterion
 
 
 def test_a_mean_that_is_higher_with_one_seed_and_lower_with_another_is_chance() -> None:
