@@ -71,22 +71,26 @@ impl Found {
                 && s.about
                     .is_some_and(|p| self.new_addresses.iter().any(|a| a.locator() == p.locator()))
         };
-        // the first after the old path fell silent: of what was known before, nothing tells when it was decided to use it
+        // the first of all, after the old path fell silent: of what was known before, nothing tells when it was decided to use it
         let heard = signals.get(..after).unwrap_or_default();
         let advertisement = heard
             .iter()
-            .filter(advertises)
-            .find(|s| s.time_ns >= self.last_old_ns);
+            .find(advertises)
+            .filter(|s| s.time_ns >= self.last_old_ns);
         let answers = signals.get(early..).unwrap_or_default().iter();
         let answers =
             answers.filter(|a| a.capture == registration.capture && a.is_answer() && self.concerns(a));
         let answers: Vec<&Heard> = answers.take(4 * MAX_LISTED).collect();
+        let added = registration.kind == SignalKind::AsconfAdd;
         let waits = telling
+            .clone()
             .filter(|s| s.capture == registration.capture && s.asks)
             .take(MAX_LISTED)
             .map(|s| Some((s.time_ns, answers.iter().find(|a| a.answers(s))?.time_ns)));
         let waits: Option<Vec<(u64, u64)>> = waits.collect();
-        let waits = waits.filter(|w| !w.is_empty());
+        // an address that nobody was asked to use is only one more
+        let asked = !added || telling.clone().any(|s| s.kind == SignalKind::AsconfSetPrimary);
+        let waits = waits.filter(|w| asked && !w.is_empty());
         // where both addresses differ, the end that says so is the one that moved
         let both = self.old.0 != self.new.0 && self.old.1 != self.new.1;
         let (speaks, told) = (registration.outer.0, registration.outer.1);

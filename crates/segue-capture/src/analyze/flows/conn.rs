@@ -93,6 +93,8 @@ pub(in super::super) struct Half {
     pub ends: Option<Box<Ends>>,
     pub packets: [u64; 2],
     pub progress: Progress,
+    /// Since when nothing new has arrived, though the sender has heard of earlier data since then.
+    unended_ns: Option<u64>,
     /// First sequence number of data, from the handshake.
     pub begin: Option<u32>,
     /// A timestamp whose echo is waited for, and when it was sent.
@@ -113,6 +115,20 @@ impl Half {
     pub(in super::super) fn has_arrived_whole(&self) -> bool {
         let received = self.at[1].as_ref().filter(|v| v.data_packets > 0);
         received.is_some_and(|v| v.sequence.is_whole() && v.sequence.end() == self.progress.sent)
+    }
+
+    /// The sender hears of what arrived, after attempts that had gone unanswered from `silent_ns` on. Where arrivals are seen,
+    /// it is only the next of them that ends an outage.
+    fn hears_again(&mut self, silent_ns: Option<u64>, now_ns: u64) {
+        if silent_ns.is_none() {
+            return;
+        }
+        let arrives = self.at[1].as_ref().is_some_and(|v| v.data_packets > 0);
+        if arrives && self.ends.as_ref().is_some_and(|e| !e.ends_early(now_ns)) {
+            self.unended_ns = self.unended_ns.or(silent_ns);
+        } else {
+            self.progress.note_outage(silent_ns, now_ns);
+        }
     }
 }
 
@@ -270,9 +286,9 @@ impl Conn {
             } else {
                 None
             };
-            let progress = &mut self.halves[1 - direction].progress;
-            progress.hears(sight.time_ns, answers);
-            progress.note_outage(silent_ns, sight.time_ns);
+            let half = &mut self.halves[1 - direction];
+            half.progress.hears(sight.time_ns, answers);
+            half.hears_again(silent_ns, sight.time_ns);
         }
         if sight.role == Role::Receiver
             && let Some(ends) = &mut self.halves[1 - direction].ends
@@ -484,6 +500,7 @@ impl Conn {
             half.progress.sends(sight.time_ns, path, &item, quiet_ns);
         } else if view.useful_bytes > useful_before || item.bytes == 0 {
             half.progress.advances(sight.time_ns, What::Arrived, item.seq);
+            let silent_ns = half.unended_ns.take().or(silent_ns);
             half.progress.note_outage(silent_ns, sight.time_ns);
         }
         if settled
@@ -512,9 +529,12 @@ impl Conn {
             return None;
         }
         let silent_ns = self.silent_ns(1 - direction, sight.time_ns);
-        let progress = &mut self.halves[1 - direction].progress;
-        if progress.acknowledged(sight.time_ns, ack, beyond, closed_window) {
-            progress.note_outage(silent_ns, sight.time_ns);
+        let half = &mut self.halves[1 - direction];
+        if half
+            .progress
+            .acknowledged(sight.time_ns, ack, beyond, closed_window)
+        {
+            half.hears_again(silent_ns, sight.time_ns);
         }
         let [sent, received] = &mut self.halves[1 - direction].at;
         let sent_ns = sent.as_mut()?.acknowledged(sight.time_ns, ack)?;

@@ -70,6 +70,28 @@ fn an_outage_that_healed_is_told_at_the_sender_and_by_both_ends() {
 }
 
 #[test]
+fn where_arrivals_are_seen_it_is_one_of_them_that_ends_an_outage() {
+    // the acknowledgement of what arrived last is lost, and comes again 100 ms before anything new arrives
+    let mut there = healed(&BACKED_OFF);
+    let mut here = download(At::Receiver, &[]);
+    there.retain(|(at, p)| *at != 980 * MS + 1 || p[8..24] != v6(1, 1));
+    let again = from_client(900, 9700, ACK);
+    here.push((10_190 * MS, again.clone()));
+    there.push((10_200 * MS, again));
+    here.push((10_310 * MS, from_server(9700, ACK, 100)));
+    here.push((10_310 * MS + 1, from_client(900, 10_000, ACK)));
+    there.sort_by_key(|p| p.0);
+    let (flow, _) = first_end(&[cooked(v6(1, 1), &here), cooked(v6(2, 2), &there)]);
+    let outage = only(&flow.forward.end.outages);
+    near(Some(outage.since_s), 0.97);
+    near(Some(outage.duration_s), 10.31 - 0.97);
+    // the sender alone knows when it was told
+    let (flow, _) = first_end(&[cooked(v6(2, 2), &there)]);
+    let outage = only(&flow.forward.end.outages);
+    near(Some(outage.since_s + outage.duration_s), 10.2);
+}
+
+#[test]
 fn attempts_make_an_outage_that_would_make_a_flow_dead() {
     let found = |retransmissions: &[u64]| {
         let (flow, _) = first_end(&[raw(&healed(retransmissions))]);

@@ -106,6 +106,11 @@ fn a_handoff_of_sigma_waits_for_the_add_and_for_the_set_primary() {
             [Some(400), None, None]
         );
     }
+    // nobody is asked to use the address
+    let mut added = messages();
+    added.truncate(2);
+    let found = times(&record(at(true, OLD, &sigma(&added))));
+    assert_eq!(found, [Some(400), None, None]);
     // behind one another without a wait, and of another address
     let mut close = messages();
     close[1].0 = 920;
@@ -157,6 +162,12 @@ fn what_a_capture_does_not_show_of_a_handover_has_no_length() {
         }
     };
     assert_eq!(parts(heard_before), (hidden, all));
+    // heard again: the network was known
+    let again = |p: &mut Vec<(u64, Vec<u8>)>| {
+        let (_, one) = p.iter().find(|(_, p)| is(p, 134)).expect("there").clone();
+        p.push((500 * MS, one));
+    };
+    assert_eq!(parts(again), (hidden, all));
     // no acknowledgement: until the first data; and none that was asked for
     let without = |p: &mut Vec<(u64, Vec<u8>)>| p.retain(|(at, _)| *at != 1045 * MS);
     let (found, told) = parts(without);
