@@ -1,6 +1,7 @@
 //! Captures made byte by byte, and what the analysis makes of them.
 
 mod apart;
+mod boundaries;
 mod counting;
 mod dead;
 mod decoding;

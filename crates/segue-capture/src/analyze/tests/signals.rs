@@ -192,3 +192,10 @@ fn the_direction_of_a_packet_follows_from_its_tag() {
     ];
     assert_eq!(bytes(&apart), [(10, 30)]);
 }
+
+#[test]
+fn where_both_ends_chose_one_tag_the_addresses_tell_the_direction() {
+    let begun = [(false, 0, init(1, 7, 100)), (true, 7, init(2, 7, 200))];
+    let sent = [(false, 7, data(100)), (true, 7, data(200)), (true, 7, data(201))];
+    assert_eq!(association(&[&begun[..], &sent].concat()), [10]);
+}
