@@ -103,3 +103,57 @@ fn what_many_hosts_are_sent_makes_no_two_ends() {
     let kinds: Vec<_> = analysis.warnings.iter().map(|w| w.kind).collect();
     assert_eq!(kinds, [WarningKind::NothingInCommon]);
 }
+
+#[test]
+fn counts_and_limits_are_of_both() {
+    let mixed = |host: u16| {
+        let packet = |protocol: u8, payload: &[u8]| ipv6(v6(host, 1), v6(host, 2), protocol, payload);
+        let mut packets = Vec::new();
+        for (protocol, payload, times) in [
+            (6u8, tcp((1, 2), u32::from(host), 1, 16, &[], 1), 1),
+            (17, udp((1, 2), &[host as u8; 9]), 2),
+            (
+                132,
+                vec![0, 1, 0, 2, 0, 0, 0, host as u8, 0, 0, 0, 0, 4, 0, 0, 4],
+                3,
+            ),
+            (58, vec![128, 0, 0, 0], 4),
+            (135, vec![59, 1, 8, 0], 5),
+            (89, vec![0; 9], 6),
+            // a first fragment, and a header that is cut off
+            (
+                44,
+                [&[17, 0, 0, 1, 0, 0, 0, 9][..], &udp((3, 4), &[host as u8; 9])].concat(),
+                7,
+            ),
+            (6, vec![host as u8; 3], 8),
+        ] {
+            for _ in 0..times {
+                packets.push((packets.len() as u64 * MS, packet(protocol, &payload)));
+            }
+        }
+        packets
+    };
+    let options = Options {
+        max_live_flows: 2,
+        ..Options::default()
+    };
+    let captures = [raw(&mixed(1)), raw(&mixed(2))];
+    let both = analysed_with(&captures, &options);
+    let kinds: Vec<_> = both.warnings.iter().map(|w| w.kind).collect();
+    assert_eq!(kinds, [WarningKind::NothingInCommon]);
+    // each has half the room for flows
+    let half = Options {
+        max_live_flows: 1,
+        ..Options::default()
+    };
+    let alone = captures.map(|c| analysed_with(&[c], &half));
+    for (capture, alone) in both.captures.iter().zip(&alone) {
+        assert_eq!(capture.counts, alone.captures[0].counts);
+        assert_eq!(capture.counts.len(), 8, "{:?}", capture.counts);
+    }
+    let evicted: u64 = alone.iter().map(|a| a.flows_evicted).sum();
+    assert!(evicted > alone[0].flows_evicted && alone[0].flows_evicted > 1);
+    assert_eq!(both.flows_evicted, evicted);
+    assert_eq!(both.flows_total, alone.iter().map(|a| a.flows_total).sum::<u64>());
+}

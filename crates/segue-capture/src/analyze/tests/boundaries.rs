@@ -2,7 +2,8 @@
 
 use super::dead::{acknowledged_data, association, first_end};
 use super::flows::ends::{AtEnd, Ends, Listens};
-use super::flows::mover::{Arrival, Mover};
+use super::flows::mover::{Arrival, Moved, Mover};
+use super::flows::progress::Progress;
 use super::transports::mip6_packets;
 use super::*;
 
@@ -164,4 +165,24 @@ fn equal_bins_are_at_full_speed_at_once_however_their_mean_is_rounded() {
         assert_eq!(found.adaptation_time_s, 0.0, "{bytes}");
     }
     assert!(above > 10, "the mean is hardly ever above them");
+}
+
+#[test]
+fn a_handover_accounts_for_the_outage_that_touches_it() {
+    let left = |since_ns, until_ns, by_arrivals| {
+        let mut p = Progress::default();
+        p.note_outage(Some(since_ns), until_ns);
+        // last by the old path at 10, first by the new one at 12, and nothing for 7
+        let m = Moved {
+            interruption_ns: 7,
+            ..Moved::in_vain(0, 1, 12, 10, 12)
+        };
+        p.outages.account_for(&m, by_arrivals);
+        p.outages.unaccounted().count()
+    };
+    // by acknowledgements: what ended when the old path was used last, and began when the new one was used first
+    assert_eq!((left(5, 10, false), left(5, 11, false)), (1, 0));
+    assert_eq!((left(12, 20, false), left(13, 20, false)), (0, 1));
+    // by arrivals: what is as long as the interruption
+    assert_eq!((left(10, 17, true), left(10, 18, true)), (0, 1));
 }

@@ -163,7 +163,7 @@ fn an_init_says_the_first_number_and_begins_another_association_after_the_end_of
 
 #[test]
 fn an_option_without_length_ends_an_advertisement() {
-    let advertisement = [&[134, 0, 0, 0][..], &[0; 12], &[3, 0, 64, 0], &[0; 28]].concat();
+    let advertisement = [&[134, 0, 0, 0][..], &[0; 12], &[1, 0, 64, 0], &[0; 28]].concat();
     let packet = ipv6(v6(1, 1), v6(2, 2), 58, &advertisement);
     assert_eq!(signals(&[(1, packet)]), [(SignalKind::RouterAdvertisement, None)]);
 }
