@@ -13,7 +13,7 @@ from segue.papers.ilnp import experiment as ex
 from segue.papers.ilnp.reproduce import reproduce
 from segue.running import run
 
-IDS = [*(f"I{n}" for n in range(1, 9)), *(f"I{n}" for n in range(10, 15)), "S12"]
+IDS = [*(f"I{n}" for n in range(1, 15)), "S12"]
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,18 @@ def test_every_claim_is_judged(done: tuple[Path, Reproduction]) -> None:
     verdicts = {claim.id: claim.holds for claim in result.claims}
     # what is far from its criterion with any seed
     assert {name for name in ("I1", "I5", "I6", "I10", "I11", "I12", "S12") if not verdicts[name]} == set()
+    assert verdicts["I9"] is None, "the nonce costs what it should, and the rest is not judged here"
     assert not verdicts["I8"], "route optimisation is late when both hosts move, and does not fail"
 
 
 def test_figures_9_to_19_are_there_in_both_forms(done: tuple[Path, Reproduction]) -> None:
     out, _ = done
-    for name in [*(f"figure-{number:02}" for number in range(9, 20)), "figure-modern", "figure-sctp"]:
+    for name in [
+        *(f"figure-{number:02}" for number in range(9, 20)),
+        "figure-modern",
+        "figure-sctp",
+        "figure-settings",
+    ]:
         assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in (out / "figures" / f"{name}.svg").read_bytes()[:2000]
         assert (out / "tables" / f"{name}.csv").stat().st_size > 100
