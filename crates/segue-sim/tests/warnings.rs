@@ -80,6 +80,78 @@ fn a_fallback_to_plain_ipv6_is_told() {
 }
 
 #[test]
+fn a_correspondent_that_does_not_take_part_in_route_optimisation_is_told() {
+    let set = [
+        ("scheme", "mip6-ro"),
+        ("duration", "60 s"),
+        // it is cut off before the handover, and the mobile node's binding updates go nowhere
+        ("link.0.outages", "[{ from = \"34 s\" }]"),
+    ];
+    let m = metrics(ILNP, &set, 1);
+    let [(Some("mn"), text)] = warned(&m, WarningKind::Fallback)[..] else {
+        panic!("{:?}", m.warnings)
+    };
+    assert!(text.starts_with("`cn` did not answer `mn` at "), "{text}");
+    assert!(
+        text.ends_with("no route optimisation, packets go by the home agent"),
+        "{text}"
+    );
+    // it was there, or nobody asked it
+    assert_eq!(warned(&metrics(ILNP, &set[..2], 1), WarningKind::Fallback), []);
+    let by_tunnel = [("scheme", "mip6"), set[1], set[2]];
+    assert_eq!(warned(&metrics(ILNP, &by_tunnel, 1), WarningKind::Fallback), []);
+}
+
+/// Two networks, and a host between them, which forwards nothing.
+fn apart(to: &str) -> String {
+    let ends = [
+        ("a", "left"),
+        ("left", "between"),
+        ("between", "right"),
+        ("right", "b"),
+    ];
+    let links = ends.map(|(one, other)| {
+        format!("[[link]]\nbetween = [\"{one}\", \"{other}\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n")
+    });
+    format!(
+        "name = \"apart\"\nduration = \"10 s\"\nscheme = \"none\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"between\"\n\
+         [[host]]\nname = \"b\"\n[[router]]\nname = \"left\"\n[[router]]\nname = \"right\"\n{}[[application]]\nkind = \"bulk\"\n\
+         transport = \"tcp\"\nfrom = \"a\"\nto = \"{to}\"\n",
+        links.concat()
+    )
+}
+
+#[test]
+fn a_router_without_a_route_is_told_with_how_often_and_where_to() {
+    let m = metrics(&apart("b"), &[], 1);
+    let [(Some("left"), text)] = warned(&m, WarningKind::NoRoute)[..] else {
+        panic!("{:?}", m.warnings)
+    };
+    // a SYN at once and three more, after 1 s, 3 s and 7 s
+    assert_eq!(
+        text,
+        "`left` had no route for 4 packets, the first to 2001:db8:ff03::2 at 0.002 s"
+    );
+    assert_eq!(
+        warned(&metrics(&apart("between"), &[], 1), WarningKind::NoRoute),
+        []
+    );
+}
+
+#[test]
+fn an_application_whose_packets_find_no_way_is_never_served() {
+    let m = metrics(&apart("b"), &[], 1);
+    assert_eq!(
+        warned(&m, WarningKind::NeverServed),
+        [(
+            Some("a"),
+            "application[0], from `a` to `b`, was never served: not a byte of it arrived"
+        )]
+    );
+    assert_eq!(metrics(&apart("between"), &[], 1).warnings, []);
+}
+
+#[test]
 fn a_queue_that_drops_more_than_a_twentieth_is_overloaded() {
     let text = |flows: usize| {
         let application = "[[application]]\nkind = \"bulk\"\ntransport = \"tcp\"\nfrom = \"a\"\nto = \"b\"\n";
