@@ -98,7 +98,7 @@ class Analysis:
         """Two rows per flow, one for each direction.
 
         `flow`, `protocol`, `mobility`, `a`, `b`, `parent`, `begin_s`, `end_s`, `direction`, and what `DirectionReport`
-        has; round trip times as `rtt_median_s`, `rtt_min_s`, `rtt_max_s`.
+        has; round trip times as `rtt_median_s`, `rtt_min_s`, `rtt_max_s`; `outages` is their number.
         """
         rows = []
         for flow in self.findings.flows:
@@ -116,6 +116,7 @@ class Analysis:
                         "begin_s": flow.begin_s,
                         "end_s": flow.end_s,
                         "direction": name,
+                        "outages": len(way.outages),
                         "rtt_median_s": rtt.median if rtt else None,
                         "rtt_min_s": rtt.min if rtt else None,
                         "rtt_max_s": rtt.max if rtt else None,
@@ -141,6 +142,21 @@ class Analysis:
         """A row per pause that no change of path explains, as `Interruption` has it."""
         rows = [{column: getattr(pause, column) for column in _INTERRUPTIONS} for pause in self.findings.interruptions]
         return _frame(rows, _INTERRUPTIONS)
+
+    @cached_property
+    def outages(self) -> pl.DataFrame:
+        """A row per outage of a direction that no handover accounts for, the silence of a dead one included.
+
+        `flow`, `direction`, `since_s`, `duration_s`, `censored` (no new byte came: the duration is a lower bound).
+        """
+        rows = [
+            {"flow": flow.id, "direction": name, "since_s": outage.since_s, "duration_s": outage.duration_s,
+             "censored": outage.censored}
+            for flow in self.findings.flows
+            for name in ("forward", "reverse")
+            for outage in flow.direction(name).outages
+        ]  # fmt: skip
+        return _frame(rows, _OUTAGES)
 
     @cached_property
     def shares(self) -> pl.DataFrame:
@@ -193,7 +209,7 @@ class Analysis:
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Every frame that there is, by name."""
-        names = ["handovers", "flows", "paths", "interruptions", "shares", "signals"]
+        names = ["handovers", "flows", "paths", "outages", "interruptions", "shares", "signals"]
         if any(True for _ in self._series()):
             names += ["throughput", "segments"]
         return {name: getattr(self, name) for name in names}
@@ -294,6 +310,7 @@ _DIRECTION = {
     "state": "String",
     "dead_since_s": "Float64",
     "longest_gap_s": "Float64",
+    "longest_gap_at_s": "Float64",
     "censored": "Boolean",
     "attempts": "UInt64",
 }
@@ -353,6 +370,7 @@ _FLOWS = {
     "end_s": "Float64",
     "direction": "String",
     **_DIRECTION,
+    "outages": "UInt64",
     "rtt_median_s": "Float64",
     "rtt_min_s": "Float64",
     "rtt_max_s": "Float64",
@@ -380,6 +398,13 @@ _INTERRUPTIONS = {
     "duration_s": "Float64",
     "ended_by_retransmission": "Boolean",
     "retransmissions": "UInt64",
+    "censored": "Boolean",
+}
+_OUTAGES = {
+    "flow": "UInt64",
+    "direction": "String",
+    "since_s": "Float64",
+    "duration_s": "Float64",
     "censored": "Boolean",
 }
 _SHARES = {

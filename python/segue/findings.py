@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
+from segue.metrics import Outage
+
 T = TypeVar("T")
 
 
@@ -181,7 +183,9 @@ class DirectionReport:
         dead_since_s: Of a dead one: when its last new byte arrived, seconds.
         longest_gap_s: Longest pause between two arrivals of data not seen before, seconds; of a dead one, its silence
             to the end included.
+        longest_gap_at_s: When that began, seconds; `None` if there was none.
         censored: `longest_gap_s` is that silence: a lower bound.
+        outages: Outages that no handover accounts for, in order.
         last_packets: Of a dead one, in words: the last packets before the silence and the first into it.
         attempts: Of a dead one: data, repeated data and probes that its sender sent into the silence.
         rtt_s: Round trip times, seconds.
@@ -201,7 +205,9 @@ class DirectionReport:
     state: str
     dead_since_s: float | None
     longest_gap_s: float
+    longest_gap_at_s: float | None
     censored: bool
+    outages: tuple[Outage, ...]
     last_packets: tuple[str, ...]
     attempts: int
     rtt_s: Samples | None
@@ -257,10 +263,12 @@ class TrafficFlow:
         end_s: Last packet, seconds.
         forward: From `a` to `b`.
         reverse: From `b` to `a`.
-        state: How it ended, as of a direction: that of its worse one, and so are the next four.
+        state: How it ended, as of a direction: that of its worse one, and so are the next six.
         dead_since_s: When the last new byte of a dead one arrived, seconds.
         longest_gap_s: Its longest pause, seconds.
+        longest_gap_at_s: When that began, seconds; `None` if there was none.
         censored: `longest_gap_s` is a lower bound.
+        outages: Outages that no handover accounts for, in order.
         last_packets: Of a dead one, the packets around its death.
         paths: The ways that its packets took, in the order in which they were first seen.
     """
@@ -278,7 +286,9 @@ class TrafficFlow:
     state: str
     dead_since_s: float | None
     longest_gap_s: float
+    longest_gap_at_s: float | None
     censored: bool
+    outages: tuple[Outage, ...]
     last_packets: tuple[str, ...]
     paths: tuple[Path, ...]
 

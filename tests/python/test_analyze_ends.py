@@ -16,6 +16,7 @@ import pytest
 
 from capture_files import ACK, Way, download, pcap
 from command import Segue
+from pages import report_table
 from segue import CaptureError, analyze, explain
 
 DIED_S = 0.02 + 199 * 0.005 + 0.0001
@@ -74,6 +75,39 @@ def test_frames_have_the_end_of_each_direction(dead: Path) -> None:
     assert analysis.interruptions["censored"].to_list()[0]
     [(flow, direction)] = explain.dead_directions(analysis.findings)
     assert len(flow.direction(direction).last_packets) >= 4
+
+
+def test_outages_stand_in_the_flow_table_the_report_and_the_frames(segue: Segue, dead: Path, tmp_path: Path) -> None:
+    analysis = analyze(dead)
+    flow = analysis.findings.dead_flows[0]
+    [outage] = flow.outages
+    assert (outage.since_s, outage.duration_s) == pytest.approx((DIED_S, LAST_S - DIED_S), abs=1e-6)
+    assert outage.censored
+    assert flow.longest_gap_at_s == pytest.approx(DIED_S, abs=1e-6)
+    [row] = analysis.outages.rows(named=True)
+    assert row == {
+        "flow": flow.id, "direction": "forward" if flow.forward.outages else "reverse", "since_s": outage.since_s,
+        "duration_s": outage.duration_s, "censored": True,
+    }  # fmt: skip
+    frame = analysis.flows.filter(direction=row["direction"], flow=flow.id)
+    assert frame["longest_gap_at_s"].to_list() == [outage.since_s]
+    assert frame["outages"].to_list() == [1]
+    patch = {"COLUMNS": "200"}
+    shown = subprocess.run(
+        [sys.executable, "-c", "from segue.cli import main; main()", "analyze", str(dead)],
+        env=os.environ | patch, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    [line] = [line for line in shown.splitlines() if "dead" in line and "kB" in line]
+    assert f"{DIED_S:.3f} s" in line
+    assert "outages" in shown
+    report = tmp_path / "r.html"
+    assert segue("analyze", dead, "--report", report).returncode == 0
+    cells = report_table(report.read_text(), "Outages without a handover (1)")
+    assert [(cell["time (s)"], cell["no new data for"]) for cell in cells] == [(f"{DIED_S:.3f}", "\u2265 599 s")]
+    [listed] = [cell for cell in report_table(report.read_text(), "Flows (2)") if cell["end"] == "dead"]
+    assert (listed["since (s)"], listed["outages"]) == (f"{DIED_S:.3f}", "1")
+    assert segue("analyze", dead, "--out", tmp_path / "all").returncode == 0
+    assert pl.read_parquet(tmp_path / "all" / "outages.parquet").equals(analysis.outages)
 
 
 def test_a_pause_full_of_retransmissions_is_not_said_to_have_nothing_to_send() -> None:

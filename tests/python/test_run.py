@@ -154,7 +154,8 @@ def _arrow_address(table: object, column: str) -> int:
     return int(chunk.buffers()[1].address)
 
 
-def test_the_function_run_shadows_no_module() -> None:
+@pytest.mark.parametrize("name", ["run", "plot"])
+def test_the_function_run_shadows_no_module_and_figures_are_no_plot(name: str) -> None:
     with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("segue.run")
+        importlib.import_module(f"segue.{name}")
     assert callable(segue.run)

@@ -65,10 +65,12 @@ fn captures_and_tables_come_in_pieces_that_do_not_grow_with_the_run() {
         "{} B at once",
         sink.longest_capture
     );
-    assert!(sink.most_rows < 1 << 17, "{} rows at once", sink.most_rows);
+    let (pieces, at_once) = (sink.memory.trace.unwrap(), whole.trace.unwrap());
+    let total = at_once.packets.time_ns.len();
+    assert!(total > 100_000, "{total} rows are no test");
+    assert!(sink.most_rows < 80_000, "{} rows at once", sink.most_rows);
     // the same bytes and rows, however they come
     assert_eq!(sink.memory.captures, whole.captures);
-    let (pieces, at_once) = (sink.memory.trace.unwrap(), whole.trace.unwrap());
     assert_eq!(format!("{:?}", pieces.packets), format!("{:?}", at_once.packets));
     assert_eq!(pieces.windows.cwnd_bytes, at_once.windows.cwnd_bytes);
     let parsed = segue_capture::pcapng::PcapngFile::parse(&whole.captures[0].1).unwrap();

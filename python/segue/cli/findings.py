@@ -136,11 +136,12 @@ def _print_flows(console: Console, findings: Findings) -> None:
     shown = largest[:MOST_FLOWS]
     count = f"{len(whole)} flow{'s' if len(whole) > 1 else ''}"
     console.print(f"\n[bold]{count}[/]{', the largest' if len(whole) > len(shown) else ''}")
+    stood_still = any(flow.forward.outages or flow.reverse.outages for flow in shown)
     columns = [
         Column("flow", right=True), Column("what", rank=1), Column("from\nto"),
         *(Column(name, right=True, rank=rank) for name, rank in (
-            ("data", 2), ("speed", 0), ("sent again", 4), ("round trip", 5), ("longest\npause", 0), ("end", 0),
-            ("paths", 6),
+            ("data", 2), ("speed", 0), ("sent again", 4), ("round trip", 5), ("longest\npause", 0), ("pause\nsince", 7),
+            *([("outages", 3)] if stood_still else []), ("end", 0), ("paths", 6),
         )),
     ]  # fmt: skip
     rows = []
@@ -156,6 +157,8 @@ def _print_flows(console: Console, findings: Findings) -> None:
             str(way.ends.retransmissions if way.ends else way.retransmissions),
             explain.seconds(way.rtt_s.median) if way.rtt_s else "",
             explain.silence(way.longest_gap_s, censored=way.censored),
+            "" if way.longest_gap_at_s is None else f"{way.longest_gap_at_s:.3f} s",
+            *([str(len(way.outages))] if stood_still else []),
             way.state,
             str(sum(path.direction == direction and path.data_packets > 0 for path in flow.paths) or ""),
         ])  # fmt: skip

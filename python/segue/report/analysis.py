@@ -36,6 +36,8 @@ def write_analysis_report(analysis: Analysis, path: Path) -> Path:
         sections.insert(0, _dead_section(findings))
     if any(True for _ in explain.pauses(findings)):
         sections.append(_pause_section(findings))
+    if any(way.outages for flow in findings.flows for way in (flow.forward, flow.reverse)):
+        sections.append(_outage_section(findings))
     sections.append(_flow_section(findings))
     if findings.signals:
         sections.append(_signal_section(findings))
@@ -195,6 +197,30 @@ def _pause_section(findings: Findings) -> Section:
     return Section(section.heading, section.body, "Pauses")
 
 
+def _outage_section(findings: Findings) -> Section:
+    """What no handover accounts for: what never ended first, then by time."""
+    every = [
+        (outage, flow, name)
+        for flow in findings.flows
+        if flow.parent is None
+        for name in ("forward", "reverse")
+        for outage in flow.direction(name).outages
+    ]
+    every.sort(key=lambda one: (not one[0].censored, one[0].since_s, one[1].id))
+    rows = [
+        [
+            f"{outage.since_s:.3f}",
+            explain.silence(outage.duration_s, censored=outage.censored),
+            f"{flow.id} {explain.protocol(flow)}",
+            " → ".join(explain.ends(flow, name)),
+        ]
+        for outage, flow, name in every[:MOST_LISTED]
+    ]
+    columns = ["time (s)", "no new data for", "flow", "from → to"]
+    section = table_section(f"Outages without a handover ({len(every)})", columns, rows)
+    return Section(section.heading, section.body, "Outages")
+
+
 def _flow_section(findings: Findings) -> Section:
     rows = [
         [
@@ -206,6 +232,8 @@ def _flow_section(findings: Findings) -> Section:
             str(flow.direction(name).packets),
             str(flow.direction(name).retransmissions),
             ("≥ " if flow.direction(name).censored else "") + f"{flow.direction(name).longest_gap_s * 1e3:.1f}",
+            "" if (since_s := flow.direction(name).longest_gap_at_s) is None else f"{since_s:.3f}",
+            str(len(flow.direction(name).outages)),
             flow.direction(name).state,
             " | ".join(explain.path_name(p) for p in flow.paths if p.direction == name and p.data_packets),
         ]
@@ -220,6 +248,8 @@ def _flow_section(findings: Findings) -> Section:
         "packets",
         "sent again",
         "longest pause (ms)",
+        "since (s)",
+        "outages",
         "end",
         "paths",
     ]
