@@ -273,8 +273,18 @@ fn report(asked: &Asked, name: &str, event: &ClientEvent) -> ExitCode {
 }
 
 fn wrong(message: &str) -> ExitCode {
-    eprintln!("segue location: {}", message.replace('\n', " "));
+    eprintln!("segue location: {}", one_line(message));
     ExitCode::from(2)
+}
+
+/// The message in one line, without the numbers that the operating system has for its errors.
+fn one_line(message: &str) -> String {
+    let mut line = message.replace('\n', " ");
+    while let Some(begin) = line.find(" (os error ") {
+        let end = line[begin..].find(')').map_or(line.len(), |n| begin + n + 1);
+        line.replace_range(begin..end, "");
+    }
+    line
 }
 
 /// What is wrong, without the usage that follows it.
