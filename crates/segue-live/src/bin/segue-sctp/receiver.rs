@@ -257,3 +257,36 @@ fn join(mut parts: Vec<Data>) -> Data {
     }
     Data::Bytes(bytes.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_at_first_is_no_part_of_the_rate() {
+        let message = |len: usize| Message {
+            stream_id: 0,
+            payload_protocol_id: 0,
+            unordered: false,
+            first: true,
+            last: true,
+            parts: [Data::Bytes(vec![0; len].into())].into_iter().collect(),
+        };
+        let mut receiver = Receiver::new(Sink::Discard, 0);
+        assert_eq!(receiver.flow(), (0, Duration::ZERO));
+        // all that came until the program looked, at once, and a little later the rest
+        let first = Instant::from_nanos(5_000_000);
+        for len in [600_000, 400_000] {
+            receiver.count(first, &message(len), None).unwrap();
+        }
+        assert_eq!(
+            receiver.flow(),
+            (0, Duration::ZERO),
+            "nobody knows how long that took"
+        );
+        let last = first + Duration::from_millis(2);
+        receiver.count(last, &message(1000), None).unwrap();
+        assert_eq!(receiver.flow(), (1000, Duration::from_millis(2)));
+        assert_eq!(receiver.bytes(), 1_001_000);
+    }
+}
