@@ -99,7 +99,7 @@ def test_outages_stand_in_the_flow_table_the_report_and_the_frames(segue: Segue,
     ).stdout  # fmt: skip
     [line] = [line for line in shown.splitlines() if "dead" in line and "kB" in line]
     assert f"{DIED_S:.3f} s" in line
-    assert "outages" in shown
+    assert "outages" in shown.split()
     report = tmp_path / "r.html"
     assert segue("analyze", dead, "--report", report).returncode == 0
     cells = report_table(report.read_text(), "Outages without a handover (1)")
