@@ -491,7 +491,11 @@ impl Tapped {
                 Chunk::Data(data) => known.tsn = data.tsn.0,
                 Chunk::Init(init) | Chunk::InitAck(init) => known.tsn = init.initial_tsn.0.wrapping_sub(1),
                 Chunk::Asconf(asconf) => known.serial = asconf.serial_number.0,
-                Chunk::CookieEcho(cookie) => known.cookie = cookie.to_vec(),
+                // who calls anew after an end may meet a peer that still opens the association that ended, and keeps its tag
+                Chunk::CookieEcho(cookie) => {
+                    known.cookie = cookie.to_vec();
+                    self.acked.retain(|key, _| key.0 != from);
+                }
                 // a cookie that comes again after its association has ended begins the same one anew, while it is good
                 Chunk::CookieAck => self.acked.retain(|key, _| key.0 != from),
                 Chunk::Sack(sack) => {
