@@ -176,6 +176,24 @@ fn a_queue_that_drops_more_than_a_twentieth_is_overloaded() {
 }
 
 #[test]
+fn a_cell_whose_queue_drops_more_than_a_twentieth_is_overloaded() {
+    let set = [
+        ("duration", "20 s"),
+        ("application.0.start", "10 s"),
+        ("radio.queue", "1"),
+    ];
+    let m = metrics(ILNP, &set, 1);
+    let [(None, text)] = warned(&m, WarningKind::Overload)[..] else {
+        panic!("{:?}", m.warnings)
+    };
+    assert!(
+        text.starts_with("a queue of the radio channel of `L2` was overloaded: "),
+        "{text}"
+    );
+    assert_eq!(metrics(ILNP, &set[..2], 1).warnings, []);
+}
+
+#[test]
 fn ilnp_hard_moves_to_what_remains_where_both_networks_were_in_reach_from_the_start() {
     let there = [
         ("scheme", "ilnp-hard"),
