@@ -506,7 +506,9 @@ def i14(trials: _Trials) -> Claim:
         f"heard for two and a half times its interval: there are false handovers behind data ({_met(appear)}), none "
         f"ahead of it "
         f"({_met(removed)}), and none behind the data of the paper's window ({_met(limited)}).",
-        "More often than a false handover, an acknowledgement is so late that its update is sent again.",
+        "Priority spares advertisements the queue, not collisions: they go to a group, and are sent once; two of them "
+        "lost in a row make a handover false. More often than a false handover, an acknowledgement is so late that its "
+        "update is sent again.",
     )
 
 
