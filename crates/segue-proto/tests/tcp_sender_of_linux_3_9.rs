@@ -3,11 +3,8 @@
 //! Segments are of 1000 bytes; positions are counted from the first byte of data, which is 1.
 
 use crate::common::tcp_script::ms;
-use crate::tcp_sender::{ack, sender, standard, ten, wait, write};
+use crate::common::tcp_sender::{RTO, ack, sender, standard, ten, wait, write};
 use segue_proto::tcp::{Config, FrtoRule, Profile, Reduction, WindowUse};
-
-/// What RFC 6298 makes of the handshake's round trip.
-const RTO: u64 = 300;
 
 fn of_linux(frto_rule: FrtoRule) -> Config {
     Config {

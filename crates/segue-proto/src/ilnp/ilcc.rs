@@ -112,7 +112,7 @@ pub(super) enum CalledAt {
 
 impl CalledAt {
     /// A call comes at a locator of this host's that is in `state`.
-    pub fn new(locator: Locator, state: LocatorState) -> Self {
+    fn new(locator: Locator, state: LocatorState) -> Self {
         match state {
             LocatorState::Withdrawn => Self::Left(locator),
             _ => Self::Held(locator),
@@ -172,7 +172,7 @@ pub struct Correspondent {
     /// Updates begun.
     pub(super) updates: u16,
     /// Where it called this host: until it must have our nonce, it takes packets from nowhere else (RFC 6744 section 4).
-    pub(super) called_at: Option<CalledAt>,
+    called_at: Option<CalledAt>,
     /// Packets that wait for a look-up.
     pub(super) held: VecDeque<Packet>,
     /// No look-up before this, and what is added next time.
@@ -350,6 +350,21 @@ impl Correspondent {
         let may = *spent + bytes <= most;
         *spent += if may { bytes } else { 0 };
         may
+    }
+
+    /// It called this host at `at`, one of this host's locators that is in `state`.
+    pub(super) fn has_called(&mut self, at: Locator, state: LocatorState) {
+        self.called_at = Some(CalledAt::new(at, state));
+    }
+
+    /// Whether it called this host at `at` when a hard handoff had given that up, and knows no other.
+    pub(super) fn has_called_where_this_host_had_left(&self, at: Locator) -> bool {
+        self.called_at == Some(CalledAt::Left(at))
+    }
+
+    /// Where it called this host, until it has our nonce.
+    pub(super) fn called_at(&self) -> Option<CalledAt> {
+        self.called_at
     }
 
     /// The peer has our nonce by now: packets to it may come from any of our locators. Whether that is new.

@@ -2,7 +2,7 @@
 
 use super::config::NonceIn;
 use super::flow::{Flow, may_be_first};
-use super::ilcc::{CalledAt, Mode, RemoteLocator};
+use super::ilcc::{Mode, RemoteLocator};
 use super::local::LocatorState;
 use super::locator_update::look_up;
 use super::machine::Ilnp;
@@ -68,10 +68,9 @@ impl Ilnp {
         }
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
         // who calls may have looked this host up before it moved, and can be told where it is once the call is taken
-        let left = CalledAt::Left(Locator::of(destination));
         let taken = state != LocatorState::Withdrawn
             || match known.and_then(|key| self.ilcc.by_key_mut(key)) {
-                Some(peer) => peer.called_at == Some(left),
+                Some(peer) => peer.has_called_where_this_host_had_left(Locator::of(destination)),
                 None => may_be_first(&packet) && self.ilcc.owner(nid, Flow::up(&packet)).is_none(),
             };
         if !taken {
@@ -223,7 +222,7 @@ impl Ilnp {
             peer.was_heard(now);
             self.out.counters.plain_received += 1;
         } else {
-            let called_here = peer.called_at == Some(CalledAt::Left(Locator::of(destination)));
+            let called_here = peer.has_called_where_this_host_had_left(Locator::of(destination));
             match self.local.of(destination).map(|l| l.state) {
                 Some(LocatorState::Withdrawn) if !called_here => {
                     self.out.counters.stale_locator += 1;
@@ -289,12 +288,14 @@ impl Ilnp {
             self.retire(&gone);
         }
         let at = self.local.of(destination);
-        let called_at = at.map(|l| CalledAt::new(l.locator, l.state));
+        let called_at = at.map(|l| (l.locator, l.state));
         let peer = self.add(now, identity, nid, local_nid, false)?;
         peer.locators.push(RemoteLocator::found(locator));
         peer.mode = Mode::Probing;
         peer.route = Some(locator);
-        peer.called_at = called_at;
+        if let Some((at, state)) = called_at {
+            peer.has_called(at, state);
+        }
         Some(peer.key)
     }
 

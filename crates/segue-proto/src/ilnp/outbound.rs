@@ -61,7 +61,7 @@ impl Ilnp {
             look_up(now, peer, &mut self.out);
         }
         let mut locals = self.local.in_use(peer.local_nid);
-        if let Some(called_at) = peer.called_at
+        if let Some(called_at) = peer.called_at()
             && let Some(at) = self.local.of(called_at.locator().address(peer.local_nid))
             && called_at.answers(at.state)
         {
@@ -247,10 +247,9 @@ impl Ilnp {
             self.find_timeout();
         }
         let nonce = nonce::choose(self.config.nonce, &mut *self.secrets);
-        self.ilcc.insert(Correspondent {
-            called,
-            ..Correspondent::new(identity, nid, local_nid, nonce, now)
-        })
+        let mut peer = Correspondent::new(identity, nid, local_nid, nonce, now);
+        peer.called = called;
+        self.ilcc.insert(peer)
     }
 
     /// This host's identifier, or an ephemeral one that has an address where packets would be sent from.

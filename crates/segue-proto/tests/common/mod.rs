@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod tcp;
 pub mod tcp_script;
+pub mod tcp_sender;
 
 use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;

@@ -1,34 +1,16 @@
 //! Counters and times of one direction, exactly.
 
-use super::decode::Address;
 use super::flows::conn::{Conn, Datagrams};
 use super::flows::progress::{Attempts, Progress, What};
 use super::flows::rates::{RateRing, RoundTrips};
 use super::flows::sequence::{BASE, Sequence};
 use super::flows::table::{Key, KeyKind, Table};
-use super::flows::view::{Item, Settings, View};
+use super::flows::view::{Item, View};
 use super::model::{Protocol, SegmentMark};
-
-const S: u64 = 1_000_000_000;
-const MS: u64 = 1_000_000;
-
-const SETTINGS: Settings = Settings {
-    window_ns: S,
-    min_gap_ns: 50 * MS,
-    series: false,
-    start_ns: 0,
-};
-
-fn item(seq: u32, span: u32) -> Item {
-    Item::new(seq, span, span, None)
-}
-
-fn end(host: u16, port: u16) -> (Address, u16) {
-    (Address::v6(super::v6(1, host)), port)
-}
+use super::pieces::*;
 
 fn conn(protocol: Protocol) -> Box<Conn> {
-    Conn::new(protocol, end(1, 10), end(2, 20), 5)
+    conn_since(protocol, 5)
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod links;
 mod outages;
 mod parts;
 mod paths;
+mod pieces;
 mod readers;
 mod robustness;
 mod signalling;

@@ -1,36 +1,19 @@
 //! What a flow makes of its packets, paths and ends, exactly.
 
-use super::decode::{Address, Marks};
+use super::decode::Marks;
 use super::endings;
 use super::flows::conn::{Conn, Limits, Role, Sight};
 use super::flows::ends::{AtEnd, Ends, Listens};
 use super::flows::mover::{Arrival, Moved, Mover};
 use super::flows::progress::What;
 use super::flows::shares::{Choice, Moves};
-use super::flows::view::{Item, Settings, View};
+use super::flows::view::{Item, View};
 use super::model::Protocol;
+use super::pieces::*;
 use crate::record::FlowState;
 
-const S: u64 = 1_000_000_000;
-const MS: u64 = 1_000_000;
-
-const SETTINGS: Settings = Settings {
-    window_ns: S,
-    min_gap_ns: 50 * MS,
-    series: false,
-    start_ns: 0,
-};
-
-fn item(seq: u32, span: u32) -> Item {
-    Item::new(seq, span, span, None)
-}
-
-fn end(host: u16, port: u16) -> (Address, u16) {
-    (Address::v6(super::v6(1, host)), port)
-}
-
 fn conn(protocol: Protocol) -> Box<Conn> {
-    Conn::new(protocol, end(1, 10), end(2, 20), 0)
+    conn_since(protocol, 0)
 }
 
 fn sight(time_ns: u64, role: Role) -> Sight {

@@ -4,7 +4,8 @@ use super::*;
 use crate::sctp::multipath::Cuc;
 use crate::sctp::outbound::ChunkState;
 
-fn with(cuc: Cuc) -> Association {
+/// Four chunks are out, the second of them over another path.
+pub(super) fn with(cuc: Cuc) -> Association {
     let mut a = cmt(
         MultipathConfig {
             cuc,

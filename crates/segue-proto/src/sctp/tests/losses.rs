@@ -68,16 +68,7 @@ fn version_1_of_cuc_goes_on_waiting_for_what_is_lost() {
 #[test]
 fn a_path_leaves_fast_recovery_when_what_it_had_outstanding_then_has_arrived() {
     for cuc in [Cuc::V2, Cuc::Off] {
-        let mut a = cmt(
-            MultipathConfig {
-                cuc,
-                ..MultipathConfig::default()
-            },
-            2,
-        );
-        for path in [FIRST, SECOND, FIRST, FIRST] {
-            send_on(&mut a, ms(0), path, 1000);
-        }
+        let mut a = cuc::with(cuc);
         a.paths[0].share.fast_recovery_exit = Some(Tsn(3));
         let mut over = |change: &dyn Fn(&mut Association), cumulative| {
             change(&mut a);
