@@ -8,9 +8,11 @@
 //! - [`ordeal`]: a seed becomes two hosts, an adverse network and two users; `tests/seeds.rs` runs a thousand of them.
 //! - [`mip6`]: mobile nodes, correspondents and home agents of Mobile IPv6 on real bytes; `tests/rfc6275_*.rs` use it.
 //! - [`crowd`]: an endpoint with thousands of associations; `tests/amplification.rs` counts what spoofed packets cost it.
+//! - [`drill`]: a player of packetdrill scripts. `tests/drill*.rs` play the suites of others and scripts of ours.
 //! - [`fuzz`]: the bodies of the fuzz targets, shared with the tests that replay the seeds they found.
 
 pub mod crowd;
+pub mod drill;
 pub mod fuzz;
 pub mod ledger;
 pub mod mip6;

@@ -1,6 +1,7 @@
 //! The rules of the RFCs one by one: a module a group of sections. One binary, so that it is linked once.
 
 mod amplification;
+mod drill_language;
 mod fuzz_seeds;
 mod off_path_attacker;
 mod rfc3758_partial_reliability;
