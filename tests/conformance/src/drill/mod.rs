@@ -2,7 +2,8 @@
 //! compared with what the machine does.
 //!
 //! The language is that of packetdrill, both of Google's (TCP) and of nplab's (SCTP), and of `docs/drill.md`, which adds
-//! addresses to packet lines. [`parse`](parse::parse) turns text into an [`ast::Script`].
+//! addresses to packet lines. [`parse`](parse::parse) turns text into an [`ast::Script`], [`run`](runner::run) plays it on a
+//! [`Stack`](stack::Stack), one for each protocol, and comes to a [`Verdict`](verdict::Verdict).
 
 pub mod ast;
 mod display;
@@ -11,6 +12,9 @@ pub mod files;
 pub mod layout;
 mod lexer;
 pub mod parse;
+pub mod runner;
+pub mod stack;
 mod tables;
+pub mod verdict;
 
 pub use error::SyntaxError;
