@@ -197,6 +197,15 @@ impl Association {
         self.state == State::Closed
     }
 
+    /// Whether the peer sends nothing new: it has asked for the end (SHUTDOWN), or the association has ended.
+    #[must_use]
+    pub fn is_peer_shutting_down(&self) -> bool {
+        matches!(
+            self.state,
+            State::ShutdownReceived | State::ShutdownAckSent | State::Closed
+        )
+    }
+
     /// Sends a user message; before the association is up it is kept.
     ///
     /// # Errors
@@ -395,6 +404,12 @@ impl Association {
         self.outbound_streams
     }
 
+    /// Streams that the peer may send on: the fewer of those that it asked for and those that this end takes.
+    #[must_use]
+    pub fn inbound_streams(&self) -> u16 {
+        self.inbound_streams
+    }
+
     /// Whether everything given to `send` was acknowledged.
     #[must_use]
     pub fn is_sender_dry(&self) -> bool {
@@ -533,7 +548,7 @@ impl Association {
     pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
         self.peer_extensions = PeerExtensions::read(parameters);
         self.auth.negotiate(parameters);
-        self.peer_extensions.asconf &= self.auth.allows_asconf();
+        self.peer_extensions.asconf &= self.config.dynamic_addresses && self.auth.allows_asconf();
         self.resize_chunks();
     }
 

@@ -159,7 +159,7 @@ const NEVER_AUTHENTICATED: [u8; 4] = [INIT, INIT_ACK, SHUTDOWN_COMPLETE, AUTH];
 
 /// Whether INIT and INIT ACK of ours offer authentication.
 pub(super) fn is_offered(config: &Config) -> bool {
-    config.asconf_auth == AsconfAuth::Required
+    (config.dynamic_addresses && config.asconf_auth == AsconfAuth::Required)
         || !config.auth.required_chunks.is_empty()
         || !config.auth.shared_keys.is_empty()
 }
@@ -179,8 +179,8 @@ pub(super) fn own_parameters(config: &Config, random: &Random) -> Vec<Parameter>
 /// Chunk types accepted only authenticated, as CHUNKS lists them.
 fn required_chunks(config: &Config) -> Vec<u8> {
     let asconf: &[u8] = match config.asconf_auth {
-        AsconfAuth::Required => &[ASCONF, ASCONF_ACK],
-        AsconfAuth::None => &[],
+        AsconfAuth::Required if config.dynamic_addresses => &[ASCONF, ASCONF_ACK],
+        AsconfAuth::Required | AsconfAuth::None => &[],
     };
     let mut list = Vec::new();
     for t in asconf.iter().chain(&config.auth.required_chunks) {

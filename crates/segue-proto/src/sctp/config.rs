@@ -142,6 +142,8 @@ pub struct Config {
     pub partial_reliability: bool,
     /// Offers to reset and add streams (RFC 6525).
     pub stream_reconfiguration: bool,
+    /// Offers to change addresses (RFC 5061): the peer may, and so may this end. Without it ASCONF is not understood.
+    pub dynamic_addresses: bool,
     /// Outbound streams asked for.
     pub outbound_streams: u16,
     /// Inbound streams accepted.
@@ -206,6 +208,7 @@ impl Config {
             max_associations: 65_536,
             partial_reliability: true,
             stream_reconfiguration: true,
+            dynamic_addresses: true,
             outbound_streams: 10,
             max_inbound_streams: 2048,
             max_chunk_data: None,

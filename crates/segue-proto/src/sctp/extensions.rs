@@ -53,7 +53,10 @@ impl PeerExtensions {
 
 /// Parameters of an INIT or INIT ACK of ours that offer extensions; `random` if authentication is among them.
 pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter> {
-    let mut chunk_types = vec![ASCONF, ASCONF_ACK];
+    let mut chunk_types = Vec::new();
+    if config.dynamic_addresses {
+        chunk_types.extend([ASCONF, ASCONF_ACK]);
+    }
     let mut parameters = Vec::new();
     if config.partial_reliability {
         chunk_types.push(FORWARD_TSN);
@@ -68,7 +71,9 @@ pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter
     if random.is_some() {
         chunk_types.push(AUTH);
     }
-    parameters.push(Parameter::SupportedExtensions(chunk_types.into()));
+    if !chunk_types.is_empty() {
+        parameters.push(Parameter::SupportedExtensions(chunk_types.into()));
+    }
     if let Some(random) = random {
         parameters.extend(auth::own_parameters(config, random));
     }
@@ -97,6 +102,24 @@ mod tests {
         };
         assert!(supports(&[0x80, 0xc1]));
         assert!(!supports(&[0xc1]));
+    }
+
+    #[test]
+    fn an_end_without_extensions_offers_none() {
+        let bare = Config {
+            partial_reliability: false,
+            stream_reconfiguration: false,
+            dynamic_addresses: false,
+            ..Config::default()
+        };
+        assert_eq!(offered(&bare, None), []);
+        assert!(!auth::is_offered(&bare));
+        let asconf = Config {
+            dynamic_addresses: true,
+            ..bare
+        };
+        assert!(PeerExtensions::read(&offered(&asconf, None)).asconf);
+        assert!(auth::is_offered(&asconf));
     }
 
     #[test]

@@ -185,14 +185,14 @@ impl Association {
                 self.on_forward_tsn(&forward_tsn, data)
             }
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
-            chunk @ (Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::NrSack(_)) => {
-                return self.on_unagreed_chunk(&chunk);
-            }
             // the association is over but for the last word: there is nothing left to change
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state == State::ShutdownAckSent => {
                 self.counters.refused.unexpected += 1;
             }
-            Chunk::Asconf(asconf) => self.on_asconf(now, from, &asconf),
+            Chunk::Asconf(asconf) if self.config.dynamic_addresses => self.on_asconf(now, from, &asconf),
+            chunk @ (Chunk::Asconf(_) | Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::NrSack(_)) => {
+                return self.on_unagreed_chunk(&chunk);
+            }
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
             // AUTH has done its work, and padding has none (RFC 4820 section 3)
             Chunk::Auth(_) | Chunk::Pad(_) => {}

@@ -5,6 +5,7 @@
 //! addresses to packet lines. [`parse`](parse::parse) turns text into an [`ast::Script`], [`run`](runner::run) plays it on a
 //! [`Stack`](stack::Stack), one for each protocol, and comes to a [`Verdict`](verdict::Verdict).
 
+mod arguments;
 pub mod ast;
 mod display;
 mod error;
@@ -12,7 +13,9 @@ pub mod files;
 pub mod layout;
 mod lexer;
 pub mod parse;
+pub mod play;
 pub mod runner;
+mod sctp;
 pub mod stack;
 mod tables;
 pub mod verdict;

@@ -340,7 +340,7 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            if !self.stack.poll_timeout().is_some_and(|at| at <= self.now) {
+            if self.stack.poll_timeout().is_none_or(|at| at > self.now) {
                 return Ok(());
             }
             self.stack.handle_timeout(self.now);

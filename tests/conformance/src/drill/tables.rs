@@ -9,7 +9,6 @@ pub fn by_name(class: Class, name: &str) -> Option<&'static Layout> {
 }
 
 /// The layout with this number: the generic one if there is no other.
-#[allow(dead_code)]
 pub fn by_number(class: Class, number: u16) -> &'static Layout {
     let table = table(class);
     table

@@ -1,0 +1,93 @@
+//! Plays packetdrill scripts on the machines of Segue: see `docs/drill.md`.
+
+use clap::{Parser, ValueEnum};
+use segue_conformance::drill::files;
+use segue_conformance::drill::play::{Settings, play};
+use segue_conformance::drill::verdict::{Report, Verdict};
+use segue_proto::sctp::Profile;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Plays packetdrill scripts (SCTP) on the protocol machines of Segue, in virtual time.
+///
+/// Exit status: 0 if every script passes, 1 if one does not or cannot be mapped, 2 if something cannot be read.
+#[derive(Parser)]
+#[command(name = "drill", version)]
+struct Arguments {
+    /// Scripts, or folders of them (`*.pkt`, folders below included)
+    #[arg(required = true, value_name = "FILE|DIR")]
+    paths: Vec<PathBuf>,
+    /// The specification whose constants SCTP has
+    #[arg(long, value_enum, default_value = "rfc9260")]
+    sctp: SctpProfile,
+    /// A name that `#ifdef` finds; without it each name that a script asks for is tried alone until the script passes
+    #[arg(long, value_name = "NAME")]
+    define: Vec<String>,
+    /// Say nothing of scripts that pass
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SctpProfile {
+    Rfc2960,
+    Rfc4960,
+    Rfc9260,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "drill: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether all scripts pass.
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    let settings = Settings {
+        defined: arguments.define.clone(),
+        sctp: match arguments.sctp {
+            SctpProfile::Rfc2960 => Profile::Rfc2960,
+            SctpProfile::Rfc4960 => Profile::Rfc4960,
+            SctpProfile::Rfc9260 => Profile::Rfc9260,
+        },
+    };
+    let mut out = std::io::stdout().lock();
+    let (mut passed, mut failed, mut unmappable) = (0, 0, 0);
+    for path in &arguments.paths {
+        let scripts = files::scripts(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        if scripts.is_empty() {
+            return Err(format!("{}: no script (*.pkt) in it", path.display()));
+        }
+        for path in scripts {
+            let file = path.display().to_string();
+            let source = files::read(&path).map_err(|e| format!("{file}: {e}"))?;
+            let played = play(&file, &source, &settings).map_err(|e| e.to_string())?;
+            match played.verdict {
+                Verdict::Passed => passed += 1,
+                Verdict::Failed(_) => failed += 1,
+                Verdict::Unmappable { .. } => unmappable += 1,
+            }
+            if played.verdict != Verdict::Passed || !arguments.quiet {
+                let report = Report {
+                    file: &file,
+                    verdict: &played.verdict,
+                };
+                say(&mut out, &report.to_string())?;
+            }
+        }
+    }
+    let summary = format!("{passed} passed, {failed} failed, {unmappable} cannot be mapped");
+    say(&mut out, &summary)?;
+    Ok(failed + unmappable == 0)
+}
+
+fn say(out: &mut impl Write, line: &str) -> Result<(), String> {
+    writeln!(out, "{line}").map_err(|e| format!("standard output: {e}"))
+}
