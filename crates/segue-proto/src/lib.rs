@@ -24,6 +24,7 @@ pub mod shim;
 pub mod sigma;
 pub mod tcp;
 pub mod time;
+pub mod udp;
 pub mod units;
 
 pub use contract::{CellId, InterfaceId, LinkEvent, Transmit};

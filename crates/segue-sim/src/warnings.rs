@@ -247,11 +247,13 @@ impl About<'_> {
             let Some(host) = [&a.to, &a.from].into_iter().find(|name| self.moves(name)) else {
                 continue;
             };
-            if a.transport != Transport::Tcp {
-                continue;
-            }
+            let over = match a.transport {
+                Transport::Sctp => continue,
+                Transport::Tcp => "TCP",
+                Transport::Udp => "UDP",
+            };
             let text = format!(
-                "scheme = {named} has no effect on the flow from `{}` to `{}`, which fares as with \"none\": it moves associations of SCTP, and this is TCP",
+                "scheme = {named} has no effect on the flow from `{}` to `{}`, which fares as with \"none\": it moves associations of SCTP, and this is {over}",
                 a.from, a.to
             );
             warnings.push(Warning::new(WarningKind::SchemeWithoutEffect, Some(host), text));

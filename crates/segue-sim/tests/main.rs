@@ -17,4 +17,5 @@ mod several_mobiles;
 mod sinks;
 mod tcp;
 mod two_ends;
+mod udp;
 mod warnings;

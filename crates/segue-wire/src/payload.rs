@@ -79,7 +79,24 @@ impl Data {
             Self::Synthetic { offset: own, .. } => *own == offset,
         }
     }
+
+    /// From where on these are the synthetic bytes, if they are: eight of them that lie together say where they lie. `None`
+    /// for other bytes, and for fewer than [`PLACEABLE_LEN`], which may hold no such eight.
+    #[must_use]
+    pub fn synthetic_offset(&self) -> Option<u64> {
+        match self {
+            Self::Synthetic { offset, .. } => Some(*offset),
+            Self::Bytes(b) => (0..8).find_map(|head| {
+                let word = b.get(head..head + 8)?.first_chunk()?;
+                let offset = offset_of_word(u64::from_le_bytes(*word)).wrapping_sub(head as u64);
+                (b.len() >= PLACEABLE_LEN && bytes_are_synthetic(offset, b)).then_some(offset)
+            }),
+        }
+    }
 }
+
+/// Bytes of data whose place in the synthetic sequence can be told from them, wherever they begin.
+pub const PLACEABLE_LEN: usize = 15;
 
 /// Byte `offset` of the synthetic sequence: one byte of a SplitMix64 output, so that shifted or swapped data is
 /// noticed.
@@ -95,6 +112,15 @@ fn synthetic_word(offset: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// The offset of the first of these eight synthetic bytes: SplitMix64 undone, which is a permutation of its counter.
+fn offset_of_word(word: u64) -> u64 {
+    // inverses of the multipliers, modulo 2^64
+    let z = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+    let z = (z ^ (z >> 30) ^ (z >> 60)).wrapping_mul(0xf1de_83e1_9937_733d);
+    z.wrapping_sub(1) << 3
 }
 
 /// Length of the part of `len` bytes from `offset` on that comes before the first whole word.
@@ -162,6 +188,25 @@ mod tests {
             .map(u64::to_le_bytes)
             .concat();
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn synthetic_bytes_say_where_they_lie() {
+        for offset in (0..20).chain([1 << 40, (1 << 61) + 3]) {
+            let data = Data::Synthetic { offset, len: 40 };
+            let mut out = Vec::new();
+            data.emit(&mut out);
+            let read = Data::Bytes(Bytes::from(out.clone()));
+            for len in [PLACEABLE_LEN, 16, 40] {
+                assert_eq!(read.slice(0, len).synthetic_offset(), Some(offset), "{len} bytes");
+                out[len - 1] ^= 1;
+                let damaged = Data::Bytes(Bytes::copy_from_slice(&out[..len]));
+                assert_eq!(damaged.synthetic_offset(), None);
+                out[len - 1] ^= 1;
+            }
+            assert_eq!(read.slice(0, PLACEABLE_LEN - 1).synthetic_offset(), None);
+            assert_eq!(data.synthetic_offset(), Some(offset));
+        }
     }
 
     #[test]

@@ -131,6 +131,12 @@ impl Application {
         (machine, outgoing)
     }
 
+    /// Whether it sends nothing, and waits for what its peer sends.
+    #[must_use]
+    pub const fn only_receives(&self) -> bool {
+        matches!(self.machine, Machine::Sink)
+    }
+
     /// What it has done so far.
     #[must_use]
     pub fn stats(&self) -> &Stats {
@@ -166,8 +172,8 @@ impl Application {
     }
 
     /// Messages can be received: takes all there are.
-    pub fn on_readable(&mut self, now: Instant, connection: &mut impl Connection) {
-        while connection.recv(|parts, last| self.take(now, parts, last)) {}
+    pub fn on_readable<C: Connection>(&mut self, now: Instant, connection: &mut C) {
+        while connection.recv(|parts, last| self.take(now, parts, last, C::IN_ORDER)) {}
         self.on_timeout(now, connection);
         self.flush(now, connection);
     }
@@ -274,13 +280,17 @@ impl Application {
     }
 
     /// A message is received, or a piece of one, the last or not.
-    fn take(&mut self, now: Instant, parts: &[Data], last: bool) {
+    fn take(&mut self, now: Instant, parts: &[Data], last: bool, in_order: bool) {
         if self.position.received == 0 {
             self.note_first_byte(now);
         }
         self.stats.last_received = Some(now);
         for part in parts {
-            self.position.corrupt |= !part.is_synthetic_at(self.position.received);
+            self.position.corrupt |= if in_order {
+                !part.is_synthetic_at(self.position.received)
+            } else {
+                part.synthetic_offset().is_none()
+            };
             self.position.received += part.len() as u64;
             self.stats.bytes_received += part.len() as u64;
         }

@@ -2,8 +2,10 @@
 
 use crate::location::Name;
 use crate::time::Duration;
+use crate::udp;
 use crate::units::{BitRate, Bytes};
 use core::net::Ipv6Addr;
+use segue_wire::payload::PLACEABLE_LEN;
 use serde::{Deserialize, Serialize};
 
 /// Who opens the connection.
@@ -80,7 +82,7 @@ pub enum Kind {
 }
 
 /// What carries an application's data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// An SCTP association.
@@ -88,6 +90,8 @@ pub enum Transport {
     Sctp,
     /// A TCP connection, to the first address of the peer.
     Tcp,
+    /// A socket of UDP, to the first address of the peer: for messages at a constant rate.
+    Udp,
 }
 
 /// An application of a host.
@@ -111,6 +115,9 @@ impl Config {
         if matches!(&self.role, Role::Connect { peer, .. } if peer.is_empty()) {
             return Err("peer: expected at least one address".to_owned());
         }
+        if self.transport == Transport::Udp {
+            return self.check_datagrams();
+        }
         match &self.kind {
             Kind::Bulk {
                 message: Some(message),
@@ -129,4 +136,25 @@ impl Config {
             _ => Ok(()),
         }
     }
+
+    /// What is lost over UDP nobody sends again, so that an application must do without it, and tell by a datagram alone
+    /// where it belongs.
+    fn check_datagrams(&self) -> Result<(), String> {
+        match &self.kind {
+            Kind::Sink => Ok(()),
+            Kind::ConstantRate { rate, .. } if rate.bits_per_second() == 0 => {
+                Err("rate: expected more than zero".to_owned())
+            }
+            Kind::ConstantRate { message, .. } if DATAGRAM.contains(&message.bytes()) => Ok(()),
+            Kind::ConstantRate { .. } => Err(format!(
+                "message: expected {} B to {} B over UDP, one datagram",
+                DATAGRAM.start(),
+                DATAGRAM.end()
+            )),
+            _ => Err("kind: expected \"constant-rate\" over UDP".to_owned()),
+        }
+    }
 }
+
+/// Bytes of a message over UDP: so many that they say where they belong, and no more than every way carries.
+pub const DATAGRAM: core::ops::RangeInclusive<u64> = PLACEABLE_LEN as u64..=udp::MAX_DATA as u64;

@@ -5,11 +5,15 @@ use crate::tcp;
 use crate::time::Instant;
 use segue_wire::Data;
 
-/// A connection that carries messages in order, or a stream of bytes.
+/// A connection that carries messages, or a stream of bytes.
 ///
 /// A stream keeps no boundaries: what is sent as a message arrives in other pieces, and each piece that is received
 /// counts as a message.
 pub trait Connection {
+    /// Whether what is sent arrives in order and nothing of it is missing. Otherwise a message says by itself where it
+    /// belongs, see [`Data::synthetic_offset`].
+    const IN_ORDER: bool = true;
+
     /// Hands over a message.
     ///
     /// # Errors

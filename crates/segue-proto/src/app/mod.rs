@@ -1,7 +1,7 @@
 //! Applications: what sends and receives the data whose fate a handover is measured by.
 //!
 //! An [`Application`] serves one connection. It speaks to the transport through [`Connection`], which an SCTP
-//! association and a TCP connection implement. User data is synthetic ([`segue_wire::Data::Synthetic`]), so
+//! association, a TCP connection and a socket of UDP implement. User data is synthetic ([`segue_wire::Data::Synthetic`]), so
 //! that a receiver can check every byte without any being stored, and messages of a bulk transfer cost no allocation.
 
 mod application;
@@ -9,7 +9,7 @@ mod config;
 mod connection;
 
 pub use application::Application;
-pub use config::{Config, Kind, Role, Transport};
+pub use config::{Config, DATAGRAM, Kind, Role, Transport};
 pub use connection::{Connection, SendRefused};
 
 use crate::time::{Duration, Instant};

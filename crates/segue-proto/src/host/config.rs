@@ -17,7 +17,7 @@ pub struct HostConfig {
     pub sctp: sctp::Config,
     /// TCP, where an application uses it.
     pub tcp: tcp::Config,
-    /// Local port of SCTP, and of TCP where that listens.
+    /// Local port of SCTP, and of TCP and UDP where they listen.
     pub port: u16,
     /// Applications. At most one of them listens to each transport.
     pub applications: Vec<app::Config>,
@@ -169,7 +169,7 @@ impl HostConfig {
                 ));
             }
         }
-        for transport in [app::Transport::Sctp, app::Transport::Tcp] {
+        for transport in [app::Transport::Sctp, app::Transport::Tcp, app::Transport::Udp] {
             let listens = |a: &&app::Config| a.role == app::Role::Listen && a.transport == transport;
             if self.applications.iter().filter(listens).count() > 1 {
                 return Err(HostError::TwoListeners(host()));

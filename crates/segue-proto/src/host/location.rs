@@ -257,13 +257,11 @@ impl Host {
             *looking_up = None;
             *start = now + LOOK_UP_AGAIN;
         }
-        if running.transport == crate::app::Transport::Tcp {
-            if let (Some(addresses), Connecting::AtName { port, .. }) = (addresses, &running.connection) {
-                let (peer, port) = (addresses.first().copied(), *port);
-                let connection = peer.and_then(|peer| self.connect_tcp(now, peer, port));
-                if let (Some(connection), Some(running)) = (connection, self.applications.get_mut(index)) {
-                    running.connection = connection;
-                }
+        if running.transport != crate::app::Transport::Sctp {
+            if let (Some(addresses), &Connecting::AtName { port, .. }) = (addresses, &running.connection)
+                && let Some(&peer) = addresses.first()
+            {
+                self.connect_one(now, index, peer, port);
             }
             return;
         }

@@ -4,6 +4,7 @@
 //!   applications            app::Application, one per association
 //!   SCTP endpoint           sctp::Endpoint          SIGMA (sigma::Sigma) commands its association
 //!   TCP endpoint            tcp::Endpoint
+//!   UDP sockets             udp::Endpoint
 //!   shim                    shim::Shim: none, Mobile IPv6, ILNPv6
 //!   interfaces              address::Acquisition (neighbour discovery, DHCPv6) or fixed addresses
 //! ```
@@ -18,6 +19,7 @@ mod report;
 mod settle;
 mod shim;
 mod tcp;
+mod udp;
 
 use fragments::{Outcome, Reassembler};
 
@@ -34,6 +36,7 @@ use crate::shim::{Shim, ShimEvent};
 use crate::sigma::{Sigma, SigmaEvent};
 use crate::tcp::ConnectionId;
 use crate::time::Instant;
+use crate::udp::SocketId;
 use core::net::Ipv6Addr;
 use segue_wire::fragment::{Fragment, fragment};
 use segue_wire::icmpv6::Icmpv6;
@@ -107,6 +110,7 @@ pub struct Host {
     addresses: SmallVec<[LocalAddress; 4]>,
     endpoint: Endpoint,
     tcp: Option<Box<tcp::Tcp>>,
+    udp: Option<Box<udp::Udp>>,
     shim: Option<Box<dyn Shim>>,
     applications: Vec<Running>,
     /// The listening application: its number and what it does.
@@ -168,6 +172,8 @@ enum Connecting {
     With(AssociationId),
     /// Has a TCP connection, established or on its way.
     WithTcp(ConnectionId),
+    /// Has a socket of UDP.
+    WithUdp(SocketId),
     /// Had one.
     Over,
 }
@@ -186,6 +192,7 @@ impl Host {
         })?;
         let shim = shim::from_config(&config.shim, &mut *secrets);
         let tcp = tcp::Tcp::for_applications(config.tcp, config.port, &config.applications, &mut *secrets);
+        let udp = udp::Udp::for_applications(config.port, &config.applications, &mut *secrets);
         let mut host = Self {
             interfaces: Vec::new(),
             addresses: SmallVec::new(),
@@ -199,6 +206,7 @@ impl Host {
                 secrets,
             ),
             tcp,
+            udp,
             shim: None,
             applications: Vec::new(),
             listener: None,
@@ -258,7 +266,7 @@ impl Host {
         host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
         for (number, config) in config.applications.into_iter().enumerate() {
             let connection = match config.role {
-                app::Role::Listen if config.transport == app::Transport::Tcp => Connecting::Listening,
+                app::Role::Listen if config.transport != app::Transport::Sctp => Connecting::Listening,
                 app::Role::Listen => {
                     host.endpoint.listen();
                     host.listener = Some((number, config.kind.clone()));
@@ -352,6 +360,7 @@ impl Host {
             {
                 self.dirty = true;
             }
+            Payload::Udp(datagram) if self.handle_udp(now, interface, packet, datagram) => {}
             Payload::Icmpv6(message) if message.is_error() => {
                 if !self.has_address(packet.ip.destination) {
                     self.counters.not_for_us += 1;
@@ -431,6 +440,7 @@ impl Host {
                 self.with_tcp_application(index, |application, connection| {
                     application.on_timeout(now, connection);
                 });
+                self.with_udp_application(index, |application, socket| application.on_timeout(now, socket));
             }
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
@@ -438,6 +448,9 @@ impl Host {
         }
         if let Some(tcp) = &mut self.tcp {
             tcp.handle_timeout(now);
+        }
+        if let Some(udp) = &mut self.udp {
+            udp.handle_timeout(now);
         }
         self.settle(now);
     }
@@ -474,6 +487,9 @@ impl Host {
         let mut earliest = at(self.slow_timeout).min(at(self.endpoint.poll_timeout()));
         if let Some(tcp) = &mut self.tcp {
             earliest = earliest.min(at(tcp.poll_timeout()));
+        }
+        if let Some(udp) = &self.udp {
+            earliest = earliest.min(at(udp.poll_timeout()));
         }
         if let Some(shim) = &self.shim {
             earliest = earliest.min(at(shim.poll_timeout()));
@@ -582,7 +598,7 @@ impl Host {
         (!probe && packet.buffer_len() > mtu).then_some(mtu)
     }
 
-    /// The next packet of TCP or SCTP, on a host without a shim.
+    /// The next packet of a transport, on a host without a shim.
     #[inline]
     fn poll_transports(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         if let Some(tcp) = &mut self.tcp {
@@ -591,6 +607,9 @@ impl Host {
             if interface.is_some() {
                 return interface;
             }
+        }
+        if let Some(datagram) = self.udp.as_mut().and_then(|u| u.poll_transmit()) {
+            return Some(datagram.write_to(packet));
         }
         let interface = self.endpoint.poll_transmit_into(now, packet)?;
         match self.mtu_exceeded_by(packet) {

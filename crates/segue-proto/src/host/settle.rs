@@ -7,6 +7,7 @@ use crate::contract::{InterfaceId, LocalAddress};
 use crate::sctp::{AddressChange, Association, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
+use core::net::Ipv6Addr;
 use smallvec::SmallVec;
 
 /// Rounds in which the parts must come to rest. A handover takes two or three.
@@ -28,6 +29,9 @@ impl Host {
         if self.tcp.is_some() {
             moved |= self.settle_tcp(now);
         }
+        if self.udp.is_some() {
+            moved |= self.settle_udp(now);
+        }
         if self.is_at_rest() {
             return moved;
         }
@@ -48,7 +52,8 @@ impl Host {
     #[inline]
     fn is_at_rest(&self) -> bool {
         let tcp = self.tcp.as_ref().is_some_and(|t| t.has_events());
-        !self.dirty && self.shim.is_none() && !tcp && !self.endpoint.has_events()
+        let udp = self.udp.as_ref().is_some_and(|u| u.has_events());
+        !self.dirty && self.shim.is_none() && !tcp && !udp && !self.endpoint.has_events()
     }
 
     #[inline(never)]
@@ -57,6 +62,7 @@ impl Host {
         for _ in 0..MAX_ROUNDS {
             let mut moved = self.settle_sctp(now);
             moved |= self.settle_tcp(now);
+            moved |= self.settle_udp(now);
             moved |= self.settle_shim(now);
             if self.dirty {
                 self.dirty = false;
@@ -135,6 +141,9 @@ impl Host {
             self.endpoint.add_local_address(local);
             if let Some(tcp) = &mut self.tcp {
                 tcp.add_local_address(local);
+            }
+            if let Some(udp) = &mut self.udp {
+                udp.add_local_address(local);
             }
         }
         self.events.push_back(HostEvent::AddressReady(local));
@@ -354,6 +363,9 @@ impl Host {
                     if let Some(tcp) = &mut self.tcp {
                         tcp.remove_local_address(local.address);
                     }
+                    if let Some(udp) = &mut self.udp {
+                        udp.remove_local_address(local.address);
+                    }
                 }
                 self.events.push_back(HostEvent::AddressLost(local));
                 if let Some(sigma) = &mut self.sigma {
@@ -374,27 +386,22 @@ impl Host {
     fn connect_what_is_due(&mut self, now: Instant) -> bool {
         let mut moved = false;
         for index in 0..self.applications.len() {
-            let Running {
-                transport: app::Transport::Tcp,
-                connection: Connecting::At { start, peer, port },
-                ..
-            } = &self.applications[index]
-            else {
+            let running = &self.applications[index];
+            let Connecting::At { start, peer, port } = &running.connection else {
                 continue;
             };
             if *start <= now
+                && running.transport != app::Transport::Sctp
                 && let (Some(&peer), port) = (peer.first(), *port)
-                && let Some(connection) = self.connect_tcp(now, peer, port)
             {
-                self.applications[index].connection = connection;
-                moved = true;
+                moved |= self.connect_one(now, index, peer, port);
             }
         }
         for running in &mut self.applications {
             let Connecting::At { start, peer, port } = &running.connection else {
                 continue;
             };
-            if *start > now || running.transport == app::Transport::Tcp {
+            if *start > now || running.transport != app::Transport::Sctp {
                 continue;
             }
             if let Some(id) = self.endpoint.connect(now, peer, *port) {
@@ -416,6 +423,19 @@ impl Host {
             }
         }
         moved
+    }
+
+    /// Connects an application to a peer with one address, over TCP or UDP. Whether it could.
+    pub(super) fn connect_one(&mut self, now: Instant, index: usize, peer: Ipv6Addr, port: u16) -> bool {
+        if self.applications[index].transport == app::Transport::Udp {
+            return self.connect_udp(now, index, peer, port);
+        }
+        let connection = self.connect_tcp(now, peer, port);
+        let connects = connection.is_some();
+        if let (Some(connection), Some(running)) = (connection, self.applications.get_mut(index)) {
+            running.connection = connection;
+        }
+        connects
     }
 
     /// Carries out a command of SIGMA.

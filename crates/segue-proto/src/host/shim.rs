@@ -71,6 +71,9 @@ impl Host {
         if let Some(tcp) = &mut self.tcp {
             tcp.add_local_address(identity);
         }
+        if let Some(udp) = &mut self.udp {
+            udp.add_local_address(identity);
+        }
     }
 
     /// A packet on its way up. `false` if the shim took it.
@@ -121,13 +124,16 @@ impl Host {
         self.transmits.pop_front()
     }
 
-    /// The next packet of TCP or SCTP that the shim lets go. What it holds back or has more to say about comes out when the
+    /// The next packet of a transport that the shim lets go. What it holds back or has more to say about comes out when the
     /// parts settle.
     #[inline(never)]
     pub(super) fn poll_through_shim(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         loop {
             let segment = self.tcp.as_mut().and_then(|t| t.poll_transmit(now));
-            let transmit = segment.or_else(|| self.endpoint.poll_transmit(now))?;
+            let datagram = || self.udp.as_mut().and_then(|u| u.poll_transmit());
+            let transmit = segment
+                .or_else(datagram)
+                .or_else(|| self.endpoint.poll_transmit(now))?;
             let goes = self.down_in_fragments(now, transmit);
             if let Some(transmit) = goes.or_else(|| self.transmits.pop_front()) {
                 return Some(transmit.write_to(packet));

@@ -205,6 +205,9 @@ fn label(host: &Host, part: usize) -> Option<Label> {
         );
         return Some(Label::Tags(tags.0, tags.1));
     }
+    if let Some(id) = host.socket_of(part) {
+        return Some(Label::Port(host.udp()?.socket(id)?.local_port()));
+    }
     let connection = host.tcp()?.connection(host.connection_of(part)?)?;
     Some(Label::Port(connection.local_port()))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Application {
 pub(crate) struct Opened {
     /// That node.
     pub by: u32,
-    /// What packets to it have and packets from it have: its port of TCP, verification tags of SCTP.
+    /// What packets to it have and packets from it have: its port of TCP or UDP, verification tags of SCTP.
     pub label: Label,
 }
 

@@ -55,7 +55,7 @@ impl Connections {
         if self.flows.len() <= number {
             let key = &segment.flow;
             let paths = match (self.mobility, key.transport) {
-                (Mobility::Shim, _) | (_, Transport::Tcp) => Paths::Network,
+                (Mobility::Shim, _) | (_, Transport::Tcp | Transport::Udp) => Paths::Network,
                 (Mobility::Transport, Transport::Sctp) => Paths::Transport,
                 (Mobility::Concurrent, Transport::Sctp) => Paths::Concurrent,
             };

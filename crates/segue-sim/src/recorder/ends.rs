@@ -103,6 +103,14 @@ fn of(ledger: &Ledger, number: usize, flow: &Data, end: Instant) -> FlowEnd {
     let recent = |at: Instant| end.since(at).as_nanos() <= DEAD_AFTER_NS;
     let state = if flow.pauses().is_tried_in_vain() {
         FlowState::Dead
+    } else if ledger.key(number).transport == Transport::Udp {
+        // of what was lost nothing will come, and nobody says that it was over
+        let rests = [flow.last_new(), flow.pauses().tried_last()];
+        if rests.into_iter().flatten().any(recent) {
+            FlowState::Active
+        } else {
+            FlowState::Idle
+        }
     } else if flow.is_closed() && (all_arrived || silence(flow, end) <= flow.pauses().dead_after()) {
         FlowState::Closed
     } else if all_arrived && !flow.last_new().is_some_and(recent) {
@@ -205,6 +213,7 @@ fn in_words(ledger: &Ledger, flow: &Data, transport: Transport, id: u32) -> Stri
     let what = match transport {
         Transport::Sctp => format!("DATA {}", ledger.seq_of(entry)),
         Transport::Tcp => format!("segment {}", ledger.seq_of(entry)),
+        Transport::Udp => format!("datagram {}", ledger.seq_of(entry)),
     };
     let again = if entry.is_retransmission() { " again" } else { "" };
     let to = flow

@@ -1,5 +1,5 @@
 //! The ledger of packet fates: every TCP packet with data that leaves a host has an entry, and so has every DATA chunk of
-//! SCTP; what became of it is noted where it happens. It is the ground truth of loss and retransmission; what the two ends
+//! SCTP and every datagram of an application over UDP; what became of it is noted where it happens. It is the ground truth of loss and retransmission; what the two ends
 //! can make out of it is worked out apart from it, in `segue_capture::analyze`.
 
 use crate::recorder::DropCause;
@@ -8,7 +8,7 @@ use segue_proto::Instant;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The entries of a packet: one for a TCP segment, one after the other for DATA chunks of SCTP.
+/// The entries of a packet: one for a TCP segment or a datagram, one after the other for DATA chunks of SCTP.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Entries {
     first: u32,
@@ -87,7 +87,7 @@ impl PacketFate {
 pub struct Segment {
     /// Which flow: see [`FlowKey`].
     pub flow: FlowKey,
-    /// Sequence number of the first byte; the TSN of a DATA chunk.
+    /// Sequence number of the first byte; the TSN of a DATA chunk; over UDP the place of the first byte in all that was sent.
     pub seq: u32,
     /// Sequence numbers that it takes: its bytes, or one for a DATA chunk.
     pub length: u32,
@@ -116,8 +116,8 @@ pub struct FlowKey {
 impl Ord for FlowKey {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
         let key = |k: &Self| {
-            let tcp = k.transport == Transport::Tcp;
-            (k.sender, k.receiver, k.source_port, k.destination_port, tcp)
+            let over = k.transport as u8;
+            (k.sender, k.receiver, k.source_port, k.destination_port, over)
         };
         key(self).cmp(&key(other))
     }
@@ -280,7 +280,7 @@ impl Ledger {
     #[must_use]
     pub fn length_of(&self, entry: &Entry) -> u32 {
         match self.flows[entry.flow as usize].key.transport {
-            Transport::Tcp => u32::from(entry.bytes),
+            Transport::Tcp | Transport::Udp => u32::from(entry.bytes),
             Transport::Sctp => 1,
         }
     }

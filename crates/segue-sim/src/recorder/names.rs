@@ -19,7 +19,7 @@ pub(super) fn signalling(packet: &Packet) -> Option<&'static str> {
         },
         Payload::Mobility(header) => Some(mobility(&header.message)),
         Payload::Udp(datagram) => match udp(datagram) {
-            "UDP" => None,
+            "UDP" | "DATA" => None,
             name => Some(name),
         },
         Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => {
@@ -105,7 +105,8 @@ fn asconf(requests: &[AsconfParameter]) -> &'static str {
     }
 }
 
-/// DNS messages by opcode and direction (RFC 1035 section 4.1.1), others by their protocol.
+/// DNS messages by opcode and direction (RFC 1035 section 4.1.1), what carries an application's data as such, and others
+/// by their protocol.
 pub(super) fn udp(datagram: &UdpDatagram) -> &'static str {
     let flags = match &datagram.data {
         Data::Bytes(bytes) => bytes.get(2).copied(),
@@ -117,6 +118,7 @@ pub(super) fn udp(datagram: &UdpDatagram) -> &'static str {
         Some((0, true)) => "DNS-ANSWER",
         Some((5, false)) => "DNS-UPDATE",
         Some((5, true)) => "DNS-UPDATE-ANSWER",
+        _ if datagram.data.synthetic_offset().is_some() && !datagram.data.is_empty() => "DATA",
         _ => "UDP",
     }
 }

@@ -1,6 +1,8 @@
 //! Numbers of associations and connections in tables, told apart by what stays when addresses change.
 
+use super::names;
 use super::segments::innermost;
+use segue_proto::app::Transport;
 use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Packet, Payload};
 use std::collections::BTreeMap;
@@ -11,8 +13,8 @@ use std::net::Ipv6Addr;
 pub(super) struct Numbers {
     /// By either verification tag: the INIT ACK has both (RFC 9260 section 5.1).
     associations: BTreeMap<u32, u32>,
-    /// By the ends of a TCP connection, the lesser first.
-    connections: BTreeMap<[(Ipv6Addr, u16); 2], u32>,
+    /// By the ends of a TCP connection or of two sockets of UDP, the lesser first.
+    connections: BTreeMap<(Transport, [(Ipv6Addr, u16); 2]), u32>,
     /// Addresses are locators and identifiers, and a connection is between identifiers (RFC 6741).
     by_identifiers: bool,
     next: u32,
@@ -33,11 +35,11 @@ impl Numbers {
         match &inner.payload {
             Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => self.of_sctp(sctp),
             Payload::Tcp(tcp) => {
-                let source = inner.home_address().unwrap_or(inner.ip.source);
-                Some(self.of_tcp(
-                    (source, tcp.source_port),
-                    (inner.final_destination(), tcp.destination_port),
-                ))
+                Some(self.between(Transport::Tcp, inner, (tcp.source_port, tcp.destination_port)))
+            }
+            // what a connection is to TCP, the pair of its ends is to an application's datagrams
+            Payload::Udp(udp) if names::udp(udp) == "DATA" => {
+                Some(self.between(Transport::Udp, inner, (udp.source_port, udp.destination_port)))
             }
             _ => None,
         }
@@ -50,11 +52,21 @@ impl Numbers {
 
     /// The number of the TCP connection between these ends.
     pub(super) fn of_tcp(&mut self, a: (Ipv6Addr, u16), b: (Ipv6Addr, u16)) -> u32 {
+        self.of_ends(Transport::Tcp, a, b)
+    }
+
+    /// The number of that between the ends of a packet outside all tunnels.
+    fn between(&mut self, over: Transport, inner: &Packet, ports: (u16, u16)) -> u32 {
+        let source = inner.home_address().unwrap_or(inner.ip.source);
+        self.of_ends(over, (source, ports.0), (inner.final_destination(), ports.1))
+    }
+
+    fn of_ends(&mut self, over: Transport, a: (Ipv6Addr, u16), b: (Ipv6Addr, u16)) -> u32 {
         let [a, b] = [a, b].map(|(address, port)| (self.identity(address), port));
         let next = &mut self.next;
         *self
             .connections
-            .entry([a.min(b), a.max(b)])
+            .entry((over, [a.min(b), a.max(b)]))
             .or_insert_with(|| take(next))
     }
 

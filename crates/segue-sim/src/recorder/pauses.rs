@@ -114,6 +114,12 @@ impl Pauses {
         patience(self.attempts.tried().and_then(|(_, waited)| waited))
     }
 
+    /// The last attempt since new data last arrived.
+    #[must_use]
+    pub const fn tried_last(&self) -> Option<Instant> {
+        self.attempts.last
+    }
+
     /// The first attempt since new data last arrived.
     #[must_use]
     pub const fn tried_since(&self) -> Option<Instant> {

@@ -3,11 +3,12 @@
 use super::ledger::{FlowKey, Segment, Transport};
 use segue_wire::sctp::Chunk;
 use segue_wire::tcp::TcpFlags;
-use segue_wire::{Packet, Payload};
+use segue_wire::udp::UdpDatagram;
+use segue_wire::{Data, Packet, Payload};
 
 /// What a packet says of a flow.
 pub(super) enum Said<'a> {
-    /// A TCP segment with data, or a DATA chunk.
+    /// A TCP segment with data, a DATA chunk, or a datagram.
     Data(&'a Segment),
     /// Nothing more will come.
     Over(&'a FlowKey),
@@ -65,6 +66,22 @@ pub(super) fn each(sender: u32, packet: &Packet, mut take: impl FnMut(Said<'_>))
                 }
             }
         }
+        Payload::Udp(UdpDatagram {
+            source_port,
+            destination_port,
+            data: data @ Data::Synthetic { offset, .. },
+        }) if !data.is_empty() => take(Said::Data(&Segment {
+            flow: FlowKey {
+                transport: Transport::Udp,
+                sender,
+                receiver: u128::from(inner.final_destination()) as u64,
+                source_port: *source_port,
+                destination_port: *destination_port,
+            },
+            seq: *offset as u32,
+            length: data.len() as u32,
+            bytes: data.len() as u32,
+        })),
         _ => {}
     }
 }

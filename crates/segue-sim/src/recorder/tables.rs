@@ -96,7 +96,11 @@ impl Tables {
                 }
             }
             Payload::Icmpv6(message) => row(names::icmp(message), None),
-            Payload::Udp(datagram) => row(names::udp(datagram), None),
+            Payload::Udp(datagram) => {
+                let kind = names::udp(datagram);
+                let place = datagram.data.synthetic_offset().filter(|_| kind == "DATA");
+                row(kind, place.map(|offset| offset as u32));
+            }
             Payload::Mobility(header) => row(names::mobility(&header.message), None),
             Payload::Tcp(segment) => {
                 let (kind, seq) = names::tcp(segment);

@@ -42,6 +42,9 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         if a.kind == ApplicationKind::ConstantRate {
             constant_rate(a, &key)?;
         }
+        if a.transport == app::Transport::Udp {
+            over_udp(a, &key)?;
+        }
         reachable(s, a, &key)?;
     }
     one_server_each(s)?;
@@ -104,6 +107,35 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
         return problem(
             key("rate"),
             "expected at most 100000 messages per second: a lower rate or a longer message",
+        );
+    }
+    Ok(())
+}
+
+/// What is lost over UDP is not sent again, and an application must do without it.
+fn over_udp(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    if a.kind != ApplicationKind::ConstantRate {
+        return problem(
+            key("kind"),
+            "expected \"constant-rate\" with transport = \"udp\", which sends nothing again and has no window",
+        );
+    }
+    let message = a.message.unwrap_or(crate::build::DEFAULT_MESSAGE).bytes();
+    if !app::DATAGRAM.contains(&message) {
+        let (least, most) = (app::DATAGRAM.start(), app::DATAGRAM.end());
+        return problem(
+            key("message"),
+            format!(
+                "expected {least} B to {most} B with transport = \"udp\": a datagram that every way carries"
+            ),
+        );
+    }
+    // the last message is what is left
+    let last = a.size.map_or(0, |size| size.bytes() % message);
+    if last != 0 {
+        return problem(
+            key("size"),
+            format!("expected whole messages of {message} B with transport = \"udp\""),
         );
     }
     Ok(())

@@ -510,8 +510,8 @@ fn multihomed(s: &ScenarioFile) -> Result<(), Problem> {
             "expected a host that moves with this scheme: one with radios, or with a [[link]] that has outages",
         );
     }
-    let over_tcp = s.application.iter().all(|a| a.transport == Transport::Tcp);
-    if s.scheme.is_multihomed() && over_tcp && !s.application.is_empty() {
+    let over_sctp = s.application.iter().any(|a| a.transport == Transport::Sctp);
+    if s.scheme.is_multihomed() && !over_sctp && !s.application.is_empty() {
         return problem(
             "scheme",
             "changes the addresses of SCTP associations: expected an [[application]] with transport = \"sctp\"",
