@@ -187,7 +187,7 @@ class Flow:
         id: Number, to which handovers refer: by the place of its application in the scenario, data before answers.
         sender: Host that sends (`from` in JSON).
         receiver: Host that receives (`to` in JSON).
-        transport: "tcp" or "sctp".
+        transport: "tcp", "sctp" or "udp".
         source_port: Source port; zero if nothing ever left.
         destination_port: Destination port; zero if nothing ever left.
         begin_s: When its first data was sent, or, if none ever was, when its application first tried, seconds of

@@ -114,6 +114,12 @@ message = "1000 B"
 """
 CMT = {"file_size": "2 MB", "t_dwell": "5 s", "duration": "60 s"}
 ILNP = {"case": "wan-lan", "duration": "40 s"}
+CALL = {
+    "application.0.kind": "constant-rate",
+    "application.0.transport": "udp",
+    "application.0.rate": "80 kbit/s",
+    "application.0.message": "200 B",
+}
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "sigma": ("sigma", {"duration": "40 s"}),
     "sigma, upload": ("campus-walk", {"duration": "70 s"}),
@@ -124,6 +130,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     **{scheme: ("cmt", {"scheme": scheme, **CMT}) for scheme in ("failover", "msctp-best", "cmt")},
     **{scheme: ("ilnp", {"scheme": scheme, **ILNP}) for scheme in ("mip6", "mip6-ro", "ilnp-soft", "ilnp-hard")},
     "vertical": ("vertical", {"case": "lan-gprs"}),
+    **{f"{s}, UDP": ("ilnp", {"scheme": s, **ILNP, **CALL}) for s in ("none", "mip6", "ilnp-soft", "ilnp-hard")},
 }
 
 
@@ -231,8 +238,9 @@ def test_the_analysis_of_the_captures_finds_the_same_flows_and_handovers(told: T
     for (time, gap, censored), (found, their_gap, _) in zip(mine, theirs, strict=True):
         # With both paths in use at once the first data over the new one came long before the last over the old. A run
         # gives the first, because it is told which path was left when; a capture only sees one fall silent, and gives
-        # the first over the other since then.
-        if not censored and told.case != "cmt":
+        # the first over the other since then. So it is with datagrams of soft handoff, which say nothing of order:
+        # what was sent by the longer way before still arrives by it.
+        if not censored and told.case not in ("cmt", "ilnp-soft, UDP"):
             assert found == pytest.approx(time, abs=2e-3)
             assert their_gap == pytest.approx(gap, abs=2e-3)
     dead = sum(flow["state"] == "dead" for flow in told.document["flows"])
@@ -240,6 +248,8 @@ def test_the_analysis_of_the_captures_finds_the_same_flows_and_handovers(told: T
         findings_flow.direction(way).state == "dead"
         for findings_flow in findings.flows
         for way in ("forward", "reverse")
+        # What is little is what receivers report over UDP, which is no flow of the run's.
+        if findings_flow.direction(way).useful_bytes > 10_000
     )
 
 

@@ -1,16 +1,17 @@
 //! UDP (RFC 768) for the applications of a host: sockets between two pairs of address and port.
 //!
 //! A [`Socket`] is what a connected socket is to a program: it keeps the addresses that it began with. Datagrams are
-//! neither repeated nor put in order. A receiver can have its socket report to the sender, in empty datagrams: once a
-//! second until the first data arrives, and every five seconds after that, as the receivers of RTP do (RFC 3550 section
-//! 6.2). So the sender learns where to send to, and the layers below both ends that there is a peer: a network layer that
+//! neither repeated nor put in order. A receiver can have its socket report to the sender what arrived: once a second
+//! until the first data does, and every five seconds after that, as the receivers of RTP do (RFC 3550 section 6.2). So the sender learns where to send to, and the layers below both ends that there is a peer: a network layer that
 //! sees packets one way only cannot tell whether the other end knows its protocol. What is left out: fragments (a datagram is at most [`MAX_DATA`] bytes), sockets
 //! that are not connected, and errors of ICMPv6, which a program may as well not read.
 
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::{Duration, Instant};
+use bytes::Bytes;
 use core::net::Ipv6Addr;
+use segue_wire::payload::PLACEABLE_LEN;
 use segue_wire::udp::{HEADER_LEN, UdpDatagram};
 use segue_wire::{Data, Ipv6Header, Packet, Payload};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -28,6 +29,15 @@ const CALL_AGAIN: Duration = Duration::from_secs(1);
 const REPORT_AGAIN: Duration = Duration::from_secs(5);
 /// Reports after the last data: then the sender has left (RFC 3550 section 6.3.5).
 const LAST_REPORTS: u32 = 5;
+
+/// Bytes of a report: fewer than any data has.
+const REPORT_LEN: usize = 12;
+const _: () = assert!(REPORT_LEN < PLACEABLE_LEN);
+
+/// Whether a datagram is its receiver's report.
+fn is_report(data: &Data) -> bool {
+    data.len() < PLACEABLE_LEN
+}
 
 /// RFC 6335 section 6.
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
@@ -70,6 +80,10 @@ pub struct Socket {
     interface: InterfaceId,
     received: VecDeque<Data>,
     to_send: VecDeque<Data>,
+    /// Datagrams with data that arrived.
+    arrived: u64,
+    /// Reports sent.
+    reported: u32,
     reports: Reports,
 }
 
@@ -112,6 +126,16 @@ impl Socket {
         }
         self.to_send.push_back(data);
         Ok(())
+    }
+
+    /// The next report: its number, and how many datagrams arrived, in network byte order.
+    fn report(&mut self) -> Data {
+        let mut bytes = [0; REPORT_LEN];
+        let (number, arrived) = bytes.split_at_mut(4);
+        number.copy_from_slice(&self.reported.to_be_bytes());
+        arrived.copy_from_slice(&self.arrived.to_be_bytes());
+        self.reported = self.reported.wrapping_add(1);
+        Data::Bytes(Bytes::copy_from_slice(&bytes))
     }
 
     /// The next datagram received.
@@ -241,9 +265,10 @@ impl Endpoint {
             return false;
         };
         if let Some(socket) = self.sockets.get_mut(&id) {
-            if datagram.data.is_empty() {
+            if is_report(&datagram.data) {
                 return true;
             }
+            socket.arrived += 1;
             socket.received.push_back(datagram.data.clone());
             self.events.push_back((id, Event::Readable));
             match socket.reports {
@@ -284,6 +309,8 @@ impl Endpoint {
                 interface,
                 received: VecDeque::new(),
                 to_send: VecDeque::new(),
+                arrived: 0,
+                reported: 0,
                 reports: Reports::No,
             },
         );
@@ -320,7 +347,8 @@ impl Endpoint {
                 Reports::Receiving(..) | Reports::Left | Reports::No => Reports::Left,
             };
             if next != Reports::Left {
-                socket.to_send.push_back(Data::Synthetic { offset: 0, len: 0 });
+                let report = socket.report();
+                socket.to_send.push_back(report);
                 self.sending.push_back(id);
             }
             self.set_reports(id, next);

@@ -51,7 +51,7 @@ fn a_receiver_reports_each_second_until_data_comes_and_every_five_while_it_does(
     assert!(
         client
             .poll_transmit()
-            .is_some_and(|t| t.packet.buffer_len() == 48)
+            .is_some_and(|t| t.packet.buffer_len() == 48 + REPORT_LEN)
     );
     assert_eq!(client.poll_timeout(), Some(at(1000)));
     client.handle_timeout(at(1000));
@@ -70,6 +70,8 @@ fn a_receiver_reports_each_second_until_data_comes_and_every_five_while_it_does(
     };
     say(&mut server, &mut client, at(2500), 0);
     assert_eq!(client.poll_timeout(), Some(at(7500)));
+    let reports = client.socket(id).map(|s| (s.reported, s.arrived));
+    assert_eq!(reports, Some((3, 1)));
     // five more after the last data, and again when there is some
     for n in 0..4 {
         client.handle_timeout(at(7500 + 5000 * n));
