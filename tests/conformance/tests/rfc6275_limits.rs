@@ -261,3 +261,41 @@ fn s11_3_6_forged_packets_do_not_hide_that_a_binding_is_lost() {
     assert_eq!(net.hosts[CN].received.len(), 1);
     assert!(net.correspondent(CN).binding_cache().get(HOME).is_some());
 }
+
+/// Sections 11.8 and 12: no more than MAX_UPDATE_RATE (3) messages of a type to a node within a second, however fast the mobile
+/// node moves; where it stays, it is registered soon.
+#[test]
+fn s11_8_a_node_that_moves_ten_times_a_second_sends_no_more_than_three_messages_of_a_kind() {
+    let mut net = optimized();
+    let places = [(1, CARE_OF), (2, CARE_OF_2)];
+    for n in 0..41 {
+        let ((from, _), (to, address)) = (places[n % 2], places[(n + 1) % 2]);
+        net.hand_over(MN, from, to, address);
+        net.send(MN, CORRESPONDENT, b"on the way");
+        net.run(ms(100));
+    }
+    net.run(secs(2));
+    assert_eq!(net.mobile(MN).registered(), Some(CARE_OF_2));
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+    let mut sent: std::collections::BTreeMap<_, Vec<_>> = std::collections::BTreeMap::new();
+    for (at, source, destination, header) in net.signalling() {
+        if [HOME, CARE_OF, CARE_OF_2].contains(&source) {
+            let kind = (destination, core::mem::discriminant(&header.message));
+            sent.entry(format!("{kind:?}")).or_default().push(at);
+        }
+    }
+    assert_eq!(
+        sent.len(),
+        4,
+        "updates to both, and two kinds of tests: {:?}",
+        sent.keys()
+    );
+    for (kind, times) in sent {
+        assert!(times.len() >= 8, "{kind}: {}", times.len());
+        for four in times.windows(4) {
+            assert!(four[3].since(four[0]) >= secs(1), "{kind}: {four:?}");
+        }
+    }
+    let postponed = net.mobile(MN).counters().into_iter().find(|c| c.0 == "postponed");
+    assert!(postponed.is_some_and(|(_, n)| n > 0), "{postponed:?}");
+}

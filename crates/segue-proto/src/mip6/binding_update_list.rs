@@ -26,6 +26,7 @@ pub(super) struct HomeEntry {
     pub(super) pending: Option<PendingUpdate>,
     /// Binding Updates in a row that were refused for what another could do better.
     pub(super) refusals: u32,
+    pub(super) updates: UpdateRate,
 }
 
 /// A binding that was acknowledged.
@@ -81,11 +82,47 @@ impl Retransmission {
         }
     }
 
-    /// Another transmission at `now`; the next comes after twice the time, at most `max`.
+    /// The transmission that was counted last has to wait until then: see [`UpdateRate`].
+    pub(super) fn postpone(&mut self, until: Instant) {
+        self.attempts = self.attempts.saturating_sub(1);
+        self.next = until;
+    }
+
+    /// Another transmission at `now`; the next comes after twice the time, at most `max`. After the first, if that had to
+    /// wait, it comes after the time itself.
     pub(super) fn again(&mut self, now: Instant, max: Duration) {
-        self.timeout = (self.timeout * 2).min(max);
+        if self.attempts > 0 {
+            self.timeout = (self.timeout * 2).min(max);
+        }
         self.next = now + self.timeout;
         self.attempts += 1;
+    }
+}
+
+/// Mobility messages of one type to one node: at most [`MAX_UPDATE_RATE`] within a second (section 11.8).
+#[derive(Debug, Default)]
+pub(super) struct UpdateRate {
+    /// The last ones, the earliest first.
+    sent: SmallVec<[Instant; MAX_UPDATE_RATE]>,
+}
+
+impl UpdateRate {
+    /// Counts one that is sent now.
+    ///
+    /// # Errors
+    /// It may not be sent before then.
+    pub(super) fn send(&mut self, now: Instant) -> Result<(), Instant> {
+        if self.sent.len() < MAX_UPDATE_RATE {
+            self.sent.push(now);
+            return Ok(());
+        }
+        let earliest = self.sent[0] + Duration::from_secs(1);
+        if earliest > now {
+            return Err(earliest);
+        }
+        self.sent.remove(0);
+        self.sent.push(now);
+        Ok(())
     }
 }
 
@@ -135,6 +172,9 @@ pub(super) struct Peer {
     pub(super) suspended_until: Option<Instant>,
     /// It does not know Mobile IPv6.
     pub(super) unsupported: bool,
+    pub(super) updates: UpdateRate,
+    /// Of tests: of each type, no more than that.
+    pub(super) tests: UpdateRate,
 }
 
 impl Peer {
@@ -154,6 +194,8 @@ impl Peer {
             optimized: false,
             suspended_until: None,
             unsupported: false,
+            updates: UpdateRate::default(),
+            tests: UpdateRate::default(),
         }
     }
 
@@ -208,5 +250,7 @@ impl BindingUpdateList {
     }
 }
 
+/// Section 12.
+pub(super) const MAX_UPDATE_RATE: usize = 3;
 /// Correspondents kept in mind.
 const MAX_PEERS: usize = 64;

@@ -21,6 +21,9 @@ counters! {
         binding_errors_sent,
         /// Transmissions of a Binding Update or test for want of an answer.
         retransmissions,
+        /// Binding Updates and tests that had to wait, as one of their kind had gone to the same node three times within a
+        /// second.
+        postponed,
         /// Handoffs begun.
         handoffs_begun,
         /// Handoffs that everybody acknowledged.

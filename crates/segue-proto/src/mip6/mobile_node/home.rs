@@ -53,12 +53,12 @@ impl MobileNode {
             && pending.retransmission.next <= now
         {
             let max = self.config.max_bindack_timeout;
+            self.counters.retransmissions += u64::from(pending.retransmission.attempts > 0);
             pending.retransmission.again(now, max);
             let give_notice = pending.retransmission.timeout >= max && !pending.reported;
             pending.reported |= give_notice;
             // section 11.8: each with a new sequence number, at the slowest pace for ever
             self.list.home.sequence = self.list.home.sequence.wrapping_add(1);
-            self.counters.retransmissions += 1;
             if give_notice {
                 let peer = self.config.home_agent;
                 self.events.push_back(ShimEvent::HandoffFailed { peer });
@@ -227,11 +227,17 @@ impl MobileNode {
             })
     }
 
-    /// Sends the Binding Update that is pending, with the sequence number as it is.
+    /// Sends the Binding Update that is pending, with the sequence number as it is; later, if there were too many within a
+    /// second.
     fn send_home_update(&mut self, now: Instant) {
-        let Some(pending) = self.list.home.pending else {
+        let home = &mut self.list.home;
+        let Some(pending) = &mut home.pending else { return };
+        if let Err(until) = home.updates.send(now) {
+            pending.retransmission.postpone(until);
+            self.counters.postponed += 1;
             return;
-        };
+        }
+        let pending = *pending;
         let home_address = self.config.home_address;
         let security = &self.config.security;
         let update = BindingUpdate {

@@ -325,12 +325,19 @@ impl MobileNode {
         self.send_tests(now, peer);
     }
 
-    /// Sends the tests that have not been answered, each with a new cookie (section 11.8).
+    /// Sends the tests that have not been answered, each with a new cookie; later, if there were too many within a second
+    /// (section 11.8).
     fn send_tests(&mut self, now: Instant, peer: Ipv6Addr) {
         let (home_address, own_address) = (self.config.home_address, self.own_address());
-        let Some(entry) = self.list.peers.get_mut(&peer).filter(|p| p.testing.is_some()) else {
+        let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
+        let Some(testing) = &mut entry.testing else { return };
+        if let Err(until) = entry.tests.send(now) {
+            testing.postpone(until);
+            self.counters.postponed += 1;
+            return;
+        }
         let mut packets = Vec::new();
         if !entry.home_token.is_some_and(|t| t.is_valid(now, home_address)) {
             let cookie = self.cookies.secret_u64();
@@ -393,14 +400,16 @@ impl MobileNode {
     fn send_update(&mut self, now: Instant, peer: Ipv6Addr) {
         let home_address = self.config.home_address;
         let acknowledge = self.config.acknowledge_correspondents;
-        let Some((sequence, pending)) = self
-            .list
-            .peers
-            .get(&peer)
-            .and_then(|p| p.pending.map(|pending| (p.sequence, pending)))
-        else {
+        let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
+        let Some(pending) = &mut entry.pending else { return };
+        if let Err(until) = entry.updates.send(now) {
+            pending.retransmission.postpone(until);
+            self.counters.postponed += 1;
+            return;
+        }
+        let (sequence, pending) = (entry.sequence, *pending);
         let update = BindingUpdate {
             sequence,
             acknowledge,
@@ -486,8 +495,8 @@ impl MobileNode {
             if testing.attempts >= most {
                 self.give_up(now, peer);
             } else {
+                self.counters.retransmissions += u64::from(testing.attempts > 0);
                 testing.again(now, max);
-                self.counters.retransmissions += 1;
                 self.send_tests(now, peer);
             }
         } else if let Some(pending) = entry.pending.as_mut().filter(|p| p.retransmission.next <= now) {
@@ -498,9 +507,9 @@ impl MobileNode {
                     self.give_up(now, peer);
                 }
             } else {
+                self.counters.retransmissions += u64::from(pending.retransmission.attempts > 0);
                 pending.retransmission.again(now, max);
                 entry.sequence = entry.sequence.wrapping_add(1);
-                self.counters.retransmissions += 1;
                 self.send_update(now, peer);
             }
         }

@@ -1,7 +1,7 @@
 //! The binding cache and the binding update list, by themselves.
 
 use super::super::binding_update_list::{
-    BindingUpdateList, Peer, PendingUpdate, Registered, Retransmission, Token,
+    BindingUpdateList, Peer, PendingUpdate, Registered, Retransmission, Token, UpdateRate,
 };
 use super::*;
 use crate::time::Instant;
@@ -88,6 +88,40 @@ fn retransmissions_double_up_to_their_bound() {
     }
     assert_eq!(waited, [1, 3, 7, 15, 25, 35, 45].map(at));
     assert_eq!(it.attempts, 7);
+}
+
+#[test]
+fn no_more_than_three_of_a_kind_within_a_second_and_the_first_that_waits_waits_once() {
+    // RFC 6275 sections 11.8 and 12: MAX_UPDATE_RATE
+    let ms = |n| Instant::ZERO + Duration::from_millis(n);
+    let mut rate = UpdateRate::default();
+    let sent = [0, 300, 600, 700, 999, 1000, 1200, 1300, 1700]
+        .map(|n| rate.send(ms(n)).map_err(|until| until - ms(0)));
+    let wait = |n| Err(Duration::from_millis(n));
+    assert_eq!(
+        sent,
+        [
+            Ok(()),
+            Ok(()),
+            Ok(()),
+            wait(1000),
+            wait(1000),
+            Ok(()),
+            wait(1300),
+            Ok(()),
+            Ok(())
+        ]
+    );
+    let mut it = Retransmission::begin(ms(700), Duration::from_secs(1));
+    it.postpone(ms(1000));
+    it.again(ms(1000), Duration::from_secs(10));
+    assert_eq!(
+        (it.next, it.attempts),
+        (ms(2000), 1),
+        "nothing had been sent that could have been lost"
+    );
+    it.again(ms(2000), Duration::from_secs(10));
+    assert_eq!((it.next, it.attempts), (ms(4000), 2));
 }
 
 fn pending(first_sequence: u16, next: Instant, reported: bool) -> PendingUpdate {
