@@ -62,7 +62,7 @@ fn a_receiver_reports_each_second_until_data_comes_and_every_five_while_it_does(
     client.handle_timeout(at(2000));
     assert_eq!(pass(at(2010), &mut client, &mut server), (1, 1));
     assert_eq!(server.poll_event(), None);
-    let mut say = |server: &mut Endpoint, client: &mut Endpoint, now, offset| {
+    let say = |server: &mut Endpoint, client: &mut Endpoint, now, offset| {
         server.command(theirs, |s| s.send(data(offset)));
         assert_eq!(pass(now, server, client), (1, 1));
         assert_eq!(client.poll_event(), Some((id, Event::Readable)));
