@@ -105,6 +105,19 @@ LOADED = {
 READINGS = {"wide": WIDE, "empty": EMPTY, "loaded": LOADED, "steady": STEADY}
 """What t_a would be were GPRS read otherwise: to be told beside it, not to judge it."""
 
+TWO_LOST = {"mip6.mobile_node.handoff": "on-lost-advertisements"}
+UNASKED = {"address.router_solicitations": "0"}
+"""Router advertisements come when they come: equation 2 knows of no solicitations."""
+SPREAD: dict[str, tuple[str, dict[str, str]]] = {
+    "unasked": ("nobody solicits advertisements, as in equation 2", UNASKED),
+    "unasked-there": ("the same, and bearers of GPRS are set up already", {**UNASKED, **ALWAYS_THERE}),
+    "there": ("bearers of GPRS are set up already", ALWAYS_THERE),
+    "slow-timer": ("TCP waits a second at least (RFC 2988 section 2.4)", {"tcp.rto_min": "1 s"}),
+    "two-lost": ("two advertisements have to be lost first (section 4)", TWO_LOST),
+    "dad-too": ("duplicate address detection takes a second", {"address.dad_transmits": "1"}),
+}
+"""What might spread T_n from WLAN to GPRS as the paper's is: tried one after the other, to be told, not to judge."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -121,6 +134,11 @@ class Variant:
     overrides: Mapping[str, str]
     seeds: int
     since_s: float = BEGINS_S
+
+    @property
+    def traced(self) -> bool:
+        """Whether its packets are looked at: which was the first, and what was under way at a timeout."""
+        return self.name in UPWARD or self.name in SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +170,6 @@ def variants(seeds: int) -> list[Variant]:
     ]
     parts = [
         Variant("equation-2", {"case": "gprs-lan", **FAST_ADVERTISEMENTS}, 2 * seeds),
-        Variant(
-            "two-lost",
-            {"case": "wlan-gprs", "mip6.mobile_node.handoff": "on-lost-advertisements", "duration": "30 s"},
-            half,
-        ),
         Variant("no-dad", {"case": "wlan-gprs", **STEADY, "duration": "30 s"}, third),
         Variant("dad", {"case": "wlan-gprs", **STEADY, "address.dad_transmits": "1", "duration": "30 s"}, third),
         Variant(
@@ -165,23 +178,22 @@ def variants(seeds: int) -> list[Variant]:
             third,
         ),
     ]
+    spread = [Variant(name, {"case": "wlan-gprs", **keys}, half) for name, (_, keys) in SPREAD.items()]
     soft = [Variant("wlan-gprs-wlan", {"case": "wlan-gprs-wlan"}, third)]
     remedies = [
         Variant(f"{case}/{remedy}", {"case": case, **keys}, third, since_s=59.0)
         for case in REMEDY_CASES
         for remedy, (_, keys) in REMEDIES.items()
     ]
-    return [*hard, *readings, *parts, *soft, *remedies]
+    return [*hard, *readings, *parts, *spread, *soft, *remedies]
 
 
 def run(seeds: int, *, threads: int | None = None, progress: Progress | None = None) -> Results:
     """Run everything."""
     scenario = load(SCENARIO)
     labels = [(variant, seed) for variant in variants(seeds) for seed in range(1, variant.seeds + 1)]
-    # which packet was the first, and what was under way at a timeout, only the table of packets tells
     jobs = [
-        job(scenario, settings(variant.overrides, seed), seed=seed, trace=variant.name in UPWARD)
-        for variant, seed in labels
+        job(scenario, settings(variant.overrides, seed), seed=seed, trace=variant.traced) for variant, seed in labels
     ]
     runs = run_jobs(jobs, threads=threads, progress=progress)
     entries = [row for (variant, seed), one in zip(labels, runs, strict=True) for row in rows(variant, seed, one)]
@@ -212,7 +224,7 @@ def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
     handovers `first_packet_s`, from `since_s` to the first packet to the new care-of address, and `early_timeouts`, at
     which acknowledgements were in flight over the new network (see `early_timeouts`).
     """
-    traced = variant.name in UPWARD
+    traced = variant.traced
     metrics = result.metrics
     flow = next((flow for flow in metrics.flows if flow.sender == SENDER), None)
     counted = [
