@@ -103,7 +103,55 @@ fn s5_1_data_may_travel_with_the_cookie_echo_and_is_taken() {
     let (mut t, cookie) = init_answered(quiet());
     t.send([Chunk::CookieEcho(cookie), data(0)]);
     assert_eq!(t.messages.len(), 1);
-    expect!(t, Chunk::CookieAck);
+    expect!(t, Chunk::CookieAck, Chunk::Sack(sack) if sack.cumulative_tsn_ack == peer_tsn(0));
+}
+
+#[test]
+fn s3_3_3_an_init_ack_asks_for_no_more_streams_than_the_peer_takes_and_lists_no_address_types() {
+    let config = Config {
+        outbound_streams: 100,
+        ..quiet()
+    };
+    let mut t = Script::listening(config.clone());
+    t.send_with_tag(0, [Chunk::Init(Box::new(init()))]);
+    let ack = expect!(t, Chunk::InitAck(ack) => ack.clone());
+    assert_eq!(ack.outbound_streams, 8, "the peer's MIS");
+    let types = |p: &Parameter| matches!(p, Parameter::SupportedAddressTypes(_));
+    // table 6 of section 3.3.3 has no such parameter; that of INIT has
+    assert!(!ack.parameters.iter().any(types));
+    assert!(matches!(ack.parameters.last(), Some(Parameter::StateCookie(_))));
+    let mut t = Script::connecting(config);
+    let init = expect!(t, Chunk::Init(init) => init.clone());
+    assert_eq!(init.outbound_streams, 100);
+    assert!(init.parameters.iter().any(types));
+}
+
+#[test]
+fn s5_1_max_init_timeout_bounds_the_time_between_inits_and_nothing_else() {
+    let mut t = Script::connecting(Config {
+        max_init_timeout: Some(ms(1500)),
+        max_init_retransmits: 3,
+        ..quiet()
+    });
+    for at in [0, 1000, 2500, 4000] {
+        expect!(t, Chunk::Init(_));
+        assert_eq!(t.last.as_ref().map(|p| p.at), Some(Instant::ZERO + ms(at)));
+    }
+}
+
+#[test]
+fn s5_1_a_peer_that_never_answers_the_cookie_is_told_that_the_attempt_is_over() {
+    let mut t = Script::connecting(Config {
+        max_init_retransmits: 1,
+        ..quiet()
+    });
+    t.our_tag = expect!(t, Chunk::Init(init) => init.initiate_tag);
+    t.send([init_ack()]);
+    expect!(t, Chunk::CookieEcho(_));
+    expect!(t, Chunk::CookieEcho(_));
+    expect!(t, Chunk::Abort { reflected_tag: false, causes } if causes.is_empty());
+    t.silence(ms(60_000));
+    t.expect_event(&Event::Lost);
 }
 
 #[test]
@@ -119,7 +167,8 @@ fn s5_1_1_each_direction_has_as_many_streams_as_both_can_do() {
         stream_id: 5,
         ..segue_conformance::script::chunks::data_chunk(0)
     })]);
-    expect!(t, Chunk::Error(causes) if causes == &[ErrorCause::InvalidStreamIdentifier(5)]);
+    expect!(t, Chunk::Error(causes), Chunk::Sack(_)
+        if causes == &[ErrorCause::InvalidStreamIdentifier(5)]);
 }
 
 #[test]

@@ -32,8 +32,11 @@ fn s8_1_the_peer_is_unreachable_when_errors_pass_association_max_retrans() {
     t.user_sends(10);
     t.wait(ms(120_000));
     t.expect_event(&Event::Lost);
-    // the first transmission and one more for each error that is forgiven
-    assert_eq!(t.take_all().len(), 5);
+    // the first transmission and one more for each error that is forgiven, and an ABORT for a peer that hears after all
+    let mut sent = t.take_all();
+    let last = sent.pop().map(|p| p.chunks);
+    assert_eq!(last, Some(vec![abort(false)]));
+    assert_eq!(sent.len(), 5);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! RFC 9260 section 9: how associations end.
 
 use segue_conformance::expect;
-use segue_conformance::script::chunks::{PEER_TAG, abort, data, init, peer_tsn, sack};
+use segue_conformance::script::chunks::{PEER_TAG, abort, data, data_of, init, peer_tsn, sack};
 use segue_conformance::script::{Script, ms, ours, peer, quiet};
 use segue_proto::sctp::{Config, Event, SendError, SendOptions};
 use segue_wire::Data;
@@ -69,18 +69,17 @@ fn s9_2_t2_repeats_the_shutdown_with_the_rto_doubling_and_says_what_has_come_mea
         assert_eq!(t.last.as_ref().map(|p| p.at), Some(first + ms(1000 * seconds)));
     }
     t.send([data(0)]);
-    expect!(t, Chunk::Sack(_), Chunk::Shutdown { .. });
+    expect!(t, Chunk::Shutdown { cumulative_tsn_ack } if *cumulative_tsn_ack == peer_tsn(0));
     expect!(t, Chunk::Shutdown { cumulative_tsn_ack } if *cumulative_tsn_ack == peer_tsn(0));
     assert_eq!(t.last.as_ref().map(|p| p.at), Some(first + ms(1000 * (7 + 8))));
 }
 
 #[test]
-fn s9_2_data_received_after_the_shutdown_is_acknowledged_at_once_beside_a_shutdown_and_t2_begins_anew() {
+fn s9_2_data_received_after_the_shutdown_is_acknowledged_at_once_by_a_shutdown_and_t2_begins_anew() {
     let mut t = shutdown_sent();
     t.wait(ms(600));
     t.send([data(0)]);
-    expect!(t, Chunk::Sack(sack), Chunk::Shutdown { cumulative_tsn_ack }
-        if sack.cumulative_tsn_ack == peer_tsn(0) && *cumulative_tsn_ack == peer_tsn(0));
+    expect!(t, Chunk::Shutdown { cumulative_tsn_ack } if *cumulative_tsn_ack == peer_tsn(0));
     assert_eq!(t.messages.len(), 1);
     t.silence(ms(999));
     expect!(t, Chunk::Shutdown { .. });
@@ -154,8 +153,87 @@ fn s9_2_a_shutdown_that_nobody_answers_ends_the_association() {
     t.command(|a, now| a.shutdown(now));
     t.wait(ms(120_000));
     t.expect_event(&Event::Lost);
-    let shutdowns = t.take_all();
+    let mut shutdowns = t.take_all();
+    assert_eq!(shutdowns.pop().map(|p| p.chunks), Some(vec![abort(false)]));
     assert_eq!(shutdowns.len(), 4, "the first and Association.Max.Retrans more");
+}
+
+#[test]
+fn s9_2_the_guard_timer_is_that_of_the_sender_of_the_shutdown() {
+    // five times RTO.Max is less than Association.Max.Retrans timeouts take
+    let config = || Config {
+        rto_initial: ms(100),
+        rto_min: ms(100),
+        rto_max: ms(800),
+        ..quiet()
+    };
+    let count = |t: &mut Script, is: fn(&Chunk) -> bool| {
+        t.wait(ms(60_000));
+        t.take_all().iter().filter(|p| p.chunks.iter().any(is)).count()
+    };
+    let mut t = Script::established(config());
+    let cumulative_tsn_ack = t.our_tsn.previous();
+    t.send([Chunk::Shutdown { cumulative_tsn_ack }]);
+    let shutdown_acks = count(&mut t, |c| matches!(c, Chunk::ShutdownAck));
+    assert_eq!(shutdown_acks, 11, "the first and Association.Max.Retrans more");
+    t.expect_event(&Event::Lost);
+    let mut t = Script::established(config());
+    t.command(|a, now| a.shutdown(now));
+    let shutdowns = count(&mut t, |c| matches!(c, Chunk::Shutdown { .. }));
+    assert!(
+        shutdowns < 11,
+        "T5-shutdown-guard has ended it before: {shutdowns}"
+    );
+}
+
+#[test]
+fn s8_3_heartbeats_end_with_the_first_shutdown_or_shutdown_ack() {
+    let config = || Config {
+        hb_interval: Some(ms(500)),
+        ..Config::default()
+    };
+    let heartbeats = |mut t: Script| {
+        t.wait(ms(30_000));
+        let sent = t.take_all();
+        assert!(sent.len() > 2, "T2-shutdown runs");
+        let is_heartbeat = |c: &Chunk| matches!(c, Chunk::Heartbeat(_));
+        sent.iter().filter(|p| p.chunks.iter().any(is_heartbeat)).count()
+    };
+    let mut t = Script::established(config());
+    t.command(|a, now| a.shutdown(now));
+    assert_eq!(heartbeats(t), 0, "SHUTDOWN-SENT");
+    let mut t = Script::established(config());
+    let cumulative_tsn_ack = t.our_tsn.previous();
+    t.send([Chunk::Shutdown { cumulative_tsn_ack }]);
+    assert_eq!(heartbeats(t), 0, "SHUTDOWN-ACK-SENT");
+    assert!(heartbeats(Script::established(config())) > 0, "ESTABLISHED");
+}
+
+#[test]
+fn s9_2_a_sack_goes_with_the_shutdown_only_if_it_says_more() {
+    // a gap
+    let mut t = shutdown_sent();
+    t.send([data(1)]);
+    expect!(t, Chunk::Sack(sack), Chunk::Shutdown { .. } if sack.gap_ack_blocks.len() == 1);
+    // a duplicate
+    let mut t = shutdown_sent();
+    t.send([data(0)]);
+    expect!(t, Chunk::Shutdown { .. });
+    t.send([data(0)]);
+    expect!(t, Chunk::Sack(sack), Chunk::Shutdown { .. } if sack.duplicate_tsns.len() == 1);
+    // a window of which the peer knows of less than half
+    let mut t = Script::established(Config {
+        receive_buffer: 4000,
+        ..quiet()
+    });
+    t.command(|a, now| a.shutdown(now));
+    expect!(t, Chunk::Shutdown { .. });
+    t.send([data_of(0, 1000)]);
+    expect!(t, Chunk::Shutdown { .. });
+    t.send([data_of(1, 1400)]);
+    expect!(t, Chunk::Sack(sack), Chunk::Shutdown { .. } if sack.a_rwnd == 4000 - 1400);
+    t.send([data_of(2, 500)]);
+    expect!(t, Chunk::Shutdown { .. });
 }
 
 #[test]

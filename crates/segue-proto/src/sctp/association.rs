@@ -595,7 +595,8 @@ impl Association {
         if self.is_stranded() {
             return self.poll_stranded(packet);
         }
-        if let Some(control) = self.control.pop_front() {
+        if let Some(mut control) = self.control.pop_front() {
+            self.bundle_sack(&mut control);
             return Some(self.write_control(control, packet));
         }
         if self.state == State::Closed {

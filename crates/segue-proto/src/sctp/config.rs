@@ -111,6 +111,8 @@ pub struct Config {
     pub primary_switchover_max_retrans: Option<u32>,
     /// Max.Init.Retransmits.
     pub max_init_retransmits: u32,
+    /// Longest time between two INITs or COOKIE ECHOs (RFC 6458 section 5.3.1, `sinit_max_init_timeo`); `None`: RTO.Max.
+    pub max_init_timeout: Option<Duration>,
     /// Valid.Cookie.Life.
     pub valid_cookie_life: Duration,
     /// HB.interval; `None` sends no heartbeats but those that confirm an address.
@@ -195,6 +197,7 @@ impl Config {
             pf_max_retrans: None,
             primary_switchover_max_retrans: None,
             max_init_retransmits: 8,
+            max_init_timeout: None,
             valid_cookie_life: Duration::from_secs(60),
             hb_interval: Some(Duration::from_secs(30)),
             hb_max_burst: 1,

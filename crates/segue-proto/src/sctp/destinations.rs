@@ -218,7 +218,7 @@ impl Association {
         if counts {
             self.association_error_count += 1;
             if self.association_error_count > self.config.association_max_retrans {
-                self.close(Event::Lost);
+                self.give_up_peer();
                 return false;
             }
         }
@@ -343,6 +343,11 @@ impl Association {
         Self::lose_heartbeats(&mut self.destinations, |path| path == id);
         self.paths[index] = path;
         id
+    }
+
+    /// Whether HEARTBEATs may be sent: once the association is up, until a SHUTDOWN or SHUTDOWN ACK was (section 8.3).
+    pub(super) fn may_heartbeat(&self) -> bool {
+        self.is_up() && !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent)
     }
 
     pub(super) fn is_up(&self) -> bool {

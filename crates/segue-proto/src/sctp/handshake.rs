@@ -107,7 +107,6 @@ fn own_parameters(config: &Config, local: &[LocalAddress], random: Option<&Rando
     if local.len() > 1 {
         parameters.extend(local.iter().map(|l| Parameter::Ipv6Address(l.address)));
     }
-    parameters.push(Parameter::SupportedAddressTypes(vec![IPV6_ADDRESS]));
     parameters.extend(extensions::offered(config, random));
     parameters
 }
@@ -132,18 +131,22 @@ pub(super) fn init_ack(
     sealed: Bytes,
     unrecognized: Vec<Bytes>,
 ) -> Init {
-    let mut parameters = vec![Parameter::StateCookie(sealed)];
-    parameters.extend(own_parameters(config, local, cookie.local_random.as_ref()));
+    let sealed = Parameter::StateCookie(sealed);
+    let parameters = own_parameters(config, local, cookie.local_random.as_ref());
     let mut init_ack = Init {
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
-        outbound_streams: config.outbound_streams,
+        // no more than the peer takes: as many as there will be
+        outbound_streams: cookie.outbound_streams,
         inbound_streams: config.max_inbound_streams,
         initial_tsn: cookie.local_initial_tsn,
         parameters,
     };
     let chunk_header = 4;
-    let used = PACKET_HEADERS as usize + chunk_header + init_ack.buffer_len().next_multiple_of(4);
+    let used = PACKET_HEADERS as usize
+        + chunk_header
+        + init_ack.buffer_len().next_multiple_of(4)
+        + sealed.buffer_len().next_multiple_of(4);
     let mut room = (config.mtu as usize).saturating_sub(used);
     for parameter in unrecognized.into_iter().map(Parameter::UnrecognizedParameter) {
         let len = parameter.buffer_len().next_multiple_of(4);
@@ -153,6 +156,7 @@ pub(super) fn init_ack(
         room -= len;
         init_ack.parameters.push(parameter);
     }
+    init_ack.parameters.push(sealed);
     init_ack
 }
 
@@ -251,6 +255,8 @@ impl Association {
     fn send_init(&mut self, now: Instant) {
         let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
         let mut parameters = own_parameters(&self.config, &local, self.auth.random.as_ref());
+        // of an INIT alone (section 3.3.2): the answer keeps to them
+        parameters.push(Parameter::SupportedAddressTypes(vec![IPV6_ADDRESS]));
         if let Some(increment) = self.cookie_preservative {
             parameters.push(Parameter::CookiePreservative(increment));
         }
@@ -295,14 +301,14 @@ impl Association {
             chunks,
         });
         self.handshake_sent = Some(now);
-        self.t1 = Some(now + rto);
+        self.t1 = Some(now + self.config.max_init_timeout.map_or(rto, |most| rto.min(most)));
     }
 
     /// T1-init or T1-cookie expired (section 5.1, rules B and C): again, to the next address if there is one.
     pub(super) fn on_t1(&mut self, now: Instant) {
         self.handshake_retransmissions += 1;
         if self.handshake_retransmissions > self.config.max_init_retransmits {
-            self.close(Event::Lost);
+            self.give_up_peer();
             return;
         }
         for path in &mut self.paths {

@@ -22,7 +22,7 @@ impl Association {
 
     pub(super) fn on_heartbeat_timers(&mut self, now: Instant, index: usize) {
         let d = &mut self.destinations[index];
-        if !d.in_use || d.deactivated || !self.is_up() {
+        if !d.in_use || d.deactivated || !self.may_heartbeat() {
             return;
         }
         let d = &mut self.destinations[index];
@@ -118,7 +118,7 @@ impl Association {
             .paths
             .get(usize::from(path.0))
             .map_or(self.config.rto_initial, |p| p.rto());
-        if !self.may_send_heartbeat(now, index, rto) {
+        if !self.may_heartbeat() || !self.may_send_heartbeat(now, index, rto) {
             return;
         }
         let nonce = self.secret_u64();

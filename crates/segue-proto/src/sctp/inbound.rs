@@ -44,6 +44,11 @@ impl Received {
     }
 
     /// Highest TSN received.
+    /// Whether TSNs have come more than once since the last SACK.
+    pub(super) fn has_duplicates(&self) -> bool {
+        !self.duplicates.is_empty()
+    }
+
     pub(super) fn highest(&self) -> Tsn {
         self.ranges.last().map_or(self.cumulative_tsn_ack, |r| r.1)
     }

@@ -244,7 +244,8 @@ impl Association {
 
     /// Sends the probes that the search asks for. Called whenever something may be sent.
     pub(super) fn send_pmtu_probes(&mut self, now: Instant) {
-        if self.config.pmtu_discovery != PmtuDiscovery::Probing || !self.is_up() || self.is_stranded() {
+        if self.config.pmtu_discovery != PmtuDiscovery::Probing || !self.may_heartbeat() || self.is_stranded()
+        {
             return;
         }
         for i in 0..self.paths.len() {

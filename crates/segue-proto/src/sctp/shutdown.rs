@@ -47,6 +47,22 @@ impl Association {
         self.close(Event::Aborted { causes: vec![cause] });
     }
 
+    /// The peer cannot be reached (section 8.1). It is told all the same, unless it has no association yet: that it does not
+    /// answer need not mean that it does not hear.
+    pub(super) fn give_up_peer(&mut self) {
+        if self.state != State::CookieWait {
+            let destination = self.destinations[self.current].address;
+            self.queue_control(
+                destination,
+                Chunk::Abort {
+                    reflected_tag: false,
+                    causes: Vec::new(),
+                },
+            );
+        }
+        self.close(Event::Lost);
+    }
+
     /// Ends the association: timers stop and queues are dropped; control packets already queued still go out.
     pub(super) fn close(&mut self, event: Event) {
         if self.state == State::Closed {
@@ -77,12 +93,12 @@ impl Association {
         match self.state {
             State::ShutdownPending => {
                 self.state = State::ShutdownSent;
+                // section 9.2 gives T5 to the sender of the SHUTDOWN
                 self.t5_shutdown_guard = Some(now + self.config.rto_max * 5);
                 self.send_shutdown(now);
             }
             State::ShutdownReceived => {
                 self.state = State::ShutdownAckSent;
-                self.t5_shutdown_guard = Some(now + self.config.rto_max * 5);
                 self.send_shutdown_ack(now);
             }
             _ => {}
@@ -174,12 +190,18 @@ impl Association {
         self.abort(now, Bytes::from_static(b"shutdown guard timer"));
     }
 
-    /// SHUTDOWN; DATA that still arrives is acknowledged by SACK and SHUTDOWN in one packet.
+    /// SHUTDOWN, which acknowledges DATA that still arrives (section 9.2). A SACK goes before it only if it has more to say:
+    /// of gaps, of duplicates, or of a window that the peer has nearly used up.
     pub(super) fn send_shutdown(&mut self, now: Instant) {
         let cumulative_tsn_ack = self.received.cumulative_tsn_ack();
         let mut chunks = SmallVec::new();
         if self.sack_now || self.unacknowledged_packets > 0 {
-            chunks.push(self.take_acknowledgement());
+            let window_is_short = self.advertised_rwnd < self.config.receive_buffer / 2;
+            if self.received.has_gap() || self.received.has_duplicates() || window_is_short {
+                chunks.push(self.take_acknowledgement());
+            } else {
+                self.settle_acknowledgement();
+            }
         }
         chunks.push(Chunk::Shutdown { cumulative_tsn_ack });
         self.send_and_start_t2(now, chunks);

@@ -1,6 +1,7 @@
 //! All timers of an association: which is the earliest, and what is due.
 
 use super::association::{Association, State};
+use super::path::Destination;
 use crate::time::Instant;
 
 impl Association {
@@ -27,7 +28,9 @@ impl Association {
                 earliest = earliest.min(at(path.pmtu.timer()));
             }
         }
-        for destination in self.destinations.iter().filter(|d| d.in_use && !d.deactivated) {
+        let heartbeats = self.may_heartbeat();
+        let watched = |d: &&Destination| heartbeats && d.in_use && !d.deactivated;
+        for destination in self.destinations.iter().filter(watched) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }

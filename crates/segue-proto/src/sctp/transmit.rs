@@ -1,6 +1,6 @@
 //! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
 
-use super::association::{Association, PACKET_HEADERS, State};
+use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
 use super::local_addresses::LocalState;
 use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
@@ -318,6 +318,52 @@ impl Association {
         )
     }
 
+    /// A SACK that is due goes with control chunks on their way to the same address (section 6.10). Not to one that is not
+    /// confirmed, where what may be sent is counted chunk by chunk.
+    pub(super) fn bundle_sack(&mut self, control: &mut ControlPacket) {
+        let goes_alone = |chunk: &Chunk| {
+            matches!(
+                chunk,
+                Chunk::Init(_)
+                    | Chunk::InitAck(_)
+                    | Chunk::CookieEcho(_)
+                    | Chunk::Abort { .. }
+                    | Chunk::Sack(_)
+                    | Chunk::NrSack(_)
+                    | Chunk::Shutdown { .. }
+                    | Chunk::ShutdownAck
+                    | Chunk::ShutdownComplete { .. }
+                    // its source is what it is about
+                    | Chunk::Asconf(_)
+            )
+        };
+        let fits = self.sack_now
+            && !matches!(
+                self.state,
+                State::CookieWait | State::CookieEchoed | State::Closed
+            )
+            && control.destination == self.reply_to
+            && control.verification_tag == self.peer_tag
+            && control.source.is_none_or(|source| source == self.sack_source())
+            && self.has_confirmed_address(control.destination)
+            && !control.chunks.iter().any(goes_alone);
+        if !fits {
+            return;
+        }
+        let types: SmallVec<[u8; 4]> = control
+            .chunks
+            .iter()
+            .map(Chunk::chunk_type)
+            .chain([SACK, NR_SACK])
+            .collect();
+        let used: usize = control.chunks.iter().map(Chunk::buffer_len).sum();
+        let sack = self.received.sack_size() + self.nr_sack_overhead();
+        if PACKET_HEADERS + self.auth.overhead(&types) + used as u32 + sack <= self.config.mtu {
+            let acknowledgement = self.take_acknowledgement();
+            control.chunks.push(acknowledgement);
+        }
+    }
+
     fn sack_source(&self) -> LocalAddress {
         if self.config.sack_route == SackRoute::Arrival
             && let Some(local) = self
@@ -334,15 +380,20 @@ impl Association {
     pub(super) fn take_sack(&mut self) -> Sack {
         let a_rwnd = self.rwnd_to_advertise();
         self.advertised_rwnd = a_rwnd;
-        self.sack_now = false;
-        self.sack_timer = None;
         let mut sack = self.received.sack(a_rwnd, self.sack_blocks());
         if self.multipath.is_some() {
             self.count_packets(&mut sack);
         }
-        self.unacknowledged_packets = 0;
+        self.settle_acknowledgement();
         self.counters.sacks_sent += 1;
         sack
+    }
+
+    /// What has arrived is acknowledged: no SACK is owed.
+    pub(super) fn settle_acknowledgement(&mut self) {
+        self.sack_now = false;
+        self.sack_timer = None;
+        self.unacknowledged_packets = 0;
     }
 
     /// Gap ack blocks and duplicates that fit a packet, with a SHUTDOWN beside them (section 9.2).

@@ -9,7 +9,7 @@ mod numbers;
 mod settings;
 mod sockets;
 
-use super::ast::{Action, Call, Packet, Script, Shell};
+use super::ast::{Action, Call, Direction, Packet, Script, Shell};
 use super::stack::{Comparison, Outcome, Refusal, Sent, Stack};
 use addresses::Family;
 use core::net::Ipv6Addr;
@@ -93,10 +93,15 @@ impl Stack for SctpStack {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Sent> {
         self.settle();
-        let transmit = self.end.poll_transmit(now)?;
-        let bytes = transmit.packet.to_vec();
-        self.numbers.note_sent(&bytes);
-        Some(Sent { at: now, bytes })
+        loop {
+            let packet = self.end.poll_transmit(now)?.packet;
+            // as under packetdrill, what goes elsewhere than to the script's peer is not seen
+            if self.remote.contains(&packet.ip.destination) {
+                let bytes = packet.to_vec();
+                self.numbers.note_sent(&bytes);
+                return Some(Sent { at: now, bytes });
+            }
+        }
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {
@@ -127,7 +132,7 @@ impl Stack for SctpStack {
 }
 
 /// Addresses of the endpoint and its peer: packetdrill's, or those of `--local_ip=` and `--remote_ip=`, each as often as there
-/// are addresses.
+/// are addresses; the peer also has those that packet lines name.
 fn hosts(script: &Script, family: Family) -> Result<(Vec<Ipv6Addr>, Vec<Ipv6Addr>), (usize, Refusal)> {
     let (mut local, mut remote) = (Vec::new(), Vec::new());
     for option in &script.options {
@@ -154,6 +159,20 @@ fn hosts(script: &Script, family: Family) -> Result<(Vec<Ipv6Addr>, Vec<Ipv6Addr
     }
     if remote.is_empty() {
         remote.push(default.1);
+    }
+    for event in &script.events {
+        if let Action::Packet(packet) = &event.action
+            && let Some((from, to)) = packet.addresses
+        {
+            let peer = match packet.direction {
+                Direction::In => from,
+                Direction::Out => to,
+            };
+            let peer = addresses::to_ipv6(peer).map_err(|refusal| (event.line, refusal))?;
+            if !remote.contains(&peer) {
+                remote.push(peer);
+            }
+        }
     }
     Ok((local, remote))
 }

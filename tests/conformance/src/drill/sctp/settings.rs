@@ -241,11 +241,7 @@ impl Settings {
                 // attempts, the first one included (RFC 6458 section 5.3.1)
                 "max_init_attempts" => config.max_init_retransmits = narrow.saturating_sub(1),
                 "max_init_retransmits" => config.max_init_retransmits = narrow,
-                "max_init_timeout" => {
-                    if at("rto_max") != Some(value) {
-                        return Refusal::new("a greatest timeout of INIT that is not RTO.Max");
-                    }
-                }
+                "max_init_timeout" => config.max_init_timeout = Some(ms),
                 "association_max_retrans" => config.association_max_retrans = narrow,
                 "path_max_retrans" => config.path_max_retrans = narrow,
                 "pf_max_retrans" => config.pf_max_retrans = (value < 65_535).then_some(narrow),
