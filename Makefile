@@ -28,7 +28,7 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test mutants bench gaps loss-response cmt-peer docs lint fmt build clean
+.PHONY: help demo test mutants digests bench gaps loss-response cmt-peer docs lint fmt build clean
 .PHONY: system-packages check-format check-rust check-python test-rust test-python
 
 help:  ## List the targets
@@ -44,6 +44,13 @@ mutants: $(STAMP)/dev  ## Have the tests judge 240 wrong programs, drawn by SEED
 	@[ -n "$(SEED)" ] || { echo "make mutants SEED=NUMBER: which mutants to draw"; exit 2; }
 	@cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
 	$(BIN)/python scripts/mutants.py --seed "$(SEED)" $(MUTANTS)
+
+# `make digests UPDATE=1` writes them anew, where a change of behaviour is meant.
+digests: $(STAMP)/dev  ## Compare every packet that SCTP sends, over 1,800 seeds and all scripted tests, with what is on record
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	SEGUE_TRANSCRIPTS=$$folder cargo test --profile checked --locked --package segue-conformance --test conformance --quiet && \
+	cargo run --profile checked --locked --package segue-conformance --bin digests -- \
+		tests/conformance/digests.txt --tests "$$folder" $(if $(UPDATE),--update)
 
 bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp and the analysis of captures beside tshark and tcptrace, where they are installed
 	cargo build --release --locked --package segue-bench --package segue-live

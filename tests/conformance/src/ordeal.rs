@@ -4,6 +4,7 @@
 //! exactly once and in order within its stream, unless an end has reported failure.
 
 use crate::ledger::Ledger;
+use crate::transcript::Transcript;
 use crate::world::{A, B, Network, World, address, local};
 use core::net::Ipv6Addr;
 use segue_proto::congestion::Coupling;
@@ -88,8 +89,24 @@ pub fn trials_of(seed: u64) -> Trials {
 /// # Panics
 /// If an endpoint breaks one of its invariants.
 pub fn run(seed: u64) -> Result<Report, String> {
-    let trials = trials_of(seed);
-    let mut ordeal = Ordeal::new(seed, trials);
+    play(&mut Ordeal::new(seed, trials_of(seed)))
+}
+
+/// Plays the ordeal of a seed, whatever comes of it, and writes what was sent to `transcript`.
+///
+/// # Panics
+/// If an endpoint breaks one of its invariants.
+#[must_use]
+pub fn transcribe(seed: u64, transcript: Transcript) -> Transcript {
+    let mut ordeal = Ordeal::new(seed, trials_of(seed));
+    ordeal.world.transcript = Some(transcript);
+    // what went wrong is for the tests to say
+    let _ = play(&mut ordeal);
+    ordeal.world.transcript.take().unwrap_or_default()
+}
+
+fn play(ordeal: &mut Ordeal) -> Result<Report, String> {
+    let trials = ordeal.trials;
     ordeal.world.connect();
     ordeal.chaos()?;
     ordeal.calm()?;
@@ -150,17 +167,7 @@ impl Ordeal {
         }
         let addresses = [1 + random.below(3) as u16, 1 + random.below(3) as u16];
         let chaos_until = Instant::ZERO + Duration::from_millis(2000 + random.below(60_000));
-        let network = Adverse {
-            loss: 0.08 * random.uniform(),
-            duplication: 0.05 * random.uniform(),
-            corruption: 0.03 * random.uniform(),
-            delay: Duration::from_millis(1 + random.below(100)),
-            jitter_ms: random.below(80),
-            random: Stream::new(seed, "network"),
-            down: BTreeMap::new(),
-            outages: 0,
-            calm: false,
-        };
+        let network = Adverse::drawn(seed, &mut random, None);
         let planned = [A, B].map(|_| plan(&mut random, chaos_until));
         Self {
             world: World::new(configs, addresses, network, seed),
@@ -484,7 +491,7 @@ impl Ordeal {
 }
 
 /// Losses, duplicates, harm and delays, each drawn per packet; links that are down.
-struct Adverse {
+pub(crate) struct Adverse {
     loss: f64,
     duplication: f64,
     corruption: f64,
@@ -495,9 +502,31 @@ struct Adverse {
     down: BTreeMap<Ipv6Addr, Instant>,
     outages: u64,
     calm: bool,
+    /// Longer packets are swallowed, bytes.
+    carries: Option<usize>,
 }
 
 impl Adverse {
+    pub(crate) fn drawn(seed: u64, random: &mut Stream, carries: Option<usize>) -> Self {
+        Self {
+            loss: 0.08 * random.uniform(),
+            duplication: 0.05 * random.uniform(),
+            corruption: 0.03 * random.uniform(),
+            delay: Duration::from_millis(1 + random.below(100)),
+            jitter_ms: random.below(80),
+            random: Stream::new(seed, "network"),
+            down: BTreeMap::new(),
+            outages: 0,
+            calm: false,
+            carries,
+        }
+    }
+
+    /// From now on nothing is lost or harmed.
+    pub(crate) const fn calm(&mut self) {
+        self.calm = true;
+    }
+
     fn is_up(&self, now: Instant, address: &Ipv6Addr) -> bool {
         self.down.get(address).is_none_or(|&until| now >= until)
     }
@@ -505,6 +534,9 @@ impl Adverse {
 
 impl Network for Adverse {
     fn carry(&mut self, now: Instant, _from: usize, packet: &Packet) -> Vec<(Duration, Vec<u8>)> {
+        if self.carries.is_some_and(|most| packet.buffer_len() > most) {
+            return Vec::new();
+        }
         if self.calm {
             return vec![(self.delay, packet.to_vec())];
         }
@@ -535,7 +567,7 @@ fn one_of<T: Copy>(random: &mut Stream, values: &[T]) -> T {
     values[random.below(values.len() as u64) as usize]
 }
 
-fn config(random: &mut Stream) -> Config {
+pub(crate) fn config(random: &mut Stream) -> Config {
     let profile = one_of(random, &[Profile::Rfc2960, Profile::Rfc4960, Profile::Rfc9260]);
     let defaults = Config::new(profile);
     Config {
@@ -581,7 +613,7 @@ fn config(random: &mut Stream) -> Config {
 }
 
 /// Any parts of concurrent multipath transfer: the two ends need not agree.
-fn multipath(random: &mut Stream) -> MultipathConfig {
+pub(crate) fn multipath(random: &mut Stream) -> MultipathConfig {
     MultipathConfig {
         cuc: one_of(random, &[Cuc::Off, Cuc::V1, Cuc::V2]),
         sfr: random.chance(0.7),

@@ -13,6 +13,7 @@
 //! expect!(t, Chunk::Sack(Sack { cumulative_tsn_ack, .. }) if *cumulative_tsn_ack == peer_tsn(2));
 //! ```
 
+use crate::transcript::OfTest;
 use bytes::Bytes;
 use chunks::{PEER_TAG, init};
 use core::fmt::Write;
@@ -103,6 +104,7 @@ pub struct Script {
     pub auth: Option<auth::PeerAuth>,
     out: VecDeque<Sent>,
     readable: bool,
+    transcript: OfTest,
 }
 
 impl Script {
@@ -129,6 +131,7 @@ impl Script {
             auth: None,
             out: VecDeque::new(),
             readable: false,
+            transcript: OfTest::begin(),
         }
     }
 
@@ -464,6 +467,7 @@ impl Script {
             while let Some(transmit) = self.end.poll_transmit(self.now) {
                 quiet = false;
                 let bytes = transmit.packet.to_vec();
+                self.transcript.packet(self.now, transmit.interface.0, &bytes);
                 let packet = Packet::parse(&bytes).expect("what is sent parses");
                 let (sctp, udp) = match packet.payload {
                     Payload::Sctp(sctp) => (sctp, None),

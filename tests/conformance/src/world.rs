@@ -1,5 +1,6 @@
 //! Two endpoints and the network between them, in virtual time and on real bytes: every packet is emitted and parsed.
 
+use crate::transcript::Transcript;
 use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;
 use segue_proto::random::Stream;
@@ -71,6 +72,8 @@ pub struct World<N> {
     pub unparsed: u64,
     /// Packets that left.
     pub sent: u64,
+    /// What both ends send, if that is written down.
+    pub transcript: Option<Transcript>,
     in_flight: BTreeMap<(Instant, u64), (usize, InterfaceId, Vec<u8>)>,
     sequence: u64,
     readable: [bool; 2],
@@ -101,6 +104,7 @@ impl<N: Network> World<N> {
             reading: [true, true],
             unparsed: 0,
             sent: 0,
+            transcript: None,
             in_flight: BTreeMap::new(),
             sequence: 0,
             readable: [false; 2],
@@ -240,6 +244,9 @@ impl<N: Network> World<N> {
         while let Some(Transmit { interface, packet }) = self.ends[host].poll_transmit(self.now) {
             quiet = false;
             self.sent += 1;
+            if let Some(transcript) = &mut self.transcript {
+                transcript.packet(self.now, host, interface.0, &packet.to_vec());
+            }
             for (delay, bytes) in self.network.carry(self.now, host, &packet) {
                 self.sequence += 1;
                 let key = (self.now + delay, self.sequence);
