@@ -2,6 +2,7 @@
 
 mod amplification;
 mod drill_language;
+mod drill_suites;
 mod fuzz_seeds;
 mod off_path_attacker;
 mod rfc3758_partial_reliability;

@@ -1,12 +1,12 @@
 //! Plays packetdrill scripts on the machines of Segue: see `docs/drill.md`.
 
 use clap::{Parser, ValueEnum};
-use segue_conformance::drill::files;
 use segue_conformance::drill::play::{Settings, play};
 use segue_conformance::drill::verdict::{Report, Verdict};
+use segue_conformance::drill::{files, suite};
 use segue_proto::sctp::Profile;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Plays packetdrill scripts (SCTP) on the protocol machines of Segue, in virtual time.
@@ -24,6 +24,9 @@ struct Arguments {
     /// A name that `#ifdef` finds; without it each name that a script asks for is tried alone until the script passes
     #[arg(long, value_name = "NAME")]
     define: Vec<String>,
+    /// Write the verdicts on the suites in a folder, the only path, as Markdown
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
     /// Say nothing of scripts that pass
     #[arg(long, short)]
     quiet: bool,
@@ -58,6 +61,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             SctpProfile::Rfc9260 => Profile::Rfc9260,
         },
     };
+    if let Some(table) = &arguments.table {
+        return write_table(table, &arguments.paths, &settings);
+    }
     let mut out = std::io::stdout().lock();
     let (mut passed, mut failed, mut unmappable) = (0, 0, 0);
     for path in &arguments.paths {
@@ -86,6 +92,17 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let summary = format!("{passed} passed, {failed} failed, {unmappable} cannot be mapped");
     say(&mut out, &summary)?;
     Ok(failed + unmappable == 0)
+}
+
+/// Writes the verdicts on the suites; whether every script passes or is explained.
+#[expect(clippy::disallowed_methods, reason = "a driver: the table is a file")]
+fn write_table(table: &Path, paths: &[PathBuf], settings: &Settings) -> Result<bool, String> {
+    let [folder] = paths else {
+        return Err("--table takes one path: the folder of the suites".to_owned());
+    };
+    let document = suite::document(folder, settings).map_err(|e| e.to_string())?;
+    std::fs::write(table, document).map_err(|e| format!("{}: {e}", table.display()))?;
+    Ok(true)
 }
 
 fn say(out: &mut impl Write, line: &str) -> Result<(), String> {

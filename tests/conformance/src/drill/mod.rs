@@ -17,6 +17,7 @@ pub mod play;
 pub mod runner;
 mod sctp;
 pub mod stack;
+pub mod suite;
 mod tables;
 pub mod verdict;
 
