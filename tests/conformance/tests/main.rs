@@ -1,7 +1,9 @@
 //! The rules of the RFCs one by one: a module a group of sections. One binary, so that it is linked once.
 
 mod amplification;
+mod drill_damaged;
 mod drill_language;
+mod drill_scripts;
 mod drill_suites;
 mod fuzz_seeds;
 mod off_path_attacker;

@@ -26,6 +26,7 @@ impl SctpStack {
             Some((from, to)) => (addresses::to_ipv6(from)?, addresses::to_ipv6(to)?),
             None => (self.remote[0], self.local[0]),
         };
+        self.numbers.set_source(from);
         let (source_port, destination_port) = packet.ports.unwrap_or((self.ports.1, self.ports.0));
         let mut items = match &sctp.body {
             Body::Chunks(items) => items.clone(),

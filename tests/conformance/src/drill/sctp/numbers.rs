@@ -5,8 +5,10 @@ use super::codec::{self, Fill, Offsets};
 use crate::drill::layout::{Class, Item, Layout};
 use crate::script::auth::PeerAuth;
 use bytes::Bytes;
+use core::net::Ipv6Addr;
 use segue_wire::sctp::{Chunk, Parameter, SctpPacket};
 use segue_wire::{Packet, Payload};
+use std::collections::BTreeMap;
 
 /// Tags and TSNs of both ends, and what was last said.
 #[derive(Default)]
@@ -24,7 +26,10 @@ pub struct Numbers {
     /// Whether the last injected packet has an ABORT.
     peer_aborts: bool,
     cookie: Vec<u8>,
-    heartbeat: Vec<u8>,
+    /// What the last HEARTBEAT to each address of the peer says.
+    heartbeats: BTreeMap<Ipv6Addr, Vec<u8>>,
+    /// Where the packet that is being made comes from.
+    source: Option<Ipv6Addr>,
     /// Parameters of the last INIT or INIT ACK of the endpoint, and of the peer, for the keys of AUTH.
     parameters: (Vec<Parameter>, Vec<Parameter>),
     /// The shared key that AUTH chunks of the script use: identifier and key.
@@ -118,6 +123,7 @@ impl Numbers {
     /// The endpoint has sent an IPv6 packet.
     pub fn note_sent(&mut self, bytes: &[u8]) {
         let Ok(Packet {
+            ip,
             payload: Payload::Sctp(sctp),
             ..
         }) = Packet::parse(bytes)
@@ -136,10 +142,17 @@ impl Numbers {
                         self.cookie = cookie.to_vec();
                     }
                 }
-                Chunk::Heartbeat(info) => self.heartbeat = info.to_vec(),
+                Chunk::Heartbeat(info) => {
+                    self.heartbeats.insert(ip.destination, info.to_vec());
+                }
                 _ => {}
             }
         }
+    }
+
+    /// A packet from this address of the peer is about to be made: its HEARTBEAT ACK answers what was asked there.
+    pub fn set_source(&mut self, source: Ipv6Addr) {
+        self.source = Some(source);
     }
 
     /// The script's side of AUTH uses this key.
@@ -159,7 +172,10 @@ impl Fill for Numbers {
     fn bytes(&mut self, layout: &Layout, length: Option<usize>) -> Option<Vec<u8>> {
         let mut bytes = match layout.name {
             "COOKIE_ECHO" => self.cookie.clone(),
-            "HEARTBEAT_INFORMATION" => self.heartbeat.clone(),
+            "HEARTBEAT_INFORMATION" => {
+                let asked = self.source.and_then(|source| self.heartbeats.get(&source));
+                asked.cloned().unwrap_or_default()
+            }
             "STATE_COOKIE" => vec![0; length.unwrap_or(4)],
             // made when what it covers is known
             "AUTH" => return Some(Vec::new()),
