@@ -269,7 +269,12 @@ fn early_retransmit_needs_fewer_acknowledgements_than_three() {
 #[test]
 fn the_window_comes_down_as_the_reduction_says() {
     // about half of Reno's window is left, however it comes down
-    for reduction in [Reduction::Immediate, Reduction::RateHalving, Reduction::Prr] {
+    for reduction in [
+        Reduction::Immediate,
+        Reduction::RateHalving,
+        Reduction::PrrRfc6937,
+        Reduction::Prr,
+    ] {
         let config = Config {
             reduction,
             congestion_control: Algorithm::Reno,

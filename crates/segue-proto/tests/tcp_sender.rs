@@ -264,12 +264,16 @@ fn the_tail_is_probed_after_two_round_trips_by_the_last_segment() {
 
 #[test]
 fn a_segment_alone_is_given_the_time_of_a_delayed_acknowledgement() {
-    // section 7.2: PTO += TLP.max_ack_delay, and no later than the retransmission timer, which is earlier here
+    // section 7.2: PTO += TLP.max_ack_delay, and no later than the retransmission timer, which is earlier here: the probe
+    // goes then, and the window is not lost for one segment
     let mut s = sender(with_probes());
     write(&mut s, 0, 1000);
     assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
     let counters = s.connection().counters();
-    assert_eq!((counters.loss_probes, counters.timeouts), (0, 1));
+    assert_eq!((counters.loss_probes, counters.timeouts), (1, 0));
+    assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
+    let counters = s.connection().counters();
+    assert_eq!((counters.loss_probes, counters.timeouts), (1, 1));
     let mut s = sender(Config {
         rto_min: Duration::from_secs(2),
         ..with_probes()
@@ -278,6 +282,18 @@ fn a_segment_alone_is_given_the_time_of_a_delayed_acknowledgement() {
     assert_eq!(wait(&mut s, ms(2 * RTT + 199)), NONE);
     assert_eq!(wait(&mut s, ms(1)), [(1, 1000)]);
     assert_eq!(s.connection().counters().loss_probes, 1);
+}
+
+#[test]
+fn the_probe_waits_from_the_last_acknowledgement_that_goes_forward() {
+    // section 7.2: the timer is restarted by new data, and by an acknowledgement of some of it
+    let mut s = sender(with_probes());
+    write(&mut s, 0, 3000);
+    s.now += ms(RTT);
+    assert_eq!(ack(&mut s, 1001, &[]), NONE);
+    let srtt = s.connection().snapshot().srtt.unwrap();
+    assert_eq!(wait(&mut s, srtt * 2 - ms(1)), NONE);
+    assert_eq!(wait(&mut s, ms(1)), [(2001, 1000)]);
 }
 
 #[test]

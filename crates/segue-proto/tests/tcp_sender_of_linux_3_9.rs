@@ -12,7 +12,7 @@ fn of_linux(frto_rule: FrtoRule) -> Config {
         frto_rule,
         undo: true,
         undo_repeated: false,
-        reduction: Reduction::Prr,
+        reduction: Reduction::PrrRfc6937,
         ..standard()
     }
 }
@@ -27,7 +27,7 @@ fn the_profile_has_the_rules_of_its_version() {
     let new = Config::new(Profile::Modern);
     assert_eq!(
         (new.frto, new.frto_rule, new.window_use),
-        (true, FrtoRule::Rfc5682, WindowUse::Nearly)
+        (true, FrtoRule::Rfc5682, WindowUse::LastWindow)
     );
 }
 
@@ -130,7 +130,7 @@ fn a_window_counts_as_used_but_for_three_segments_or_a_third_of_it() {
     assert_eq!(grows(bursts, 10, 14), (20_000, true));
     assert_eq!(grows(bursts, 10, 13), (20_000, false));
     // half of it in slow start: Linux 3.16
-    assert_eq!(grows(WindowUse::Nearly, 0, 6), (10_000, true));
-    assert_eq!(grows(WindowUse::Nearly, 10, 13), (20_000, true));
+    assert_eq!(grows(WindowUse::LastWindow, 0, 6), (10_000, true));
+    assert_eq!(grows(WindowUse::LastWindow, 10, 13), (20_000, true));
     assert_eq!(grows(WindowUse::Full, 0, 9), (10_000, false));
 }

@@ -482,7 +482,7 @@ fn abort_resets_the_peer() {
     s.sent();
     s.command(|c| c.abort());
     let reset = s.only();
-    assert_eq!(s.numbers(&reset), (RST, 101, 0));
+    assert_eq!(s.numbers(&reset), (RST | ACK, 101, 1));
     assert_eq!(s.events, [Event::Aborted]);
 }
 

@@ -113,9 +113,19 @@ fn the_window_clamp_of_the_paper_limits_a_flow_to_a_window_per_round_trip() {
 
 #[test]
 fn two_flows_share_a_bottleneck() {
+    // which of the two loses the last packet of a full queue is chance, and the same all along: four beginnings
+    let starts = ["5", "5.13", "5.27", "5.41"];
     for algorithm in ["cubic", "reno", "veno"] {
-        let text = format!(
-            r#"
+        let evenness: f64 = starts.iter().map(|start| evenness_of_two(algorithm, start)).sum();
+        let evenness = evenness / starts.len() as f64;
+        assert!(evenness > 0.95, "{algorithm}: {evenness}");
+    }
+}
+
+/// Jain's index of what two flows over one bottleneck get, from 40 s on, when the second begins at `start` seconds.
+fn evenness_of_two(algorithm: &str, start: &str) -> f64 {
+    let text = format!(
+        r#"
 name = "two flows"
 duration = "120 s"
 tcp.congestion_control = "{algorithm}"
@@ -131,22 +141,20 @@ link = [
 ]
 application = [
     {{ kind = "bulk", transport = "tcp", from = "a", to = "c" }},
-    {{ kind = "bulk", transport = "tcp", from = "b", to = "d", start = "5 s" }},
+    {{ kind = "bulk", transport = "tcp", from = "b", to = "d", start = "{start} s" }},
 ]
 "#
-        );
-        let scenario = Scenario::from_toml(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
-        let m = run(&scenario, RunOptions::default()).unwrap().metrics;
-        let share: Vec<f64> = m
-            .flows
-            .iter()
-            .map(|f| f.received_bytes_by_second[40..].iter().sum::<u64>() as f64)
-            .collect();
-        let (sum, squares) = (share[0] + share[1], share[0] * share[0] + share[1] * share[1]);
-        let jain = sum * sum / (2.0 * squares);
-        assert!(jain > 0.95, "{algorithm}: {share:?} {jain}");
-        assert!(sum * 8.0 / 80.0 > 8.5e6, "{algorithm}: {sum}");
-    }
+    );
+    let scenario = Scenario::from_toml(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let m = run(&scenario, RunOptions::default()).unwrap().metrics;
+    let share: Vec<f64> = m
+        .flows
+        .iter()
+        .map(|f| f.received_bytes_by_second[40..].iter().sum::<u64>() as f64)
+        .collect();
+    let (sum, squares) = (share[0] + share[1], share[0] * share[0] + share[1] * share[1]);
+    assert!(sum * 8.0 / 80.0 > 8.5e6, "{algorithm}: {sum}");
+    sum * sum / (2.0 * squares)
 }
 
 #[test]

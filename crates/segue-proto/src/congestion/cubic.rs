@@ -1,8 +1,9 @@
 //! CUBIC: RFC 9438.
 
+use super::cubic_steps::Steps;
 use super::hystart::{HyStart, Pace};
 use super::window::{Window, common_window, on_rto};
-use super::{Acked, CongestionControl, Loss, Prior, RenoFriendliness, Start};
+use super::{Acked, CongestionControl, CubicCurve, Loss, Prior, RenoFriendliness, Start};
 use crate::time::{Duration, Instant};
 
 /// The window of CUBIC.
@@ -10,15 +11,20 @@ use crate::time::{Duration, Instant};
 pub struct Cubic {
     window: Window,
     hystart: HyStart,
+    curve: CubicCurve,
+    /// The least round trip, of those that a recovery has not just made shorter.
+    least_rtt: Option<Duration>,
     friendliness: RenoFriendliness,
     /// W_max, segments: where the window was cut last, less if it had not come that far again (section 4.7). Zero before
     /// the first loss, and after a timeout.
     w_max: f64,
     epoch: Option<Epoch>,
+    /// The same as Linux has it.
+    steps: Option<Steps>,
     /// cwnd before the last cut, segments (section 4.3).
     cwnd_prior: f64,
     /// What a loss that was none has to put back.
-    before_cut: Option<(f64, f64, Option<Epoch>)>,
+    before_cut: Option<(f64, f64, Option<Epoch>, Option<Steps>)>,
 }
 
 /// A stage of congestion avoidance.
@@ -42,9 +48,12 @@ impl Cubic {
         Self {
             window: Window::new(start),
             hystart: HyStart::new(start.slow_start),
+            curve: start.cubic_curve,
+            least_rtt: None,
             friendliness: start.reno_friendliness,
             w_max: 0.0,
             epoch: None,
+            steps: None,
             cwnd_prior: 0.0,
             before_cut: None,
         }
@@ -52,10 +61,37 @@ impl Cubic {
 
     fn on_restart(&mut self) {
         self.epoch = None;
+        self.steps = None;
+    }
+
+    /// Congestion avoidance, for so many segments acknowledged.
+    fn avoid(&mut self, acked: &Acked, segments: f64) {
+        match self.curve {
+            CubicCurve::Rfc9438 => self.follow(acked, segments),
+            CubicCurve::Linux => self.step(acked, segments),
+        }
+    }
+
+    /// As Linux does.
+    fn step(&mut self, acked: &Acked, segments: f64) {
+        let cwnd = libm::floor(self.window.segments());
+        let begin = || Steps::begin(acked.now, cwnd, self.w_max);
+        let steps = self.steps.get_or_insert_with(begin);
+        let ahead = self.least_rtt.unwrap_or(Duration::ZERO);
+        let growth = steps.growth(acked.now, cwnd, segments, self.w_max == 0.0, ahead);
+        self.window.grow(growth);
+    }
+
+    /// In the first second of a stage the queue is still short of what the cut left out of it: Linux leaves those out.
+    fn note_rtt(&mut self, acked: &Acked) {
+        let settled = |s: &Steps| acked.now.since(s.start()) >= SETTLING;
+        if let Some(rtt) = acked.rtt.filter(|_| self.steps.as_ref().is_none_or(settled)) {
+            self.least_rtt = Some(self.least_rtt.map_or(rtt, |l| l.min(rtt)));
+        }
     }
 
     /// Section 4.2, and 4.3 where that is more.
-    fn avoid(&mut self, acked: &Acked, segments: f64) {
+    fn follow(&mut self, acked: &Acked, segments: f64) {
         let cwnd = self.window.segments();
         let begin = || Epoch::begin(acked.now, cwnd, self.w_max);
         let epoch = self.epoch.get_or_insert_with(begin);
@@ -86,7 +122,7 @@ impl Cubic {
     /// Sections 4.6 and 4.7.
     fn cut(&mut self) {
         let cwnd = self.window.segments();
-        self.before_cut = Some((self.w_max, self.cwnd_prior, self.epoch));
+        self.before_cut = Some((self.w_max, self.cwnd_prior, self.epoch, self.steps));
         self.w_max = if cwnd < self.w_max {
             cwnd * (1.0 + BETA) / 2.0
         } else {
@@ -94,6 +130,7 @@ impl Cubic {
         };
         self.cwnd_prior = cwnd;
         self.epoch = None;
+        self.steps = None;
         self.window.cut(BETA);
     }
 }
@@ -130,6 +167,7 @@ impl CongestionControl for Cubic {
         // acknowledgements that are delayed count for the segments that they are for: the curve is one of time
         let mut segments = f64::from(acked.bytes) / f64::from(self.window.segment);
         let mut pace = Pace::Full;
+        self.note_rtt(&acked);
         if self.in_slow_start() {
             pace = self.hystart.on_ack(&acked, self.window.segments());
         }
@@ -160,6 +198,12 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn on_transmit_start(&mut self, now: Instant, idle: Duration) {
+        if let Some(steps) = &mut self.steps {
+            steps.skip(now, idle);
+        }
+    }
+
     fn on_loss(&mut self, _loss: Loss) {
         self.cut();
         self.window.fall_to_ssthresh();
@@ -175,18 +219,23 @@ impl CongestionControl for Cubic {
         }
         self.w_max = 0.0;
         self.epoch = None;
+        self.steps = None;
+        self.least_rtt = None;
         self.hystart.restart();
     }
 
     /// Section 4.9.
     fn on_undo(&mut self, prior: Prior) {
         self.window.undo(prior);
-        if let Some((w_max, cwnd_prior, epoch)) = self.before_cut.take() {
-            (self.w_max, self.cwnd_prior, self.epoch) = (w_max, cwnd_prior, epoch);
+        if let Some((w_max, cwnd_prior, epoch, steps)) = self.before_cut.take() {
+            (self.w_max, self.cwnd_prior) = (w_max, cwnd_prior);
+            (self.epoch, self.steps) = (epoch, steps);
         }
     }
 }
 
+/// Linux: time from the beginning of a stage during which round trips are not measured.
+const SETTLING: Duration = Duration::from_secs(1);
 /// C (section 5).
 const C: f64 = 0.4;
 /// beta_cubic (section 4.6).

@@ -25,9 +25,11 @@ pub struct HyStart {
     last_round: Option<Duration>,
     this_round: Option<Duration>,
     samples: u32,
+    /// Linux 5.8: the round lasts until this is acknowledged.
+    round_end: u64,
     /// Conservative slow start: the shortest round trip of the round that it began after, and its rounds.
     conservative: Option<(Duration, u32)>,
-    /// There was slow start once, and it ended: RFC 9406 section 4.2 has it in the initial slow start only.
+    /// It has ended slow start: RFC 9406 section 4.2 has it in the initial slow start only; Linux 5.8 once until a timeout.
     over: bool,
 }
 
@@ -43,17 +45,19 @@ impl HyStart {
             last_round: None,
             this_round: None,
             samples: 0,
+            round_end: 0,
             conservative: None,
             over: false,
         }
     }
 
-    /// Slow start begins anew after a timeout. Linux's HyStart watches it again; HyStart++ does not.
+    /// Slow start begins anew after a timeout. Linux's HyStart watches it again; HyStart++ does not. From 5.8 on Linux knows
+    /// nothing of the round trip then.
     pub fn restart(&mut self) {
         let over = self.kind == SlowStart::HystartPlusPlus;
         *self = Self {
             over: over && (self.over || self.round_start.is_some()),
-            shortest: self.shortest,
+            shortest: self.shortest.filter(|_| self.kind != SlowStart::Hystart58),
             ..Self::new(self.kind)
         };
     }
@@ -69,9 +73,10 @@ impl HyStart {
         let pace = match self.kind {
             SlowStart::Standard => Pace::Full,
             SlowStart::Hystart => self.linux(acked, segments),
+            SlowStart::Hystart58 => self.linux_58(acked, segments),
             SlowStart::HystartPlusPlus => self.plus_plus(acked),
         };
-        self.over |= pace == Pace::Stop && self.kind == SlowStart::HystartPlusPlus;
+        self.over |= pace == Pace::Stop && self.kind != SlowStart::Hystart;
         pace
     }
 
@@ -106,6 +111,43 @@ impl HyStart {
             return Pace::Stop;
         }
         Pace::Full
+    }
+
+    /// As [`linux`](Self::linux), but the train may be a millisecond longer (what aggregation of acknowledgements explains),
+    /// the round trip may grow by an eighth, the ninth measurement of a round is the first that decides, and what it and
+    /// later ones are belongs to the round as well. Rounds begin when the window is large enough to be watched.
+    fn linux_58(&mut self, acked: &Acked, segments: f64) -> Pace {
+        let (Some(shortest), Some(rtt)) = (self.shortest, acked.rtt) else {
+            return Pace::Full;
+        };
+        if segments < LOW_WINDOW {
+            return Pace::Full;
+        }
+        if self.round_start.is_none() || acked.una > self.round_end {
+            self.round_start = Some(acked.now);
+            self.round_end = acked.next;
+            self.last_ack = acked.now;
+            self.this_round = None;
+            self.samples = 0;
+        }
+        let mut pace = Pace::Full;
+        if acked.now.since(self.last_ack) <= ACK_DELTA {
+            self.last_ack = acked.now;
+            let train = self
+                .round_start
+                .map_or(Duration::ZERO, |start| acked.now.since(start));
+            if train > (shortest + AGGREGATION) / 2 {
+                pace = Pace::Stop;
+            }
+        }
+        let least = self.this_round.map_or(rtt, |r| r.min(rtt));
+        self.this_round = Some(least);
+        if self.samples < N_RTT_SAMPLE {
+            self.samples += 1;
+        } else if least > shortest + (shortest / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH) {
+            pace = Pace::Stop;
+        }
+        pace
     }
 
     /// RFC 9406 section 4.2.
@@ -149,6 +191,8 @@ impl HyStart {
 const LOW_WINDOW: f64 = 16.0;
 /// Acknowledgements so far apart are of one train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
+/// What aggregation may add to a train: Linux counts a millisecond at the rates that are usual.
+const AGGREGATION: Duration = Duration::from_millis(1);
 /// RFC 9406 section 4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);

@@ -6,6 +6,7 @@
 
 pub mod coupled;
 pub mod cubic;
+mod cubic_steps;
 pub mod hybla;
 pub mod hystart;
 pub mod reno;
@@ -47,6 +48,10 @@ pub struct Acked {
     pub flight_empty: bool,
     /// Whether it begins a round: whatever was outstanding when the last one began has been acknowledged. TCP only.
     pub round_start: bool,
+    /// SND.UNA and SND.NXT, as positions that do not wrap. TCP only.
+    pub una: u64,
+    /// See [`una`](Self::una).
+    pub next: u64,
     /// Round-trip time that it measured of data sent once. TCP only.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time. TCP only.
@@ -90,6 +95,8 @@ pub trait CongestionControl: Debug + Send {
     fn on_loss(&mut self, loss: Loss);
     /// The retransmission timer expired: ssthresh is cut, and cwnd is one segment.
     fn on_rto(&mut self, loss: Loss);
+    /// Something is sent after `idle` without anything outstanding.
+    fn on_transmit_start(&mut self, _now: Instant, _idle: Duration) {}
     /// Nothing was sent for `periods` retransmission timeouts.
     fn on_idle(&mut self, periods: u64);
     /// The path is used again after it was taken for failed: one segment.
@@ -142,9 +149,26 @@ pub enum SlowStart {
     /// HyStart as Linux has it in CUBIC since 2.6.29 (Ha and Rhee 2011): until the train of acknowledgements is as long
     /// as half a round trip, or the round trip grows.
     Hystart,
-    /// HyStart++ (RFC 9406).
+    /// HyStart as Linux has it since 5.8 (June 2020): the round trip may grow by an eighth before it stops, and all
+    /// measurements of a round are looked at.
     #[default]
+    #[serde(rename = "hystart-5.8")]
+    Hystart58,
+    /// HyStart++ (RFC 9406).
     HystartPlusPlus,
+}
+
+/// How CUBIC's curve is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CubicCurve {
+    /// One smoothed round trip ahead (RFC 9438 section 4.2).
+    #[serde(rename = "rfc-9438")]
+    Rfc9438,
+    /// The least round trip ahead; and before the first loss, and after a timeout, when nothing is known of what the path
+    /// carries, the window grows by a twentieth per round trip at least (Linux).
+    #[default]
+    Linux,
 }
 
 /// What CUBIC does in its Reno-friendly region (RFC 9438 section 4.3) once it is back where it was cut.
@@ -170,6 +194,8 @@ pub struct Start {
     pub credit: Credit,
     /// The slow start of CUBIC; the others have the standard one.
     pub slow_start: SlowStart,
+    /// CUBIC's.
+    pub cubic_curve: CubicCurve,
     /// CUBIC's.
     pub reno_friendliness: RenoFriendliness,
     /// Round-trip time of the handshake, if measured.

@@ -248,6 +248,8 @@ mod tests {
             flight_empty: false,
             now: Instant::ZERO,
             round_start: false,
+            una: 0,
+            next: 0,
             rtt: None,
             srtt: None,
         }

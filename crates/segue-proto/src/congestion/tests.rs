@@ -21,6 +21,7 @@ fn start(slow_start: SlowStart, credit: Credit, rtt: Option<Duration>) -> Start 
         initial_window: 10 * MSS,
         credit,
         slow_start,
+        cubic_curve: CubicCurve::Rfc9438,
         reno_friendliness: RenoFriendliness::Linux,
         rtt,
     }
@@ -45,6 +46,8 @@ fn acked(now: Instant, rtt: Duration) -> Acked {
         open: true,
         flight_empty: false,
         round_start: false,
+        una: 0,
+        next: 0,
         rtt: Some(rtt),
         srtt: Some(rtt),
     }

@@ -243,6 +243,8 @@ impl Association {
                     open: !in_fast_recovery,
                     flight_empty: path.flightsize == 0,
                     round_start: false,
+                    una: 0,
+                    next: 0,
                     rtt: None,
                     srtt: path.rtt.srtt(),
                 };

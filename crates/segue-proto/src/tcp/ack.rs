@@ -2,7 +2,6 @@
 //! (RFC 6298, RFC 7323), and the peer's window.
 
 use super::arrive::is_before;
-use super::config::WindowUse;
 use super::connection::Connection;
 use super::event::Event;
 use super::recovery::Phase;
@@ -18,8 +17,10 @@ pub(super) struct Report {
     pub acked: u32,
     /// Bytes newly SACKed.
     pub sacked: u32,
-    /// Bytes acknowledged in order that had been SACKed before.
+    /// Bytes acknowledged in order that had been SACKed before; without SACK, what duplicate acknowledgements stood for.
     pub known: u32,
+    /// Without SACK: bytes that left the network for a duplicate acknowledgement, whichever they are.
+    pub presumed: u32,
     /// SND.UNA moved.
     pub advanced: bool,
     /// SND.UNA before.
@@ -30,6 +31,8 @@ pub(super) struct Report {
     pub duplicate: bool,
     /// A duplicate of ours was reported.
     pub dsack: bool,
+    /// It showed that something is lost.
+    pub found_lost: bool,
     /// Something that was retransmitted is acknowledged in order.
     pub retransmitted_acked: bool,
     /// Something of the recovery at hand that was sent once only has arrived.
@@ -39,14 +42,14 @@ pub(super) struct Report {
     /// First and last transmission of what was sent once and has arrived.
     pub first_sent: Option<Instant>,
     pub last_sent: Option<Instant>,
-    /// The lowest segment that arrived after higher ones, in segments below the highest.
+    /// How many segments the lowest one that arrived after higher ones and the highest span: the highest alone would be one.
     pub reordering: u32,
 }
 
 impl Report {
     /// Bytes that have left the network.
     pub fn delivered(&self) -> u32 {
-        (self.acked - self.known) + self.sacked
+        (self.acked - self.known) + self.sacked + self.presumed
     }
 
     fn note_arrival(&mut self, sent: &Sent, high: u64) {
@@ -75,7 +78,7 @@ impl Connection {
             && !segment.flags.intersects(TcpFlags::SYN | TcpFlags::FIN)
             && window == self.snd_wnd
             && !self.board.is_empty();
-        self.take_window(ack, segment, window);
+        self.take_window(now, ack, segment, window);
         if nothing_to_learn {
             // the data of a peer that is only sent to: what follows would come to the same
             self.rto_at = None;
@@ -99,7 +102,16 @@ impl Connection {
             self.on_reordering(report.reordering);
         }
         self.end_probe(&report);
+        let (losses, duplicates) = (self.board.losses(), self.recovery.duplicates);
+        if report.advanced && duplicates > 0 {
+            // at least one segment is news
+            report.known += (duplicates * self.mss).min(report.acked.saturating_sub(self.mss));
+        }
         self.recover(now, &report);
+        report.found_lost = self.board.losses() > losses;
+        if self.recovery.duplicates > duplicates {
+            report.presumed = self.mss;
+        }
         self.open_window(now, &report);
         if self.board.is_empty() {
             self.rto_at = None;
@@ -107,6 +119,7 @@ impl Connection {
         } else if report.advanced {
             // RFC 6298 section 5.3
             self.rto_at = Some(now + self.rtt.rto());
+            self.arm_probe(now);
         }
         if report.advanced {
             self.tell_of_progress();
@@ -140,7 +153,7 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.10.7.4, fifth: SND.WND, unless the segment is older than the one it was taken from.
-    fn take_window(&mut self, ack: u64, segment: &TcpSegment, window: u32) {
+    fn take_window(&mut self, now: Instant, ack: u64, segment: &TcpSegment, window: u32) {
         let at = self.peer_position_of(segment.seq).max(0) as u64;
         if self.snd_wl1 < at || (self.snd_wl1 == at && self.snd_wl2 <= ack) {
             let was_closed = self.snd_wnd == 0;
@@ -148,7 +161,7 @@ impl Connection {
             self.max_snd_wnd = self.max_snd_wnd.max(window);
             (self.snd_wl1, self.snd_wl2) = (at, ack);
             if was_closed && window > 0 {
-                self.on_window_opened(ack);
+                self.on_window_opened(now, ack);
             }
         }
         // a peer that answers is there, however small its window
@@ -156,9 +169,11 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn on_window_opened(&mut self, ack: u64) {
+    fn on_window_opened(&mut self, now: Instant, ack: u64) {
         if self.persist_at.take().is_some() {
             self.persist_backoff = 0;
+            // probes do not keep the window alive
+            self.restart_after_idle(now);
             // the octet that probed the window was not taken
             if ack < self.snd_nxt {
                 self.board.mark_lost(0);
@@ -184,7 +199,7 @@ impl Connection {
                 report.note_arrival(&sent, high);
                 // a gap that was filled without a retransmission: reordering
                 if !sent.was_retransmitted() && passed < segments_to_forward {
-                    report.reordering = report.reordering.max((segments_to_forward - passed - 1) as u32);
+                    report.reordering = report.reordering.max((segments_to_forward - passed) as u32);
                 }
                 if self.uses_rack() {
                     self.rack_delivered(now, &sent, report.echo);
@@ -234,7 +249,7 @@ impl Connection {
         }
         if let Some(at) = lowest_late {
             let forward = self.board.index_of(self.board.highest_sacked() - 1) + 1;
-            let distance = forward.saturating_sub(self.board.index_of(at) + 1) as u32;
+            let distance = forward.saturating_sub(self.board.index_of(at)) as u32;
             report.reordering = report.reordering.max(distance);
         }
         for sent in &delivered {
@@ -311,26 +326,13 @@ impl Connection {
             return;
         }
         if self.recovery.phase == Phase::Recovery {
-            self.reduce(report.delivered());
+            self.reduce(report);
             return;
         }
         if !report.advanced {
             return;
         }
-        let cwnd = self.window.cwnd();
-        let used = report.former_pipe;
-        let window_was_full = match self.config.window_use {
-            // a window in bytes may end within a segment
-            WindowUse::Full => used + self.mss > cwnd,
-            WindowUse::ButForBursts => {
-                let left = cwnd.saturating_sub(used);
-                left <= BURST * self.mss || (u64::from(left) * 3 < u64::from(cwnd) && left < MOST_HELD_BACK)
-            }
-            WindowUse::Nearly => {
-                used + BURST * self.mss > cwnd
-                    || (self.window.in_slow_start() && cwnd < used.saturating_mul(2))
-            }
-        };
+        let window_was_full = self.is_window_used(report.former_pipe);
         self.window.on_ack(Acked {
             now,
             // what was SACKed before has opened the window then, or was part of a recovery that it brought down
@@ -341,6 +343,8 @@ impl Connection {
             open: self.recovery.phase == Phase::Open,
             flight_empty: self.board.is_empty(),
             round_start,
+            una: self.snd_una,
+            next: self.snd_nxt,
             rtt: report
                 .last_sent
                 .filter(|_| !report.retransmitted_acked)
@@ -348,8 +352,7 @@ impl Connection {
             srtt: self.rtt.srtt(),
         });
         if window_was_full {
-            self.unused_since = now;
-            self.most_used = 0;
+            self.usage.begin(now);
         }
     }
 
@@ -381,8 +384,3 @@ impl Connection {
         }
     }
 }
-
-/// Segments by which the window may be short of full and still count as used.
-const BURST: u32 = 3;
-/// Linux's `gso_max_size`, bytes: what goes to an interface in one piece.
-const MOST_HELD_BACK: u32 = 65_536;

@@ -1,6 +1,6 @@
 //! Segments that come in: RFC 9293 section 3.10.7, with the checks of RFC 5961 and RFC 7323.
 
-use super::connection::Connection;
+use super::connection::{Connection, Reset};
 use super::event::{Event, State};
 use crate::time::{Duration, Instant};
 use segue_wire::tcp::{TcpFlags, TcpSegment};
@@ -32,7 +32,7 @@ impl Connection {
         if acks && segment.ack != self.seq_of(1) {
             self.counters.refused.impossible_acks += 1;
             if !segment.flags.contains(TcpFlags::RST) {
-                self.reset_pending = Some(segment.ack);
+                self.reset_pending = Some(Reset::Answer(segment.ack));
             }
             return;
         }
@@ -131,15 +131,16 @@ impl Connection {
             self.counters.refused.no_ack += 1;
             return;
         }
+        if !self.take_ack(now, segment) {
+            return;
+        }
         if let Some(t) = segment.options.timestamps.filter(|_| self.timestamps) {
-            // RFC 7323 section 4.3, rule 2
+            // RFC 7323 section 4.3, rule 2, of a segment that was not discarded for its acknowledgement (RFC 5961 section 5.2):
+            // a forged timestamp would have PAWS refuse what is good
             if at <= self.last_ack_sent as i64 && !is_before(t.value, self.ts_recent) {
                 self.ts_recent = t.value;
                 self.ts_recent_at = now;
             }
-        }
-        if !self.take_ack(now, segment) {
-            return;
         }
         // seventh and eighth: data and FIN
         if segment.seq_len() > 0 {
@@ -279,7 +280,7 @@ impl Connection {
     fn complete_handshake(&mut self, now: Instant, ack: i64, segment: &TcpSegment) -> bool {
         if ack != 1 || self.board.is_empty() {
             self.counters.refused.impossible_acks += 1;
-            self.reset_pending = Some(segment.ack);
+            self.reset_pending = Some(Reset::Answer(segment.ack));
             return false;
         }
         self.acknowledge_syn(now, segment);

@@ -1,14 +1,14 @@
 //! What can be set, and three generations of TCP.
 
 use super::networks::Remedy;
-use crate::congestion::{Algorithm, Credit, RenoFriendliness, SlowStart};
+use crate::congestion::{Algorithm, Credit, CubicCurve, RenoFriendliness, SlowStart};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Whose TCP. Each is a set of values of [`Config`]; every one of them can be set apart from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Profile {
-    /// A Linux of today: CUBIC with HyStart++, RACK-TLP, PRR, F-RTO, byte counting.
+    /// A Linux of today, as from 6.1 on: CUBIC with HyStart, RACK-TLP, PRR, F-RTO, byte counting.
     #[default]
     #[serde(rename = "modern")]
     Modern,
@@ -45,7 +45,12 @@ pub enum Reduction {
     Immediate,
     /// By a segment for every two acknowledgements (Linux 2.2 to 3.1).
     RateHalving,
-    /// In proportion to what is delivered (RFC 6937), with the slow start reduction bound.
+    /// In proportion to what is delivered (RFC 6937), and below ssthresh by a segment more than that for every
+    /// acknowledgement. Linux 3.2 to 4.2.
+    #[serde(rename = "prr-rfc-6937")]
+    PrrRfc6937,
+    /// In proportion to what is delivered (RFC 9937), and below ssthresh by a segment more than that only for an
+    /// acknowledgement that goes forward and shows no further loss. Linux from 4.3 on.
     #[default]
     Prr,
 }
@@ -59,9 +64,10 @@ pub enum WindowUse {
     /// But for what may be held back to be sent in one piece: three segments, or less than a third of it and 64 KiB
     /// (`tcp_is_cwnd_limited` with segmentation offload). Linux 2.6.27 to 3.15.
     ButForBursts,
-    /// But for a burst of three segments; in slow start, half of it. Linux from 3.16 on.
+    /// It kept something back within the last window of data; in slow start it is enough that half of it was used
+    /// (`tcp_is_cwnd_limited`). Linux from 3.16 on.
     #[default]
-    Nearly,
+    LastWindow,
 }
 
 /// How it is found out whether a timeout was spurious, and what is done then.
@@ -126,6 +132,8 @@ pub struct Config {
     pub credit: Credit,
     /// Slow start of CUBIC.
     pub slow_start: SlowStart,
+    /// CUBIC's curve.
+    pub cubic_curve: CubicCurve,
     /// CUBIC where it is no faster than Reno.
     pub reno_friendliness: RenoFriendliness,
     /// Initial window.
@@ -219,7 +227,8 @@ impl Config {
             profile,
             congestion_control: Algorithm::Cubic,
             credit: Credit::Bytes,
-            slow_start: SlowStart::HystartPlusPlus,
+            slow_start: SlowStart::Hystart58,
+            cubic_curve: CubicCurve::Linux,
             reno_friendliness: RenoFriendliness::Linux,
             initial_window: InitialWindow::Rfc6928,
             mtu: 1500,
@@ -252,7 +261,7 @@ impl Config {
             ack_frequency: 2,
             quick_acks: 16,
             nagle: true,
-            window_use: WindowUse::Nearly,
+            window_use: WindowUse::LastWindow,
             idle_restart: true,
             cwnd_validation: true,
             time_wait: Duration::from_secs(60),
@@ -266,7 +275,9 @@ impl Config {
             Profile::Linux39 => Self {
                 credit: Credit::Acks,
                 slow_start: SlowStart::Hystart,
+                cubic_curve: CubicCurve::Rfc9438,
                 loss_detection: LossDetection::Fack,
+                reduction: Reduction::PrrRfc6937,
                 lost_retransmissions: true,
                 early_retransmit: true,
                 tail_loss_probe: false,
@@ -279,6 +290,7 @@ impl Config {
                 congestion_control: Algorithm::Reno,
                 credit: Credit::Acks,
                 slow_start: SlowStart::Standard,
+                cubic_curve: CubicCurve::Rfc9438,
                 initial_window: InitialWindow::Rfc2581,
                 receive_buffer: 65_535,
                 send_buffer: 131_072,

@@ -7,13 +7,14 @@
 
 use super::config::{Config, LossDetection};
 use super::counters::Counters;
-use super::event::{Event, SendError, Snapshot, State};
+use super::event::{Event, SendError, State};
 use super::rack::Rack;
 use super::reassembly::{Range, Reassembly};
 use super::recovery::Recovery;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use super::send_buffer::SendBuffer;
+use super::usage::Usage;
 use crate::congestion::{CongestionControl, Start};
 use crate::contract::LocalAddress;
 use crate::time::{Duration, Instant};
@@ -76,14 +77,11 @@ pub struct Connection {
     pub(super) round_end: u64,
     /// Last time that data was sent.
     pub(super) last_data_sent: Option<Instant>,
-    /// Since when cwnd has not been used up, and the most that was in flight since (RFC 2861).
-    pub(super) unused_since: Instant,
-    pub(super) most_used: u32,
+    pub(super) usage: Usage,
     /// A SYN or SYN-ACK is to be sent.
     pub(super) syn_pending: bool,
     pub(super) syn_transmissions: u32,
-    /// A RST is to be sent, with this sequence number.
-    pub(super) reset_pending: Option<SeqNumber>,
+    pub(super) reset_pending: Option<Reset>,
     /// A segment may go whatever cwnd says: the first of a recovery, or a probe.
     pub(super) forced: bool,
     /// A tail loss probe is due; a probe of the peer's window is.
@@ -129,6 +127,15 @@ pub struct Connection {
     pub(super) wait_at: Option<Instant>,
     /// Timeouts in a row.
     pub(super) retries: u32,
+}
+
+/// A RST that is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reset {
+    /// In answer to a segment that acknowledged this (RFC 9293 section 3.10.7.4, fifth).
+    Answer(SeqNumber),
+    /// The user aborts (section 3.10.5).
+    Abort,
 }
 
 /// The two ends of a connection.
@@ -191,6 +198,7 @@ impl Connection {
                 initial_window: mss,
                 credit: config.credit,
                 slow_start: config.slow_start,
+                cubic_curve: config.cubic_curve,
                 reno_friendliness: config.reno_friendliness,
                 rtt: None,
             }),
@@ -200,8 +208,7 @@ impl Connection {
             network: None,
             round_end: 0,
             last_data_sent: None,
-            unused_since: now,
-            most_used: 0,
+            usage: Usage::new(now),
             syn_pending: true,
             syn_transmissions: 0,
             reset_pending: None,
@@ -319,7 +326,7 @@ impl Connection {
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
         ) {
-            self.reset_pending = Some(self.seq_of(self.snd_nxt));
+            self.reset_pending = Some(Reset::Abort);
         }
         if self.state != State::Closed {
             self.end(Event::Aborted);
@@ -350,53 +357,6 @@ impl Connection {
     pub fn set_overhead(&mut self, overhead: u32) {
         self.overhead = overhead;
         self.update_mss();
-    }
-
-    /// State.
-    #[must_use]
-    pub fn state(&self) -> State {
-        self.state
-    }
-
-    /// What was counted.
-    #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// Local address.
-    #[must_use]
-    pub fn local(&self) -> LocalAddress {
-        self.local
-    }
-
-    /// Local port.
-    #[must_use]
-    pub fn local_port(&self) -> u16 {
-        self.local_port
-    }
-
-    /// Address and port of the peer.
-    #[must_use]
-    pub fn remote(&self) -> (Ipv6Addr, u16) {
-        (self.remote, self.remote_port)
-    }
-
-    /// How it does now.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            state: self.state,
-            cwnd: self.window.cwnd(),
-            ssthresh: self.window.ssthresh(),
-            flightsize: self.board.flightsize(),
-            snd_wnd: self.snd_wnd,
-            mss: self.mss,
-            srtt: self.rtt.srtt(),
-            rto: self.rtt.rto(),
-            send_queue: self.buffer.len(),
-            reordering: self.recovery.dup_thresh,
-        }
     }
 
     /// The next event. Poll until `None` after every other call.
@@ -523,11 +483,12 @@ impl Connection {
             initial_window,
             credit: self.config.credit,
             slow_start: self.config.slow_start,
+            cubic_curve: self.config.cubic_curve,
             reno_friendliness: self.config.reno_friendliness,
             rtt: self.rtt.srtt(),
         });
         self.round_end = self.snd_nxt;
-        self.unused_since = now;
+        self.usage.begin(now);
         self.events.push_back(Event::Connected);
         if self.fin_queued {
             self.note_close();

@@ -1,5 +1,6 @@
 //! What a connection tells its user, and what it shows of itself.
 
+use super::recovery::Phase;
 use crate::time::Duration;
 
 /// A connection of an endpoint.
@@ -83,6 +84,8 @@ pub enum SendError {
 pub struct Snapshot {
     /// State.
     pub state: State,
+    /// Where loss recovery is.
+    pub phase: Phase,
     /// Congestion window, bytes.
     pub cwnd: u32,
     /// Slow-start threshold, bytes.
@@ -95,10 +98,25 @@ pub struct Snapshot {
     pub mss: u32,
     /// Smoothed round-trip time, if measured.
     pub srtt: Option<Duration>,
+    /// Shortest round-trip time, if measured.
+    pub shortest_rtt: Option<Duration>,
     /// Retransmission timeout.
     pub rto: Duration,
     /// Bytes taken from the user and not yet acknowledged.
     pub send_queue: u64,
     /// DupThresh: segments of reordering that are put up with.
     pub reordering: u32,
+}
+
+/// Segments that were sent and not acknowledged in order, and what is known of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outstanding {
+    /// All of them.
+    pub segments: u32,
+    /// Reported by SACK blocks; without SACK, duplicate acknowledgements.
+    pub sacked: u32,
+    /// Taken for lost, retransmitted or not.
+    pub lost: u32,
+    /// Retransmitted, the retransmission under way.
+    pub retransmitted: u32,
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Endpoint      which connection a segment is for; listening ports; RSTs for what is for none
-//!   Connection    connection, arrive (segments in), ack, recovery, frto, rack, transmit (segments out), timers
+//!   Connection    connection, arrive (segments in), ack, recovery, reduction, frto, rack,
+//!                 transmit (segments out), usage, timers
 //!                 send_buffer, scoreboard | reassembly                          rtt, congestion::*
 //! ```
 //!
@@ -15,7 +16,7 @@
 //! | SACK, DSACK | RFC 2018, RFC 2883 |
 //! | timer | RFC 6298, or Linux's variant ([`RtoRule`]) |
 //! | losses | RFC 6675, forward acknowledgement, RACK-TLP RFC 8985 ([`LossDetection`]); RFC 6582 without SACK; early retransmit RFC 5827; limited transmit RFC 3042 |
-//! | the way down | at once, rate halving, PRR RFC 6937 ([`Reduction`]) |
+//! | the way down | at once, rate halving, PRR RFC 6937 and RFC 9937 ([`Reduction`]) |
 //! | needless retransmissions | F-RTO RFC 5682, or RFC 4138 ([`FrtoRule`]); Eifel RFC 3522, DSACK RFC 3708 |
 //! | networks that are known from before | Cottingham and Vidales, section 7; draft-ietf-tsvwg-careful-resume ([`Remedy`]) |
 //! | windows | [`Reno`](crate::congestion::Reno) RFC 5681, [`Cubic`](crate::congestion::Cubic) RFC 9438, [`Hybla`](crate::congestion::Hybla), [`Veno`](crate::congestion::Veno); idle and unused windows RFC 2861 |
@@ -36,17 +37,21 @@ mod networks;
 mod rack;
 mod reassembly;
 mod recovery;
+mod reduction;
 mod rtt;
 mod scoreboard;
 mod send_buffer;
 mod timers;
 mod transmit;
+mod usage;
+mod view;
 mod window_clamp;
 
 pub use config::{Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse};
 pub use connection::Connection;
 pub use counters::{Counters, EndpointCounters, Refused};
 pub use endpoint::Endpoint;
-pub use event::{ConnectionId, Event, SendError, Snapshot, State};
+pub use event::{ConnectionId, Event, Outstanding, SendError, Snapshot, State};
 pub use networks::{Remedy, Remembered};
+pub use recovery::Phase;
 pub use window_clamp::{ClampCounters, WindowClamp};

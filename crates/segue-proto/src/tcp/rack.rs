@@ -62,10 +62,12 @@ impl Connection {
                 return;
             }
         }
-        if (sent.sent_at, sent.end) >= (self.rack.sent_at, self.rack.end) || self.rack.rtt.is_none() {
+        // as Linux has it, of the segment that is looked at last, in the order of numbers: where a retransmission and what was
+        // sent long before it are acknowledged at once, the RFC's (of what was sent last) would have the rest lost at once
+        self.rack.rtt = Some(rtt);
+        if (sent.sent_at, sent.end) >= (self.rack.sent_at, self.rack.end) {
             self.rack.sent_at = sent.sent_at;
             self.rack.end = sent.end;
-            self.rack.rtt = Some(rtt);
         }
     }
 
@@ -95,7 +97,8 @@ impl Connection {
         });
     }
 
-    /// Section 7.2: the probe timeout.
+    /// Section 7.2, TLP_calc_PTO: the probe timeout. It takes the place of the retransmission timer where that would expire
+    /// sooner, and that begins anew with the probe.
     pub(super) fn arm_probe(&mut self, now: Instant) {
         let armed = self.config.tail_loss_probe
             && self.sack
@@ -115,10 +118,7 @@ impl Connection {
             }
             None => Duration::from_secs(1),
         };
-        // never later than the retransmission timer
-        let rto = self.rto_at.unwrap_or(Instant::MAX);
-        let at = (now + timeout).min(rto);
-        self.probe_at = (at < rto).then_some(at);
+        self.probe_at = Some((now + timeout).min(self.rto_at.unwrap_or(Instant::MAX)));
     }
 
     /// Section 7.3: TLP_send_probe.

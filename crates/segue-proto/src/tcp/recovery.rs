@@ -6,19 +6,24 @@
 //! retransmit. *Loss*: after a timeout. Without SACK, every duplicate acknowledgement counts as if it SACKed a segment.
 
 use super::ack::Report;
-use super::config::{FrtoRule, LossDetection, Reduction};
+use super::config::{FrtoRule, LossDetection};
 use super::connection::Connection;
 use super::event::{Event, State};
 use super::frto::Frto;
+use super::reduction::WayDown;
 use crate::congestion::{Loss, Prior};
 use crate::time::{Duration, Instant};
 
 /// Where loss recovery is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub enum Phase {
+    /// All is well.
     Open,
+    /// Something was SACKed or acknowledged twice.
     Disorder,
+    /// Fast retransmit.
     Recovery,
+    /// After a timeout.
     Loss,
 }
 
@@ -49,10 +54,7 @@ pub(super) struct Recovery {
     pub frto: Frto,
     /// F-RTO: new data goes before retransmissions.
     pub new_data_first: bool,
-    /// RFC 6937: RecoverFS, prr_delivered, prr_out.
-    recover_fs: u32,
-    prr_delivered: u32,
-    pub prr_out: u32,
+    pub way_down: WayDown,
     /// The last segment was retransmitted for rule 4 of RFC 6675's NextSeg.
     pub rescued: bool,
     /// Where forward retransmissions (rule 3) have come to.
@@ -78,9 +80,7 @@ impl Recovery {
             first_retransmission: None,
             frto: Frto::default(),
             new_data_first: false,
-            recover_fs: 0,
-            prr_delivered: 0,
-            prr_out: 0,
+            way_down: WayDown::default(),
             rescued: false,
             forward_from: 0,
             probe: None,
@@ -292,6 +292,10 @@ impl Connection {
         let fast = matches!(self.recovery.phase, Phase::Open | Phase::Disorder);
         if self.board.has_lost() && fast {
             self.enter_recovery(now, &Report::default());
+            if self.uses_rack() {
+                // no acknowledgement will bring the window down before something is sent
+                self.reduce(&Report::default());
+            }
         }
     }
 
@@ -318,65 +322,9 @@ impl Connection {
             flightsize: self.board.flightsize(),
             cut_already: false,
         });
-        if self.config.reduction != Reduction::Immediate {
-            // the way down begins where the window stood
-            self.window.set_cwnd(self.recovery.prior.cwnd);
-        }
+        self.keep_cwnd_for_the_way_down(self.recovery.prior.cwnd);
         self.forced = true;
         self.probe_at = None;
-    }
-
-    /// What the way down to ssthresh is counted from.
-    pub(super) fn begin_reduction(&mut self, report: &Report) {
-        let r = &mut self.recovery;
-        r.recover_fs = self.board.flightsize() + report.acked;
-        r.prr_delivered = 0;
-        r.prr_out = 0;
-        r.rescued = false;
-        r.forward_from = 0;
-        r.probe = None;
-    }
-
-    /// cwnd on its way to ssthresh.
-    #[inline(never)]
-    pub(super) fn reduce(&mut self, delivered: u32) {
-        let ssthresh = self.window.ssthresh();
-        let pipe = self.pipe();
-        match self.config.reduction {
-            Reduction::Immediate => {}
-            Reduction::RateHalving => {
-                let cwnd = self.window.cwnd();
-                let down = cwnd.saturating_sub(self.mss / 2).max(ssthresh.min(cwnd));
-                self.window.set_cwnd(down.min(pipe + self.mss));
-            }
-            Reduction::Prr => {
-                // RFC 6937 section 3.1
-                let r = &mut self.recovery;
-                r.prr_delivered += delivered;
-                let send = if pipe > ssthresh {
-                    let share = u64::from(r.prr_delivered) * u64::from(ssthresh);
-                    let share = share.div_ceil(u64::from(r.recover_fs.max(1))) as u32;
-                    share.saturating_sub(r.prr_out)
-                } else {
-                    let bound = r.prr_delivered.saturating_sub(r.prr_out).max(delivered) + self.mss;
-                    (ssthresh - pipe).min(bound)
-                };
-                self.window.set_cwnd(pipe + send);
-            }
-        }
-    }
-
-    fn finish_reduction(&mut self) {
-        let ssthresh = self.window.ssthresh();
-        match self.config.reduction {
-            // RFC 6582 section 3.2, step 3: no burst when much was lost
-            Reduction::Immediate => {
-                let pipe = self.pipe() + 3 * self.mss;
-                self.window.set_cwnd(ssthresh.min(pipe.max(2 * self.mss)));
-            }
-            Reduction::RateHalving => self.window.set_cwnd(ssthresh.min(self.window.cwnd())),
-            Reduction::Prr => self.window.set_cwnd(ssthresh),
-        }
     }
 
     pub(super) fn become_open(&mut self) {

@@ -54,6 +54,8 @@ pub(super) struct Scoreboard {
     /// Lost and not SACKed.
     lost_bytes: u32,
     retransmitted_bytes: u32,
+    /// Segments found lost since the connection began; a retransmission that is lost counts again.
+    losses: u64,
     /// End of the highest SACKed segment; zero if none is.
     highest_sacked: u64,
     /// No segment before this waits to be retransmitted.
@@ -94,6 +96,10 @@ impl Scoreboard {
         self.flightsize() - self.sacked_bytes - self.lost_bytes + self.retransmitted_bytes
     }
 
+    pub fn losses(&self) -> u64 {
+        self.losses
+    }
+
     pub fn has_lost(&self) -> bool {
         self.lost_bytes > 0
     }
@@ -112,6 +118,14 @@ impl Scoreboard {
 
     pub fn last(&self) -> Option<&Sent> {
         self.queue.back()
+    }
+
+    /// Segments that are lost and not SACKed, and retransmissions under way.
+    pub fn lost_and_retransmitted(&self) -> (u32, u32) {
+        self.queue.iter().fold((0, 0), |(lost, retransmitted), s| {
+            let lost = lost + u32::from(s.is_lost() && !s.is_sacked());
+            (lost, retransmitted + u32::from(s.is_retransmitted()))
+        })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Sent> {
@@ -268,6 +282,7 @@ impl Scoreboard {
             self.lost_bytes += len;
         }
         sent.flags = (sent.flags | LOST) & !RETRANSMITTED;
+        self.losses += 1;
         self.retransmit_from = self.retransmit_from.min(sent.start);
         true
     }
@@ -385,7 +400,9 @@ impl Scoreboard {
     fn first_retransmission(&mut self) -> Option<(usize, Instant, u64)> {
         while let Some(&(sent_at, end)) = self.retransmissions.front() {
             let index = self.index_of(end - 1);
-            let current = |s: &Sent| s.sent_at == sent_at && s.is_retransmitted() && !s.is_sacked();
+            // what was sent at the same time may lie where that segment was
+            let current =
+                |s: &Sent| (s.sent_at, s.end) == (sent_at, end) && s.is_retransmitted() && !s.is_sacked();
             if self.queue.get(index).is_some_and(current) {
                 return Some((index, sent_at, end));
             }

@@ -2,7 +2,7 @@
 //! RFC 6675 section 4, NextSeg), then acknowledgements that nothing else carries.
 
 use super::config::LossDetection;
-use super::connection::Connection;
+use super::connection::{Connection, Reset};
 use super::event::State;
 use super::recovery::Phase;
 use crate::time::Instant;
@@ -13,7 +13,7 @@ use segue_wire::{Data, Ipv6Header, Packet, Payload, SeqNumber};
 /// made where it is to be: moving one costs more than most of what is done here.
 #[derive(Clone, Copy, Debug)]
 enum Outgoing {
-    Reset(SeqNumber),
+    Reset(Reset),
     Syn,
     /// What lies between two positions: data, FIN, both, or nothing, and then it is there to acknowledge.
     Data {
@@ -33,7 +33,7 @@ impl Connection {
         match outgoing {
             Outgoing::Data { start, end } => self.write_data(now, start, end, packet),
             Outgoing::Syn => self.write_syn(now, packet),
-            Outgoing::Reset(seq) => self.write_reset(seq, packet),
+            Outgoing::Reset(reset) => self.write_reset(now, reset, packet),
         }
         true
     }
@@ -72,8 +72,8 @@ impl Connection {
     /// A RST or SYN.
     #[inline(never)]
     fn next_control(&mut self, now: Instant) -> Option<Outgoing> {
-        if let Some(seq) = self.reset_pending.take() {
-            return Some(Outgoing::Reset(seq));
+        if let Some(reset) = self.reset_pending.take() {
+            return Some(Outgoing::Reset(reset));
         }
         Some(self.send_syn(now))
     }
@@ -163,7 +163,7 @@ impl Connection {
         self.board.on_retransmit(now, index, self.snd_nxt);
         let ts = self.ts_now(now);
         self.recovery.on_retransmit(ts);
-        self.recovery.prr_out += sent.len();
+        self.recovery.way_down.note_sent(sent.len());
         self.counters.retransmissions += 1;
         if index == 0 || self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto());
@@ -180,10 +180,17 @@ impl Connection {
     }
 
     fn send_new_data(&mut self, now: Instant, pipe: u32, cwnd: u32) -> Option<Outgoing> {
-        let end = self.new_segment_end(pipe, cwnd)?;
+        let Some(end) = self.new_segment_end(pipe, cwnd) else {
+            self.note_what_is_held_back(now, pipe, cwnd);
+            return None;
+        };
         if self.board.is_empty() {
+            if let Some(last) = self.last_data_sent {
+                self.window.on_transmit_start(now, now.since(last));
+            }
             self.restart_after_idle(now);
         }
+        self.last_data_sent = Some(now);
         Some(self.send_new(now, end))
     }
 
@@ -223,60 +230,19 @@ impl Connection {
         !self.config.nagle || self.fin_queued || self.snd_nxt <= self.snd_una
     }
 
-    /// Sends what lies between SND.NXT and `end`.
+    /// Sends what lies between SND.NXT and `end`. The caller says whether that counts as use of the path.
     fn send_new(&mut self, now: Instant, end: u64) -> Outgoing {
         let start = self.snd_nxt;
         self.snd_nxt = end;
         self.board.push(now, start, end);
-        self.recovery.prr_out += (end - start) as u32;
-        self.last_data_sent = Some(now);
+        self.recovery.way_down.note_sent((end - start) as u32);
         self.persist_at = None;
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto());
         }
         self.arm_probe(now);
-        self.validate_window(now);
+        self.note_use(now);
         Outgoing::Data { start, end }
-    }
-
-    /// RFC 5681 section 4.1 and RFC 2861: nothing was sent for an RTO.
-    fn restart_after_idle(&mut self, now: Instant) {
-        let Some(last) = self.last_data_sent.filter(|_| self.config.idle_restart) else {
-            return;
-        };
-        let (idle, rto) = (now.since(last), self.rtt.rto());
-        if idle > rto {
-            self.window.on_idle(idle.as_nanos() / rto.as_nanos().max(1));
-            self.unused_since = now;
-            self.most_used = 0;
-        }
-    }
-
-    /// RFC 2861 section 3.2: the application has not filled the window for an RTO, while nothing but itself kept it.
-    fn validate_window(&mut self, now: Instant) {
-        let flight = self.board.flightsize();
-        let cwnd = self.window.cwnd();
-        if flight + self.mss > cwnd {
-            self.unused_since = now;
-            self.most_used = 0;
-        } else {
-            self.validate_unfilled_window(now, flight, cwnd);
-        }
-    }
-
-    #[inline(never)]
-    fn validate_unfilled_window(&mut self, now: Instant, flight: u32, cwnd: u32) {
-        self.most_used = self.most_used.max(flight);
-        if !self.config.cwnd_validation || now.since(self.unused_since) < self.rtt.rto() {
-            return;
-        }
-        let used = self.most_used.max(self.config.initial_window.bytes(self.mss));
-        if self.recovery.phase == Phase::Open && self.wanted.is_none() && used < cwnd {
-            self.window.set_ssthresh(self.window.ssthresh().max(cwnd / 4 * 3));
-            self.window.set_cwnd((cwnd + used) / 2);
-        }
-        self.unused_since = now;
-        self.most_used = 0;
     }
 
     /// RFC 8985 section 7.3: new data if there is any, or the last segment again.
@@ -288,6 +254,7 @@ impl Connection {
             let room = self.snd_una + u64::from(self.snd_wnd) - self.snd_nxt;
             let end = self.snd_nxt + left.min(room).min(u64::from(self.mss));
             self.recovery.probe = Some((high, false));
+            self.last_data_sent = Some(now);
             self.send_new(now, end)
         } else {
             let index = (self.board.segments() as usize).checked_sub(1)?;
@@ -350,11 +317,7 @@ impl Connection {
         let answers = self.state == State::SynReceived;
         let config = &self.config;
         let mut options = TcpOptions::default();
-        let mss = config
-            .mtu
-            .saturating_sub(super::connection::HEADERS + self.overhead)
-            .min(u32::from(u16::MAX));
-        options.set_mss(mss as u16);
+        options.set_mss(self.announced_mss() as u16);
         // RFC 7323 section 2.5 and 3.2, RFC 2018 section 2: an answer offers what the SYN did
         if config.window_scaling && (!answers || self.scaling) {
             options.set_window_scale(config.window_scale());
@@ -381,9 +344,25 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn write_reset(&mut self, seq: SeqNumber, packet: &mut Packet) {
+    fn write_reset(&mut self, now: Instant, reset: Reset, packet: &mut Packet) {
+        // RFC 7323 section 3.2: a RST should have timestamps as well, and an echo is only valid in an acknowledgement
+        let (seq, flags, timestamps) = match reset {
+            Reset::Answer(seq) => (seq, TcpFlags::RST, None),
+            Reset::Abort => (
+                self.seq_of(self.snd_nxt),
+                TcpFlags::RST | TcpFlags::ACK,
+                self.timestamps_now(now),
+            ),
+        };
         let data = Data::Bytes(bytes::Bytes::new());
-        self.write(packet, seq, TcpFlags::RST, TcpOptions::default(), 0, data);
+        self.write(
+            packet,
+            seq,
+            flags,
+            TcpOptions::with_timestamps(timestamps),
+            0,
+            data,
+        );
     }
 
     fn write_data(&mut self, now: Instant, start: u64, end: u64, packet: &mut Packet) {

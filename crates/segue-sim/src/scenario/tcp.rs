@@ -3,7 +3,7 @@
 use super::model::ScenarioFile;
 use super::validate::{Problem, problem};
 use segue_proto::Duration;
-use segue_proto::congestion::{Algorithm, Credit, RenoFriendliness, SlowStart};
+use segue_proto::congestion::{Algorithm, Credit, CubicCurve, RenoFriendliness, SlowStart};
 use segue_proto::tcp::{
     Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse,
 };
@@ -43,6 +43,9 @@ pub struct TcpSection {
     /// Slow start of CUBIC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_start: Option<SlowStart>,
+    /// CUBIC's curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cubic_curve: Option<CubicCurve>,
     /// CUBIC where it is no faster than Reno.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reno_friendliness: Option<RenoFriendliness>,
@@ -130,6 +133,7 @@ pub(crate) fn config(s: &ScenarioFile) -> Config {
     c.initial_window = set.initial_window.unwrap_or(c.initial_window);
     c.credit = set.credit.unwrap_or(c.credit);
     c.slow_start = set.slow_start.unwrap_or(c.slow_start);
+    c.cubic_curve = set.cubic_curve.unwrap_or(c.cubic_curve);
     c.reno_friendliness = set.reno_friendliness.unwrap_or(c.reno_friendliness);
     c.loss_detection = set.loss_detection.unwrap_or(c.loss_detection);
     c.reduction = set.reduction.unwrap_or(c.reduction);

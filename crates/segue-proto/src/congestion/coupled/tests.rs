@@ -179,6 +179,8 @@ fn a_window_that_is_coupled_opens_by_its_gain() {
         open: true,
         flight_empty: false,
         round_start: false,
+        una: 0,
+        next: 0,
         rtt: None,
         srtt: None,
     };
@@ -268,6 +270,8 @@ fn beside_one_flow(coupling: Coupling) -> (f64, f64) {
                     open: true,
                     flight_empty: false,
                     round_start: false,
+                    una: 0,
+                    next: 0,
                     rtt: None,
                     srtt: None,
                 },

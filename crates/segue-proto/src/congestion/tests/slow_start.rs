@@ -132,3 +132,76 @@ fn linux_s_hystart_ends_with_a_train_of_acknowledgements_half_a_round_trip_long(
         assert_eq!(w.in_slow_start(), still, "{count} times {gap_ms} ms");
     }
 }
+
+/// Acknowledgements of two segments each, `gap` apart, that measure `rtt`, of a round that ends at `end`.
+fn pairs(
+    w: &mut dyn CongestionControl,
+    now: &mut Instant,
+    una: &mut u64,
+    count: u32,
+    gap: Duration,
+    rtt: Duration,
+) {
+    for _ in 0..count {
+        *now += gap;
+        *una += u64::from(2 * MSS);
+        w.on_ack(Acked {
+            bytes: 2 * MSS,
+            una: *una,
+            next: *una + u64::from(w.cwnd()),
+            ..acked(*now, rtt)
+        });
+    }
+}
+
+#[test]
+fn today_s_hystart_stops_at_the_ninth_round_trip_that_is_an_eighth_longer() {
+    // hystart_update of Linux 5.8 and later: HYSTART_DELAY_THRESH(delay_min >> 3), which is 4 to 16 ms
+    for (first, over, still) in [
+        (100, 12, true),
+        (100, 13, false),
+        (8, 4, true),
+        (8, 5, false),
+        (400, 17, false),
+    ] {
+        let mut w = begin(Algorithm::Cubic, SlowStart::Hystart58);
+        let (mut now, mut una) = (Instant::ZERO, 0);
+        pairs(&mut *w, &mut now, &mut una, 3, ms(10), ms(first));
+        assert_eq!(w.cwnd(), 16 * MSS, "it is watched from here on");
+        pairs(&mut *w, &mut now, &mut una, 8, ms(10), ms(first + over));
+        assert!(w.in_slow_start(), "eight are no proof");
+        pairs(&mut *w, &mut now, &mut una, 1, ms(10), ms(first + over));
+        assert_eq!(w.in_slow_start(), still, "{first} ms and {over} more");
+    }
+}
+
+#[test]
+fn today_s_hystart_takes_a_shorter_round_trip_late_in_the_round_for_what_it_is() {
+    // Linux b344579ca847: every measurement of the round may be its shortest
+    let mut w = begin(Algorithm::Cubic, SlowStart::Hystart58);
+    let (mut now, mut una) = (Instant::ZERO, 0);
+    pairs(&mut *w, &mut now, &mut una, 3, ms(10), ms(200));
+    pairs(&mut *w, &mut now, &mut una, 8, ms(10), ms(201));
+    pairs(&mut *w, &mut now, &mut una, 1, ms(10), ms(29));
+    assert!(w.in_slow_start());
+}
+
+#[test]
+fn today_s_hystart_stops_when_the_train_is_as_long_as_half_a_round_trip() {
+    for (gaps, still) in [(25, true), (26, false)] {
+        let mut w = begin(Algorithm::Cubic, SlowStart::Hystart58);
+        let (mut now, mut una) = (Instant::ZERO, 0);
+        pairs(&mut *w, &mut now, &mut una, 3, ms(10), ms(101));
+        let next = una + 1_000_000;
+        for n in 0..=gaps {
+            now += if n == 0 { ms(10) } else { ms(2) };
+            w.on_ack(Acked {
+                una: una + 1,
+                next,
+                ..acked(now, ms(101))
+            });
+        }
+        // (101 ms + 1 ms) / 2
+        assert_eq!(w.in_slow_start(), still, "{} ms", 2 * gaps);
+    }
+}

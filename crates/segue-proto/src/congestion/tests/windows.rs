@@ -249,3 +249,90 @@ fn veno_takes_a_loss_for_congestion_s_unless_it_has_measured() {
         assert_eq!(w.cwnd(), left * MSS, "{measured} measurements");
     }
 }
+
+fn of_linux() -> Cubic {
+    Cubic::new(&Start {
+        cubic_curve: CubicCurve::Linux,
+        ..start(SlowStart::Standard, Credit::Bytes, None)
+    })
+}
+
+#[test]
+fn linux_s_cubic_grows_by_a_twentieth_before_the_first_loss_and_after_a_timeout() {
+    // bictcp_update: cnt is 20 at most while last_max_cwnd is zero
+    let mut w = of_linux();
+    w.set_cwnd(100 * MSS);
+    w.set_ssthresh(100 * MSS);
+    let mut now = Instant::ZERO;
+    round(&mut w, &mut now, ms(20));
+    assert_eq!(w.cwnd(), 105 * MSS);
+    w.on_rto(loss(now));
+    w.set_cwnd(w.ssthresh());
+    let before = w.cwnd() / MSS;
+    round(&mut w, &mut now, ms(20));
+    assert_eq!(w.cwnd() / MSS, before + before / 20);
+    // by the RFC it begins at its plateau
+    let mut w = Cubic::new(&start(SlowStart::Standard, Credit::Bytes, None));
+    w.set_cwnd(100 * MSS);
+    w.set_ssthresh(100 * MSS);
+    round(&mut w, &mut now, ms(20));
+    assert!(w.cwnd() < 101 * MSS);
+}
+
+#[test]
+fn linux_s_cubic_comes_back_to_where_it_was_cut_in_the_time_of_the_curve() {
+    // equation 2 of RFC 9438: K; and not by more than half a window per round trip
+    let mut w = of_linux();
+    let (mut now, rtt) = (Instant::ZERO, ms(100));
+    w.set_cwnd(1000 * MSS);
+    w.on_loss(loss(now));
+    assert_eq!(w.cwnd(), 700 * MSS);
+    let k = libm::cbrt(300.0 / 0.4);
+    let begun = now;
+    while now.since(begun).as_secs_f64() < k {
+        let before = w.cwnd();
+        round(&mut w, &mut now, rtt);
+        assert!(w.cwnd() <= before / 2 * 3);
+    }
+    let cwnd = w.cwnd() / MSS;
+    assert!((990..1002).contains(&cwnd), "{cwnd}");
+}
+
+#[test]
+fn linux_s_cubic_looks_one_least_round_trip_ahead() {
+    // bictcp_update: t += delay_min, where the RFC has the smoothed one
+    let grown = |least: u64| {
+        let mut w = of_linux();
+        let mut now = Instant::ZERO;
+        w.on_ack(Acked {
+            window_was_full: false,
+            ..acked(now, ms(least))
+        });
+        w.set_cwnd(100 * MSS);
+        w.on_loss(loss(now));
+        for _ in 0..3 {
+            round(&mut w, &mut now, ms(1000));
+        }
+        w.cwnd() / MSS
+    };
+    assert!(grown(1000) > grown(100), "{} {}", grown(1000), grown(100));
+}
+
+#[test]
+fn linux_s_cubic_does_not_count_a_pause() {
+    // cubictcp_cwnd_event: CA_EVENT_TX_START
+    let grown = |pause: Duration| {
+        let mut w = of_linux();
+        let mut now = Instant::ZERO;
+        w.set_cwnd(100 * MSS);
+        w.on_loss(loss(now));
+        round(&mut w, &mut now, ms(100));
+        now += pause;
+        w.on_transmit_start(now, pause);
+        for _ in 0..20 {
+            round(&mut w, &mut now, ms(100));
+        }
+        w.cwnd() / MSS
+    };
+    assert_eq!(grown(Duration::ZERO), grown(Duration::from_secs(60)));
+}
