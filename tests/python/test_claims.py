@@ -41,7 +41,15 @@ def test_json_has_the_keys_and_is_what_was_judged() -> None:
     assert all(isinstance(entry["holds"], bool) and entry["criterion"] for entry in document)
 
 
-@pytest.mark.parametrize("frame", [synthetic.latency_frame(below=0.012), synthetic.latency_frame(above=0.3)])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        synthetic.latency_frame(below=0.012),
+        synthetic.latency_frame(above=0.3),
+        # of the order of a second, but less than any RTO
+        synthetic.latency_frame(above=0.6),
+    ],
+)
 def test_s1_fails_when_either_side_does(frame: pl.DataFrame) -> None:
     claim = claims.s1(frame)
     assert not claim.holds
@@ -140,6 +148,7 @@ def test_verdict_that_depends_on_the_statistic_says_so() -> None:
     assert "20 ms: 7 to 7 ms below, 7 to 7 ms above" in by_median.measured
     assert judged["S1"].verdict is Verdict.HOLDS
     assert len(judged["S1"].readings) == 2
+    assert all("the median is a reading" in judged[name].fitted for name in ("S1", "S7", "S8"))
 
 
 def test_verdicts_are_of_three_kinds_and_one_for_what_was_not_judged() -> None:
@@ -164,6 +173,31 @@ def test_s8_fails_without_the_short_beacons_cost_or_without_their_gain() -> None
 def test_s9_fails_without_loss_and_without_softening() -> None:
     assert not claims.s9(synthetic.speed_frame(loss=0.0)).holds
     assert not claims.s9(synthetic.speed_frame(soften=0.0)).holds
+
+
+@pytest.mark.parametrize("column", ["latency_mean_s", "loss_rate", "useful_bps"])
+def test_a_beacon_period_out_of_order_is_named(column: str) -> None:
+    # the shortest period is still better than the longest
+    odd = (pl.col(ex.BEACON) == 40) & (pl.col(ex.MPS) > 15)
+    worse = pl.col(column) * (0.75 if column == "useful_bps" else 1.2)
+    frame = synthetic.speed_frame().with_columns(pl.when(odd).then(worse).otherwise(column).alias(column))
+    claim = (claims.s8 if column == "latency_mean_s" else claims.s9)(frame)
+    assert not claim.holds
+    assert "not met: 40 ms against 60 ms" in claim.criterion
+    assert "20 ms against" not in claim.criterion
+
+
+def test_s9_fails_beyond_the_papers_axis_and_says_by_how_much() -> None:
+    # the greatest, at 20 m/s and 80 ms, is twice this
+    claim = claims.s9(synthetic.speed_frame(loss=0.012))
+    assert not claim.holds
+    assert "2.0 times where the paper's axis ends" in claim.measured
+    assert "axis ends, 0.012 (not met)" in claim.criterion
+
+
+def test_what_was_changed_after_results_is_marked() -> None:
+    marked = {claim.id for claim in claims.evaluate(FRAMES, RUNS) if claim.fitted}
+    assert marked == {"S1", "S4", "S8", "S9"}
 
 
 def test_runs_without_any_data_are_judged_not_crashed_on() -> None:

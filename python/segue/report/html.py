@@ -119,7 +119,7 @@ def _beside(claim: Claim) -> str:
         )
         parts.append(f"<strong>Readings:</strong><ul>{rows}</ul>")
     if claim.fitted:
-        parts.append(f"<strong>Fitted:</strong> {escape(claim.fitted)}")
+        parts.append(f"<strong>Fitted or changed after a result:</strong> {escape(claim.fitted)}")
     if claim.note:
         parts.append(escape(claim.note))
     return "<br>".join(parts)
