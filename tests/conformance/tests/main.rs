@@ -5,6 +5,7 @@ mod drill_damaged;
 mod drill_language;
 mod drill_scripts;
 mod drill_suites;
+mod drill_tcp;
 mod fuzz_seeds;
 mod off_path_attacker;
 mod rfc3758_partial_reliability;

@@ -1,7 +1,11 @@
 //! Digests of what the SCTP endpoints send, over all seeds and all tests against a scripted peer: see
 //! [`segue_conformance::transcript`].
 
-#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a tool that reads files and prints")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a tool that reads files and prints"
+)]
 
 use clap::Parser;
 use segue_conformance::exercise;

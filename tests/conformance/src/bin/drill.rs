@@ -4,12 +4,12 @@ use clap::{Parser, ValueEnum};
 use segue_conformance::drill::play::{Settings, play};
 use segue_conformance::drill::verdict::{Report, Verdict};
 use segue_conformance::drill::{files, suite};
-use segue_proto::sctp::Profile;
+use segue_proto::{sctp, tcp};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Plays packetdrill scripts (SCTP) on the protocol machines of Segue, in virtual time.
+/// Plays packetdrill scripts (SCTP, TCP) on the protocol machines of Segue, in virtual time.
 ///
 /// Exit status: 0 if every script passes, 1 if one does not or cannot be mapped, 2 if something cannot be read.
 #[derive(Parser)]
@@ -21,6 +21,9 @@ struct Arguments {
     /// The specification whose constants SCTP has
     #[arg(long, value_enum, default_value = "rfc9260")]
     sctp: SctpProfile,
+    /// Whose TCP
+    #[arg(long, value_enum, default_value = "modern")]
+    profile: TcpProfile,
     /// A name that `#ifdef` finds; without it each name that a script asks for is tried alone until the script passes
     #[arg(long, value_name = "NAME")]
     define: Vec<String>,
@@ -37,6 +40,15 @@ enum SctpProfile {
     Rfc2960,
     Rfc4960,
     Rfc9260,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TcpProfile {
+    Modern,
+    #[value(name = "linux-3.9")]
+    Linux39,
+    #[value(name = "linux-2.4")]
+    Linux24,
 }
 
 fn main() -> ExitCode {
@@ -56,9 +68,14 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let settings = Settings {
         defined: arguments.define.clone(),
         sctp: match arguments.sctp {
-            SctpProfile::Rfc2960 => Profile::Rfc2960,
-            SctpProfile::Rfc4960 => Profile::Rfc4960,
-            SctpProfile::Rfc9260 => Profile::Rfc9260,
+            SctpProfile::Rfc2960 => sctp::Profile::Rfc2960,
+            SctpProfile::Rfc4960 => sctp::Profile::Rfc4960,
+            SctpProfile::Rfc9260 => sctp::Profile::Rfc9260,
+        },
+        tcp: match arguments.profile {
+            TcpProfile::Modern => tcp::Profile::Modern,
+            TcpProfile::Linux39 => tcp::Profile::Linux39,
+            TcpProfile::Linux24 => tcp::Profile::Linux24,
         },
     };
     if let Some(table) = &arguments.table {

@@ -44,7 +44,7 @@ pub enum Kind {
     #[regex(r#""(\\.|[^"\\])*""#)]
     Text,
     /// Commands of a shell, between backquotes.
-    #[regex(r"`(\\.|[^`\\])*`")]
+    #[regex(r"`(\\(.|\n)|[^`\\])*`")]
     Shell,
     /// Python, between `%{` and `}%`.
     #[regex(r"%\{([^}]|\}[^%])*\}%")]

@@ -19,6 +19,7 @@ mod sctp;
 pub mod stack;
 pub mod suite;
 mod tables;
+pub mod tcp;
 pub mod verdict;
 
 pub use error::SyntaxError;

@@ -6,8 +6,9 @@ use super::parse::{asked_for, parse};
 use super::runner::run;
 use super::sctp::SctpStack;
 use super::stack::Refusal;
+use super::tcp::TcpStack;
 use super::verdict::Verdict;
-use segue_proto::sctp;
+use segue_proto::{sctp, tcp};
 
 /// How scripts are played.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub struct Settings {
     pub defined: Vec<String>,
     /// The specification whose constants SCTP has.
     pub sctp: sctp::Profile,
+    /// Whose TCP.
+    pub tcp: tcp::Profile,
 }
 
 /// A script that was played.
@@ -83,6 +86,10 @@ pub fn play_script(script: &Script, settings: &Settings) -> Verdict {
     };
     match protocol(socket) {
         Some("IPPROTO_SCTP") => match SctpStack::new(script, settings.sctp) {
+            Ok(mut stack) => run(script, &mut stack),
+            Err(refusal) => unmappable(refusal),
+        },
+        Some("IPPROTO_TCP") => match TcpStack::new(script, settings.tcp) {
             Ok(mut stack) => run(script, &mut stack),
             Err(refusal) => unmappable(refusal),
         },

@@ -107,12 +107,14 @@ impl<'a> Runner<'a> {
             done.map_err(|refusal| refused(shell.line, refusal))?;
         }
         match (script.events.last(), self.sent.front()) {
-            (Some(last), Some((begun, sent))) if *begun + 1 < self.begun => Err(Stop::Failed(Failure {
-                line: last.line,
-                due: format!("{}, and by then nothing that no line expects", last.text),
-                came: self.shown(sent),
-                difference: None,
-            })),
+            (Some(last), Some((begun, sent))) if *begun + 1 < self.begun && self.stack.all_is_expected() => {
+                Err(Stop::Failed(Failure {
+                    line: last.line,
+                    due: format!("{}, and by then nothing that no line expects", last.text),
+                    came: self.shown(sent),
+                    difference: None,
+                }))
+            }
             _ => Ok(()),
         }
     }
@@ -152,6 +154,12 @@ impl<'a> Runner<'a> {
     /// A packet is due.
     fn expect(&mut self, event: &Event, due: &Packet) -> Played<()> {
         let range = self.range(event.when);
+        while !self.expect_one(event, due, range)? {}
+        Ok(())
+    }
+
+    /// One packet for the line of a packet that is due. Whether it was the last of that line.
+    fn expect_one(&mut self, event: &Event, due: &Packet, range: Option<(Instant, Instant)>) -> Played<bool> {
         let latest = range.map_or(self.now + PATIENCE, |(_, to)| to + self.tolerance);
         self.settle()?;
         while self.sent.is_empty() {
@@ -175,8 +183,8 @@ impl<'a> Runner<'a> {
         let compared = self.stack.compare(due, &sent);
         let compared = compared.map_err(|refusal| refused(event.line, refusal))?;
         let failure = |difference| failure(self.shown(&sent), Some(difference));
-        if let Comparison::Differs(difference) = compared {
-            return failure(difference);
+        if let Comparison::Differs(difference) = &compared {
+            return failure(difference.clone());
         }
         if let Some((from, to)) = range {
             if sent.at + self.tolerance < from {
@@ -187,7 +195,7 @@ impl<'a> Runner<'a> {
             }
         }
         self.now = self.now.max(sent.at);
-        Ok(())
+        Ok(compared == Comparison::Same)
     }
 
     /// The application calls.

@@ -85,6 +85,11 @@ pub trait Stack {
     /// The next packet that the stack sends.
     fn poll_transmit(&mut self, now: Instant) -> Option<Sent>;
 
+    /// Whether what is sent and no line expects is a fault at the end, too. Elsewhere it always is.
+    fn all_is_expected(&self) -> bool {
+        true
+    }
+
     /// When the stack's next timer expires.
     fn poll_timeout(&mut self) -> Option<Instant>;
 
@@ -119,6 +124,8 @@ pub trait Stack {
 pub enum Comparison {
     /// The two are the same.
     Same,
+    /// So far they are, but the line says more than one packet has: the next one is to be held against the same line.
+    Part,
     /// They are not: the first difference in words.
     Differs(String),
 }

@@ -20,10 +20,16 @@ pub struct Suite {
 }
 
 /// The suites that are played.
-pub const SUITES: &[Suite] = &[Suite {
-    folder: "etsi-sctp",
-    title: "ETSI TS 102 369: conformance of SCTP",
-}];
+pub const SUITES: &[Suite] = &[
+    Suite {
+        folder: "etsi-sctp",
+        title: "ETSI TS 102 369: conformance of SCTP",
+    },
+    Suite {
+        folder: "linux-tcp",
+        title: "Google's packetdrill: what Linux's TCP does",
+    },
+];
 
 /// Why scripts do not pass: `judges.toml`.
 const REASONS: &str = include_str!("../../judges.toml");
@@ -73,7 +79,7 @@ pub fn reasons() -> Vec<Reason> {
 pub struct Judged {
     /// Its path from the folder of suites on, `/` between the parts.
     pub name: String,
-    /// What it tests: as the README beside it says, or in the words of its path.
+    /// What it tests: as the README beside it says, or in the words of its name.
     pub purpose: String,
     /// What playing it came to.
     pub played: Played,
@@ -146,10 +152,10 @@ fn titles(readme: &str) -> BTreeMap<String, String> {
     titles
 }
 
-/// The words of a path, the first folder and the ending aside.
+/// The words of a file's name, the ending aside.
 fn words(name: &str) -> String {
-    let name = name.split_once('/').map_or(name, |(_, rest)| rest);
-    name.trim_end_matches(".pkt").replace(['/', '-', '_'], " ")
+    let name = name.rsplit('/').next().unwrap_or(name);
+    name.trim_end_matches(".pkt").replace(['-', '_'], " ")
 }
 
 /// What is not as it is listed: scripts that do not pass without a reason, and reasons for scripts that pass or do not
@@ -304,7 +310,7 @@ mod tests {
         assert!(table.starts_with("## S\n\n1 of 2 scripts pass.\n"));
         assert!(
             table.ends_with(
-                "| a-1 | x a 1 | passes |  |\n| b | b | fails in line 7 | ours by choice: why |\n"
+                "| a-1 | a 1 | passes |  |\n| b | b | fails in line 7 | ours by choice: why |\n"
             )
         );
     }
