@@ -1,7 +1,9 @@
 //! The player judged: a script that passes fails once it is damaged, and the message names the line and what is wrong.
 
+use segue_conformance::drill::files;
 use segue_conformance::drill::play::{Settings, play};
 use segue_conformance::drill::verdict::{Report, Verdict};
+use segue_proto::random::Stream;
 
 const SCTP: &str = "\
 --tolerance_usecs=4000
@@ -266,4 +268,50 @@ fn what_cannot_be_mapped_is_refused_by_name_and_line() {
             other => panic!("{to}: {other:?}"),
         }
     }
+}
+
+const SIGNS: &[u8] = b"0123456789[]{}<>,.;:=*+-#`\"/% \nABST";
+
+/// Whatever a user writes, the player says what is wrong with it; it does not break.
+#[test]
+fn no_text_breaks_the_player() {
+    let mut random = Stream::new(8, "damage");
+    let mut scripts = vec![SCTP.to_owned()];
+    for path in files::scripts(&files::own_scripts()).expect("scripts") {
+        scripts.push(files::read(&path).expect("a script"));
+    }
+    let settings = Settings::default();
+    let (mut errors, mut played_on) = (0, 0);
+    for round in 0..3_000 {
+        let source = &scripts[round % scripts.len()];
+        let mut bytes = source.clone().into_bytes();
+        for _ in 0..=random.next_u64() % 3 {
+            let at = random.next_u64() as usize % bytes.len();
+            let len = random.next_u64() as usize % 12;
+            let end = (at + len).min(bytes.len());
+            match random.next_u64() % 4 {
+                0 => drop(bytes.drain(at..end)),
+                1 => bytes[at] = SIGNS[random.below(SIGNS.len() as u64) as usize],
+                // a number of another size
+                2 => drop(bytes.splice(at..at, *b"9999999")),
+                _ => {
+                    let copy = bytes[at..end].to_vec();
+                    drop(bytes.splice(at..at, copy));
+                }
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        match play("t.pkt", &text, &settings) {
+            Err(error) => {
+                errors += 1;
+                let line = error.to_string();
+                assert!(line.starts_with("t.pkt:") && !line.contains('\n'), "{line}");
+            }
+            Ok(_) => played_on += 1,
+        }
+    }
+    assert!(
+        errors > 300 && played_on > 300,
+        "{errors} errors, {played_on} played"
+    );
 }

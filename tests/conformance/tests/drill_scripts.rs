@@ -3,6 +3,7 @@
 use segue_conformance::drill::files;
 use segue_conformance::drill::play::{Settings, play};
 use segue_conformance::drill::verdict::{Report, Verdict};
+use std::path::Path;
 
 #[test]
 fn all_of_them_pass_and_say_which_section_they_are_about() {
@@ -23,4 +24,16 @@ fn all_of_them_pass_and_say_which_section_they_are_about() {
         };
         assert_eq!(played.verdict, Verdict::Passed, "{report}");
     }
+}
+
+#[test]
+fn the_example_of_the_documentation_passes() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/drill.md");
+    let document = files::read(&path).expect("docs/drill.md");
+    let blocks: Vec<_> = document.split("```").skip(1).step_by(2).collect();
+    let example = blocks.iter().find(|block| block.contains("--remote_ip"));
+    let example = example.expect("an example with --remote_ip");
+    let played =
+        play("docs/drill.md", example, &Settings::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(played.verdict, Verdict::Passed);
 }

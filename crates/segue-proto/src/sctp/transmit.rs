@@ -330,6 +330,8 @@ impl Association {
                     | Chunk::Abort { .. }
                     | Chunk::Sack(_)
                     | Chunk::NrSack(_)
+                    // its length is what it is about
+                    | Chunk::Pad(_)
                     | Chunk::Shutdown { .. }
                     | Chunk::ShutdownAck
                     | Chunk::ShutdownComplete { .. }

@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 const TOLERANCE: Duration = Duration::from_micros(4_000);
 /// How long a packet that may come at any time (`*`) is waited for.
 const PATIENCE: Duration = Duration::from_secs(3_600);
+/// The longest wait for one event: whatever runs so long is a slip of the pen.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3_600);
 /// Rounds of timers without a step of time after which a stack is taken to keep itself busy.
 const MOST_ROUNDS: usize = 10_000;
 
@@ -121,6 +123,12 @@ impl<'a> Runner<'a> {
 
     fn event(&mut self, event: &'a Event) -> Played<()> {
         let refused = |refusal| refused(event.line, refusal);
+        if self
+            .range(event.when)
+            .is_some_and(|(_, to)| to > self.now + LONGEST_WAIT)
+        {
+            return Err(refused(Refusal("a wait of more than a day".to_owned())));
+        }
         match &event.action {
             Action::Packet(packet) if packet.direction == Direction::Out => self.expect(event, packet)?,
             Action::Packet(packet) => {
@@ -204,9 +212,11 @@ impl<'a> Runner<'a> {
         let outcome = outcome.map_err(|refusal| refused(event.line, refusal))?;
         let until = match (call.until, event.when) {
             (None, _) => None,
-            (Some(until), When::At(_)) => Some(Instant::ZERO + until),
+            (Some(until), When::At(_)) => Some(Instant::ZERO + until.min(LONGEST_WAIT)),
             // the runner has waited for the event's own time already
-            (Some(until), When::After(span)) => Some(self.now + until.saturating_sub(span.from)),
+            (Some(until), When::After(span)) => {
+                Some(self.now + until.min(LONGEST_WAIT).saturating_sub(span.from))
+            }
             (Some(_), When::Any) => Some(self.now),
         };
         match (outcome, until) {

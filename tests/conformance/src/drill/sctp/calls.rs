@@ -335,7 +335,10 @@ impl SctpStack {
         let Some(association) = self.end.association_mut(id) else {
             return Ok(Outcome::error("EPIPE"));
         };
-        let data = Data::Bytes(Bytes::from(vec![b'd'; length as usize]));
+        let Ok(len) = u32::try_from(length) else {
+            return Ok(Outcome::error("EMSGSIZE"));
+        };
+        let data = Data::Synthetic { offset: 0, len };
         Ok(match association.send(now, stream, data, options) {
             Ok(()) => Outcome::value(length),
             Err(SendError::BufferFull) if nonblocking => Outcome::error("EAGAIN"),

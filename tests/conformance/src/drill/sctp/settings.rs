@@ -273,6 +273,19 @@ impl Settings {
                 other => unreachable!("{other}"),
             }
         }
+        if config.rto_min > config.rto_max {
+            return Refusal::new(format!(
+                "RTO.Min of {} with RTO.Max of {}",
+                config.rto_min, config.rto_max
+            ));
+        }
+        // RFC 8200 section 5; RFC 9260 section 3.3.2
+        if config.mtu < LEAST_MTU || config.receive_buffer < LEAST_WINDOW {
+            return Refusal::new("an MTU of less than 1280 bytes, or a receive buffer of less than 1500");
+        }
+        if config.outbound_streams == 0 || config.max_inbound_streams == 0 {
+            return Refusal::new("no streams");
+        }
         let nr_sack = at("nr_sack").is_some_and(|on| on != 0);
         if at("multipath").is_some_and(|on| on != 0) || nr_sack {
             config.multipath = Some(MultipathConfig {
@@ -283,6 +296,9 @@ impl Settings {
         Ok(())
     }
 }
+
+const LEAST_MTU: u32 = 1280;
+const LEAST_WINDOW: u32 = 1500;
 
 /// Settings of the kernels, and what they set here.
 const SYSCTLS: &[(&str, &str)] = &[
