@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, sqrt
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +51,30 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median
 def _coverage(n: int, k: int) -> float:
     outside: int = 2 * sum(comb(n, i) for i in range(k))
     return max(0.0, 1 - outside / float(2**n))
+
+
+def proportion_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's interval for a proportion (Wilson 1927), 95 % unless `z` says otherwise.
+
+    >>> [round(end, 3) for end in proportion_interval(20, 20)]
+    [0.839, 1.0]
+    """
+    share, square = hits / n, z * z / n
+    middle = (share + square / 2) / (1 + square)
+    half = z * sqrt(share * (1 - share) / n + square / (4 * n)) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def difference_interval(hits: tuple[int, int], n: tuple[int, int], z: float = 1.96) -> tuple[float, float]:
+    """Interval for the first of two proportions less the second: Newcombe's hybrid of Wilson's (1998, method 10).
+
+    It needs neither large samples nor proportions apart from 0 and 1.
+
+    >>> [round(end, 3) for end in difference_interval((20, 15), (20, 20))]
+    [0.038, 0.469]
+    """
+    first, second = hits[0] / n[0], hits[1] / n[1]
+    (low_1, high_1), (low_2, high_2) = (proportion_interval(hits[at], n[at], z) for at in (0, 1))
+    below = sqrt((first - low_1) ** 2 + (high_2 - second) ** 2)
+    above = sqrt((high_1 - first) ** 2 + (second - low_2) ** 2)
+    return first - second - below, first - second + above

@@ -11,7 +11,9 @@ import synthetic
 from segue.cli.tables import print_claims
 from segue.papers.claims import Claim, Reading, Verdict, tally, to_json
 from segue.papers.cmt import experiment as cmt
+from segue.papers.ilnp import claims as ilnp_claims
 from segue.papers.ilnp import experiment as ilnp
+from segue.papers.ilnp import extras
 from segue.papers.sigma import claims, trace
 from segue.papers.sigma import experiment as ex
 from segue.papers.vertical import reproduce as vertical
@@ -228,3 +230,63 @@ def test_no_point_of_a_full_run_has_fewer_repetitions_than_the_papers() -> None:
     assert ilnp.SEEDS >= 10
     assert ex.FULL_SEEDS > 1
     assert cmt.SEEDS > 1
+
+
+def silences(**changed: float) -> pl.DataFrame:
+    """Interruptions as the paper has them, seconds, by scheme; `mip6_ro=1.9` changes one in the first case."""
+    usual = {"mip6": 3.0, "mip6-ro": 3.0, "ilnp-hard": 0.2, "ilnp-soft": 0.01}
+    first = usual | {name.replace("_", "-"): value for name, value in changed.items()}
+    return pl.DataFrame(
+        [
+            {"case": case, "scheme": scheme, "interruption_s": seconds}
+            for case in ilnp.CASES
+            for scheme, seconds in (first if case == ilnp.CASES[0] else usual).items()
+        ]
+    )
+
+
+def test_i5_asks_for_seconds_of_silence_in_every_scenario() -> None:
+    assert ilnp_claims.i5(silences()).holds
+    claim = ilnp_claims.i5(silences(mip6_ro=1.9))
+    assert not claim.holds
+    assert f"met but for {ilnp.CASES[0]} mip6-ro" in claim.criterion
+    assert not ilnp_claims.i5(silences(ilnp_hard=1.2)).holds
+    assert not ilnp_claims.i5(silences(ilnp_soft=1.2)).holds
+
+
+def signalled(completed: dict[str, list[int]], *, dear: str = "") -> pl.DataFrame:
+    """Frame of claim I13: of 20 runs for each rate of loss, so many completed."""
+    rows = []
+    for scheme in ilnp.SCHEMES:
+        size = {"mip6": 3, "mip6-ro": 8, "ilnp-hard": 2, "ilnp-soft": 4}[scheme] + 10 * (scheme == dear)
+        for rate, done in zip(extras.LOSS_RATES, completed[scheme], strict=True):
+            rows += [
+                {"loss": rate, "scheme": scheme, "packets": size, "bytes": 70 * size, "completed": run < done}
+                for run in range(20)
+            ]
+    return pl.DataFrame(rows)
+
+
+BETTER = {
+    "mip6": [20, 19, 17, 12, 8],
+    "mip6-ro": [20, 18, 15, 9, 5],
+    "ilnp-hard": [20, 20, 20, 19, 17],
+    "ilnp-soft": [20, 20, 20, 19, 17],
+}
+
+
+def test_i13_asks_for_better_reliability_beyond_chance() -> None:
+    assert extras.i13(signalled(BETTER)).holds
+    for few in ([20, 20, 20, 20, 20], [20, 20, 20, 19, 15]):
+        # a tie, and a difference that chance makes, with MIPv6 without RO
+        claim = extras.i13(signalled(BETTER | {"mip6": few}))
+        assert not claim.holds
+        assert "ILNPv6 hard against MIPv6 without RO not met: better at none" in claim.criterion
+        assert "ILNPv6 hard against MIPv6 with RO met at" in claim.criterion
+
+
+def test_i13_fails_if_worse_at_a_rate_of_loss_or_dearer() -> None:
+    worse = extras.i13(signalled(BETTER | {"ilnp-soft": [20, 10, 20, 19, 17]}))
+    assert not worse.holds
+    assert "ILNPv6 soft against MIPv6 without RO not met: worse at 5%" in worse.criterion
+    assert not extras.i13(signalled(BETTER, dear="ilnp-hard")).holds

@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from segue.stats import median_interval
+from segue.stats import difference_interval, median_interval, proportion_interval
 
 
 def test_five_values_are_enclosed_by_their_range_with_the_coverage_said() -> None:
@@ -46,3 +46,17 @@ def test_median_is_that_of_the_standard_library() -> None:
     for n in range(1, 12):
         values = [generator.random() for _ in range(n)]
         assert median_interval(values).median == median(values)
+
+
+def test_intervals_of_proportions_are_newcombes() -> None:
+    # Newcombe (1998), table II, method 10: examples (a), 56/70 - 48/80, and (e), 5/56 - 0/29
+    assert difference_interval((56, 48), (70, 80)) == pytest.approx((0.0524, 0.3339), abs=1e-4)
+    assert difference_interval((5, 0), (56, 29)) == pytest.approx((-0.0381, 0.1926), abs=1e-4)
+    assert difference_interval((48, 56), (80, 70)) == pytest.approx((-0.3339, -0.0524), abs=1e-4)
+
+
+def test_intervals_of_proportions_stay_between_0_and_1() -> None:
+    assert proportion_interval(0, 20)[0] == pytest.approx(0.0)
+    assert proportion_interval(20, 20)[1] == pytest.approx(1.0)
+    low, high = difference_interval((20, 20), (20, 20))
+    assert low == pytest.approx(-high)

@@ -19,12 +19,25 @@ FITTED = (
 WINDOW = ex.WINDOW_PACKETS
 ABOUT_A_WINDOW = (0.75, 1.25)
 """Of 234 packets: "close to the median values" (Phoomikiattisak and Bhatti 2019 6.1.3) is not quantified; a quarter."""
+BEFORE_I2 = (
+    "About a window was half of one to one and a half, and became three quarters to one and a quarter after 119 "
+    "packets had been seen where 117 was the bound."
+)
+BEFORE_I5 = (
+    'One second without data was asked for where the paper has "several seconds", and two are since results had been '
+    "seen."
+)
+BEFORE_I7 = (
+    "Ties counted for Hybla and for Veno, half of the points were enough where the paper has almost every case, and "
+    "Veno's data were compared with CUBIC's alone, until a verdict of holds had been seen to rest on ties."
+)
 HALF_A_WINDOW = (
     "From WAN to LAN with ILNPv6 hard half a window is right: the Locator Update reaches the correspondent over the "
     "LAN in a few milliseconds, and what is lost is what was on its way over the WAN by then, a window times the "
-    "one-way delay over the round trip, 102 of 205 ms; the other half had arrived, and its acknowledgements get "
-    "through. From a LAN the window stands in the queue of the radio, and to a WAN the update takes as long as the "
-    "data: there it is a whole one. The paper does not say why its own was whole."
+    f"one-way delay over the round trip, {ex.RTT_S['wan'] * 500:.0f} of {ex.RTT_S['wan'] * 1e3:.0f} ms; the other "
+    "half had arrived, and its acknowledgements get through. From a LAN the window stands in the queue of the radio, "
+    "and to a WAN the update takes as long as the data: there it is a whole one. The paper does not say why its own "
+    "was whole."
 )
 ALMOST_NOTHING = 0.02
 """Of a window: "close to zero" (Phoomikiattisak and Bhatti 2019 6.1.3) is less than five packets."""
@@ -32,9 +45,9 @@ ABOUT_ONE_RTT = (0.8, 1.6)
 """Of the round trip without queues: "close to a single RTT" (Phoomikiattisak and Bhatti 2019 6.1.4)."""
 HOME_AGENT_S = (0.8, 1.6)
 """Of the handoff delay beyond a round trip: "additional delay of ~1s" (Phoomikiattisak and Bhatti 2019 6.1.4)."""
-STOPS_S = 1.0
-"""Without new data: "zero throughput for several seconds" begins at one, a bin of the figures (Phoomikiattisak and
-Bhatti 2019 6.1)."""
+STOPS_S = 2.0
+"""Without new data at least: "zero throughput for several seconds" is more than one (Phoomikiattisak and Bhatti 2019
+6.1)."""
 DIPS_S = 1.0
 """Without new data at most, where the interruption is "a small" one (Phoomikiattisak and Bhatti 2019 6.1)."""
 LITTLE = 0.10
@@ -51,7 +64,7 @@ def evaluate(runs: pl.DataFrame) -> list[Claim]:
     era = runs.filter(pl.col("profile") == ex.PROFILES[0])
     cubic = era.filter(pl.col("variant") == "cubic")
     judged = [i1(cubic), i2(era), i3(cubic), i4(cubic), i5(cubic), i6(cubic), i7(era)]
-    return [replace(claim, fitted=FITTED) for claim in judged]
+    return [replace(claim, fitted=f"{FITTED} {claim.fitted}".rstrip()) for claim in judged]
 
 
 def i1(cubic: pl.DataFrame) -> Claim:
@@ -113,6 +126,7 @@ def i2(era: pl.DataFrame) -> Claim:
         f"CUBIC, within {ABOUT_A_WINDOW[0]} to {ABOUT_A_WINDOW[1]} windows ({_each_met(window)}).",
         "A packet that arrives and is dropped for a stale locator counts as lost. "
         + ("" if window.get(("wan-lan", "ilnp-hard"), True) else HALF_A_WINDOW),
+        fitted=BEFORE_I2,
     )
 
 
@@ -179,7 +193,11 @@ def i4(cubic: pl.DataFrame) -> Claim:
 def i5(cubic: pl.DataFrame) -> Claim:
     """Figures 9 to 12."""
     gaps = medians(cubic, "interruption_s")
-    stops = all((gaps.get((case, scheme)) or 0.0) >= STOPS_S for case in ex.CASES for scheme in ("mip6", "mip6-ro"))
+    stops = {
+        (case, scheme): (gaps.get((case, scheme)) or 0.0) >= STOPS_S
+        for case in ex.CASES
+        for scheme in ("mip6", "mip6-ro")
+    }
     hard = {case: _within(gaps.get((case, "ilnp-hard")), 0.0, DIPS_S) for case in ex.CASES}
     soft = {case: _within(gaps.get((case, "ilnp-soft")), 0.0, 1.5 * _longest_rtt(case)) for case in ex.CASES}
     return Claim(
@@ -188,12 +206,13 @@ def i5(cubic: pl.DataFrame) -> Claim:
         "soft",
         "figures 9 to 12 (6.1)",
         f"longest time without new data around the handover: {_table(gaps, 1e3, 'ms', 0)}",
-        stops and all(hard.values()) and all(soft.values()),
-        f"medians of the longest time without new data: MIPv6 at least {STOPS_S:g} s ({_met(stops)}); hard "
+        all(stops.values()) and all(hard.values()) and all(soft.values()),
+        f"medians of the longest time without new data: MIPv6 at least {STOPS_S:g} s ({_each_met(stops)}); hard "
         f"at "
         f"most {DIPS_S:g} s ({_each_met(hard)}); soft at most one and a half times the longer of the two round trips, "
         f"a "
         f"loaded LAN's among them ({_each_met(soft)}).",
+        fitted=BEFORE_I5,
     )
 
 
@@ -252,6 +271,7 @@ def i7(era: pl.DataFrame) -> Claim:
         "Ties count for nobody.",
         "Nothing is lost before the handoff but with a full window, whatever opens it: the receiver's 320 kB bind all "
         "three, so that they differ in how they come back after the handover's losses alone.",
+        fitted=BEFORE_I7,
     )
 
 
