@@ -32,6 +32,25 @@ fn what_was_retransmitted_at_one_moment_is_not_retransmitted_again_when_a_part_o
 }
 
 #[test]
+fn an_acknowledgement_of_a_retransmission_and_of_what_was_late_before_it_leaves_the_rest_alone() {
+    // tcp_rack_advance: RACK.rtt is that of the segment looked at last, in the order of numbers
+    let mut s = ten(in_proportion());
+    s.now += ms(RTT);
+    ack(&mut s, 1, &[(1001, 2001)]);
+    ack(&mut s, 1, &[(1001, 3001)]);
+    assert_eq!(ack(&mut s, 1, &[(8001, 9001), (1001, 3001)]), [(1, 1000)]);
+    assert_eq!(
+        s.connection().outstanding().lost,
+        6,
+        "what was sent before the highest"
+    );
+    s.now += ms(RTT + 20);
+    ack(&mut s, 4001, &[(8001, 9001)]);
+    // the retransmission took 120 ms, 3001 to 4001 took 220: the last segment has been under way for as long
+    assert_eq!(s.connection().outstanding().lost, 4);
+}
+
+#[test]
 fn a_recovery_that_the_reordering_timer_begins_lets_one_segment_go() {
     // RFC 9937 section 5: SndCnt is a segment where nothing was delivered; not all of the window that was there before
     let mut s = ten(in_proportion());

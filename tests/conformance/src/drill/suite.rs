@@ -309,9 +309,7 @@ mod tests {
         let table = table(&suite, &scripts, &[reason("s/b.pkt")]);
         assert!(table.starts_with("## S\n\n1 of 2 scripts pass.\n"));
         assert!(
-            table.ends_with(
-                "| a-1 | a 1 | passes |  |\n| b | b | fails in line 7 | ours by choice: why |\n"
-            )
+            table.ends_with("| a-1 | a 1 | passes |  |\n| b | b | fails in line 7 | ours by choice: why |\n")
         );
     }
 
