@@ -10,7 +10,9 @@ import pytest
 import synthetic
 from segue.cli.tables import print_claims
 from segue.papers.claims import Claim, Reading, Verdict, tally, to_json
+from segue.papers.cmt import claims as cmt_claims
 from segue.papers.cmt import experiment as cmt
+from segue.papers.cmt.model import Scheme
 from segue.papers.ilnp import claims as ilnp_claims
 from segue.papers.ilnp import experiment as ilnp
 from segue.papers.ilnp import extras
@@ -290,3 +292,42 @@ def test_i13_fails_if_worse_at_a_rate_of_loss_or_dearer() -> None:
     assert not worse.holds
     assert "ILNPv6 soft against MIPv6 without RO not met: worse at 5%" in worse.criterion
     assert not extras.i13(signalled(BETTER, dear="ilnp-hard")).holds
+
+
+def saving(with_buffer: dict[int, float], with_256_kib: dict[int, float]) -> pl.DataFrame:
+    """Transfers of mSCTP best, and of CMT that take so many seconds less: by buffer, and by dwelling time."""
+    gains = {cmt.Point(Scheme.CMT, rbuf_kib=rbuf): gain for rbuf, gain in with_buffer.items()}
+    gains |= {cmt.Point(Scheme.CMT, rbuf_kib=256, t_dwell_s=dwell): gain for dwell, gain in with_256_kib.items()}
+    gains |= {cmt.Point(Scheme.MSCTP_BEST, t_dwell_s=dwell): 0.0 for dwell in (*with_256_kib, cmt.DWELL_S)}
+    columns = ("scheme", "bw_ratio", "t_dwell_s", "rbuf_kib", "queue_packets", "variant")
+    return pl.DataFrame(
+        [
+            {name: getattr(point, name) for name in columns} | {"seed": seed, "transfer_time_s": 50.0 + seed - gain}
+            for point, gain in gains.items()
+            for seed in range(7)
+        ]
+    )
+
+
+BUFFERS = {64: -9.0, 128: -5.0, 256: -0.5, cmt.IDEAL_KIB: 9.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "holds"),
+    [
+        ({}, (True, False)),
+        ({256: 2.0}, (False, True)),
+        ({128: 1.0, 256: 2.0}, (False, False)),
+        ({cmt.IDEAL_KIB: -1.0}, (False, False)),
+    ],
+)
+def test_c3_by_each_of_its_readings(changed: dict[int, float], holds: tuple[bool, bool]) -> None:
+    plan = cmt.Plan((1,), dwells_s=(10, 20, cmt.DWELL_S))
+    buffers = BUFFERS | changed
+    claim = cmt_claims.c3(saving(buffers, {10: 1.0, 20: -2.0, cmt.DWELL_S: buffers[256]}), plan)
+    assert tuple(one.holds for one in claim.readings) == holds
+    assert "256 kB do not suffice: " in claim.criterion
+    assert "256 kB suffice, and less does not: " in claim.criterion
+    assert "added as a reading after" in claim.fitted
+    behind = "20 s" if buffers[256] > 0 else f"20, {cmt.DWELL_S} s"
+    assert f"behind at {behind}, neither at none" in claim.readings[1].measured
