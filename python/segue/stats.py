@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import comb, exp, lgamma, log, sqrt
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +78,37 @@ def difference_interval(hits: tuple[int, int], n: tuple[int, int], z: float = 1.
     below = sqrt((first - low_1) ** 2 + (high_2 - second) ** 2)
     above = sqrt((high_1 - first) ** 2 + (second - low_2) ** 2)
     return first - second - below, first - second + above
+
+
+def variance_ratio(sigmas: tuple[float, float], n: tuple[int, int]) -> float:
+    """Two-sided p-value of two standard deviations: the F-test, for normal samples.
+
+    >>> round(variance_ratio((1.0, 1.0), (10, 10)), 3)
+    1.0
+    """
+    if min(sigmas) <= 0:
+        return float(max(sigmas) <= 0)
+    above = _f_tail((sigmas[0] / sigmas[1]) ** 2, n[0] - 1, n[1] - 1)
+    return min(1.0, 2 * min(above, 1 - above))
+
+
+def _f_tail(ratio: float, above: int, below: int) -> float:
+    """Probability that F with these degrees of freedom is greater."""
+    return _incomplete_beta(below / (below + above * ratio), below / 2, above / 2)
+
+
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 26.5.8)."""
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(1 - x, b, a)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x)) / a if x > 0 else 0.0
+    # from its end: 200 terms are far more than any number of runs here needs
+    tail = 1.0
+    for term in range(200, 0, -1):
+        m = term // 2
+        if term % 2:
+            part = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            part = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        tail = 1 + part / tail
+    return front / tail

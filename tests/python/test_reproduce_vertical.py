@@ -54,6 +54,10 @@ def test_figures_and_tables_are_there(done: tuple[Path, Reproduction]) -> None:
     for name in names:
         assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in (out / "figures" / f"{name}.svg").read_bytes()[:2000]
+    report = (out / "report.html").read_text()
+    assert "What was tried for the spread of T_n, WLAN to GPRS" in report
+    assert "the widest gap in the first data" in report
+    assert "Fitted or changed after a result" in report
     table = pl.read_csv(out / "tables" / "runs-table-1.csv")
     assert table.height == 8
     assert (table["min_ms"] <= table["median_ms"]).all()

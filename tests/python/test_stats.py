@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import random
-from statistics import median
+from statistics import median, stdev
 
 import pytest
 
-from segue.stats import difference_interval, median_interval, proportion_interval
+from segue.stats import difference_interval, median_interval, proportion_interval, variance_ratio
 
 
 def test_five_values_are_enclosed_by_their_range_with_the_coverage_said() -> None:
@@ -60,3 +60,24 @@ def test_intervals_of_proportions_stay_between_0_and_1() -> None:
     assert proportion_interval(20, 20)[1] == pytest.approx(1.0)
     low, high = difference_interval((20, 20), (20, 20))
     assert low == pytest.approx(-high)
+
+
+@pytest.mark.parametrize(
+    ("quantile", "above", "below", "tail"),
+    # tables of F
+    [(3.3258, 5, 10, 0.05), (3.3682, 10, 20, 0.01), (3.7168, 10, 10, 0.025), (161.448, 1, 1, 0.05)],
+)
+def test_variances_are_compared_by_f(quantile: float, above: int, below: int, tail: float) -> None:
+    p = variance_ratio((quantile**0.5, 1.0), (above + 1, below + 1))
+    assert p == pytest.approx(2 * tail, rel=2e-3)
+    assert variance_ratio((1.0, quantile**0.5), (below + 1, above + 1)) == pytest.approx(p)
+
+
+def test_variances_of_normal_samples_of_one_population_differ_as_often_as_said() -> None:
+    generator = random.Random(6)
+
+    def sigma(n: int) -> float:
+        return stdev([generator.gauss(0, 1) for _ in range(n)])
+
+    rejected = sum(variance_ratio((sigma(20), sigma(60)), (20, 60)) < 0.05 for _ in range(3000))
+    assert rejected / 3000 == pytest.approx(0.05, abs=0.012)

@@ -110,7 +110,7 @@ UNASKED = {"address.router_solicitations": "0"}
 """Router advertisements come when they come: equation 2 knows of no solicitations."""
 SPREAD: dict[str, tuple[str, dict[str, str]]] = {
     "unasked": ("nobody solicits advertisements, as in equation 2", UNASKED),
-    "unasked-there": ("the same, and bearers of GPRS are set up already", {**UNASKED, **ALWAYS_THERE}),
+    "unasked-there": ("nobody solicits them, and bearers of GPRS are set up already", {**UNASKED, **ALWAYS_THERE}),
     "there": ("bearers of GPRS are set up already", ALWAYS_THERE),
     "slow-timer": ("TCP waits a second at least (RFC 2988 section 2.4)", {"tcp.rto_min": "1 s"}),
     "two-lost": ("two advertisements have to be lost first (section 4)", TWO_LOST),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
-from segue.papers.vertical import claims, figures
+from segue.papers.vertical import claims, figures, spread
 from segue.papers.vertical import experiment as ex
 from segue.report.html import Section, table_section, text_section
 from segue.scenarios import load
@@ -42,6 +41,8 @@ def reproduce(
     judged = claims.evaluate(results)
     runs = sum(variant.seeds for variant in ex.variants(count)) + 3
     table = table_1(results.runs)
+    paper = claims.PAPER_MS["wlan-gprs"]["t_n_s"]
+    tried = spread.tried(results.runs, paper)
     report = write_all(
         out,
         title="Vertical handover and adaptation time, reproduced",
@@ -52,8 +53,10 @@ def reproduce(
         tables={"handovers": results.runs, "table-1": table, "windows": results.windows},
         closing=[
             text_section("Table 1", _as_text(table)),
-            table_section("Where the spread of T_n comes from, WLAN to GPRS", SPREAD_COLUMNS, spread(results.runs)),
-            text_section("What of it explains the paper's", SPREAD_TEXT, preformatted=False),
+            table_section(spread.HEADING, spread.COLUMNS, spread.rows(results.runs, paper, tried)),
+            text_section(
+                "What came of it", spread.explain(results.runs, results.windows, paper, tried), preformatted=False
+            ),
             _method(),
             text_section("Scenario", load(ex.SCENARIO).text),
         ],
@@ -93,37 +96,6 @@ def table_1(runs: pl.DataFrame) -> pl.DataFrame:
                 }
             )
     return pl.DataFrame(rows)
-
-
-SPREAD_COLUMNS = ("settings", "t_d", "T_n, equations 1 to 4", "T_n to the first packet", "T_n to the first data", "n")
-SPREAD_TEXT = (
-    "Milliseconds: mean (sigma), least..greatest. The paper's T_n lies between 1103 and 4782 ms. With solicited "
-    "advertisements it cannot: the router answers within half a second, and what is left to chance is the round trip. "
-    "Where nobody solicits, as in equation 2, the wait for an advertisement alone is spread over three seconds, and "
-    "T_n to the first packet to the new care-of address over as many; the least is then an advertisement that comes at "
-    "once and one round trip, if the bearers of GPRS are there. The sender's timer does not spread the first data: it "
-    "puts it on its own steps, whatever its least timeout, and next to nothing lies between them. The paper says that "
-    "MIPL sends solicitations, which is why the scenario does. That the paper's T_n looks as if it did not was found "
-    "after the verdicts had been seen, and nothing was set by it."
-)
-
-
-def spread(runs: pl.DataFrame) -> list[list[str]]:
-    """T_n from WLAN to GPRS by settings that might spread it: see `experiment.SPREAD`."""
-    mean, sigma, least, greatest = claims.PAPER_MS["wlan-gprs"]["t_n_s"]
-    handovers = str(ex.PAPER_HANDOVERS["wlan-gprs"])
-    paper = ["paper, table 1", "", f"{mean:.0f} ({sigma:.0f}) {least:.0f}..{greatest:.0f}", "", "", handovers]
-    named = {"wlan-gprs": "as it is", **{name: text for name, (text, _) in ex.SPREAD.items()}}
-    rows = [paper]
-    for variant, text in named.items():
-        columns = [ex.values(runs, variant, name) for name in ("t_d_s", "t_n_s", "first_packet_s", "first_data_s")]
-        rows.append([text, *[_span(values) for values in columns], str(len(columns[0]))])
-    return rows
-
-
-def _span(values: Sequence[float]) -> str:
-    mean, sigma = ex.mean_and_sigma(values)
-    return f"{1e3 * mean:.0f} ({1e3 * sigma:.0f}) {1e3 * min(values):.0f}..{1e3 * max(values):.0f}"
 
 
 def _as_text(table: pl.DataFrame) -> str:
