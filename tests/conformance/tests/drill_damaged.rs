@@ -275,11 +275,20 @@ const SIGNS: &[u8] = b"0123456789[]{}<>,.;:=*+-#`\"/% \nABST";
 /// Whatever a user writes, the player says what is wrong with it; it does not break.
 #[test]
 fn no_text_breaks_the_player() {
-    let mut random = Stream::new(8, "damage");
     let mut scripts = vec![SCTP.to_owned()];
     for path in files::scripts(&files::own_scripts()).expect("scripts") {
         scripts.push(files::read(&path).expect("a script"));
     }
+    let (errors, played_on) = play_with_slips(&scripts);
+    assert!(
+        errors > 300 && played_on > 300,
+        "{errors} errors, {played_on} played"
+    );
+}
+
+/// Plays `scripts` 3,000 times with slips of the pen: how many are not the language, and how many are played.
+pub fn play_with_slips(scripts: &[String]) -> (u32, u32) {
+    let mut random = Stream::new(8, "damage");
     let settings = Settings::default();
     let (mut errors, mut played_on) = (0, 0);
     for round in 0..3_000 {
@@ -310,8 +319,5 @@ fn no_text_breaks_the_player() {
             Ok(_) => played_on += 1,
         }
     }
-    assert!(
-        errors > 300 && played_on > 300,
-        "{errors} errors, {played_on} played"
-    );
+    (errors, played_on)
 }

@@ -1,5 +1,6 @@
 //! The player of TCP scripts judged: a script that is right passes, and one that is damaged fails at the line that is.
 
+use crate::drill_damaged::play_with_slips;
 use segue_conformance::drill::play::{Settings, play};
 use segue_conformance::drill::verdict::{Failure, Verdict};
 use segue_proto::tcp::Profile;
@@ -250,5 +251,35 @@ fn the_profile_is_whose_tcp_answers() {
         };
         let played = play("tcp.pkt", source, &settings).expect("a script");
         assert_eq!(played.verdict == Verdict::Passed, passes, "{tcp:?}");
+    }
+}
+
+#[test]
+fn no_text_breaks_the_player_of_tcp() {
+    let settings = "--tolerance_usecs=4000\n`sysctl -q net.ipv4.tcp_rmem=\"4096 $((1*2*3)) 600000\" net.ipv4.tcp_frto=2`\n";
+    let (errors, played_on) = play_with_slips(&[RIGHT.to_owned(), format!("{settings}{RIGHT}")]);
+    assert!(
+        errors > 300 && played_on > 300,
+        "{errors} errors, {played_on} played"
+    );
+}
+
+#[test]
+fn what_is_too_much_is_refused() {
+    let begin = RIGHT.lines().take(8).collect::<Vec<_>>().join("\n");
+    let deep = format!("+0 %{{ assert {}1{} }}%", "(".repeat(5000), ")".repeat(5000));
+    for line in [
+        "+0 < . 1:4000000001(4000000000) ack 1 win 10",
+        "+0 < . 1:1(0) ack 1 win 10 <sack 1:2 3:4 5:6 7:8 9:10>",
+        "+0 write(4, ..., 99999999999) = 1",
+        "+0 `sysctl -q net.ipv4.tcp_rmem=\"1 2 $((99999999999*99999999999))\"`",
+        "+0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [99999999999], 4) = 0",
+        &deep,
+    ] {
+        let verdict = verdict(&format!("{begin}\n{line}\n"));
+        assert!(
+            matches!(verdict, Verdict::Unmappable { line: 10, .. }),
+            "{verdict:?}"
+        );
     }
 }

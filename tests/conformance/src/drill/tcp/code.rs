@@ -116,6 +116,7 @@ impl Interpreter {
         let mut expression = Expression {
             words,
             next: 0,
+            depth: 0,
             variables: &self.variables,
             value,
         };
@@ -127,11 +128,15 @@ impl Interpreter {
     }
 }
 
+/// Operands within operands, at most.
+const DEEPEST: usize = 100;
 const KEYWORDS: [&str; 5] = ["and", "or", "not", "True", "False"];
 
 struct Expression<'a, V> {
     words: &'a [Word],
     next: usize,
+    /// Operands within operands.
+    depth: usize,
     variables: &'a BTreeMap<String, i64>,
     value: &'a V,
 }
@@ -166,10 +171,12 @@ impl<V: Fn(&str) -> Result<i64, Refusal>> Expression<'_, V> {
     }
 
     fn negation(&mut self) -> Result<i64, Refusal> {
-        if self.take(&["not"]).is_some() {
-            return Ok(i64::from(self.negation()? == 0));
+        let mut negated = false;
+        while self.take(&["not"]).is_some() {
+            negated = !negated;
         }
-        self.comparison()
+        let result = self.comparison()?;
+        Ok(if negated { i64::from(result == 0) } else { result })
     }
 
     /// Comparisons may be chained: `a <= b < c`.
@@ -211,6 +218,16 @@ impl<V: Fn(&str) -> Result<i64, Refusal>> Expression<'_, V> {
     }
 
     fn operand(&mut self) -> Result<i64, Refusal> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Refusal::new("Python: brackets within too many brackets");
+        }
+        let result = self.operand_within();
+        self.depth -= 1;
+        result
+    }
+
+    fn operand_within(&mut self) -> Result<i64, Refusal> {
         if self.take(&["-"]).is_some() {
             return Ok(-self.operand()?);
         }

@@ -4,7 +4,7 @@ use super::{OWN, PEER};
 use crate::drill::ast::{Direction, Packet, Payload, Sequence, Tcp, TcpOption};
 use crate::drill::stack::{Comparison, Refusal};
 use bytes::Bytes;
-use segue_wire::tcp::{SackBlock, TcpFlags, TcpOptions, TcpSegment, Timestamps};
+use segue_wire::tcp::{MAX_SACK_BLOCKS, SackBlock, TcpFlags, TcpOptions, TcpSegment, Timestamps};
 use segue_wire::{Data, Ipv6Header, Packet as WirePacket, Payload as WirePayload, SeqNumber};
 
 /// The peer's initial sequence number: close to where they wrap.
@@ -15,6 +15,8 @@ const PEER_PORT: u16 = 49_000;
 const TICK_MICROS: u32 = 1000;
 /// packetdrill's tolerance.
 const TOLERANCE_MICROS: u32 = 4000;
+/// What fits into a packet with all its headers.
+const MOST_DATA: u32 = 65_000;
 /// Letters of flags, as packetdrill has them.
 const FLAGS: [(char, TcpFlags); 6] = [
     ('F', TcpFlags::FIN),
@@ -73,6 +75,12 @@ impl Numbers {
         if tcp.urgent.is_some() {
             return Refusal::new("urgent data");
         }
+        if tcp.length > MOST_DATA {
+            return Refusal::new(format!(
+                "a segment of {} bytes, where {MOST_DATA} are the most",
+                tcp.length
+            ));
+        }
         let mut flags = TcpFlags::default();
         for letter in tcp.flags.chars() {
             match FLAGS.iter().find(|(l, _)| *l == letter) {
@@ -107,7 +115,7 @@ impl Numbers {
                 TcpOption::Mss(mss) => options.set_mss(*mss),
                 TcpOption::WindowScale(shift) => options.set_window_scale(*shift),
                 TcpOption::SackPermitted => options.set_sack_permitted(),
-                TcpOption::Sack(blocks) => {
+                TcpOption::Sack(blocks) if blocks.len() <= MAX_SACK_BLOCKS => {
                     let blocks: Vec<SackBlock> = blocks
                         .iter()
                         .map(|(left, right)| SackBlock {

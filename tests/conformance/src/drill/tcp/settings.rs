@@ -228,5 +228,6 @@ fn product(text: &str) -> Option<u64> {
         .strip_prefix("$((")
         .and_then(|t| t.strip_suffix("))"))
         .unwrap_or(text);
-    factors.split('*').map(|f| f.trim().parse::<u64>().ok()).product()
+    let mut factors = factors.split('*').map(|f| f.trim().parse::<u64>().ok());
+    factors.try_fold(1u64, |product, factor| product.checked_mul(factor?))
 }

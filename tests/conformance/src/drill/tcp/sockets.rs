@@ -191,7 +191,7 @@ impl TcpStack {
     }
 
     fn read(&mut self, call: &Call) -> Result<Outcome, Refusal> {
-        let wanted = number(call, 2)? as u64;
+        let wanted = number(call, 2)?.max(0) as u64;
         let end = self.end_of(call)?;
         let (socket, endpoint, id) = self.connection(number(call, 0)?)?;
         let mut at_end = socket.shut_for_reading;
@@ -225,7 +225,9 @@ impl TcpStack {
         {
             return Refusal::new(format!("{} with {}", call.name, names(flags).join(" | ")));
         }
-        let wanted = number(call, 2)? as u32;
+        let Ok(wanted) = u32::try_from(number(call, 2)?) else {
+            return Refusal::new("a write of more than 4 GB");
+        };
         let end = self.end_of(call)?;
         let most = self.settings.config().send_buffer;
         let (socket, endpoint, id) = self.connection(number(call, 0)?)?;
@@ -312,7 +314,7 @@ impl TcpStack {
         let refusal = || Refusal(format!("the socket option {}", option.join(" | ")));
         match (option.as_slice(), number) {
             (["SO_REUSEADDR"], Some(_)) => {}
-            (["SO_SNDBUF"], Some(bytes @ 0..)) => {
+            (["SO_SNDBUF"], Some(bytes @ 0..=0x7fff_ffff)) => {
                 let bytes = (bytes as u32).saturating_mul(SNDBUF_FACTOR);
                 let most = self.settings.config().send_buffer;
                 if bytes > most {
