@@ -61,7 +61,7 @@ FITTED = (
     "segment and its acknowledgement; {steady} as it was before, but without jitter."
 )
 NOT_BLIND = (
-    " Not blind, but not fitted either: that T_n ends with the correspondent's binding (equation 4), that routers are "
+    "Not blind, but not fitted either: that T_n ends with the correspondent's binding (equation 4), that routers are "
     "solicited, and that GPRS jitters packet by packet was settled after runs of the other ways, which did not agree; "
     "that a shorter round trip makes t_a shorter had been seen before the round trip was settled."
 )
@@ -439,12 +439,12 @@ def _table_1(id_: str, runs: pl.DataFrame, case: str, *, judges_t_n: bool, note:
         "held against the same draws, stand beside and are not judged; intervals are of the means at 95 %.",
         "".join(f"So few runs do not settle {name}: the interval reaches over a bound. " for name in doubtful)
         + note
-        + ("" if t_a.within else _why_t_a(runs, case))
-        + NOT_BLIND,
+        + ("" if t_a.within else _why_t_a(runs, case)),
         readings=readings if judges_t_n else (),
         fitted=FITTED.format(
             **{name: _mean_sigma(ex.values(runs, f"{case}-{name}", "t_a_s")) for name in ex.READINGS},
         )
+        + f" {NOT_BLIND}"
         + (f" {ENDS_LATER}" if judges_t_n else "")
         + f" {SPREAD_LATER}",
     )
