@@ -68,7 +68,8 @@ impl CongestionControl for Hybla {
             return;
         }
         let acks = self.window.acked_segments(&acked);
-        if self.in_slow_start() {
+        // tcp_hybla.c: below ssthresh only, whatever else is done at it
+        if self.window.cwnd < self.window.ssthresh {
             let limit = self.window.ssthresh;
             let step = libm::exp2(self.rho.min(MOST_RHO_IN_SLOW_START)) - 1.0;
             self.window.grow_up_to(acks * step, limit);

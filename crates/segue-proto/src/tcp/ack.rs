@@ -211,7 +211,6 @@ impl Connection {
         report.acked += self.board.trim(ack);
         self.snd_una = ack;
         self.buffer.release(ack);
-        self.rtt.end_back_off();
     }
 
     #[inline(never)]

@@ -470,7 +470,6 @@ impl Connection {
     pub(super) fn establish(&mut self, now: Instant) {
         self.state = State::Established;
         self.retries = 0;
-        self.rtt.end_back_off();
         // RFC 5681 section 3.1: if the SYN was lost, one segment; as Linux, if it was lost twice
         let initial = self.config.initial_window.bytes(self.mss);
         let initial_window = if self.syn_transmissions > 2 {
