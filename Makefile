@@ -69,11 +69,13 @@ loss-response: system-packages  ## Measure TCP's goodput under random loss, Segu
 cmt-peer: build  ## Measure multipath transfers beside ns-2's agent, ensembles of both (some 5 minutes)
 	$(BIN)/python benches/cmt_beside_ns2.py
 
-docs: build  ## Make the figures that the documents show
+docs: build  ## Make the figures and tables that the documents show
 	$(BIN)/segue reproduce sigma --out report
 	cp report/figures/figure-policy-speed.svg docs/policy-speed.svg
 	$(BIN)/segue reproduce ilnp --out report-ilnp
 	cp report-ilnp/figures/figure-12.svg docs/ilnp-wan-wan.svg
+	cp report-ilnp/tables/figure-settings.csv docs/ilnp-settings.csv
+	$(BIN)/python scripts/settings_table.py
 
 lint: $(STAMP)/dev check-format check-rust check-python  ## Formatting and lints only
 

@@ -7,7 +7,7 @@ when a node leaves home. They are taken away here one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -28,18 +28,31 @@ MEASURES = {
 }
 """Columns of the runs, by the claim that they belong to: name and scale."""
 
+NO_DETECTION = {"mip6.home_agent.duplicate_address_detection": "0 s"}
 AT_ONCE = {"l2.loss_detection": "immediate"}
-BOUND_AT_ONCE = {**AT_ONCE, "mip6.home_agent.duplicate_address_detection": "0 s"}
+BOUND_AT_ONCE = {**AT_ONCE, **NO_DETECTION}
 EAGER = {**BOUND_AT_ONCE, "mip6.mobile_node.handoff": "on-new-router"}
 
-_FAR_HOME = """
+_HOME_ELSEWHERE = """
+[[router]]
+name = "r4"
+
+[[link]]
+name = "r1-r4"
+between = ["r1", "r4"]
+rate = "1 Gbit/s"
+delay = "1.5 ms"
+queue = "1000 packets"
+
 [[cell]]
-name = "L1"
-router = "r1"
+name = "L4"
+router = "r4"
 position = ["0 m", "100 km"]
 radius = "70 m"
 channel = 1
 """
+"""A home network that the node is never in. It is as far from the others as L2's, which was its home, so that it takes
+as long to register there, and only what the home agent does first is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,7 @@ SETTINGS = {
             for scheme, name in (("mip6", "MIPv6"), ("mip6-ro", "MIPv6 with RO"))
             for one in (
                 Setting(f"{name}, as in the paper", scheme, {}),
+                Setting(f"{name}, without detection by the home agent", scheme, NO_DETECTION),
                 Setting(f"{name}, between foreign networks", scheme, {}, abroad=True),
                 Setting(f"{name}, link loss known at once", scheme, AT_ONCE),
                 Setting(f"{name}, and no detection by the home agent", scheme, BOUND_AT_ONCE),
@@ -77,14 +91,21 @@ SETTINGS = {
         Setting("ILNPv6 soft", "ilnp-soft", {}),
     )
 }
-"""From the paper's on; "and" adds to the line above."""
+"""From the paper's on; "and" adds to the line above, the others differ from the first by what they say alone."""
 
 
-def run(seeds: Sequence[int], *, threads: int | None = None, progress: Progress | None = None) -> pl.DataFrame:
+def run(
+    seeds: Sequence[int],
+    *,
+    settings: Iterable[Setting] = SETTINGS.values(),
+    cases: Sequence[str] = ex.CASES,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
     """A row per run: `setting`, and what `experiment.row` has."""
     here = load(ex.SCENARIO)
     abroad = Scenario(here.name, f"{here.file} (home elsewhere)", _from_abroad(here.text))
-    labels = [(setting, case, seed) for setting in SETTINGS.values() for case in ex.CASES for seed in seeds]
+    labels = [(setting, case, seed) for setting in settings for case in cases for seed in seeds]
     jobs = [
         job(
             abroad if setting.abroad else here,
@@ -104,11 +125,14 @@ def run(seeds: Sequence[int], *, threads: int | None = None, progress: Progress 
 
 
 def _from_abroad(text: str) -> str:
-    edited = text.replace('home = "L2"', 'home = "L1"', 1).replace(
-        "[[application]]", _FAR_HOME + "\n[[application]]", 1
+    far = 'link.r1-r2.delay = "101.5 ms"\n'
+    edited = (
+        text.replace('home = "L2"', 'home = "L4"', 1)
+        .replace("[[application]]", _HOME_ELSEWHERE + "\n[[application]]", 1)
+        .replace(far, far + far.replace("r2", "r4"))
     )
-    if edited.count('"L1"') < 2:
-        raise ValueError("the scenario has no home L2 or no application")
+    if edited.count('"L4"') != 2 or edited.count("r1-r4.delay") != 2:
+        raise ValueError("the scenario has no home L2, no application, or other delays")
     return edited
 
 
@@ -132,6 +156,17 @@ def _cell(row: dict[str, float] | None, scale: float) -> str:
     middle, low, high = (row[name] * scale for name in ("median", "low", "high"))
     digits = 1 if scale == MEASURES["transferred_bytes"][1] else 0
     return f"{middle:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def markdown(made: pl.DataFrame) -> str:
+    """What `table` gives, for a document: a table for each measure."""
+    parts = []
+    for (title,), rows in made.group_by("measure", maintain_order=True):
+        cases = [name for name in rows.columns if name not in ("measure", "setting")]
+        lines = [f"| {title} | " + " | ".join(cases) + " |", "|---" * (len(cases) + 1) + "|"]
+        lines += ["| " + " | ".join([row["setting"], *(row[c] for c in cases)]) + " |" for row in rows.to_dicts()]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
 
 
 def figure(frame: pl.DataFrame) -> Drawn:
