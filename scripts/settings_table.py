@@ -5,7 +5,6 @@ It says what of Mobile IPv6's silence is the protocol's, and what the settings'.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -49,4 +48,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -33,7 +33,7 @@ def handovers(variant: str = "wlan-gprs", **columns: list[float]) -> pl.DataFram
 def all_of(**columns: list[float]) -> pl.DataFrame:
     """With the readings of GPRS that stand beside."""
     names = [f"wlan-gprs-{name}" for name in ex.READINGS]
-    return pl.concat([handovers(**columns), *(handovers(name) for name in names)], how="diagonal")
+    return pl.concat([handovers("wlan-gprs", **columns), *(handovers(name) for name in names)], how="diagonal")
 
 
 WINDOWS = pl.DataFrame(
