@@ -286,6 +286,28 @@ fn no_text_breaks_the_player() {
     );
 }
 
+#[test]
+fn a_tolerance_of_more_than_a_day_is_refused() {
+    for tolerance in ["86400000001", "18446744073709551615"] {
+        let source = format!("--tolerance_usecs={tolerance}\n{SCTP}");
+        let played = play("script", &source, &Settings::default()).expect("the language");
+        assert!(
+            matches!(played.verdict, Verdict::Unmappable { line: 1, .. }),
+            "{:?}",
+            played.verdict
+        );
+    }
+}
+
+#[test]
+fn values_within_values_without_end_are_a_syntax_error() {
+    for sign in ["[", "{"] {
+        let source = format!("0 socket({}) = 3\n", sign.repeat(10_000));
+        let error = play("script", &source, &Settings::default()).expect_err("too deep");
+        assert!(error.to_string().contains("script:1"), "{error}");
+    }
+}
+
 /// Plays `scripts` 3,000 times with slips of the pen: how many are not the language, and how many are played.
 pub fn play_with_slips(scripts: &[String]) -> (u32, u32) {
     let mut random = Stream::new(8, "damage");
@@ -298,11 +320,13 @@ pub fn play_with_slips(scripts: &[String]) -> (u32, u32) {
             let at = random.next_u64() as usize % bytes.len();
             let len = random.next_u64() as usize % 12;
             let end = (at + len).min(bytes.len());
-            match random.next_u64() % 4 {
+            match random.next_u64() % 6 {
                 0 => drop(bytes.drain(at..end)),
                 1 => bytes[at] = SIGNS[random.below(SIGNS.len() as u64) as usize],
                 // a number of another size
                 2 => drop(bytes.splice(at..at, *b"9999999")),
+                4 => drop(bytes.splice(at..at, *b"999999999999999999")),
+                5 => drop(bytes.splice(at..at, core::iter::repeat_n(b"[{("[len % 3], 10_000))),
                 _ => {
                     let copy = bytes[at..end].to_vec();
                     drop(bytes.splice(at..at, copy));

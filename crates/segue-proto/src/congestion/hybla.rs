@@ -68,8 +68,7 @@ impl CongestionControl for Hybla {
             return;
         }
         let acks = self.window.acked_segments(&acked);
-        // tcp_hybla.c: below ssthresh only, whatever else is done at it
-        if self.window.cwnd < self.window.ssthresh {
+        if self.in_slow_start() {
             let limit = self.window.ssthresh;
             let step = libm::exp2(self.rho.min(MOST_RHO_IN_SLOW_START)) - 1.0;
             self.window.grow_up_to(acks * step, limit);

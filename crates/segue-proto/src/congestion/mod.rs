@@ -95,7 +95,7 @@ pub trait CongestionControl: Debug + Send {
     fn on_loss(&mut self, loss: Loss);
     /// The retransmission timer expired: ssthresh is cut, and cwnd is one segment.
     fn on_rto(&mut self, loss: Loss);
-    /// Something is sent with nothing in flight, `idle` after new data last was.
+    /// Something is sent after `idle` without anything outstanding.
     fn on_transmit_start(&mut self, _now: Instant, _idle: Duration) {}
     /// Nothing was sent for `periods` retransmission timeouts.
     fn on_idle(&mut self, periods: u64);

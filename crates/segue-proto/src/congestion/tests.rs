@@ -384,7 +384,7 @@ fn hybla_opens_as_reno_until_a_loss_is_repaired() {
 
 #[test]
 fn veno_knows_the_shortest_round_trip_after_a_timeout() {
-    // Linux begins BaseRTT anew where nothing is in flight only (tcp_veno_cwnd_event)
+    // Linux begins BaseRTT anew after a pause only (tcp_veno_cwnd_event)
     let backlog_of = |forget: fn(&mut Veno)| {
         let mut w = Veno::new(&start(SlowStart::Standard, Credit::Bytes, None));
         let mut now = Instant::ZERO;
@@ -399,7 +399,6 @@ fn veno_knows_the_shortest_round_trip_after_a_timeout() {
     let kept = backlog_of(|_| {});
     assert!((kept - 50.0 * 30.0 / 130.0).abs() < 0.5, "{kept}");
     assert_eq!(backlog_of(|w| w.on_idle(1)), 0.0);
-    assert_eq!(backlog_of(|w| w.on_transmit_start(Instant::ZERO, ms(1))), 0.0);
 }
 
 #[test]
@@ -476,23 +475,4 @@ fn an_idle_window_falls_towards_the_initial_one() {
     assert_eq!((w.cwnd(), w.ssthresh()), (20 * MSS, 60 * MSS));
     w.on_idle(9);
     assert_eq!(w.cwnd(), 10 * MSS);
-}
-
-/// RFC 5681 section 3.1 leaves open what is done at ssthresh itself. Linux 3.9's tcp_reno_cong_avoid, bictcp_cong_avoid and
-/// tcp_veno_cong_avoid ask for `snd_cwnd <= snd_ssthresh`, hybla_cong_avoid for `<`; since 4.3 tcp_in_slow_start asks for `<`.
-#[test]
-fn at_ssthresh_itself_acknowledgements_that_count_open_by_slow_start() {
-    let opened = |algorithm: Algorithm, credit| {
-        // at 25 ms Hybla's rho is one
-        let mut w = algorithm.begin(&start(SlowStart::Standard, credit, Some(ms(25))));
-        w.set_ssthresh(10 * MSS);
-        w.set_cwnd(10 * MSS);
-        w.on_ack(acked(Instant::ZERO, ms(25)));
-        w.cwnd() - 10 * MSS
-    };
-    for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Veno] {
-        assert_eq!(opened(algorithm, Credit::Acks), MSS, "{algorithm:?}");
-        assert!(opened(algorithm, Credit::Bytes) < MSS / 2, "{algorithm:?}");
-    }
-    assert!(opened(Algorithm::Hybla, Credit::Acks) < MSS);
 }

@@ -6,17 +6,16 @@
 //! (section II-B).
 //!
 //! Where Linux (`tcp_veno.c`) differs from the paper this is Linux's, which was what others measured:
-//! - BaseRTT is the shortest round trip since something was last sent with nothing in flight, as at the beginning, after a
-//!   pause, and after a timeout that takes all for lost; the paper begins it anew at every loss (section II-A).
+//! - BaseRTT is the shortest round trip since the connection began or was idle; the paper begins it anew at every loss
+//!   (section II-A).
 //! - N is worked out at every acknowledgement of a full window in the open state, from the shortest round trip since the
 //!   last time, once there have been three measurements; outside the open state the window opens as Reno's, and N stays.
 //!
-//! Left out: Linux takes an acknowledgement without a measurement for a full queue; and what is sent with nothing in flight
-//! has it work out N until the state of recovery changes next, even if that is not the open one.
+//! Linux takes an acknowledgement without a measurement for a full queue, which is left out.
 
 use super::window::{Window, common_window, on_rto};
 use super::{Acked, CongestionControl, Loss, Prior, Start};
-use crate::time::{Duration, Instant};
+use crate::time::Duration;
 
 /// The window of Veno.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -107,11 +106,6 @@ impl CongestionControl for Veno {
             let pace = if self.backlog < BETA { 1.0 } else { 0.5 };
             self.window.avoid(credit * pace);
         }
-    }
-
-    /// `tcp_veno_cwnd_event` with CA_EVENT_TX_START.
-    fn on_transmit_start(&mut self, _now: Instant, _idle: Duration) {
-        self.on_restart();
     }
 
     fn on_loss(&mut self, _loss: Loss) {

@@ -39,27 +39,14 @@ impl Window {
         }
     }
 
-    /// Whether slow start opens the window: below ssthresh. At ssthresh either may (RFC 5681 section 3.1), and Linux had
-    /// slow start do so while acknowledgements counted (until 4.3).
-    pub fn in_slow_start(&self) -> bool {
-        match self.credit {
-            Credit::Acks => self.cwnd <= self.ssthresh,
-            Credit::Bytes => self.cwnd < self.ssthresh,
-        }
-    }
-
     /// RFC 5681 section 3.1, equation 2. Returns the segments of credit that are left when ssthresh is passed; where an
-    /// acknowledgement is a unit, it is spent whole, even if that is beyond ssthresh.
+    /// acknowledgement is a unit, it is spent whole.
     pub fn slow_start(&mut self, acked: &Acked) -> f64 {
         let credit = self.acked_segments(acked);
-        if self.credit == Credit::Acks {
-            self.grow(credit);
-            return 0.0;
-        }
         let before = self.cwnd;
         self.grow_up_to(credit, self.ssthresh);
         let spent = f64::from(self.cwnd - before) / f64::from(self.segment);
-        if self.cwnd >= self.ssthresh {
+        if self.credit == Credit::Bytes && self.cwnd >= self.ssthresh {
             (credit - spent).max(0.0)
         } else {
             0.0
@@ -137,7 +124,7 @@ impl Window {
             return;
         }
         let mut credit = self.acked_segments(acked);
-        if self.in_slow_start() {
+        if self.cwnd < self.ssthresh {
             credit = self.slow_start(acked);
         }
         if credit > 0.0 {
@@ -161,7 +148,7 @@ macro_rules! common_window {
             self.window.ssthresh
         }
         fn in_slow_start(&self) -> bool {
-            self.window.in_slow_start()
+            self.window.cwnd < self.window.ssthresh
         }
         fn on_idle(&mut self, periods: u64) {
             if periods > 0 {

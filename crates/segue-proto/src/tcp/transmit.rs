@@ -125,11 +125,6 @@ impl Connection {
             return None;
         }
         self.forced = false;
-        if pipe == 0
-            && let Some(last) = self.last_data_sent
-        {
-            self.window.on_transmit_start(now, now.since(last));
-        }
         Some(self.retransmit(now, index))
     }
 

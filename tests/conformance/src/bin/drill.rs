@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "drill: {error}");
+            complain(&error);
             ExitCode::from(2)
         }
     }
@@ -82,16 +82,30 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         return write_table(table, &arguments.paths, &settings);
     }
     let mut out = std::io::stdout().lock();
-    let (mut passed, mut failed, mut unmappable) = (0, 0, 0);
+    let (mut passed, mut failed, mut unmappable, mut unreadable) = (0, 0, 0, 0);
     for path in &arguments.paths {
-        let scripts = files::scripts(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        if scripts.is_empty() {
-            return Err(format!("{}: no script (*.pkt) in it", path.display()));
-        }
+        let scripts = match files::scripts(path) {
+            Ok(scripts) if scripts.is_empty() => Err(format!("{}: no script (*.pkt) in it", path.display())),
+            Ok(scripts) => Ok(scripts),
+            Err(error) => Err(format!("{}: {error}", path.display())),
+        };
+        let scripts = scripts.unwrap_or_else(|error| {
+            complain(&error);
+            unreadable += 1;
+            Vec::new()
+        });
         for path in scripts {
             let file = path.display().to_string();
-            let source = files::read(&path).map_err(|e| format!("{file}: {e}"))?;
-            let played = play(&file, &source, &settings).map_err(|e| e.to_string())?;
+            let source = files::read(&path).map_err(|e| format!("{file}: {e}"));
+            let played = source.and_then(|source| play(&file, &source, &settings).map_err(|e| e.to_string()));
+            let played = match played {
+                Ok(played) => played,
+                Err(error) => {
+                    complain(&error);
+                    unreadable += 1;
+                    continue;
+                }
+            };
             match played.verdict {
                 Verdict::Passed => passed += 1,
                 Verdict::Failed(_) => failed += 1,
@@ -108,6 +122,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
     let summary = format!("{passed} passed, {failed} failed, {unmappable} cannot be mapped");
     say(&mut out, &summary)?;
+    if unreadable > 0 {
+        return Err(format!("{unreadable} could not be read"));
+    }
     Ok(failed + unmappable == 0)
 }
 
@@ -118,8 +135,15 @@ fn write_table(table: &Path, paths: &[PathBuf], settings: &Settings) -> Result<b
         return Err("--table takes one path: the folder of the suites".to_owned());
     };
     let document = suite::document(folder, settings).map_err(|e| e.to_string())?;
-    std::fs::write(table, document).map_err(|e| format!("{}: {e}", table.display()))?;
-    Ok(true)
+    std::fs::write(table, document.text).map_err(|e| format!("{}: {e}", table.display()))?;
+    for line in &document.unexplained {
+        say(&mut std::io::stdout().lock(), line)?;
+    }
+    Ok(document.unexplained.is_empty())
+}
+
+fn complain(error: &str) {
+    let _ = writeln!(std::io::stderr(), "drill: {error}");
 }
 
 fn say(out: &mut impl Write, line: &str) -> Result<(), String> {

@@ -34,6 +34,7 @@ pub fn parse(file: &str, source: &str, defined: &[&str]) -> Result<Script, Synta
         source,
         tokens: lexer::tokens(file, source, defined)?,
         next: 0,
+        depth: 0,
     }
     .script()
 }
@@ -45,6 +46,8 @@ struct Parser<'a> {
     source: &'a str,
     tokens: Vec<Token<'a>>,
     next: usize,
+    /// Values within values.
+    depth: usize,
 }
 
 impl<'a> Parser<'a> {

@@ -11,6 +11,8 @@ use super::verdict::{Failure, Verdict};
 use segue_proto::{Duration, Instant};
 use std::collections::VecDeque;
 
+/// A day: with more, a script would say nothing about times.
+const MOST_TOLERANCE_US: u64 = 86_400_000_000;
 /// packetdrill's tolerance unless `--tolerance_usecs` says another.
 const TOLERANCE: Duration = Duration::from_micros(4_000);
 /// How long a packet that may come at any time (`*`) is waited for.
@@ -76,9 +78,11 @@ impl<'a> Runner<'a> {
         for option in &script.options {
             if option.name == "tolerance_usecs" {
                 let value = option.value.as_deref().and_then(|v| v.parse().ok());
+                let value = value.filter(|v| *v <= MOST_TOLERANCE_US);
                 tolerance = Duration::from_micros(value.ok_or_else(|| Stop::Unmappable {
                     line: option.line,
-                    what: "--tolerance_usecs without a whole number of microseconds".to_owned(),
+                    what:
+                        "--tolerance_usecs without a whole number of microseconds, a day at most".to_owned(),
                 })?);
             }
         }

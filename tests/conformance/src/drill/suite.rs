@@ -225,18 +225,33 @@ pub fn table(suite: &Suite, judged: &[Judged], reasons: &[Reason]) -> String {
     out
 }
 
+/// The verdicts on all suites.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// As Markdown.
+    pub text: String,
+    /// See [`unexplained`].
+    pub unexplained: Vec<String>,
+}
+
 /// The document of the verdicts on all suites.
 ///
 /// # Errors
 /// As [`judge`].
-pub fn document(folder: &Path, settings: &Settings) -> Result<String, SuiteError> {
-    let mut out = String::from(HEAD);
+pub fn document(folder: &Path, settings: &Settings) -> Result<Document, SuiteError> {
+    let mut out = Document {
+        text: String::from(HEAD),
+        unexplained: Vec::new(),
+    };
     let reasons = reasons();
+    let mut all = Vec::new();
     for suite in SUITES {
         let judged = judge(folder, suite, settings)?;
-        out.push('\n');
-        out.push_str(&table(suite, &judged, &reasons));
+        out.text.push('\n');
+        out.text.push_str(&table(suite, &judged, &reasons));
+        all.extend(judged);
     }
+    out.unexplained = unexplained(&all, &reasons);
     Ok(out)
 }
 

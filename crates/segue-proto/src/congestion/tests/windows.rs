@@ -101,17 +101,19 @@ fn what_is_taken_back_never_makes_a_window_smaller() {
 #[test]
 fn slow_start_with_an_acknowledgement_as_the_unit_spends_it_whole() {
     let mut w = Reno::new(&start(SlowStart::Standard, Credit::Acks, None));
-    // Linux counts in segments, and looks at ssthresh before it opens the window, not after
     w.set_ssthresh(11 * MSS - MSS / 2);
     let ack = Acked {
         bytes: 20 * MSS,
         ..acked(Instant::ZERO, ms(100))
     };
     w.on_ack(ack);
-    assert_eq!(w.cwnd(), 11 * MSS, "a segment, however many bytes");
+    assert_eq!(w.cwnd(), 11 * MSS - MSS / 2, "to ssthresh, no further");
     w.on_ack(ack);
-    let beyond = w.cwnd() - 11 * MSS;
-    assert!(beyond.abs_diff(MSS / 11) <= 1, "{beyond}");
+    let beyond = w.cwnd() - (11 * MSS - MSS / 2);
+    assert!(
+        beyond.abs_diff(MSS * 2 / 21) <= 1,
+        "one acknowledgement's worth: {beyond}"
+    );
 }
 
 #[test]

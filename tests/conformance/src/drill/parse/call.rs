@@ -4,6 +4,9 @@ use super::{Parsed, Parser};
 use crate::drill::ast::{Call, Expression, Member};
 use crate::drill::lexer::Kind;
 
+/// Values within values; no script of any suite has more than four.
+const DEEPEST: usize = 64;
+
 impl Parser<'_> {
     pub(super) fn call(&mut self) -> Parsed<Call> {
         let until = if self.take_kind(Kind::Ellipsis).is_some() {
@@ -43,6 +46,16 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Parsed<Expression> {
+        if self.depth == DEEPEST {
+            return Err(self.error("no more than 64 values within values"));
+        }
+        self.depth += 1;
+        let operand = self.operand_within();
+        self.depth -= 1;
+        operand
+    }
+
+    fn operand_within(&mut self) -> Parsed<Expression> {
         const EXPECTED: &str = "a value: `...`, a number, a name, a text, `[`, `{`";
         let token = self.peek().ok_or_else(|| self.error(EXPECTED))?;
         let unreadable = self.error(EXPECTED);

@@ -230,6 +230,9 @@ impl Settings {
         let at = |key: &str| self.0.get(key).map(|(value, _)| *value);
         for (key, (value, _)) in &self.0 {
             let value = *value;
+            if value.unsigned_abs() > LONGEST_MS {
+                return Refusal::new(format!("{key} of {value}"));
+            }
             let ms = Duration::from_millis(value.unsigned_abs());
             let narrow = u32::try_from(value).map_err(|_| Refusal(format!("{key} of {value}")))?;
             match *key {
@@ -367,3 +370,6 @@ pub fn shared_key(value: &Expression) -> Result<SharedKey, Refusal> {
         key: key.unwrap_or_default().iter().map(|b| *b as u8).collect(),
     })
 }
+
+/// The greatest value of any setting; as a time, in milliseconds, 49 days.
+const LONGEST_MS: u64 = u32::MAX as u64;

@@ -54,7 +54,14 @@ impl Interpreter {
             [] => {}
             [Word::Name(name), ..] if name == "print" || name == "import" || name == "pass" => {}
             [Word::Name(name), rest @ ..] if name == "assert" => return self.assert(rest, value),
-            [Word::Name(name), Word::Sign(sign), rest @ ..] if sign.ends_with('=') => {
+            [Word::Name(name), Word::Sign(sign), ..]
+                if ASSIGNMENTS.contains(sign) && (name.starts_with("tcpi_") || name.starts_with("TCP_")) =>
+            {
+                return Refusal::new(format!(
+                    "an assignment to `{name}`, which is the connection's to say"
+                ));
+            }
+            [Word::Name(name), Word::Sign(sign), rest @ ..] if ASSIGNMENTS.contains(sign) => {
                 let new = self.evaluate(rest, value)?;
                 let operator = sign.trim_end_matches('=');
                 let new = if operator.is_empty() {
@@ -127,6 +134,9 @@ impl Interpreter {
         }
     }
 }
+
+/// What gives a variable a value.
+const ASSIGNMENTS: [&str; 4] = ["=", "+=", "-=", "*="];
 
 /// Operands within operands, at most.
 const DEEPEST: usize = 100;
@@ -229,7 +239,8 @@ impl<V: Fn(&str) -> Result<i64, Refusal>> Expression<'_, V> {
 
     fn operand_within(&mut self) -> Result<i64, Refusal> {
         if self.take(&["-"]).is_some() {
-            return Ok(-self.operand()?);
+            let operand = self.operand()?.checked_neg();
+            return operand.ok_or_else(|| Refusal("Python: a number out of range".to_owned()));
         }
         if self.take(&["("]).is_some() {
             let result = self.alternative()?;
