@@ -55,7 +55,7 @@ impl Interpreter {
             [Word::Name(name), ..] if name == "print" || name == "import" || name == "pass" => {}
             [Word::Name(name), rest @ ..] if name == "assert" => return self.assert(rest, value),
             [Word::Name(name), Word::Sign(sign), ..]
-                if ASSIGNMENTS.contains(sign) && (name.starts_with("tcpi_") || name.starts_with("TCP_")) =>
+                if ASSIGNMENTS.contains(sign) && name.starts_with("tcpi_") =>
             {
                 return Refusal::new(format!(
                     "an assignment to `{name}`, which is the connection's to say"
