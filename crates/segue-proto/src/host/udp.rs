@@ -128,8 +128,6 @@ impl Host {
         let mut moved = false;
         while let Some((id, event)) = self.udp.as_mut().and_then(|u| u.endpoint.poll_event()) {
             moved = true;
-            let mine = |a: &Running| matches!(a.connection, Connecting::WithUdp(own) if own == id);
-            let index = self.applications.iter().position(mine);
             match event {
                 Event::Accepted => {
                     let listener = self.udp.as_ref().and_then(|u| u.listener.clone());
@@ -139,7 +137,8 @@ impl Host {
                     }
                 }
                 Event::Readable => {
-                    if let Some(index) = index {
+                    let mine = |a: &Running| matches!(a.connection, Connecting::WithUdp(own) if own == id);
+                    if let Some(index) = self.applications.iter().position(mine) {
                         self.with_udp_application(index, |app, socket| app.on_readable(now, socket));
                     }
                 }

@@ -33,34 +33,31 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
-        // before the INIT ACK the peer has no association to abort
-        if self.state != State::CookieWait {
-            let destination = self.destinations[self.current].address;
-            self.queue_control(
-                destination,
-                Chunk::Abort {
-                    reflected_tag: false,
-                    causes: vec![cause.clone()],
-                },
-            );
-        }
+        self.queue_abort(vec![cause.clone()]);
         self.close(Event::Aborted { causes: vec![cause] });
     }
 
-    /// The peer cannot be reached (section 8.1). It is told all the same, unless it has no association yet: that it does not
-    /// answer need not mean that it does not hear.
+    /// The peer cannot be reached (section 8.1). It is told all the same: that it does not answer need not mean that it does
+    /// not hear.
     pub(super) fn give_up_peer(&mut self) {
-        if self.state != State::CookieWait {
-            let destination = self.destinations[self.current].address;
-            self.queue_control(
-                destination,
-                Chunk::Abort {
-                    reflected_tag: false,
-                    causes: Vec::new(),
-                },
-            );
-        }
+        self.queue_abort(Vec::new());
         self.close(Event::Lost);
+    }
+
+    /// An ABORT to the current destination. Before the INIT ACK the peer has no association to abort.
+    fn queue_abort(&mut self, causes: Vec<ErrorCause>) {
+        if self.state == State::CookieWait {
+            return;
+        }
+        let destination = self.destinations[self.current].address;
+        let reflected_tag = false;
+        self.queue_control(
+            destination,
+            Chunk::Abort {
+                reflected_tag,
+                causes,
+            },
+        );
     }
 
     /// Ends the association: timers stop and queues are dropped; control packets already queued still go out.
