@@ -22,7 +22,7 @@ impl Association {
         let former = self.outbound.cumulative_tsn_ack();
         if cumulative.before(former) {
             // an old one, overtaken on the way (rule i)
-            self.counters.multipath.overtaken_sacks += u64::from(self.multipath.is_some());
+            self.out.counters.multipath.overtaken_sacks += u64::from(self.multipath.is_some());
             return true;
         }
         let highest_sent = self.outbound.next_tsn().previous();
@@ -32,7 +32,7 @@ impl Association {
         let Some(blocks) = valid_blocks(sack, highest_sent.distance_from(cumulative)) else {
             return false;
         };
-        self.counters.sacks_received += 1;
+        self.out.counters.sacks_received += 1;
         if self.is_overtaken(cumulative, &blocks) {
             self.open_burst();
             return true;
@@ -99,7 +99,7 @@ impl Association {
         self.note_window(sack.a_rwnd);
         self.open_burst();
         if self.outbound.is_empty() && !was_empty {
-            self.events.push_back(Event::SendersDry);
+            self.out.tell(Event::SendersDry);
         }
         self.announce_space();
         if self.stream_requests.is_busy() || self.stream_answers.is_busy() {
@@ -292,7 +292,7 @@ impl Association {
         let space = self.send_space();
         if space >= wanted.max(step) || (space >= wanted && !self.outbound.has_unsent()) {
             self.wanted_space = None;
-            self.events.push_back(Event::Writable);
+            self.out.tell(Event::Writable);
         }
     }
 }

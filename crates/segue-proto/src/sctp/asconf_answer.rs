@@ -43,16 +43,16 @@ impl Association {
     /// to the address that the ASCONF came from (E6).
     pub(super) fn on_asconf(&mut self, now: Instant, from: Ipv6Addr, asconf: &Asconf) {
         let serial = asconf.serial_number;
-        let behind = self.control.len();
+        let behind = self.out.waiting();
         let amid_packet = core::mem::replace(&mut self.asconf_answers.amid_packet, true);
         let mut answers = self.asconf_answers.answers.iter();
         if let Some(answer) = answers.find(|a| a.serial_number == serial).cloned() {
-            self.counters.asconf_acks_sent += 1;
+            self.out.counters.asconf_acks_sent += 1;
             self.reply_with(behind, Chunk::AsconfAck(Box::new(answer)));
             return;
         }
         if serial != self.asconf_answers.last_serial.next() {
-            self.counters.refused.bad_asconf_serial += 1;
+            self.out.counters.refused.bad_asconf_serial += 1;
             return;
         }
         let mut responses = Vec::new();
@@ -87,7 +87,7 @@ impl Association {
         }
         answers.push_back(answer.clone());
         // before the heartbeat to an address just added, which its owner may use only once it has the answer
-        self.counters.asconf_acks_sent += 1;
+        self.out.counters.asconf_acks_sent += 1;
         self.reply_with(behind, Chunk::AsconfAck(Box::new(answer)));
     }
 
@@ -147,7 +147,7 @@ impl Association {
                 // section 5.3, F1: the address may be used once path verification has confirmed it: a heartbeat
                 // goes there at once, behind the answer
                 self.add_destination(now, wanted, false);
-                self.events.push_back(Event::PeerAddressAdded(wanted));
+                self.out.tell(Event::PeerAddressAdded(wanted));
                 Ok(())
             }
             AsconfParameter::DeleteIpAddress {
@@ -235,7 +235,7 @@ impl Association {
 
     fn delete_peer_address(&mut self, index: usize) {
         let address = self.destinations[index].address;
-        self.events.push_back(Event::PeerAddressDeleted(address));
+        self.out.tell(Event::PeerAddressDeleted(address));
         self.remove_destination(index);
         self.open_burst();
     }

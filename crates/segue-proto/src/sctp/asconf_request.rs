@@ -254,7 +254,7 @@ impl Association {
             .collect();
         self.asconf.waiting.retain(|r| !about(r));
         let serial = self.asconf.next_serial;
-        self.events.push_back(Event::AsconfAnswered { serial, results });
+        self.out.tell(Event::AsconfAnswered { serial, results });
         true
     }
 
@@ -348,8 +348,8 @@ impl Association {
         if let Some(outstanding) = &mut self.asconf.outstanding {
             outstanding.source = Some(source);
         }
-        self.counters.asconfs_sent += 1;
-        self.control.push_back(ControlPacket {
+        self.out.counters.asconfs_sent += 1;
+        self.out.send(ControlPacket {
             source: Some(source),
             destination,
             verification_tag: self.peer_tag,
@@ -423,7 +423,7 @@ impl Association {
     pub(super) fn on_asconf_ack(&mut self, now: Instant, ack: &AsconfAck) {
         let Some(outstanding) = &self.asconf.outstanding else {
             // section 5.3, F0: an answer to something never asked
-            self.counters.refused.bad_asconf_serial += 1;
+            self.out.counters.refused.bad_asconf_serial += 1;
             if !ack.serial_number.before(self.asconf.next_serial) {
                 self.abort_with(ErrorCause::IllegalAsconfAck);
             }
@@ -431,7 +431,7 @@ impl Association {
         };
         let serial = outstanding.chunk.serial_number;
         if ack.serial_number != serial {
-            self.counters.refused.bad_asconf_serial += 1;
+            self.out.counters.refused.bad_asconf_serial += 1;
             if !ack.serial_number.before(self.asconf.next_serial) {
                 self.abort_with(ErrorCause::IllegalAsconfAck);
             }
@@ -458,7 +458,7 @@ impl Association {
             self.apply_outcome(request, outcome.is_ok());
             results.push(AsconfResult { request, outcome });
         }
-        self.events.push_back(Event::AsconfAnswered { serial, results });
+        self.out.tell(Event::AsconfAnswered { serial, results });
         self.after_address_change(now, was_stranded);
         self.send_waiting_asconf(now);
         self.find_a_way(now);
@@ -492,7 +492,7 @@ impl Association {
             quoted.len() >= QUOTED_AT_LEAST && whole.starts_with(quoted)
         };
         let Some(outstanding) = self.asconf.outstanding.take_if(is_quoted) else {
-            self.counters.refused.unexpected += 1;
+            self.out.counters.refused.unexpected += 1;
             return;
         };
         self.peer_extensions.asconf = false;
@@ -508,7 +508,7 @@ impl Association {
             self.apply_outcome(result.request, false);
         }
         self.update_source();
-        self.events.push_back(Event::AsconfAnswered {
+        self.out.tell(Event::AsconfAnswered {
             serial: outstanding.chunk.serial_number,
             results,
         });

@@ -530,7 +530,7 @@ impl Association {
                     self.on_peer_key(key);
                 }
                 Err(failure) => {
-                    self.counters.refused.bad_auth += 1;
+                    self.out.counters.refused.bad_auth += 1;
                     packet.chunks.truncate(at);
                     authenticated_from = at;
                     if let AuthFailure::UnsupportedHmac(hmac_id) = failure
@@ -549,7 +549,7 @@ impl Association {
             stopped |= bare && matches!(chunk, Chunk::Asconf(_));
             let accepted = !(bare || stopped);
             index += 1;
-            self.counters.refused.unauthenticated += u64::from(bare);
+            self.out.counters.refused.unauthenticated += u64::from(bare);
             accepted
         });
     }
@@ -558,7 +558,7 @@ impl Association {
     fn on_peer_key(&mut self, id: u16) {
         if self.auth.peer_key != id {
             self.auth.peer_key = id;
-            self.events.push_back(Event::PeerKeyChanged(id));
+            self.out.tell(Event::PeerKeyChanged(id));
         }
     }
 }

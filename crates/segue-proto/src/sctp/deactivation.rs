@@ -87,8 +87,8 @@ impl Association {
         d.deactivated = true;
         d.heartbeat = None;
         d.heartbeat_due = None;
-        self.counters.deactivations += 1;
-        self.events.push_back(Event::PeerAddressDeactivated(address));
+        self.out.counters.deactivations += 1;
+        self.out.tell(Event::PeerAddressDeactivated(address));
         let marked = self.move_outstanding_from(index);
         self.leave_primary(index);
         if self.reply_to == address {
@@ -113,8 +113,8 @@ impl Association {
         if !core::mem::take(&mut self.destinations[index].deactivated) {
             return Ok(());
         }
-        self.counters.activations += 1;
-        self.events.push_back(Event::PeerAddressActivated(address));
+        self.out.counters.activations += 1;
+        self.out.tell(Event::PeerAddressActivated(address));
         if self.destinations[index].state == PathState::Active {
             self.start_heartbeats(now, index);
         } else {

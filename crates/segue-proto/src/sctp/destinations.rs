@@ -141,12 +141,12 @@ impl Association {
                     self.destinations[next].heartbeat_due = Some(Instant::ZERO);
                 }
                 let address = self.destinations[next].address;
-                self.counters.activations += 1;
-                self.events.push_back(Event::PeerAddressActivated(address));
+                self.out.counters.activations += 1;
+                self.out.tell(Event::PeerAddressActivated(address));
             }
             self.primary = next;
-            self.events
-                .push_back(Event::PrimaryChanged(self.destinations[next].address));
+            self.out
+                .tell(Event::PrimaryChanged(self.destinations[next].address));
         }
     }
 
@@ -155,8 +155,8 @@ impl Association {
     pub(super) fn make_primary(&mut self, index: usize) {
         if self.primary != index {
             self.primary = index;
-            self.events
-                .push_back(Event::PrimaryChanged(self.destinations[index].address));
+            self.out
+                .tell(Event::PrimaryChanged(self.destinations[index].address));
         }
         self.choose_current();
     }
@@ -240,7 +240,7 @@ impl Association {
             if former == PathState::PotentiallyFailed {
                 self.restart_windows(index);
             }
-            self.events.push_back(Event::PathStateChanged {
+            self.out.tell(Event::PathStateChanged {
                 address,
                 state: PathState::Active,
             });
@@ -256,8 +256,8 @@ impl Association {
         }
         d.state = PathState::Active;
         let address = d.address;
-        self.events.push_back(Event::PeerAddressConfirmed(address));
-        self.events.push_back(Event::PathStateChanged {
+        self.out.tell(Event::PeerAddressConfirmed(address));
+        self.out.tell(Event::PathStateChanged {
             address,
             state: PathState::Active,
         });

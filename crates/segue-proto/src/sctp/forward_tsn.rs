@@ -16,10 +16,10 @@ impl Association {
             self.state,
             State::Established | State::ShutdownPending | State::ShutdownSent
         ) {
-            self.counters.refused.unexpected += 1;
+            self.out.counters.refused.unexpected += 1;
             return;
         }
-        self.counters.forward_tsns_received += 1;
+        self.out.counters.forward_tsns_received += 1;
         // as for DATA, a SACK is owed
         seen.any = true;
         seen.immediate |= self.state == State::ShutdownSent;
@@ -33,7 +33,7 @@ impl Association {
         let known = self.inbound_streams;
         let skipped = chunk.skipped.iter().copied().filter(|s| s.0 < known);
         if let Some(stream_id) = self.reassembly.forward(new, skipped) {
-            self.events.push_back(Event::PartialDeliveryAborted(stream_id));
+            self.out.tell(Event::PartialDeliveryAborted(stream_id));
         }
         self.announce_readable();
     }
@@ -42,7 +42,7 @@ impl Association {
     pub(super) fn announce_readable(&mut self) {
         if !self.readable_announced && self.reassembly.has_ready() {
             self.readable_announced = true;
-            self.events.push_back(Event::Readable);
+            self.out.tell(Event::Readable);
         }
     }
 

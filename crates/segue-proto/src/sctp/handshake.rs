@@ -241,9 +241,9 @@ impl Association {
         }
         self.association_error_count = 0;
         self.open_burst();
-        self.events.push_back(Event::Connected);
+        self.out.tell(Event::Connected);
         if self.auth.random.is_some() && !self.is_authentication_negotiated() {
-            self.events.push_back(Event::AuthenticationNotSupported);
+            self.out.tell(Event::AuthenticationNotSupported);
         }
         for index in 0..self.destinations.len() {
             if self.destinations[index].in_use {
@@ -294,7 +294,7 @@ impl Association {
             .paths
             .get(usize::from(d.path.0))
             .map_or(self.config.rto_initial, |p| p.rto());
-        self.control.push_back(ControlPacket {
+        self.out.send(ControlPacket {
             source: None,
             destination: d.address,
             verification_tag,
@@ -326,12 +326,12 @@ impl Association {
 
     pub(super) fn on_init_ack(&mut self, now: Instant, from: Ipv6Addr, init_ack: &Init) {
         if self.state != State::CookieWait {
-            self.counters.refused.unexpected += 1; // section 5.2.3
+            self.out.counters.refused.unexpected += 1; // section 5.2.3
             return;
         }
         let mut peer = PeerParameters::read(&init_ack.parameters);
         let own = |address| self.local.iter().any(|l| l.address.address == address);
-        self.counters.addresses_ignored += peer.drop_impossible(from, own);
+        self.out.counters.addresses_ignored += peer.drop_impossible(from, own);
         let cause = if !is_acceptable(init_ack) {
             Some(ErrorCause::InvalidMandatoryParameter)
         } else if let Some(name) = peer.host_name {
@@ -342,7 +342,7 @@ impl Association {
             auth::refusal(&self.config, &peer.extensions)
         };
         if let Some(cause) = cause {
-            self.control.push_back(ControlPacket {
+            self.out.send(ControlPacket {
                 source: None,
                 destination: from,
                 verification_tag: init_ack.initiate_tag,
@@ -389,7 +389,7 @@ impl Association {
         if self.state == State::CookieEchoed {
             self.become_established(now);
         } else {
-            self.counters.refused.unexpected += 1; // section 5.2.5
+            self.out.counters.refused.unexpected += 1; // section 5.2.5
         }
     }
 
@@ -415,7 +415,7 @@ impl Association {
 
     /// COOKIE ACK goes before anything else.
     pub(super) fn queue_cookie_ack(&mut self, to: Ipv6Addr) {
-        self.control.push_front(ControlPacket {
+        self.out.send_first(ControlPacket {
             source: None,
             destination: to,
             verification_tag: self.peer_tag,

@@ -77,7 +77,7 @@ impl Association {
             return;
         }
         let Some((index, sent)) = self.heartbeat_answered(info) else {
-            self.counters.refused.bad_heartbeat_acks += 1;
+            self.out.counters.refused.bad_heartbeat_acks += 1;
             return;
         };
         self.destinations[index].heartbeat = None;

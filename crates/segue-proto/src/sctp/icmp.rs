@@ -49,7 +49,7 @@ impl Association {
             return false;
         }
         d.unreachable_at = Some(now);
-        self.events.push_back(Event::Unreachable { address, reason });
+        self.out.tell(Event::Unreachable { address, reason });
         if up && d.state != PathState::Unconfirmed {
             d.error_count += 1;
             self.degrade(index);
@@ -60,7 +60,7 @@ impl Association {
     /// No SCTP behind the UDP port of an address that was asked: the association cannot come up, unless the peer has
     /// other addresses to be asked.
     pub(super) fn on_port_unreachable(&mut self, address: Ipv6Addr) -> bool {
-        self.events.push_back(Event::Unreachable {
+        self.out.tell(Event::Unreachable {
             address,
             reason: Unreachable::Port,
         });

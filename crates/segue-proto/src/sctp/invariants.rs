@@ -49,7 +49,7 @@ impl Association {
             self.destination_count() <= MAX_DESTINATIONS, "{} destinations", self.destination_count();
             self.destinations[self.primary].in_use, "the primary path's destination is gone";
             self.destinations[self.current].in_use, "the current destination is gone";
-            self.control.is_empty() || self.is_stranded(), "{} control packets are left after draining", self.control.len();
+            self.out.waiting() == 0 || self.is_stranded(), "{} control packets are left after draining", self.out.waiting();
         }
         if self.state == State::Closed {
             hold! {

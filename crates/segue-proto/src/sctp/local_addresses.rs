@@ -109,7 +109,7 @@ impl Association {
         self.abandon_paths_from(address);
         if self.is_stranded() {
             if !was_stranded {
-                self.events.push_back(Event::Stranded);
+                self.out.tell(Event::Stranded);
             }
             self.stand_still();
         } else {
@@ -264,7 +264,7 @@ impl Association {
         self.stop_timers();
         self.asconf.suspend();
         // what waits to be sent would be stale by the time that it can be; only ABORT still says something then
-        self.control.retain(|packet| {
+        self.out.retain_packets(|_, packet| {
             packet
                 .chunks
                 .iter()
@@ -274,7 +274,7 @@ impl Association {
 
     /// Packets can leave again: what waits goes out at once, from windows of new paths.
     fn go_on(&mut self, now: Instant) {
-        self.events.push_back(Event::Resumed);
+        self.out.tell(Event::Resumed);
         self.await_peer_data(now);
         match self.state {
             State::CookieWait | State::CookieEchoed => self.resend_handshake(now),

@@ -157,7 +157,7 @@ impl Association {
         self.partial.point = Some(new_cumulative_tsn);
         self.partial.sent = Some((new_cumulative_tsn, now, destination));
         self.partial.t3_rtx = Some(now + rto);
-        self.counters.forward_tsns_sent += 1;
+        self.out.counters.forward_tsns_sent += 1;
         Some(Chunk::ForwardTsn(Box::new(ForwardTsn {
             new_cumulative_tsn,
             skipped,
@@ -228,7 +228,7 @@ impl Association {
     /// Drops the unsent message at `index` of those of which nothing was sent.
     fn abandon_unsent(&mut self, index: usize) {
         if let Some((stream_id, payload_protocol_id)) = self.outbound.remove_unsent(index) {
-            self.counters.messages_abandoned_unsent += 1;
+            self.out.counters.messages_abandoned_unsent += 1;
             self.tell_abandoned(stream_id, payload_protocol_id, false);
         }
     }
@@ -272,7 +272,7 @@ impl Association {
             self.outbound.end_partly_sent();
         }
         if let Some((stream_id, payload_protocol_id)) = about {
-            self.counters.messages_abandoned_sent += 1;
+            self.out.counters.messages_abandoned_sent += 1;
             self.tell_abandoned(stream_id, payload_protocol_id, true);
         }
     }
@@ -285,13 +285,13 @@ impl Association {
             self.abandon_sent(last);
         } else if let Some((stream_id, payload_protocol_id)) = self.outbound.end_partly_sent() {
             // all that was sent of it is acknowledged
-            self.counters.messages_abandoned_sent += 1;
+            self.out.counters.messages_abandoned_sent += 1;
             self.tell_abandoned(stream_id, payload_protocol_id, true);
         }
     }
 
     fn tell_abandoned(&mut self, stream_id: u16, payload_protocol_id: u32, sent: bool) {
-        self.events.push_back(Event::MessageAbandoned {
+        self.out.tell(Event::MessageAbandoned {
             stream_id,
             payload_protocol_id,
             sent,
@@ -302,7 +302,7 @@ impl Association {
     fn note_emptied(&mut self, now: Instant) {
         self.announce_space();
         if self.outbound.is_empty() {
-            self.events.push_back(Event::SendersDry);
+            self.out.tell(Event::SendersDry);
             self.continue_shutdown(now);
         }
     }

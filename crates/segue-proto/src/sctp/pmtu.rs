@@ -287,8 +287,8 @@ impl Association {
             expires: now + path.rtt.rto().max(PROBE_TIMER),
         });
         let source = path.source;
-        self.counters.pmtu_probes += 1;
-        self.control.push_back(ControlPacket {
+        self.out.counters.pmtu_probes += 1;
+        self.out.send(ControlPacket {
             source: Some(source),
             destination: address,
             verification_tag: self.peer_tag,
@@ -480,12 +480,12 @@ mod tests {
         a.send_pmtu_probes(ms(1000));
         let probe = a.paths[0].pmtu.probe.expect("the next");
         assert_eq!((probe.size, probe.expires), (1388, ms(2000)));
-        let packet = a.control.back().expect("probe");
+        let packet = a.out.packets().next_back().expect("probe");
         let chunks: usize = packet.chunks.iter().map(Chunk::buffer_len).sum();
         assert_eq!(chunks + PACKET_HEADERS as usize, 1388);
-        assert_eq!(a.counters.pmtu_probes, 1);
+        assert_eq!(a.out.counters.pmtu_probes, 1);
         a.send_pmtu_probes(ms(1001));
-        assert_eq!(a.counters.pmtu_probes, 1, "one at a time");
+        assert_eq!(a.out.counters.pmtu_probes, 1, "one at a time");
         a.paths[0].pmtu.lost = 2;
         assert!(!a.on_pmtu_probe_answered(probe.nonce ^ 1));
         assert!(a.on_pmtu_probe_answered(probe.nonce));

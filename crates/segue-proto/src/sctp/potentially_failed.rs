@@ -37,7 +37,7 @@ impl Association {
                 d.heartbeat_due = Some(Instant::ZERO);
             }
             let address = d.address;
-            self.events.push_back(Event::PathStateChanged { address, state });
+            self.out.tell(Event::PathStateChanged { address, state });
             self.choose_current();
         }
         self.switch_primary_over(index);

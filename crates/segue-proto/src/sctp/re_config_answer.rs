@@ -76,10 +76,10 @@ impl Association {
     pub(super) fn on_re_config(&mut self, now: Instant, from: Ipv6Addr, chunk: &ReConfig) {
         // section 3.1: one parameter, or two
         if chunk.parameters.is_empty() || chunk.parameters.len() > 2 {
-            self.counters.refused.unexpected += 1;
+            self.out.counters.refused.unexpected += 1;
             return;
         }
-        let (behind, mut answers) = (self.control.len(), Vec::new());
+        let (behind, mut answers) = (self.out.waiting(), Vec::new());
         for parameter in &chunk.parameters {
             if let ReConfigParameter::Response {
                 response,
@@ -91,7 +91,7 @@ impl Association {
                 continue;
             }
             let Some(serial) = parameter.request() else {
-                self.counters.refused.unknown += 1;
+                self.out.counters.refused.unknown += 1;
                 if parameter.unrecognized_action().stops() {
                     break;
                 }
@@ -219,7 +219,7 @@ impl Association {
                 match self.inbound_streams.checked_add(*new_streams) {
                     Some(total) if total <= self.config.max_inbound_streams => {
                         self.inbound_streams = total;
-                        self.events.push_back(Event::IncomingStreamsAdded(*new_streams));
+                        self.out.tell(Event::IncomingStreamsAdded(*new_streams));
                         ReConfigResult::Performed
                     }
                     _ => ReConfigResult::Denied,
@@ -243,7 +243,7 @@ impl Association {
     fn reset_incoming(&mut self, streams: Vec<u16>) {
         self.reassembly.reset_streams(&streams);
         self.reassembly.release();
-        self.events.push_back(Event::IncomingStreamsReset(streams));
+        self.out.tell(Event::IncomingStreamsReset(streams));
         self.announce_readable();
     }
 
@@ -257,7 +257,7 @@ impl Association {
         self.outbound.reset_ssns(&[]);
         self.outbound.release();
         self.partial.clear();
-        self.events.push_back(Event::AssociationReset);
+        self.out.tell(Event::AssociationReset);
         self.announce_readable();
         self.open_burst();
         let answer = ReConfigParameter::Response {

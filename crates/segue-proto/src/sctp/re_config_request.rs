@@ -259,7 +259,7 @@ impl Association {
         };
         outstanding.destination = destination;
         outstanding.t_reconfig = Some(now + rto);
-        self.control.push_back(ControlPacket {
+        self.out.send(ControlPacket {
             source: None,
             destination: address,
             verification_tag: self.peer_tag,
@@ -376,8 +376,7 @@ impl Association {
             }
             StreamRequest::ResetIncoming(_) | StreamRequest::AddIncoming(_) => {}
         }
-        self.events
-            .push_back(Event::StreamRequestAnswered { request, outcome });
+        self.out.tell(Event::StreamRequestAnswered { request, outcome });
         self.open_burst();
         self.send_stream_request(now);
     }

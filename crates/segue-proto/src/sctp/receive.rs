@@ -31,11 +31,11 @@ impl Association {
         packet: &mut SctpPacket,
     ) -> bool {
         if self.state == State::Closed {
-            self.counters.refused.after_close += 1;
+            self.out.counters.refused.after_close += 1;
             return false;
         }
         if !self.accepts_tag(packet) {
-            self.counters.refused.bad_tag += 1;
+            self.out.counters.refused.bad_tag += 1;
             return false;
         }
         let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
@@ -107,7 +107,7 @@ impl Association {
         if packet.chunks.iter().any(is_abort) && self.local.iter().any(deleting) {
             let before = packet.chunks.len();
             packet.chunks.retain(|c| !is_abort(c));
-            self.counters.refused.unexpected += (before - packet.chunks.len()) as u64;
+            self.out.counters.refused.unexpected += (before - packet.chunks.len()) as u64;
         }
     }
 
@@ -138,7 +138,7 @@ impl Association {
             Chunk::Data(chunk) => self.on_data(chunk, data),
             Chunk::Sack(sack) if self.is_up() => {
                 let possible = self.on_sack(now, from, sack);
-                self.counters.refused.impossible_acks += u64::from(!possible);
+                self.out.counters.refused.impossible_acks += u64::from(!possible);
                 possible
             }
             chunk => {
@@ -158,14 +158,14 @@ impl Association {
         data: &mut DataSeen,
     ) -> bool {
         if !self.is_up() && needs_association(&chunk) {
-            self.counters.refused.unexpected += 1;
+            self.out.counters.refused.unexpected += 1;
             return true;
         }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) => {}
             Chunk::NrSack(nr_sack) if self.uses_nr_sack() => {
                 if !self.on_nr_sack(now, from, &nr_sack) {
-                    self.counters.refused.impossible_acks += 1;
+                    self.out.counters.refused.impossible_acks += 1;
                     return false;
                 }
             }
@@ -187,7 +187,7 @@ impl Association {
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
             // the association is over but for the last word: there is nothing left to change
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state == State::ShutdownAckSent => {
-                self.counters.refused.unexpected += 1;
+                self.out.counters.refused.unexpected += 1;
             }
             Chunk::Asconf(asconf) if self.config.dynamic_addresses => self.on_asconf(now, from, &asconf),
             chunk @ (Chunk::Asconf(_) | Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::NrSack(_)) => {
@@ -198,7 +198,7 @@ impl Association {
             Chunk::Auth(_) | Chunk::Pad(_) => {}
             // INIT and COOKIE ECHO are the endpoint's; ECN is not used (nothing negotiates it)
             Chunk::Init(_) | Chunk::CookieEcho(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => {
-                self.counters.refused.unexpected += 1;
+                self.out.counters.refused.unexpected += 1;
             }
             Chunk::Unknown {
                 chunk_type,
@@ -213,7 +213,7 @@ impl Association {
 
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
     pub(super) fn on_unknown_chunk(&mut self, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
-        self.counters.refused.unknown += 1;
+        self.out.counters.refused.unknown += 1;
         let action = UnrecognizedAction::of_chunk_type(chunk_type);
         if action.reports() && self.is_up() {
             let mut whole = vec![chunk_type, flags];
@@ -242,7 +242,7 @@ impl Association {
             self.state,
             State::Established | State::ShutdownPending | State::ShutdownSent
         ) {
-            self.counters.refused.unexpected += 1;
+            self.out.counters.refused.unexpected += 1;
             return true;
         }
         seen.any = true;
@@ -256,29 +256,29 @@ impl Association {
         match arrival {
             Arrival::InOrder | Arrival::OutOfOrder => {}
             Arrival::Duplicate => {
-                self.counters.duplicate_data_chunks += 1;
+                self.out.counters.duplicate_data_chunks += 1;
                 let limit = self.sack_blocks();
                 self.received.note_duplicate(tsn, limit);
                 seen.immediate = true;
                 return true;
             }
             Arrival::TooFar => {
-                self.counters.refused.beyond_window += 1;
+                self.out.counters.refused.beyond_window += 1;
                 seen.immediate = true;
                 return true;
             }
         }
         if !self.has_room_for(tsn, chunk.data.len()) {
-            self.counters.refused.beyond_window += 1;
+            self.out.counters.refused.beyond_window += 1;
             seen.immediate = true;
             return self.state != State::Closed;
         }
         self.received.record(tsn);
-        self.counters.data_chunks_received += 1;
+        self.out.counters.data_chunks_received += 1;
         self.advertised_rwnd = self.advertised_rwnd.saturating_sub(chunk.data.len() as u32);
         if chunk.stream_id >= self.inbound_streams {
             // section 6.5: acknowledged, reported and dropped
-            self.counters.refused.bad_stream += 1;
+            self.out.counters.refused.bad_stream += 1;
             self.report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
             return true;
         }

@@ -17,7 +17,7 @@ impl Association {
     pub(super) fn recover(&mut self, now: Instant, verdict: &Verdict) {
         let by_path = self.multipath.is_some();
         if by_path {
-            self.counters.multipath.missing_reports_withheld += verdict.withheld;
+            self.out.counters.multipath.missing_reports_withheld += verdict.withheld;
         }
         if verdict.lost.is_empty() {
             return;
@@ -25,7 +25,7 @@ impl Association {
         let cuc = self.cuc();
         for lost in &verdict.lost {
             let again = lost.cause == Cause::RetransmissionMissing;
-            self.counters.multipath.retransmissions_lost += u64::from(again);
+            self.out.counters.multipath.retransmissions_lost += u64::from(again);
             let Some(sent) = self.outbound.get_mut(lost.tsn) else {
                 continue;
             };

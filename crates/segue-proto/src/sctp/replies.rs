@@ -174,16 +174,14 @@ impl Association {
             chunks.insert(0, Chunk::Error(causes));
         }
         if !chunks.is_empty() {
-            let behind = replies
-                .behind
-                .map_or(self.control.len(), |n| n.min(self.control.len()));
+            let behind = replies.behind.unwrap_or(usize::MAX);
             let answer = ControlPacket {
                 source,
                 destination: replies.from,
                 verification_tag: self.peer_tag,
                 chunks,
             };
-            self.control.insert(behind, answer);
+            self.out.send_behind(behind, answer);
         }
     }
 }

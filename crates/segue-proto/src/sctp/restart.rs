@@ -128,9 +128,9 @@ impl Association {
     pub(super) fn refuse_restart(&mut self, now: Instant, from: Ipv6Addr) {
         self.send_shutdown_ack(now);
         // with it, to where the COOKIE ECHO came from; the tag is the one that the answer will reflect
-        self.control.pop_back();
+        self.out.take_back();
         let error = Chunk::Error(vec![ErrorCause::CookieReceivedWhileShuttingDown]);
-        self.control.push_back(ControlPacket {
+        self.out.send(ControlPacket {
             source: None,
             destination: from,
             verification_tag: self.peer_tag,
@@ -178,15 +178,9 @@ impl Association {
             unacknowledged,
             unread,
         };
-        for event in &mut self.events {
-            if *event == Event::Connected {
-                *event = Event::Restarted(Box::new(restarted));
-                break;
-            }
-        }
-        former.events.append(&mut self.events);
-        self.events = former.events;
-        self.counters = former.counters;
+        let restarted = Event::Restarted(Box::new(restarted));
+        self.out.tell_instead(&Event::Connected, restarted);
+        self.out.follow(former.out);
         self.auth.inherit_keys(former.auth);
     }
 }

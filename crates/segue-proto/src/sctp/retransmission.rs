@@ -11,7 +11,7 @@ impl Association {
     /// E1 and E2 cut the window and double the RTO. E3: the earliest outstanding chunks, as many as fit one packet, go
     /// out at once, the rest is marked and follows as cwnd allows. All are marked here, and one packet is forced.
     pub(super) fn on_t3(&mut self, now: Instant, index: usize) {
-        self.counters.t3_expiries += 1;
+        self.out.counters.t3_expiries += 1;
         let id = PathId(index as u8);
         let probe_answered = self.probe_was_answered(id);
         let coupled = self.coupled_ssthresh(id);

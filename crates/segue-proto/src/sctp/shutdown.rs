@@ -79,7 +79,7 @@ impl Association {
         self.t5_shutdown_guard = None;
         self.sack_timer = None;
         self.window_probe_timer = None;
-        self.events.push_back(event);
+        self.out.tell(event);
     }
 
     /// Section 9.2: with everything acknowledged, the next chunk of the shutdown goes out.
@@ -106,7 +106,7 @@ impl Association {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 if !cumulative_tsn_ack.before(self.outbound.next_tsn()) {
-                    self.counters.refused.impossible_acks += 1;
+                    self.out.counters.refused.impossible_acks += 1;
                     return;
                 }
                 self.state = State::ShutdownReceived;
@@ -129,15 +129,12 @@ impl Association {
             // the answer did not arrive: once more, to where the SHUTDOWN came from (section 6.4), since the addresses
             // that T2-shutdown tries may all be gone
             State::ShutdownAckSent => {
-                let waits = self
-                    .control
-                    .iter()
-                    .any(|c| c.chunks.contains(&Chunk::ShutdownAck));
+                let waits = self.out.packets().any(|c| c.chunks.contains(&Chunk::ShutdownAck));
                 if !waits {
-                    self.reply_with(self.control.len(), Chunk::ShutdownAck);
+                    self.reply_with(self.out.waiting(), Chunk::ShutdownAck);
                 }
             }
-            _ => self.counters.refused.unexpected += 1,
+            _ => self.out.counters.refused.unexpected += 1,
         }
     }
 
@@ -147,7 +144,7 @@ impl Association {
             self.queue_control(from, Chunk::ShutdownComplete { reflected_tag: false });
             self.close(Event::Closed);
         } else {
-            self.counters.refused.unexpected += 1;
+            self.out.counters.refused.unexpected += 1;
         }
     }
 
@@ -155,7 +152,7 @@ impl Association {
         if self.state == State::ShutdownAckSent {
             self.close(Event::Closed);
         } else {
-            self.counters.refused.unexpected += 1;
+            self.out.counters.refused.unexpected += 1;
         }
     }
 
@@ -214,7 +211,7 @@ impl Association {
             .paths
             .get(usize::from(d.path.0))
             .map_or(self.config.rto_initial, |p| p.rto());
-        self.control.push_back(ControlPacket {
+        self.out.send(ControlPacket {
             source: None,
             destination: d.address,
             verification_tag: self.peer_tag,

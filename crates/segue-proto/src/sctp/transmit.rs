@@ -154,7 +154,7 @@ impl Association {
     fn go_on_from_rwnd_blocking(&mut self, now: Instant, since: Instant) {
         match &mut self.rwnd_blocked_since {
             Some(blocked) => *blocked = since,
-            None => self.counters.rwnd_blocked_ns += now.since(since).as_nanos(),
+            None => self.out.counters.rwnd_blocked_ns += now.since(since).as_nanos(),
         }
     }
 
@@ -212,10 +212,10 @@ impl Association {
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             let fast = core::mem::take(&mut sent.fast_marked);
             if fast {
-                self.counters.fast_retransmits += 1;
+                self.out.counters.fast_retransmits += 1;
                 if self.config.tell_fast_retransmissions {
                     let peer_tag = self.peer_tag;
-                    self.events.push_back(Event::FastRetransmitted { tsn, peer_tag });
+                    self.out.tell(Event::FastRetransmitted { tsn, peer_tag });
                 }
             }
             self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
@@ -229,8 +229,8 @@ impl Association {
             if state.earliest == tsn {
                 state.t3_rtx = Some(now + state.rto());
             }
-            self.counters.data_chunks_sent += 1;
-            self.counters.data_chunks_retransmitted += 1;
+            self.out.counters.data_chunks_sent += 1;
+            self.out.counters.data_chunks_retransmitted += 1;
             next = self.outbound.next_marked(Some(tsn.next()));
         }
     }
@@ -274,7 +274,7 @@ impl Association {
             chunks.push(Chunk::Data(sent.chunk(tsn)));
             state.on_sent(now, tsn, size, true);
             self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
-            self.counters.data_chunks_sent += 1;
+            self.out.counters.data_chunks_sent += 1;
             room -= size;
         }
     }
@@ -387,7 +387,7 @@ impl Association {
             self.count_packets(&mut sack);
         }
         self.settle_acknowledgement();
-        self.counters.sacks_sent += 1;
+        self.out.counters.sacks_sent += 1;
         sack
     }
 

@@ -192,7 +192,7 @@ impl Endpoint {
                     Action::UpdatePeerTag if association.is_in_handshake() => {
                         association.adopt_cookie(arrived.now, &cookie);
                     }
-                    Action::UpdatePeerTag if association.counters.data_chunks_received == 0 => {
+                    Action::UpdatePeerTag if association.counters().data_chunks_received == 0 => {
                         association.adopt_peer_tag(&cookie);
                     }
                     // the peer has begun anew with another initial TSN, and ours is not at its own first any more

@@ -44,7 +44,7 @@ impl Association {
         let Some(multipath) = &self.multipath else {
             return stale;
         };
-        self.counters.multipath.stale_sacks += u64::from(stale);
+        self.out.counters.multipath.stale_sacks += u64::from(stale);
         stale && multipath.config.ignore_stale_sacks
     }
 
@@ -76,7 +76,7 @@ impl Association {
         };
         let own = multipath.sack_path == Some(path);
         if !own {
-            self.counters.multipath.ambiguous_round_trips += 1;
+            self.out.counters.multipath.ambiguous_round_trips += 1;
         }
         let longer = state.rtt.srtt().is_none_or(|srtt| round_trip >= srtt);
         let patient = state.share.refused_in_a_row < PATIENCE;
@@ -85,7 +85,7 @@ impl Association {
             return true;
         }
         state.share.refused_in_a_row += 1;
-        self.counters.multipath.round_trips_refused += 1;
+        self.out.counters.multipath.round_trips_refused += 1;
         false
     }
 }

@@ -119,7 +119,7 @@ impl Association {
             return;
         }
         let advanced = self.paths.iter().filter(|p| p.share.pseudo.new_pseudo_cumack);
-        self.counters.multipath.pseudo_cumulative_acks += advanced.count() as u64;
+        self.out.counters.multipath.pseudo_cumulative_acks += advanced.count() as u64;
     }
 
     /// The version in use.

@@ -18,7 +18,7 @@ impl Association {
         let gap = had_gap || self.received.has_gap();
         let delays = self.multipath.as_ref().is_some_and(|m| m.config.dac);
         if gap && delays {
-            self.counters.multipath.sacks_delayed += 1;
+            self.out.counters.multipath.sacks_delayed += 1;
         }
         gap && !delays
     }

@@ -38,7 +38,7 @@ impl Association {
         }
         self.penalise(now, holder);
         self.withdraw(tsn);
-        self.counters.multipath.chunks_rescheduled += 1;
+        self.out.counters.multipath.chunks_rescheduled += 1;
         self.forced_retransmissions += 1;
         if let Some(sent) = self.outbound.get_mut(tsn) {
             sent.moved = true;
@@ -73,7 +73,7 @@ impl Association {
         state.share.penalised = Some(now);
         let half = state.window.cwnd() / 2;
         state.window.cut_to(half);
-        self.counters.multipath.penalties += 1;
+        self.out.counters.multipath.penalties += 1;
     }
 
     /// Takes a chunk that is under way out of its path's flight, to be sent again.

@@ -24,8 +24,8 @@ impl Association {
         if self.multipath.is_none() {
             return;
         }
-        self.counters.multipath.paths_left += 1;
-        self.counters.multipath.chunks_moved += u64::from(marked);
+        self.out.counters.multipath.paths_left += 1;
+        self.out.counters.multipath.chunks_moved += u64::from(marked);
         for path in &mut self.paths {
             path.share.pseudo.forget();
         }

@@ -99,7 +99,7 @@ impl Association {
             let mut has_room = self.has_room_on(now, path);
             if has_room && !self.fits_its_share(path, len) {
                 has_room = false;
-                self.counters.multipath.shares_used_up += 1;
+                self.out.counters.multipath.shares_used_up += 1;
             }
             any_room |= has_room;
             candidates.push(self.candidate(path, has_room));
@@ -128,7 +128,7 @@ impl Association {
         };
         let chosen = self.multipath.as_mut()?.scheduler.choose(&candidates, &backlog);
         if chosen.is_none() {
-            self.counters.multipath.waits += 1;
+            self.out.counters.multipath.waits += 1;
         }
         chosen.and_then(|i| usable.get(i).copied())
     }

@@ -47,7 +47,7 @@ impl Association {
             flightsize += sent.size();
             chunks += 1;
         }
-        self.counters.multipath.chunks_spared += chunks;
+        self.out.counters.multipath.chunks_spared += chunks;
         if let Some(path) = self.paths.get_mut(usize::from(id.0)) {
             path.flightsize = flightsize;
             path.earliest = earliest;

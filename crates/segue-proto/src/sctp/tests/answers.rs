@@ -16,7 +16,7 @@ fn an_answer_is_no_longer_than_what_it_answers_may_have() {
             a.reply_to_heartbeat(Bytes::from_static(info));
         }
         a.send_replies(own().address);
-        let sent = a.control.back().map_or(0, |c| c.chunks.len());
+        let sent = a.out.packets().next_back().map_or(0, |c| c.chunks.len());
         assert_eq!(sent, answers, "{limit}");
     }
 }
@@ -31,12 +31,12 @@ fn one_error_chunk_has_every_cause_once_that_fits() {
             a.report(ErrorCause::UnsupportedHmacIdentifier(id));
         }
         a.send_replies(own().address);
-        let causes = a.control.iter().flat_map(|c| &c.chunks).map(|c| match c {
+        let causes = a.out.packets().flat_map(|c| &c.chunks).map(|c| match c {
             segue_wire::sctp::Chunk::Error(causes) => causes.len(),
             other => panic!("{other:?}"),
         });
         assert_eq!(causes.sum::<usize>(), fit, "{limit}");
-        assert_eq!(a.control.len(), usize::from(fit > 0));
+        assert_eq!(a.out.waiting(), usize::from(fit > 0));
     }
 }
 
@@ -72,18 +72,18 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
     assert_eq!(path.rtt.srtt(), Some(Duration::from_millis(400)));
     // 400 + 4 x 200
     assert_eq!((path.t3_rtx, path.timed), (Some(ms(1600)), None));
-    assert_eq!((a.peer_rwnd, a.counters.sacks_received), (48_000, 1));
+    assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (48_000, 1));
     assert_eq!((a.destinations[0].error_count, a.association_error_count), (0, 0));
     // an old one, and one for what was never sent
     assert!(a.on_sack(ms(410), address(0), &sack(0, 9)));
     assert!(!a.on_sack(ms(410), address(0), &sack(4, 9)));
-    assert_eq!((a.peer_rwnd, a.counters.sacks_received), (48_000, 1));
+    assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (48_000, 1));
     // one that says nothing new leaves the timer alone
     assert!(a.on_sack(ms(420), address(0), &sack(1, 40_000)));
     assert_eq!((a.paths[0].t3_rtx, a.peer_rwnd), (Some(ms(1600)), 38_000));
     assert!(a.on_sack(ms(500), address(0), &sack(3, 1500)));
     assert_eq!((a.paths[0].flightsize, a.paths[0].t3_rtx), (0, None));
-    assert_eq!((a.peer_rwnd, a.counters.sacks_received), (1500, 3));
+    assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (1500, 3));
     assert!(a.is_sender_dry());
 }
 

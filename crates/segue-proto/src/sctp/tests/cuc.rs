@@ -115,9 +115,12 @@ fn an_advance_is_counted_where_the_cumulative_ack_stood_still() {
             path.share.pseudo.new_pseudo_cumack = true;
         }
         a.note_pseudo_cumulative_acks(true);
-        assert_eq!(a.counters.multipath.pseudo_cumulative_acks, 0);
+        assert_eq!(a.out.counters.multipath.pseudo_cumulative_acks, 0);
         a.note_pseudo_cumulative_acks(false);
-        assert_eq!(a.counters.multipath.pseudo_cumulative_acks, counted, "{cuc:?}");
+        assert_eq!(
+            a.out.counters.multipath.pseudo_cumulative_acks, counted,
+            "{cuc:?}"
+        );
     }
 }
 

@@ -28,7 +28,7 @@ fn a_path_that_lost_something_is_cut_once_in_its_episode() {
     }
     a.paths[0].share.pseudo.find_pseudo_cumack = false;
     a.recover(ms(100), &verdict(&[(1, Cause::MissingReports)], 2));
-    assert_eq!(a.counters.multipath.missing_reports_withheld, 2);
+    assert_eq!(a.out.counters.multipath.missing_reports_withheld, 2);
     let first = &a.paths[0];
     assert_eq!((first.window.cwnd(), first.flightsize), (20_000, 2032));
     assert_eq!(first.share.fast_recovery_exit, Some(Tsn(4)));
@@ -42,7 +42,7 @@ fn a_path_that_lost_something_is_cut_once_in_its_episode() {
     // in the same episode
     a.recover(ms(101), &verdict(&[(3, Cause::RetransmissionMissing)], 1));
     assert_eq!(a.paths[0].window.cwnd(), 20_000);
-    let counters = a.counters.multipath;
+    let counters = a.out.counters.multipath;
     assert_eq!(
         (counters.retransmissions_lost, counters.missing_reports_withheld),
         (1, 3)
@@ -98,7 +98,7 @@ fn one_episode_of_an_association_ends_with_what_was_sent_when_it_began() {
             send_on(&mut a, ms(0), FIRST, 1000);
         }
         a.recover(ms(100), &verdict(&[(1, Cause::MissingReports)], 5));
-        assert_eq!(a.counters.multipath.missing_reports_withheld, 0);
+        assert_eq!(a.out.counters.multipath.missing_reports_withheld, 0);
         assert_eq!(a.paths[0].window.cwnd(), 40_000);
         assert_eq!(a.forced_retransmissions, 1);
         a.recover(ms(100), &verdict(&[(2, Cause::MissingReports)], 0));
@@ -126,7 +126,10 @@ fn t3_rtx_marks_all_but_what_was_sent_within_a_round_trip() {
     a.paths[0].share.fast_recovery_exit = Some(Tsn(4));
     a.paths[0].share.fast_retransmission_due = true;
     a.on_t3(ms(1000), 0);
-    assert_eq!((a.outbound.marked, a.counters.multipath.chunks_spared), (2, 2));
+    assert_eq!(
+        (a.outbound.marked, a.out.counters.multipath.chunks_spared),
+        (2, 2)
+    );
     let path = &a.paths[0];
     assert_eq!((path.flightsize, path.earliest), (2032, Tsn(3)));
     assert_eq!(
@@ -138,7 +141,7 @@ fn t3_rtx_marks_all_but_what_was_sent_within_a_round_trip() {
     assert!(!path.share.fast_retransmission_due);
     assert_eq!(a.paths[1].flightsize, 1016);
     assert_eq!(a.peer_rwnd, 97_000);
-    assert_eq!((a.counters.t3_expiries, a.forced_retransmissions), (1, 1));
+    assert_eq!((a.out.counters.t3_expiries, a.forced_retransmissions), (1, 1));
     assert_eq!((a.destinations[0].error_count, a.association_error_count), (1, 1));
 }
 
@@ -154,7 +157,7 @@ fn t3_rtx_of_a_single_path_marks_everything_and_forces_a_packet() {
     assert_eq!((a.outbound.marked, a.paths[0].flightsize), (2, 0));
     assert_eq!((a.paths[0].t3_rtx, a.fast_recovery_exit), (None, None));
     assert_eq!((a.peer_rwnd, a.forced_retransmissions), (100_000, 2));
-    assert_eq!(a.counters.multipath.chunks_spared, 0);
+    assert_eq!(a.out.counters.multipath.chunks_spared, 0);
     // not more than there is
     a.forced_retransmissions = 2;
     a.on_t3(ms(3000), 0);

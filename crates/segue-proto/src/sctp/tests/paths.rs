@@ -153,7 +153,7 @@ fn what_was_under_way_to_a_destination_that_goes_is_sent_elsewhere_without_penal
     assert_eq!([of(1), of(2), of(3)], [PathId::NONE, SECOND, PathId::NONE]);
     assert_eq!((a.paths[1].window.cwnd(), a.paths[1].flightsize), (30_000, 1016));
     assert!(!a.paths[0].in_use && a.paths[0].flightsize == 0);
-    let counters = a.counters.multipath;
+    let counters = a.out.counters.multipath;
     assert_eq!((counters.paths_left, counters.chunks_moved), (1, 2));
 }
 
@@ -173,12 +173,12 @@ fn addresses_of_an_init_ack_that_cannot_be_the_peers_are_counted() {
     };
     a.on_init_ack(ms(10), address(0), &init_ack);
     assert!(a.state == State::CookieEchoed);
-    assert_eq!(a.counters.addresses_ignored, 2);
+    assert_eq!(a.out.counters.addresses_ignored, 2);
     assert_eq!((a.outbound_streams, a.inbound_streams), (3, 4));
     assert_eq!((a.peer_tag, a.peer_rwnd), (77, 50_000));
     assert_eq!(a.received.cumulative_tsn_ack(), Tsn(999));
     assert_eq!(states(&a), [PathState::Active, PathState::Unconfirmed]);
     // another one comes too late
     a.on_init_ack(ms(11), address(0), &init_ack);
-    assert_eq!(a.counters.refused.unexpected, 1);
+    assert_eq!(a.out.counters.refused.unexpected, 1);
 }

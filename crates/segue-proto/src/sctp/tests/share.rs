@@ -99,7 +99,7 @@ fn what_holds_everybody_up_moves_to_the_faster_path_and_its_own_is_penalised_onc
     for (at, penalties, cwnd, left) in [(249, 1, 20_000, 1016), (250, 2, 10_000, 0)] {
         a.outbound.pop_acked();
         assert!(a.plan_opportunistic(ms(at)).is_some());
-        assert_eq!(a.counters.multipath.penalties, penalties, "{at}");
+        assert_eq!(a.out.counters.multipath.penalties, penalties, "{at}");
         assert_eq!(
             (a.paths[0].window.cwnd(), a.paths[0].flightsize),
             (cwnd, left),
@@ -108,7 +108,7 @@ fn what_holds_everybody_up_moves_to_the_faster_path_and_its_own_is_penalised_onc
         // the one that is left is what its timer runs for
         assert_eq!(a.paths[0].t3_rtx.is_some(), left > 0);
     }
-    assert_eq!(a.counters.multipath.chunks_rescheduled, 3);
+    assert_eq!(a.out.counters.multipath.chunks_rescheduled, 3);
     assert_eq!(a.forced_retransmissions, 3);
 }
 
@@ -148,7 +148,7 @@ fn a_round_trip_over_another_path_is_refused_eight_times_in_a_row_at_most() {
         }
         assert!(a.may_end_round_trip(FIRST, short));
     }
-    let counters = a.counters.multipath;
+    let counters = a.out.counters.multipath;
     assert_eq!(
         (counters.ambiguous_round_trips, counters.round_trips_refused),
         (18, 16)
@@ -162,7 +162,7 @@ fn a_round_trip_over_another_path_is_refused_eight_times_in_a_row_at_most() {
     over(&mut a, FIRST);
     assert!(a.may_end_round_trip(SECOND, Duration::ZERO));
     assert!(a.may_end_round_trip(FIRST, Duration::ZERO));
-    assert_eq!(a.counters.multipath.ambiguous_round_trips, 21);
+    assert_eq!(a.out.counters.multipath.ambiguous_round_trips, 21);
 }
 
 #[test]
@@ -196,11 +196,11 @@ fn a_sack_with_fewer_blocks_and_the_same_cumulative_ack_was_overtaken() {
             "{cumulative} {blocks:?}"
         );
     }
-    assert_eq!(a.counters.multipath.stale_sacks, 3);
+    assert_eq!(a.out.counters.multipath.stale_sacks, 3);
     // counted, and believed
     let mut a = with(false, 2);
     assert!(!a.is_overtaken(Tsn(0), &ranges(&[(3, 4)])));
-    assert_eq!(a.counters.multipath.stale_sacks, 1);
+    assert_eq!(a.out.counters.multipath.stale_sacks, 1);
     // on one path nothing overtakes
     assert!(!with(true, 1).is_overtaken(Tsn(0), &ranges(&[(3, 4)])));
     // nor where nothing was reported
@@ -238,7 +238,7 @@ fn leaving_a_path_forces_one_packet_of_what_was_moved() {
     a.forced_retransmissions = 4;
     a.quit_path(1);
     assert_eq!(a.forced_retransmissions, 4);
-    let counters = a.counters.multipath;
+    let counters = a.out.counters.multipath;
     assert_eq!((counters.paths_left, counters.chunks_moved), (3, 4));
     // it tells at once what arrived
     a.tell_what_arrived();
@@ -247,7 +247,7 @@ fn leaving_a_path_forces_one_packet_of_what_was_moved() {
     one.quit_path(3);
     one.tell_what_arrived();
     assert_eq!((one.forced_retransmissions, one.sack_now), (0, false));
-    assert_eq!(one.counters.multipath.paths_left, 0);
+    assert_eq!(one.out.counters.multipath.paths_left, 0);
 }
 
 #[test]

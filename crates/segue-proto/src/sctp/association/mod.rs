@@ -4,6 +4,10 @@
 //! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
 //! `auth`, `deactivation`, `shutdown`, `timers`.
 
+mod outbox;
+
+pub(super) use outbox::{ControlPacket, Outbox};
+
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
 use super::auth::{Authentication, Random};
@@ -40,7 +44,6 @@ use rand_core::{RngCore, SeedableRng};
 use segue_wire::sctp::{Chunk, ErrorCause, Parameter};
 use segue_wire::{Data, Packet, Tsn};
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 
 /// IPv6 header and SCTP common header, bytes.
 pub(super) const PACKET_HEADERS: u32 = 40 + 12;
@@ -58,16 +61,6 @@ pub(super) enum State {
     Closed,
 }
 
-/// A packet of control chunks waiting to be sent.
-#[derive(Debug)]
-pub(super) struct ControlPacket {
-    /// Source; where the destination is sent to from if none.
-    pub source: Option<LocalAddress>,
-    pub destination: Ipv6Addr,
-    pub verification_tag: u32,
-    pub chunks: SmallVec<[Chunk; 1]>,
-}
-
 /// An association with a peer.
 pub struct Association {
     /// Its `mtu` follows the smallest PMTU (see `pmtu`).
@@ -80,9 +73,8 @@ pub struct Association {
     pub(super) local_tag: u32,
     pub(super) peer_tag: u32,
     pub(super) rng: ChaCha8Rng,
-    pub(super) counters: Counters,
-    pub(super) events: VecDeque<Event>,
-    pub(super) control: VecDeque<ControlPacket>,
+    /// Control packets and events that wait, and what was counted.
+    pub(super) out: Outbox,
 
     // addresses
     pub(super) local: SmallVec<[Local; 2]>,
@@ -381,7 +373,7 @@ impl Association {
     /// Counters since the association began.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.counters
+        self.out.counters
     }
 
     /// Addresses of ours that are part of the association, or on their way in or out.
@@ -470,9 +462,7 @@ impl Association {
             local_tag: setup.local_tag,
             peer_tag: 0,
             rng: ChaCha8Rng::from_seed(seed),
-            counters: Counters::default(),
-            events: VecDeque::new(),
-            control: VecDeque::new(),
+            out: Outbox::default(),
             local: setup
                 .local
                 .iter()
@@ -565,24 +555,21 @@ impl Association {
 
     /// Whether nothing of a closed association is left to be told or taken.
     pub(super) fn is_done(&self) -> bool {
-        self.state == State::Closed
-            && self.events.is_empty()
-            && self.control.is_empty()
-            && !self.reassembly.has_ready()
+        self.state == State::Closed && self.out.is_empty() && !self.reassembly.has_ready()
     }
 
     /// Drops events and messages that the user does not want.
     pub(super) fn drop_untold(&mut self) {
-        self.events.clear();
+        self.out.forget_events();
         while self.reassembly.pop().is_some() {}
     }
 
     pub(super) fn has_events(&self) -> bool {
-        !self.events.is_empty()
+        self.out.has_events()
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.out.next_event()
     }
 
     pub(super) fn is_in_handshake(&self) -> bool {
@@ -595,7 +582,7 @@ impl Association {
         if self.is_stranded() {
             return self.poll_stranded(packet);
         }
-        if let Some(mut control) = self.control.pop_front() {
+        if let Some(mut control) = self.out.next_packet() {
             self.bundle_sack(&mut control);
             return Some(self.write_control(control, packet));
         }
@@ -607,7 +594,7 @@ impl Association {
             return interface;
         }
         // looking for data may have brought a request of its own about: that streams are to be reset, for one
-        self.control.pop_front().map(|c| self.write_control(c, packet))
+        self.out.next_packet().map(|c| self.write_control(c, packet))
     }
 
     /// The next packet of a host without an address that the peer knows.
@@ -617,15 +604,10 @@ impl Association {
         // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
         // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
         let answers = |c: &ControlPacket| matches!(c.chunks.first(), Some(Chunk::HeartbeatAck(_)));
-        let last = self.control.iter().rposition(answers);
-        let mut index = 0..;
-        self.control
-            .retain(|c| index.next() == last || (c.source.is_some() && !answers(c)));
-        let asconf = self
-            .control
-            .iter()
-            .position(|c| c.source.is_some() && !answers(c))?;
-        let control = self.control.remove(asconf)?;
+        let last = self.out.packets().rposition(answers);
+        self.out
+            .retain_packets(|place, c| Some(place) == last || (c.source.is_some() && !answers(c)));
+        let control = self.out.take_packet(|c| c.source.is_some() && !answers(c))?;
         Some(self.write_control(control, packet))
     }
 
@@ -644,7 +626,7 @@ impl Association {
 
     /// Queues a packet of one control chunk with the peer's tag.
     pub(super) fn queue_control(&mut self, destination: Ipv6Addr, chunk: Chunk) {
-        self.control.push_back(ControlPacket {
+        self.out.send(ControlPacket {
             source: None,
             destination,
             verification_tag: self.peer_tag,
