@@ -7,16 +7,9 @@ use segue_proto::Duration;
 use segue_proto::sctp::{
     AddressError, AsconfAuth, AuthConfig, AuthError, Config, Event, HmacIdentifier, SharedKey,
 };
+use segue_wire::sctp::chunk_type::{ABORT, COOKIE_ACK, DATA, ERROR, HEARTBEAT, SACK, SHUTDOWN};
 use segue_wire::sctp::{Asconf, AsconfParameter, Auth, Chunk, ErrorCause, Parameter};
 use segue_wire::{AsconfSerial, Packet, Payload};
-
-const DATA: u8 = 0;
-const SACK: u8 = 3;
-const HEARTBEAT: u8 = 4;
-const ABORT: u8 = 6;
-const SHUTDOWN: u8 = 7;
-const ERROR: u8 = 9;
-const COOKIE_ACK: u8 = 11;
 
 fn requiring(chunk_types: &[u8]) -> Config {
     Config {

@@ -6,16 +6,9 @@ use bytes::Bytes;
 use segue_proto::random::Stream;
 use segue_proto::sctp::{AsconfAuth, AuthConfig, Config, Endpoint, Event, SharedKey};
 use segue_proto::{Duration, InterfaceId, Transmit};
+use segue_wire::sctp::chunk_type::{AUTH, COOKIE_ACK, COOKIE_ECHO, ERROR, INIT, INIT_ACK, SHUTDOWN_COMPLETE};
 use segue_wire::sctp::{Auth, Chunk, ErrorCause, Init, Parameter, SctpPacket};
 use segue_wire::{Packet, Payload};
-
-const INIT: u8 = 1;
-const INIT_ACK: u8 = 2;
-const ERROR: u8 = 9;
-const COOKIE_ECHO: u8 = 10;
-const COOKIE_ACK: u8 = 11;
-const SHUTDOWN_COMPLETE: u8 = 14;
-const AUTH: u8 = 15;
 
 fn requiring(chunk_types: &[u8]) -> Config {
     Config {

@@ -12,6 +12,9 @@ use super::auth_keys::{AssociationKey, HmacIdentifier, SharedKey, association_sh
 use super::cookie::Cookie;
 use super::{Config, Event};
 use bytes::Bytes;
+use segue_wire::sctp::chunk_type::{
+    ASCONF, ASCONF_ACK, AUTH, COOKIE_ECHO, INIT, INIT_ACK, SHUTDOWN_COMPLETE,
+};
 use segue_wire::sctp::{Auth, Chunk, ErrorCause, Parameter, SctpPacket};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -148,13 +151,6 @@ impl<'a> FromIterator<&'a u8> for ChunkTypes {
     }
 }
 
-const INIT: u8 = 1;
-const INIT_ACK: u8 = 2;
-const COOKIE_ECHO: u8 = 10;
-const SHUTDOWN_COMPLETE: u8 = 14;
-const AUTH: u8 = 15;
-const ASCONF_ACK: u8 = 0x80;
-const ASCONF: u8 = 0xc1;
 const NEVER_AUTHENTICATED: [u8; 4] = [INIT, INIT_ACK, SHUTDOWN_COMPLETE, AUTH];
 
 /// Whether INIT and INIT ACK of ours offer authentication.

@@ -6,6 +6,7 @@
 use super::Config;
 use super::auth::{self, Random};
 use segue_wire::sctp::Parameter;
+use segue_wire::sctp::chunk_type::{ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, NR_SACK, RE_CONFIG};
 
 /// What the peer's parameters say of extensions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -82,13 +83,6 @@ pub(super) fn offered(config: &Config, random: Option<&Random>) -> Vec<Parameter
     }
     parameters
 }
-
-const AUTH: u8 = 15;
-const ASCONF: u8 = 0xc1;
-const ASCONF_ACK: u8 = 0x80;
-const RE_CONFIG: u8 = 0x82;
-const FORWARD_TSN: u8 = 0xc0;
-const NR_SACK: u8 = 16;
 
 #[cfg(test)]
 mod tests {

@@ -18,11 +18,9 @@ use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
+use segue_wire::sctp::parameter_type::{IPV6_ADDRESS, STATE_COOKIE};
 use segue_wire::sctp::{Chunk, ErrorCause, Init, Parameter, UnrecognizedAction};
 use smallvec::SmallVec;
-
-const STATE_COOKIE: u16 = 7;
-const IPV6_ADDRESS: u16 = 6;
 
 /// What the parameters of a peer's INIT or INIT ACK say.
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::Chunk;
+use segue_wire::sctp::chunk_type::{HEARTBEAT, PAD};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -373,8 +374,6 @@ const PROBE_TIMER: Duration = Duration::from_secs(1);
 /// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1), and the ten minutes of RFC 8201 section 4.
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 const PAD_HEADER: u32 = 4;
-const HEARTBEAT: u8 = 4;
-const PAD: u8 = 0x84;
 
 #[cfg(test)]
 mod tests {

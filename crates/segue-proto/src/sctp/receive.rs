@@ -9,6 +9,7 @@ use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::Data;
+use segue_wire::sctp::chunk_type::ASCONF;
 use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket, UnrecognizedAction};
 
 /// What the DATA chunks of one packet mean for the SACK.
@@ -395,8 +396,6 @@ fn keep_no_packet(data: &mut Data, packet_len: usize) {
         *bytes = Bytes::copy_from_slice(bytes);
     }
 }
-
-const ASCONF: u8 = 0xc1;
 
 /// Whether a chunk means something only to an association that is up. DATA is judged by the state itself.
 fn needs_association(chunk: &Chunk) -> bool {

@@ -7,6 +7,7 @@ use super::SackRoute;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
+use segue_wire::sctp::chunk_type::{ASCONF_ACK, ERROR, HEARTBEAT_ACK};
 use segue_wire::sctp::{Chunk, ErrorCause, SctpPacket};
 use smallvec::SmallVec;
 
@@ -55,9 +56,6 @@ impl Replies {
 const HEARTBEAT_PACKET: usize = PACKET_HEADERS as usize + 4 + 4 + 24;
 /// Length of an ASCONF-ACK without a word, bytes.
 const ASCONF_ACK_HEADER: usize = 8;
-const ASCONF_ACK: u8 = 0x80;
-const HEARTBEAT_ACK: u8 = 5;
-const ERROR: u8 = 9;
 
 /// Chunks of a packet, within two limits.
 struct Room {

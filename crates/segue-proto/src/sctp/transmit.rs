@@ -9,6 +9,7 @@ use crate::congestion::CongestionControl;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
+use segue_wire::sctp::chunk_type::{NR_SACK, SACK, SHUTDOWN};
 use segue_wire::sctp::{Chunk, Sack, SctpPacket};
 use segue_wire::{Ipv6Header, Packet, Payload, Tsn};
 use smallvec::SmallVec;
@@ -17,9 +18,6 @@ use smallvec::SmallVec;
 const HOP_LIMIT: u8 = 64;
 
 const IPV6_HEADER: u32 = 40;
-const SACK: u8 = 3;
-const NR_SACK: u8 = 16;
-const SHUTDOWN: u8 = 7;
 /// Room in a packet below which a FORWARD TSN travels alone, bytes.
 const FORWARD_TSN_ROOM: u32 = 64;
 

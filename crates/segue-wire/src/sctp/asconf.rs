@@ -1,7 +1,10 @@
 //! ASCONF and ASCONF-ACK chunks (RFC 5061 section 4.1) and their parameters (section 4.2).
 
 use crate::reader::Reader;
-use crate::sctp::parameter::{IPV4_ADDRESS, IPV6_ADDRESS, SET_PRIMARY_ADDRESS};
+use crate::sctp::parameter_type::{
+    ACTIVATE_ADDRESS, ADD_IP_ADDRESS, DEACTIVATE_ADDRESS, DELETE_IP_ADDRESS, ERROR_CAUSE_INDICATION,
+    IPV4_ADDRESS, IPV6_ADDRESS, SET_PRIMARY_ADDRESS, SUCCESS_INDICATION,
+};
 use crate::sctp::tlv::{TLV_HEADER_LEN, emit_list, emit_tlv, list_len, padded, parse_list, parse_tlv, tlv};
 use crate::sctp::{ErrorCause, UnrecognizedAction};
 use crate::writer::pad;
@@ -352,16 +355,6 @@ impl AsconfResponse {
         }
     }
 }
-
-// Parameter types of RFC 5061 section 4.2.
-const ADD_IP_ADDRESS: u16 = 0xc001;
-const DELETE_IP_ADDRESS: u16 = 0xc002;
-const ERROR_CAUSE_INDICATION: u16 = 0xc003;
-const SUCCESS_INDICATION: u16 = 0xc005;
-
-// Private parameter types: not assigned by IANA. Who does not know them skips and reports them (RFC 9260 section 3.2.1).
-const DEACTIVATE_ADDRESS: u16 = 0xff01;
-const ACTIVATE_ADDRESS: u16 = 0xff02;
 
 /// Length of an IPv6 address parameter, bytes.
 pub(super) const ADDRESS_TLV_LEN: usize = TLV_HEADER_LEN + 16;

@@ -4,11 +4,13 @@ pub mod action;
 pub mod asconf;
 pub mod auth;
 pub mod cause;
+pub mod chunk_type;
 pub mod data;
 pub mod forward_tsn;
 pub mod init;
 pub mod nr_sack;
 pub mod parameter;
+pub mod parameter_type;
 pub mod re_config;
 pub mod sack;
 mod tlv;
@@ -30,7 +32,11 @@ use crate::reader::Reader;
 use crate::writer::{length_u16, pad, set};
 use crate::{ParseError, Tsn};
 use bytes::{BufMut, Bytes};
-use parameter::HEARTBEAT_INFO;
+use chunk_type::{
+    ABORT, ASCONF, ASCONF_ACK, AUTH, COOKIE_ACK, COOKIE_ECHO, CWR, DATA, ECNE, ERROR, FORWARD_TSN, HEARTBEAT,
+    HEARTBEAT_ACK, INIT, INIT_ACK, NR_SACK, PAD, RE_CONFIG, SACK, SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE,
+};
+use parameter_type::HEARTBEAT_INFO;
 use smallvec::SmallVec;
 use tlv::{TLV_HEADER_LEN, emit_list, emit_tlv, list_len, padded, parse_list, parse_tlv};
 
@@ -262,7 +268,7 @@ impl Chunk {
         let value_len = length
             .checked_sub(TLV_HEADER_LEN)
             .ok_or(ParseError::BadLength(reader.context()))?;
-        let mut value = reader.take(value_len, name(chunk_type))?;
+        let mut value = reader.take(value_len, chunk_type::name(chunk_type))?;
         reader.skip_at_most(padded(length) - length);
         let reflected_tag = flags & REFLECTED_TAG != 0;
         Ok(match chunk_type {
@@ -362,61 +368,6 @@ impl Chunk {
 
 /// T bit of ABORT and SHUTDOWN COMPLETE (RFC 9260 sections 3.3.7 and 3.3.13).
 const REFLECTED_TAG: u8 = 1;
-
-// Chunk types of RFC 9260 section 3.2, RFC 4895 section 5, RFC 5061 section 4.1, RFC 6525 section 3.1 and RFC 3758
-// section 3.2.
-const DATA: u8 = 0;
-const INIT: u8 = 1;
-const INIT_ACK: u8 = 2;
-const SACK: u8 = 3;
-const HEARTBEAT: u8 = 4;
-const HEARTBEAT_ACK: u8 = 5;
-const ABORT: u8 = 6;
-const SHUTDOWN: u8 = 7;
-const SHUTDOWN_ACK: u8 = 8;
-const ERROR: u8 = 9;
-const COOKIE_ECHO: u8 = 10;
-const COOKIE_ACK: u8 = 11;
-const ECNE: u8 = 12;
-const CWR: u8 = 13;
-const SHUTDOWN_COMPLETE: u8 = 14;
-const AUTH: u8 = 15;
-const ASCONF_ACK: u8 = 0x80;
-const PAD: u8 = 0x84;
-const ASCONF: u8 = 0xc1;
-const RE_CONFIG: u8 = 0x82;
-const FORWARD_TSN: u8 = 0xc0;
-/// draft-natarajan-tsvwg-sctp-nrsack section 3.
-const NR_SACK: u8 = 16;
-
-/// What errors call a chunk.
-const fn name(chunk_type: u8) -> &'static str {
-    match chunk_type {
-        DATA => "DATA",
-        INIT => "INIT",
-        INIT_ACK => "INIT ACK",
-        SACK => "SACK",
-        HEARTBEAT => "HEARTBEAT",
-        HEARTBEAT_ACK => "HEARTBEAT ACK",
-        ABORT => "ABORT",
-        SHUTDOWN => "SHUTDOWN",
-        SHUTDOWN_ACK => "SHUTDOWN ACK",
-        ERROR => "ERROR",
-        COOKIE_ECHO => "COOKIE ECHO",
-        COOKIE_ACK => "COOKIE ACK",
-        ECNE => "ECNE",
-        CWR => "CWR",
-        SHUTDOWN_COMPLETE => "SHUTDOWN COMPLETE",
-        AUTH => "AUTH",
-        ASCONF_ACK => "ASCONF-ACK",
-        PAD => "PAD",
-        ASCONF => "ASCONF",
-        RE_CONFIG => "RE-CONFIG",
-        FORWARD_TSN => "FORWARD TSN",
-        NR_SACK => "NR-SACK",
-        _ => "SCTP chunk",
-    }
-}
 
 /// Reads the heartbeat information, the only parameter of HEARTBEAT and HEARTBEAT ACK (RFC 9260 section 3.3.5); any
 /// that follow are passed over.

@@ -5,6 +5,12 @@ use crate::ParseError;
 use crate::reader::Reader;
 use crate::sctp::UnrecognizedAction;
 use crate::sctp::asconf::{ADDRESS_TLV_LEN, emit_address, parse_ipv6_address};
+use crate::sctp::parameter_type::{
+    ADAPTATION_LAYER_INDICATION, ADDRESS_DEACTIVATION_SUPPORTED, CHUNKS, COOKIE_PRESERVATIVE, ECN_CAPABLE,
+    FORWARD_TSN_SUPPORTED, HEARTBEAT_INFO, HMAC_ALGO, HOST_NAME_ADDRESS, IPV4_ADDRESS, IPV6_ADDRESS, PADDING,
+    RANDOM, SET_PRIMARY_ADDRESS, STATE_COOKIE, SUPPORTED_ADDRESS_TYPES, SUPPORTED_EXTENSIONS,
+    UNRECOGNIZED_PARAMETER,
+};
 use crate::sctp::tlv::{TLV_HEADER_LEN, emit_list, emit_tlv, parse_list, parse_tlv, tlv};
 use bytes::{BufMut, Bytes};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -224,29 +230,7 @@ impl Parameter {
 
 tlv!(Parameter);
 
-// Parameter types of RFC 9260 sections 3.3.2.1, 3.3.3.1 and 3.3.5, RFC 3758 section 3.1, RFC 4895 section 3 and RFC 5061
-// section 4.2.
-pub(super) const HEARTBEAT_INFO: u16 = 1;
-pub(super) const IPV4_ADDRESS: u16 = 5;
-pub(super) const IPV6_ADDRESS: u16 = 6;
-const STATE_COOKIE: u16 = 7;
-const UNRECOGNIZED_PARAMETER: u16 = 8;
-const COOKIE_PRESERVATIVE: u16 = 9;
-const HOST_NAME_ADDRESS: u16 = 11;
-const SUPPORTED_ADDRESS_TYPES: u16 = 12;
-const ECN_CAPABLE: u16 = 0x8000;
-const RANDOM: u16 = 0x8002;
-const CHUNKS: u16 = 0x8003;
-const HMAC_ALGO: u16 = 0x8004;
-const PADDING: u16 = 0x8005;
-const SUPPORTED_EXTENSIONS: u16 = 0x8008;
-const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
-pub(super) const SET_PRIMARY_ADDRESS: u16 = 0xc004;
-const ADAPTATION_LAYER_INDICATION: u16 = 0xc006;
-
-// Private: not assigned by IANA, skipped without a report by who does not know it (RFC 9260 section 3.2.1). The value
-// tells it from what somebody else may use the number for.
-const ADDRESS_DEACTIVATION_SUPPORTED: u16 = 0xbf01;
+/// Tells our private parameter from what somebody else may use its number for.
 const ADDRESS_DEACTIVATION_VERSION: [u8; 4] = *b"Seg\x01";
 
 /// Reads the 16-bit numbers that fill `value`.

@@ -2,6 +2,10 @@
 
 use crate::reader::Reader;
 use crate::sctp::UnrecognizedAction;
+use crate::sctp::parameter_type::{
+    ADD_INCOMING_STREAMS, ADD_OUTGOING_STREAMS, INCOMING_SSN_RESET, OUTGOING_SSN_RESET, RE_CONFIG_RESPONSE,
+    SSN_TSN_RESET,
+};
 use crate::sctp::tlv::{TLV_HEADER_LEN, emit_list, emit_tlv, list_len, parse_list, parse_tlv, tlv};
 use crate::{ParseError, ReConfigSerial, Tsn};
 use bytes::{BufMut, Bytes};
@@ -156,7 +160,7 @@ impl ReConfigParameter {
             Self::OutgoingSsnReset { .. } => OUTGOING_SSN_RESET,
             Self::IncomingSsnReset { .. } => INCOMING_SSN_RESET,
             Self::SsnTsnReset { .. } => SSN_TSN_RESET,
-            Self::Response { .. } => RESPONSE,
+            Self::Response { .. } => RE_CONFIG_RESPONSE,
             Self::AddOutgoingStreams { .. } => ADD_OUTGOING_STREAMS,
             Self::AddIncomingStreams { .. } => ADD_INCOMING_STREAMS,
             Self::Unknown { parameter_type, .. } => *parameter_type,
@@ -202,7 +206,7 @@ impl ReConfigParameter {
             SSN_TSN_RESET => Self::SsnTsnReset {
                 request: serial(&mut value)?,
             },
-            RESPONSE => Self::Response {
+            RE_CONFIG_RESPONSE => Self::Response {
                 response: serial(&mut value)?,
                 result: ReConfigResult::from_value(value.u32()?),
                 next_tsns: if value.is_empty() {
@@ -285,14 +289,6 @@ impl ReConfigParameter {
 }
 
 tlv!(ReConfigParameter);
-
-// Parameter types of RFC 6525 section 4.
-const OUTGOING_SSN_RESET: u16 = 13;
-const INCOMING_SSN_RESET: u16 = 14;
-const SSN_TSN_RESET: u16 = 15;
-const RESPONSE: u16 = 16;
-const ADD_OUTGOING_STREAMS: u16 = 17;
-const ADD_INCOMING_STREAMS: u16 = 18;
 
 fn serial(value: &mut Reader<'_>) -> Result<ReConfigSerial, ParseError> {
     Ok(ReConfigSerial(value.u32()?))

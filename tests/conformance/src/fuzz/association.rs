@@ -18,6 +18,7 @@ use segue_proto::{Duration, Instant};
 use segue_wire::checksum::sctp_crc32c;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::sctp::Chunk;
+use segue_wire::sctp::chunk_type::RE_CONFIG;
 use segue_wire::{Packet, Payload, Tsn};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -36,8 +37,6 @@ const MOST_STEPS_WITHOUT_AN_END: u32 = 100;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Packets that the attacker remembers.
 const REMEMBERED: usize = 16;
-/// Chunk type of RE-CONFIG (RFC 6525 section 3.1).
-const RE_CONFIG: u8 = 0x82;
 /// IPv6 header, and SCTP common header.
 const HEADERS: usize = 40 + 12;
 

@@ -7,25 +7,13 @@ use crate::analyze::flows::progress::What;
 use crate::analyze::flows::table::{Key, KeyKind, Slot};
 use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
-
-const DATA: u8 = 0;
-const INIT: u8 = 1;
-const INIT_ACK: u8 = 2;
-const SACK: u8 = 3;
-const HEARTBEAT: u8 = 4;
-const ABORT: u8 = 6;
-const SHUTDOWN: u8 = 7;
-const SHUTDOWN_ACK: u8 = 8;
-const SHUTDOWN_COMPLETE: u8 = 14;
-const I_DATA: u8 = 64;
-const NR_SACK: u8 = 16;
-const ASCONF_ACK: u8 = 0x80;
-const ASCONF: u8 = 0xc1;
-const ADD_IP: u16 = 0xc001;
-const DELETE_IP: u16 = 0xc002;
-const SET_PRIMARY: u16 = 0xc004;
-const IPV4_ADDRESS: u16 = 5;
-const IPV6_ADDRESS: u16 = 6;
+use segue_wire::sctp::chunk_type::{
+    ABORT, ASCONF, ASCONF_ACK, DATA, HEARTBEAT, I_DATA, INIT, INIT_ACK, NR_SACK, SACK, SHUTDOWN,
+    SHUTDOWN_ACK, SHUTDOWN_COMPLETE,
+};
+use segue_wire::sctp::parameter_type::{
+    ADD_IP_ADDRESS, DELETE_IP_ADDRESS, IPV4_ADDRESS, IPV6_ADDRESS, SET_PRIMARY_ADDRESS,
+};
 
 /// Further addresses of an association.
 const MAX_ALIASES: usize = 64;
@@ -217,9 +205,9 @@ impl Engine {
                 continue;
             }
             let kind = match u16::from_be_bytes([k0, k1]) {
-                ADD_IP => SignalKind::AsconfAdd,
-                DELETE_IP => SignalKind::AsconfDelete,
-                SET_PRIMARY => SignalKind::AsconfSetPrimary,
+                ADD_IP_ADDRESS => SignalKind::AsconfAdd,
+                DELETE_IP_ADDRESS => SignalKind::AsconfDelete,
+                SET_PRIMARY_ADDRESS => SignalKind::AsconfSetPrimary,
                 _ => continue,
             };
             // | type, length | correlation id (4) | address parameter |

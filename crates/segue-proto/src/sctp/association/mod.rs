@@ -41,6 +41,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
+use segue_wire::sctp::chunk_type::{DATA, FORWARD_TSN, SACK};
 use segue_wire::sctp::{Chunk, ErrorCause, Parameter};
 use segue_wire::{Data, Packet, Tsn};
 use smallvec::SmallVec;
@@ -659,7 +660,3 @@ fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
         .with_initial(config.initial_cwnd);
     (max_data, rules)
 }
-
-const DATA: u8 = 0;
-const SACK: u8 = 3;
-const FORWARD_TSN: u8 = 0xc0;
