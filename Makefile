@@ -29,7 +29,7 @@ RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml
 PYTHON_SOURCES := python tests benches scripts
 
 .PHONY: help demo test mutants digests bench gaps loss-response cmt-peer docs lint fmt build clean
-.PHONY: system-packages check-format check-rust check-python test-rust test-python
+.PHONY: system-packages check-format check-rust check-python check-structure test-rust test-python
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ help:  ## List the targets
 demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA figures
 	$(BIN)/segue reproduce sigma --quick --out report
 
-test: system-packages $(STAMP)/dev check-format check-rust check-python test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
+test: system-packages $(STAMP)/dev check-format check-rust check-python check-structure test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
 
 # `make mutants SEED=7 MUTANTS="--group tcp --keep-caught"`; an interrupted run is taken up again.
 mutants: $(STAMP)/dev  ## Have the tests judge 240 wrong programs, drawn by SEED
@@ -77,7 +77,7 @@ docs: build  ## Make the figures and tables that the documents show
 	cp report-ilnp/tables/figure-settings.csv docs/ilnp-settings.csv
 	$(BIN)/python scripts/settings_table.py
 
-lint: $(STAMP)/dev check-format check-rust check-python  ## Formatting and lints only
+lint: $(STAMP)/dev check-format check-rust check-python check-structure  ## Formatting and lints only
 
 fmt: $(STAMP)/dev  ## Format Rust and Python
 	cargo fmt --all
@@ -107,6 +107,10 @@ check-python:
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/mypy --strict python tests/python tests/parity benches scripts
 	$(BIN)/mypy --strict tests/interop
+
+# How large the parts of the protocol machines are, and what of them is open to others: see scripts/structure.py.
+check-structure:
+	$(BIN)/python scripts/structure.py
 
 # The glue crate has no tests of its own: as an extension module it links only inside an interpreter, and the Python
 # tests are its tests.
