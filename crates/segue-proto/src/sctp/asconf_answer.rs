@@ -48,7 +48,7 @@ impl Association {
         let mut answers = self.asconf_answers.answers.iter();
         if let Some(answer) = answers.find(|a| a.serial_number == serial).cloned() {
             self.out.counters.asconf_acks_sent += 1;
-            self.reply_with(behind, Chunk::AsconfAck(Box::new(answer)));
+            self.replies.answer(behind, Chunk::AsconfAck(Box::new(answer)));
             return;
         }
         if serial != self.asconf_answers.last_serial.next() {
@@ -88,7 +88,7 @@ impl Association {
         answers.push_back(answer.clone());
         // before the heartbeat to an address just added, which its owner may use only once it has the answer
         self.out.counters.asconf_acks_sent += 1;
-        self.reply_with(behind, Chunk::AsconfAck(Box::new(answer)));
+        self.replies.answer(behind, Chunk::AsconfAck(Box::new(answer)));
     }
 
     /// With an error in the answer, what went before it is named as a success (section 4.2.5: only then is it needed).

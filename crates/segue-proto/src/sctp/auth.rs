@@ -532,7 +532,8 @@ impl Association {
                     if let AuthFailure::UnsupportedHmac(hmac_id) = failure
                         && self.is_up()
                     {
-                        self.report(ErrorCause::UnsupportedHmacIdentifier(hmac_id));
+                        self.replies
+                            .report(ErrorCause::UnsupportedHmacIdentifier(hmac_id));
                     }
                 }
             }

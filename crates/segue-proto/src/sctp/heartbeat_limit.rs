@@ -7,6 +7,7 @@ use super::PathState;
 use super::association::Association;
 use super::path::Destination;
 use crate::time::{Duration, Instant};
+use segue_wire::sctp::chunk_type::ASCONF_ACK;
 
 /// What has gone to unconfirmed addresses since the RTO at hand began.
 #[derive(Debug, Default)]
@@ -39,7 +40,11 @@ impl Association {
         if self.destinations[index].state != PathState::Unconfirmed {
             return true;
         }
-        if self.takes_heartbeat_for_reply(self.destinations[index].address) {
+        let auth_len = self.auth.overhead(&[ASCONF_ACK]);
+        if self
+            .replies
+            .spend_on_heartbeat(self.destinations[index].address, auth_len)
+        {
             return true;
         }
         let later = if self.is_preceded(now, index) {

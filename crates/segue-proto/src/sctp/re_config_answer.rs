@@ -114,7 +114,7 @@ impl Association {
         }
         if !answers.is_empty() {
             let answer = ReConfig { parameters: answers };
-            self.reply_with(behind, Chunk::ReConfig(Box::new(answer)));
+            self.replies.answer(behind, Chunk::ReConfig(Box::new(answer)));
         }
         // a request of ours that the answer makes room for goes behind it
         self.send_stream_request(now);

@@ -1,10 +1,10 @@
 //! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
-use super::Event;
-use super::association::{Association, State};
+use super::association::{Association, ControlPacket, State};
 use super::auth;
 use super::inbound::Arrival;
 use super::local_addresses::{Local, LocalState};
+use super::{Event, SackRoute};
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -46,7 +46,7 @@ impl Association {
         // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
         // was good for the ABORT alone
         if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
-            self.forget_replies();
+            self.replies.forget();
             return false;
         }
         self.handle_chunks(now, from, to, packet, len, limit);
@@ -62,9 +62,9 @@ impl Association {
         to: Ipv6Addr,
         packet: &mut SctpPacket,
         len: usize,
-        limit: usize,
+        limit: Option<usize>,
     ) {
-        self.begin_replies(from, limit);
+        self.replies.begin(from, limit);
         self.ignore_aborts_of_deleted(to, packet);
         self.asconf_answers.begin_packet();
         let mut data = DataSeen {
@@ -91,7 +91,7 @@ impl Association {
             }
             if self.has_peer_address(from) {
                 self.reply_to = from;
-                self.sack_limit = u32::try_from(limit).unwrap_or(u32::MAX);
+                self.sack_limit = limit.map_or(u32::MAX, |l| u32::try_from(l).unwrap_or(u32::MAX));
             }
             self.arrived_at = to;
             self.on_data_after_replacement(now);
@@ -109,6 +109,41 @@ impl Association {
             let before = packet.chunks.len();
             packet.chunks.retain(|c| !is_abort(c));
             self.out.counters.refused.unexpected += (before - packet.chunks.len()) as u64;
+        }
+    }
+
+    /// Bytes of SCTP that a packet from an address may be answered with: of no more than came from it, until somebody has
+    /// proven to hear us there.
+    pub(super) fn reply_limit(&self, from: Ipv6Addr, packet: &SctpPacket) -> Option<usize> {
+        (!self.has_confirmed_address(from)).then(|| packet.buffer_len())
+    }
+
+    /// Sends what answers the packet at hand, which came to `to`.
+    fn send_replies(&mut self, to: Ipv6Addr) {
+        let Some(reply) = self.replies.end() else {
+            return;
+        };
+        if self.state == State::Closed {
+            return;
+        }
+        // section 8.3: over the path that is probed, if so configured
+        let back = self.config.sack_route == SackRoute::Arrival && reply.acknowledges_heartbeat();
+        let arrived = self
+            .local
+            .iter()
+            .find(|l| l.address.address == to && l.is_source());
+        let source = arrived.filter(|_| back).map(|l| l.address);
+        let (destination, behind) = (reply.destination(), reply.behind());
+        let auth_len = self.auth.overhead(&reply.chunk_types());
+        let chunks = reply.into_chunks(self.config.mtu, auth_len);
+        if !chunks.is_empty() {
+            let answer = ControlPacket {
+                source,
+                destination,
+                verification_tag: self.peer_tag,
+                chunks,
+            };
+            self.out.send_behind(behind.unwrap_or(usize::MAX), answer);
         }
     }
 
@@ -172,7 +207,7 @@ impl Association {
             }
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
-            Chunk::Heartbeat(info) => self.reply_to_heartbeat(info),
+            Chunk::Heartbeat(info) => self.replies.acknowledge_heartbeat(info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
             Chunk::Abort { causes, .. } => {
                 self.close(Event::Aborted { causes });
@@ -220,7 +255,8 @@ impl Association {
             let mut whole = vec![chunk_type, flags];
             whole.extend((4 + value.len() as u16).to_be_bytes());
             whole.extend(value);
-            self.report(ErrorCause::UnrecognizedChunkType(whole.into()));
+            self.replies
+                .report(ErrorCause::UnrecognizedChunkType(whole.into()));
         }
         !action.stops()
     }
@@ -280,7 +316,8 @@ impl Association {
         if chunk.stream_id >= self.inbound_streams {
             // section 6.5: acknowledged, reported and dropped
             self.out.counters.refused.bad_stream += 1;
-            self.report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
+            self.replies
+                .report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
             return true;
         }
         let mut taken = chunk.take();

@@ -131,7 +131,7 @@ impl Association {
             State::ShutdownAckSent => {
                 let waits = self.out.packets().any(|c| c.chunks.contains(&Chunk::ShutdownAck));
                 if !waits {
-                    self.reply_with(self.out.waiting(), Chunk::ShutdownAck);
+                    self.replies.answer(self.out.waiting(), Chunk::ShutdownAck);
                 }
             }
             _ => self.out.counters.refused.unexpected += 1,

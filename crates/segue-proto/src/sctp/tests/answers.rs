@@ -7,52 +7,6 @@ use segue_wire::AsconfSerial;
 use segue_wire::sctp::{AsconfAck, AsconfResponse, ErrorCause, Sack};
 
 #[test]
-fn an_answer_is_no_longer_than_what_it_answers_may_have() {
-    // common header, chunk header, parameter header, four bytes
-    for (limit, answers) in [(23, 0), (24, 1), (35, 1), (36, 2)] {
-        let mut a = up(Config::default(), 1);
-        a.begin_replies(address(0), limit);
-        for info in [b"abcd", b"abcd", b"efgh"] {
-            a.reply_to_heartbeat(Bytes::from_static(info));
-        }
-        a.send_replies(own().address);
-        let sent = a.out.packets().next_back().map_or(0, |c| c.chunks.len());
-        assert_eq!(sent, answers, "{limit}");
-    }
-}
-
-#[test]
-fn one_error_chunk_has_every_cause_once_that_fits() {
-    // common header, chunk header, and causes of eight bytes
-    for (limit, fit) in [(23, 0), (24, 1), (31, 1), (32, 2), (usize::MAX, 3)] {
-        let mut a = up(Config::default(), 1);
-        a.begin_replies(address(0), limit);
-        for id in [1, 1, 2, 3] {
-            a.report(ErrorCause::UnsupportedHmacIdentifier(id));
-        }
-        a.send_replies(own().address);
-        let causes = a.out.packets().flat_map(|c| &c.chunks).map(|c| match c {
-            segue_wire::sctp::Chunk::Error(causes) => causes.len(),
-            other => panic!("{other:?}"),
-        });
-        assert_eq!(causes.sum::<usize>(), fit, "{limit}");
-        assert_eq!(a.out.waiting(), usize::from(fit > 0));
-    }
-}
-
-#[test]
-fn a_heartbeat_goes_for_an_answer_if_the_answer_to_an_asconf_still_fits() {
-    // 84 bytes of HEARTBEAT with its headers, 12 of common header, 8 of ASCONF-ACK
-    for (limit, times) in [(103, 0), (104, 1), (187, 1), (188, 2)] {
-        let mut a = up(Config::default(), 1);
-        a.begin_replies(address(4), limit);
-        assert!(!a.takes_heartbeat_for_reply(address(5)));
-        let taken = (0..3).filter(|_| a.takes_heartbeat_for_reply(address(4))).count();
-        assert_eq!(taken, times, "{limit}");
-    }
-}
-
-#[test]
 fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
     let mut a = up(Config::default(), 2);
     for at in [0, 10, 20] {
