@@ -337,7 +337,7 @@ fn without_the_peers_support_what_was_sent_is_delivered_after_all() {
 
 #[test]
 fn a_message_of_low_priority_makes_room_for_one_of_higher_priority() {
-    // RFC 7496 section 4.2
+    // RFC 7496 section 3.2
     let config = Config {
         send_buffer: 10_000,
         ..Config::default()

@@ -97,7 +97,7 @@ pub(super) struct Cookie {
 
 /// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag), both
 /// zero if there was none. They are random numbers and not the tags themselves, which a cookie must not reveal (section
-/// 2.3, "Tie-Tags").
+/// 1.3, "Tie-Tags").
 pub(super) type TieTags = (u32, u32);
 
 /// Why a cookie was not accepted.

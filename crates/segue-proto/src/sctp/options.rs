@@ -40,13 +40,13 @@ pub enum Reliability {
         /// From `send` on.
         lifetime: Duration,
     },
-    /// Instead of sending one of its chunks again more often than that (RFC 7496 section 4.1).
+    /// Instead of sending one of its chunks again more often than that (RFC 7496 section 3.1).
     Retransmissions {
         /// Retransmissions of each chunk.
         limit: u32,
     },
     /// When the send buffer is needed for a message of higher priority, or one that is sent in another way (RFC 7496
-    /// section 4.2).
+    /// section 3.2).
     Priority {
         /// Priority: 0 is the highest.
         priority: u32,

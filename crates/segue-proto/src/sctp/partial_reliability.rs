@@ -1,5 +1,5 @@
 //! Partial reliability (RFC 3758), the sender's side: which messages are abandoned, and the FORWARD TSN that tells the
-//! peer not to wait for them. The policies are those of RFC 3758 section 4.1 and RFC 7496 section 4.
+//! peer not to wait for them. The policies are those of RFC 3758 section 4.1 and RFC 7496 section 3.
 //!
 //! Nothing here runs before a message with a policy was sent.
 

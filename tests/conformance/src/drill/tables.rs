@@ -26,7 +26,7 @@ pub const fn table(class: Class) -> &'static [Layout] {
     }
 }
 
-/// Address types by their name (RFC 9260 section 3.3.2.1.7).
+/// Address types by their name (RFC 9260 section 3.3.2.1.5).
 pub const ADDRESS_TYPES: &[(&str, u64)] = &[("IPv4", 5), ("IPv6", 6), ("HOSTNAME", 11)];
 
 const fn field(name: &'static str, shape: Shape) -> Field {

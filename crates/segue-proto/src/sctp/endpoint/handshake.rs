@@ -109,7 +109,7 @@ impl Endpoint {
         }
         let cookie = Cookie {
             created: arrived.now,
-            // section 3.3.2.4: the increment asked for is granted, up to the configured life once more
+            // section 3.3.2.1.3: the increment asked for is granted, up to the configured life once more
             life: self.config.valid_cookie_life
                 + Duration::from_millis(u64::from(peer.preservative_ms))
                     .clamp(Duration::ZERO, self.config.valid_cookie_life),
