@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import rules  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import rules
 
+ROOT = rules.ROOT
 DOCUMENTS = rules.Documents(rules.SECTIONS.read_text(encoding="utf-8"))
 LOSS = "crates/segue-proto/src/sctp/loss.rs"
 WIRE = "crates/segue-wire/src/ipv6.rs"
