@@ -349,12 +349,9 @@ impl Association {
             outstanding.source = Some(source);
         }
         self.out.counters.asconfs_sent += 1;
-        self.out.send(ControlPacket {
-            source: Some(source),
-            destination,
-            verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([Chunk::Asconf(Box::new(chunk))]),
-        });
+        let chunks = SmallVec::from_buf([Chunk::Asconf(Box::new(chunk))]);
+        self.out
+            .send(ControlPacket::new(destination, chunks).sent_from(source));
     }
 
     /// Our addresses changed: an ASCONF that left from one that is gone, or could not leave, goes out again at once,

@@ -13,8 +13,9 @@ mod out_of_the_blue;
 use super::address_rules;
 use super::association::{Association, Setup, State};
 use super::auth::{self, Random};
-use super::cookie::CookieKeys;
 use super::encapsulation::UDP_HEADER;
+use super::handshake::Identity;
+use super::handshake::cookie::CookieKeys;
 use super::receive::keep_nothing_else;
 use super::transmit::transmit;
 use super::{AssociationId, Config, Counters, EndpointCounters, Event};
@@ -199,9 +200,7 @@ impl Endpoint {
         let setup = Setup {
             config: &self.config,
             state: State::CookieWait,
-            local_port: self.port,
-            peer_port,
-            local_tag,
+            identity: Identity::new(self.port, peer_port, local_tag),
             local_initial_tsn,
             local_random,
             local: &local,

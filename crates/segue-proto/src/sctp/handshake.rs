@@ -1,9 +1,13 @@
 //! The four-way handshake, from either side (RFC 9260 section 5).
 
+pub(super) mod cookie;
+mod identity;
+
+pub(super) use identity::Identity;
+
 use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
 use super::auth::{self, Random};
-use super::cookie::Cookie;
 use super::extensions::{self, PeerExtensions};
 use super::former_addresses::MOST_NOT_TAKEN;
 use super::inbound::Received;
@@ -16,6 +20,7 @@ use crate::contract::LocalAddress;
 use crate::random::SecretRng;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
+use cookie::Cookie;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 use segue_wire::sctp::parameter_type::{IPV6_ADDRESS, STATE_COOKIE};
@@ -176,9 +181,7 @@ impl Association {
         let setup = Setup {
             config,
             state: State::CookieWait,
-            local_port: cookie.local_port,
-            peer_port: cookie.peer_port,
-            local_tag: cookie.local_tag,
+            identity: Identity::new(cookie.local_port, cookie.peer_port, cookie.local_tag),
             local_initial_tsn: cookie.local_initial_tsn,
             local_random: cookie.local_random,
             local,
@@ -194,7 +197,7 @@ impl Association {
 
     /// The peer's side of a cookie becomes this association's: the association is up.
     pub(super) fn adopt_cookie(&mut self, now: Instant, cookie: &Cookie) {
-        self.peer_tag = cookie.peer_tag;
+        self.identity.learn_peer_tag(cookie.peer_tag);
         self.outbound_streams = cookie.outbound_streams;
         self.inbound_streams = cookie.inbound_streams;
         self.auth.adopt_random(&self.config, cookie.local_random);
@@ -259,14 +262,16 @@ impl Association {
             parameters.push(Parameter::CookiePreservative(increment));
         }
         let init = Init {
-            initiate_tag: self.local_tag,
+            initiate_tag: self.identity.local_tag(),
             a_rwnd: self.config.receive_buffer,
             outbound_streams: self.config.outbound_streams,
             inbound_streams: self.config.max_inbound_streams,
             initial_tsn: self.outbound.next_tsn(),
             parameters,
         };
-        self.send_handshake(now, 0, SmallVec::from_buf([Chunk::Init(Box::new(init))]));
+        let chunks = SmallVec::from_buf([Chunk::Init(Box::new(init))]);
+        // section 8.5.1, rule A: also where an INIT ACK has named the peer's tag, and its cookie came back too late
+        self.send_handshake(now, |to| ControlPacket::new(to, chunks).with_tag(0));
     }
 
     /// INIT or COOKIE ECHO again, of a handshake that had stood still.
@@ -283,21 +288,16 @@ impl Association {
         if !self.init_errors.is_empty() {
             chunks.push(Chunk::Error(self.init_errors.clone()));
         }
-        self.send_handshake(now, self.peer_tag, chunks);
+        self.send_handshake(now, |to| ControlPacket::new(to, chunks));
     }
 
-    fn send_handshake(&mut self, now: Instant, verification_tag: u32, chunks: SmallVec<[Chunk; 1]>) {
+    fn send_handshake(&mut self, now: Instant, packet: impl FnOnce(Ipv6Addr) -> ControlPacket) {
         let d = &self.destinations[self.handshake_destination];
         let rto = self
             .paths
             .get(usize::from(d.path.0))
             .map_or(self.config.rto_initial, |p| p.rto());
-        self.out.send(ControlPacket {
-            source: None,
-            destination: d.address,
-            verification_tag,
-            chunks,
-        });
+        self.out.send(packet(d.address));
         self.handshake_sent = Some(now);
         self.t1 = Some(now + self.config.max_init_timeout.map_or(rto, |most| rto.min(most)));
     }
@@ -340,20 +340,17 @@ impl Association {
             auth::refusal(&self.config, &peer.extensions)
         };
         if let Some(cause) = cause {
-            self.out.send(ControlPacket {
-                source: None,
-                destination: from,
-                verification_tag: init_ack.initiate_tag,
-                chunks: SmallVec::from_buf([Chunk::Abort {
-                    reflected_tag: false,
-                    causes: vec![cause.clone()],
-                }]),
-            });
+            let abort = Chunk::Abort {
+                reflected_tag: false,
+                causes: vec![cause.clone()],
+            };
+            let packet = ControlPacket::new(from, SmallVec::from_buf([abort]));
+            self.out.send(packet.with_tag(init_ack.initiate_tag));
             self.close(Event::Aborted { causes: vec![cause] });
             return;
         }
         let cookie = peer.cookie.unwrap_or_default();
-        self.peer_tag = init_ack.initiate_tag;
+        self.identity.learn_peer_tag(init_ack.initiate_tag);
         self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
         self.negotiate(&peer.extensions);
@@ -413,12 +410,8 @@ impl Association {
 
     /// COOKIE ACK goes before anything else.
     pub(super) fn queue_cookie_ack(&mut self, to: Ipv6Addr) {
-        self.out.send_first(ControlPacket {
-            source: None,
-            destination: to,
-            verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([Chunk::CookieAck]),
-        });
+        let chunks = SmallVec::from_buf([Chunk::CookieAck]);
+        self.out.send_first(ControlPacket::new(to, chunks));
     }
 }
 

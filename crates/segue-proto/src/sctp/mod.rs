@@ -103,7 +103,6 @@ mod association;
 pub mod auth;
 mod auth_keys;
 pub mod config;
-mod cookie;
 mod counters;
 mod deactivation;
 mod destinations;

@@ -176,7 +176,7 @@ impl Association {
             .saturating_sub(PACKET_HEADERS + self.data_overhead());
         let chunk = self.take_forward_tsn(now, room)?;
         let chunks = SmallVec::from_buf([chunk]);
-        Some(self.write(packet, source, destination, self.peer_tag, chunks))
+        Some(self.write(packet, source, destination, chunks))
     }
 
     /// The peer has not acknowledged a FORWARD TSN (rule A5). If DATA is in flight its own timers judge the path.

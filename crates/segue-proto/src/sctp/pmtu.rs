@@ -289,12 +289,9 @@ impl Association {
         });
         let source = path.source;
         self.out.counters.pmtu_probes += 1;
-        self.out.send(ControlPacket {
-            source: Some(source),
-            destination: address,
-            verification_tag: self.peer_tag,
-            chunks: SmallVec::from_iter([heartbeat, padding]),
-        });
+        let chunks = SmallVec::from_iter([heartbeat, padding]);
+        self.out
+            .send(ControlPacket::new(address, chunks).sent_from(source));
     }
 
     /// Whether a HEARTBEAT ACK with this nonce answers a probe; what was probed then passes.

@@ -259,12 +259,8 @@ impl Association {
         };
         outstanding.destination = destination;
         outstanding.t_reconfig = Some(now + rto);
-        self.out.send(ControlPacket {
-            source: None,
-            destination: address,
-            verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([Chunk::ReConfig(Box::new(outstanding.chunk.clone()))]),
-        });
+        let chunks = SmallVec::from_buf([Chunk::ReConfig(Box::new(outstanding.chunk.clone()))]);
+        self.out.send(ControlPacket::new(address, chunks));
     }
 
     /// Packets can leave again: the outstanding request goes out once more.

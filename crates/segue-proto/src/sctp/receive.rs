@@ -140,7 +140,7 @@ impl Association {
             let answer = ControlPacket {
                 source,
                 destination,
-                verification_tag: self.peer_tag,
+                tag: None,
                 chunks,
             };
             self.out.send_behind(behind.unwrap_or(usize::MAX), answer);
@@ -153,18 +153,15 @@ impl Association {
         let tag = packet.verification_tag;
         // nearly every packet, and it is asked more than once of each
         if let [Chunk::Data(_) | Chunk::Sack(_), ..] = packet.chunks.as_slice() {
-            return tag == self.local_tag;
+            return self.identity.accepts(tag, false);
         }
-        match auth::first_chunk(packet) {
+        let reflected = match auth::first_chunk(packet) {
             Some(Chunk::Abort { reflected_tag, .. } | Chunk::ShutdownComplete { reflected_tag }) => {
-                if *reflected_tag {
-                    tag == self.peer_tag && self.peer_tag != 0
-                } else {
-                    tag == self.local_tag
-                }
+                *reflected_tag
             }
-            _ => tag == self.local_tag,
-        }
+            _ => false,
+        };
+        self.identity.accepts(tag, reflected)
     }
 
     /// Returns false if the rest of the packet is not to be looked at. What is left of the chunk is of no use.

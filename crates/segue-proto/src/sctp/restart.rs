@@ -3,8 +3,8 @@
 use super::Event;
 use super::association::{Association, ControlPacket, State};
 use super::auth::Random;
-use super::cookie::{Cookie, TieTags};
 use super::event::{Message, Restarted};
+use super::handshake::cookie::{Cookie, TieTags};
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
 use super::re_config_answer::StreamAnswers;
@@ -12,7 +12,6 @@ use super::reassembly::Reassembly;
 use crate::contract::LocalAddress;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use rand_core::RngCore;
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, ErrorCause};
 use smallvec::SmallVec;
@@ -22,7 +21,7 @@ pub(super) struct Answer {
     pub local_tag: u32,
     pub local_initial_tsn: Tsn,
     pub local_random: Option<Random>,
-    pub tie_tags: TieTags,
+    pub tie_tags: Option<TieTags>,
     pub local: SmallVec<[LocalAddress; 4]>,
 }
 
@@ -50,16 +49,15 @@ enum Ties {
 
 /// Section 5.2.4, step 5.
 pub(super) fn action(association: &Association, cookie: &Cookie) -> Action {
-    let ties = if cookie.tie_tags == (0, 0) {
-        Ties::None
-    } else if association.has_tie_tags(cookie.tie_tags) {
-        Ties::Match
-    } else {
-        Ties::Differ
+    let identity = &association.identity;
+    let ties = match cookie.tie_tags {
+        None => Ties::None,
+        Some(tags) if identity.has_tie_tags(tags) => Ties::Match,
+        Some(_) => Ties::Differ,
     };
     table(
-        association.local_tag == cookie.local_tag,
-        association.peer_tag == cookie.peer_tag,
+        identity.local_tag() == cookie.local_tag,
+        identity.peer_tag() == Some(cookie.peer_tag),
         ties,
     )
 }
@@ -75,10 +73,6 @@ fn table(local_tag_matches: bool, peer_tag_matches: bool, ties: Ties) -> Action 
 }
 
 impl Association {
-    pub(super) fn has_tie_tags(&self, tie_tags: TieTags) -> bool {
-        tie_tags != (0, 0) && self.tie_tags == tie_tags
-    }
-
     /// Sections 5.2.1 and 5.2.2: the INIT ACK to an INIT that names `peer_addresses`; or the addresses among them that
     /// the association does not have, for which the INIT is refused. `fresh`: an answer that has nothing to do with
     /// this association.
@@ -93,13 +87,15 @@ impl Association {
             if !new.is_empty() {
                 return Err(new);
             }
-            while self.tie_tags.0 == 0 || self.tie_tags.1 == 0 {
-                self.tie_tags = (self.rng.next_u32(), self.rng.next_u32());
-            }
+            self.identity.make_tie_tags(&mut self.rng);
         }
         let (local_tag, local_initial_tsn, local_random) = if self.is_in_handshake() {
             // both ends sent INIT: the answer repeats what our own INIT said
-            (self.local_tag, self.outbound.next_tsn(), self.auth.random)
+            (
+                self.identity.local_tag(),
+                self.outbound.next_tsn(),
+                self.auth.random,
+            )
         } else {
             (fresh.local_tag, fresh.local_initial_tsn, fresh.local_random)
         };
@@ -107,7 +103,7 @@ impl Association {
             local_tag,
             local_initial_tsn,
             local_random,
-            tie_tags: self.tie_tags,
+            tie_tags: self.identity.tie_tags(),
             local: self.usable_local(),
         })
     }
@@ -115,7 +111,7 @@ impl Association {
     /// Action B in an association that is up, and to which nothing has come yet: the peer's tag and initial TSN are
     /// those of its later INIT.
     pub(super) fn adopt_peer_tag(&mut self, cookie: &Cookie) {
-        self.peer_tag = cookie.peer_tag;
+        self.identity.learn_peer_tag(cookie.peer_tag);
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
         self.received = Received::new(cookie.peer_initial_tsn);
@@ -130,12 +126,8 @@ impl Association {
         // with it, to where the COOKIE ECHO came from; the tag is the one that the answer will reflect
         self.out.take_back();
         let error = Chunk::Error(vec![ErrorCause::CookieReceivedWhileShuttingDown]);
-        self.out.send(ControlPacket {
-            source: None,
-            destination: from,
-            verification_tag: self.peer_tag,
-            chunks: SmallVec::from_iter([Chunk::ShutdownAck, error]),
-        });
+        let chunks = SmallVec::from_iter([Chunk::ShutdownAck, error]);
+        self.out.send(ControlPacket::new(from, chunks));
     }
 
     /// Addresses of ours that the peer may be told of.

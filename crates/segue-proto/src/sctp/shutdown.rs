@@ -211,12 +211,7 @@ impl Association {
             .paths
             .get(usize::from(d.path.0))
             .map_or(self.config.rto_initial, |p| p.rto());
-        self.out.send(ControlPacket {
-            source: None,
-            destination: d.address,
-            verification_tag: self.peer_tag,
-            chunks,
-        });
+        self.out.send(ControlPacket::new(d.address, chunks));
         self.t2_shutdown = Some(now + rto);
     }
 

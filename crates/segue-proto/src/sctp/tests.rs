@@ -8,6 +8,7 @@ mod queue;
 mod share;
 
 use super::association::{Association, Setup, State};
+use super::handshake::Identity;
 use super::path::PathId;
 use super::{Config, MultipathConfig, PathState, SendOptions};
 use crate::InterfaceId;
@@ -42,9 +43,7 @@ pub(in crate::sctp) fn in_state(state: State, config: &Config, destinations: u16
     let setup = Setup {
         config,
         state,
-        local_port: 1,
-        peer_port: 2,
-        local_tag: 3,
+        identity: Identity::new(1, 2, 3),
         local_initial_tsn: Tsn(1),
         local_random: None,
         local: &[own()],

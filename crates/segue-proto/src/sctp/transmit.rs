@@ -86,7 +86,7 @@ impl Association {
         }
         let path = &self.paths[usize::from(path.0)];
         let destination = self.destinations[usize::from(path.destination.0)].address;
-        Some(self.write(packet, path.source, destination, self.peer_tag, chunks))
+        Some(self.write(packet, path.source, destination, chunks))
     }
 
     fn plan(&mut self, now: Instant) -> Option<Plan> {
@@ -212,7 +212,7 @@ impl Association {
             if fast {
                 self.out.counters.fast_retransmits += 1;
                 if self.config.tell_fast_retransmissions {
-                    let peer_tag = self.peer_tag;
+                    let peer_tag = self.identity.verification_tag();
                     self.out.tell(Event::FastRetransmitted { tsn, peer_tag });
                 }
             }
@@ -311,7 +311,6 @@ impl Association {
             packet,
             self.sack_source(),
             self.reply_to,
-            self.peer_tag,
             SmallVec::from_buf([acknowledgement]),
         )
     }
@@ -343,7 +342,7 @@ impl Association {
                 State::CookieWait | State::CookieEchoed | State::Closed
             )
             && control.destination == self.reply_to
-            && control.verification_tag == self.peer_tag
+            && control.tag.is_none()
             && control.source.is_none_or(|source| source == self.sack_source())
             && self.has_confirmed_address(control.destination)
             && !control.chunks.iter().any(goes_alone);
@@ -406,9 +405,22 @@ impl Association {
         ) / 4) as usize
     }
 
-    /// Writes a packet of these chunks to `packet`; gives the interface to send it on.
+    /// Writes a packet of these chunks for the peer to `packet`; gives the interface to send it on.
     #[inline(always)]
     pub(super) fn write(
+        &self,
+        packet: &mut Packet,
+        source: LocalAddress,
+        destination: Ipv6Addr,
+        chunks: SmallVec<[Chunk; 1]>,
+    ) -> InterfaceId {
+        let tag = self.identity.verification_tag();
+        self.write_with_tag(packet, source, destination, tag, chunks)
+    }
+
+    /// The same with a verification tag that need not be the peer's.
+    #[inline(always)]
+    pub(super) fn write_with_tag(
         &self,
         packet: &mut Packet,
         source: LocalAddress,
@@ -418,8 +430,8 @@ impl Association {
     ) -> InterfaceId {
         self.auth.protect(&mut chunks);
         let sctp = SctpPacket {
-            source_port: self.local_port,
-            destination_port: self.peer_port,
+            source_port: self.identity.local_port(),
+            destination_port: self.identity.peer_port(),
             verification_tag,
             chunks,
         };

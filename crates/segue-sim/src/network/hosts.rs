@@ -170,7 +170,7 @@ impl Network {
         match event {
             HostEvent::Sctp(id, SctpEvent::PrimaryChanged(path)) => {
                 let association = self.host(node).host.endpoint().association(id);
-                if let Some(tag) = association.map(Association::peer_verification_tag) {
+                if let Some(tag) = association.and_then(Association::peer_verification_tag) {
                     self.recorder.connections.primary_changed(node, tag, path);
                 }
             }
@@ -200,8 +200,11 @@ impl Network {
             return;
         };
         for (_, association) in host.host.endpoint().associations() {
+            let Some(peer_tag) = association.peer_verification_tag() else {
+                continue;
+            };
             for path in association.paths() {
-                tables.association_window(self.now, node, association.peer_verification_tag(), &path);
+                tables.association_window(self.now, node, peer_tag, &path);
             }
         }
         for (_, connection) in host.host.tcp().into_iter().flat_map(|t| t.connections()) {

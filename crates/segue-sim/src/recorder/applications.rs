@@ -35,8 +35,8 @@ pub(crate) struct Opened {
 pub(crate) enum Label {
     /// Its port.
     Port(u16),
-    /// Verification tags: of packets to it, and of packets from it.
-    Tags(u32, u32),
+    /// Verification tags: of packets to it, and of packets from it, once the peer has named that.
+    Tags(u32, Option<u32>),
 }
 
 /// One row of the flows of a run.
@@ -103,7 +103,7 @@ impl Application {
             && match opened.label {
                 Label::Port(port) if outwards => key.source_port == port,
                 Label::Port(port) => key.destination_port == port,
-                Label::Tags(_, from) if outwards => key.receiver == u64::from(from),
+                Label::Tags(_, from) if outwards => from.is_some_and(|tag| key.receiver == u64::from(tag)),
                 Label::Tags(to, _) => key.receiver == u64::from(to),
             };
         own.then_some(key.sender != self.sender)
@@ -200,7 +200,7 @@ mod tests {
         );
         let tagged = |to, from| Application {
             transport: Transport::Sctp,
-            ..application(0, 1, Some((1, Label::Tags(to, from))))
+            ..application(0, 1, Some((1, Label::Tags(to, Some(from)))))
         };
         let (mut key, data) = flow(0, 1, (9, 9));
         (key.transport, key.receiver) = (Transport::Sctp, 44);

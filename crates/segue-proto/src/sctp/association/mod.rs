@@ -11,9 +11,9 @@ pub(super) use outbox::{ControlPacket, Outbox};
 use super::asconf_answer::AsconfAnswers;
 use super::asconf_request::AsconfRequests;
 use super::auth::{Authentication, Random};
-use super::cookie::TieTags;
 use super::extensions::PeerExtensions;
 use super::former_addresses::FormerAddresses;
+use super::handshake::Identity;
 use super::heartbeat_limit::HeartbeatLimit;
 use super::inbound::Received;
 use super::local_addresses::{Local, LocalState};
@@ -69,10 +69,7 @@ pub struct Association {
     /// `Config::mtu` as configured: what the interfaces carry.
     pub(super) interface_mtu: u32,
     pub(super) state: State,
-    pub(super) local_port: u16,
-    pub(super) peer_port: u16,
-    pub(super) local_tag: u32,
-    pub(super) peer_tag: u32,
+    pub(super) identity: Identity,
     pub(super) rng: ChaCha8Rng,
     /// Control packets and events that wait, and what was counted.
     pub(super) out: Outbox,
@@ -143,8 +140,6 @@ pub struct Association {
     pub(super) replies: Replies,
 
     // handshake
-    /// Given out in cookies; zeros until there was need of them (section 5.2.2).
-    pub(super) tie_tags: TieTags,
     /// When the INIT or COOKIE ECHO last went out.
     pub(super) handshake_sent: Option<Instant>,
     pub(super) cookie: Bytes,
@@ -333,16 +328,16 @@ impl Association {
         Ok(())
     }
 
-    /// Verification tag of the packets to the peer (RFC 9260 section 3.1); zero until it is known.
+    /// Verification tag of the packets to the peer (RFC 9260 section 3.1), once it is known.
     #[must_use]
-    pub const fn peer_verification_tag(&self) -> u32 {
-        self.peer_tag
+    pub const fn peer_verification_tag(&self) -> Option<u32> {
+        self.identity.peer_tag()
     }
 
     /// Verification tag of the packets from the peer.
     #[must_use]
     pub const fn own_verification_tag(&self) -> u32 {
-        self.local_tag
+        self.identity.local_tag()
     }
 
     /// The primary path's destination.
@@ -388,7 +383,7 @@ impl Association {
     /// Port of the peer.
     #[must_use]
     pub fn peer_port(&self) -> u16 {
-        self.peer_port
+        self.identity.peer_port()
     }
 
     /// Streams that `send` may name: `0..outbound_streams`.
@@ -434,9 +429,7 @@ impl Association {
 pub(super) struct Setup<'a> {
     pub config: &'a Config,
     pub state: State,
-    pub local_port: u16,
-    pub peer_port: u16,
-    pub local_tag: u32,
+    pub identity: Identity,
     pub local_initial_tsn: Tsn,
     /// RANDOM of our INIT or INIT ACK, if it offers authentication.
     pub local_random: Option<Random>,
@@ -458,10 +451,7 @@ impl Association {
         let mut association = Self {
             interface_mtu: config.mtu,
             state: setup.state,
-            local_port: setup.local_port,
-            peer_port: setup.peer_port,
-            local_tag: setup.local_tag,
-            peer_tag: 0,
+            identity: setup.identity,
             rng: ChaCha8Rng::from_seed(seed),
             out: Outbox::default(),
             local: setup
@@ -507,7 +497,6 @@ impl Association {
             arrived_at: setup.route.address,
             sack_limit: u32::MAX,
             replies: Replies::default(),
-            tie_tags: (0, 0),
             handshake_sent: None,
             cookie: Bytes::new(),
             init_errors: Vec::new(),
@@ -616,23 +605,14 @@ impl Association {
         let source = control
             .source
             .unwrap_or_else(|| self.source_towards(control.destination));
-        self.write(
-            packet,
-            source,
-            control.destination,
-            control.verification_tag,
-            control.chunks,
-        )
+        let tag = control.tag.unwrap_or_else(|| self.identity.verification_tag());
+        self.write_with_tag(packet, source, control.destination, tag, control.chunks)
     }
 
     /// Queues a packet of one control chunk with the peer's tag.
     pub(super) fn queue_control(&mut self, destination: Ipv6Addr, chunk: Chunk) {
-        self.out.send(ControlPacket {
-            source: None,
-            destination,
-            verification_tag: self.peer_tag,
-            chunks: SmallVec::from_buf([chunk]),
-        });
+        self.out
+            .send(ControlPacket::new(destination, SmallVec::from_buf([chunk])));
     }
 
     /// A secret random number.

@@ -13,8 +13,37 @@ pub(in crate::sctp) struct ControlPacket {
     /// Source; where the destination is sent to from if none.
     pub source: Option<LocalAddress>,
     pub destination: Ipv6Addr,
-    pub verification_tag: u32,
+    /// Verification tag; the peer's if none.
+    pub tag: Option<u32>,
     pub chunks: SmallVec<[Chunk; 1]>,
+}
+
+impl ControlPacket {
+    /// With the peer's tag, from where the destination is sent to from.
+    pub(in crate::sctp) const fn new(destination: Ipv6Addr, chunks: SmallVec<[Chunk; 1]>) -> Self {
+        Self {
+            source: None,
+            destination,
+            tag: None,
+            chunks,
+        }
+    }
+
+    /// The same from `source`.
+    pub(in crate::sctp) fn sent_from(self, source: LocalAddress) -> Self {
+        Self {
+            source: Some(source),
+            ..self
+        }
+    }
+
+    /// The same with this verification tag: of who has no association with this end, or none yet.
+    pub(in crate::sctp) fn with_tag(self, tag: u32) -> Self {
+        Self {
+            tag: Some(tag),
+            ..self
+        }
+    }
 }
 
 /// Packets and events in the order in which they leave, and what was counted.

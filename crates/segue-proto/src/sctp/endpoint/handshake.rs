@@ -6,7 +6,7 @@ use crate::sctp::Event;
 use crate::sctp::address_rules;
 use crate::sctp::association::{Association, State};
 use crate::sctp::auth;
-use crate::sctp::cookie::{Cookie, CookieError};
+use crate::sctp::handshake::cookie::{Cookie, CookieError};
 use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable, note_not_taken};
 use crate::sctp::path::MAX_DESTINATIONS;
 use crate::sctp::restart::{Action, Answer, action};
@@ -83,7 +83,7 @@ impl Endpoint {
             local_tag: tag,
             local_initial_tsn: tsn,
             local_random: self.new_random(),
-            tie_tags: (0, 0),
+            tie_tags: None,
             local: address_rules::offered(self.local.iter().copied(), arrived.from),
         };
         if let Some((index, known)) = existing {
@@ -357,8 +357,9 @@ impl Endpoint {
     }
 
     fn is_of_existing(&mut self, cookie: &Cookie) -> bool {
-        self.find_tags(cookie)
-            .is_some_and(|index| self.slots[index].association.peer_tag == cookie.peer_tag)
+        self.find_tags(cookie).is_some_and(|index| {
+            self.slots[index].association.peer_verification_tag() == Some(cookie.peer_tag)
+        })
     }
 
     /// Whether no more associations are accepted.

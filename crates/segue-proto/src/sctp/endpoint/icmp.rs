@@ -74,7 +74,7 @@ impl Endpoint {
         let (tag, port, address) = (sctp.verification_tag, sctp.destination_port, invoking.destination);
         if tag == 0 {
             let begun = self.index.with_local_tag(sctp.initiate_tag?);
-            let of_peer = |a: &Association| a.peer_port == port && a.has_peer_address(address);
+            let of_peer = |a: &Association| a.peer_port() == port && a.has_peer_address(address);
             lookup::first(&self.slots, &mut self.counters, begun, of_peer)
         } else {
             let theirs = self.index.with_peer_tag_at(tag, port, address);

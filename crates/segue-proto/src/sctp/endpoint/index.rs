@@ -2,7 +2,8 @@
 //! grows with their number.
 
 use crate::sctp::association::{Association, State};
-use crate::sctp::cookie::TieTags;
+use crate::sctp::handshake::Identity;
+use crate::sctp::handshake::cookie::TieTags;
 use crate::sctp::{AssociationId, PathState};
 use core::net::Ipv6Addr;
 use core::ops::RangeInclusive;
@@ -29,12 +30,9 @@ pub(super) struct Index {
 type Unconfirmed = bool;
 
 /// What an association is listed under.
-#[derive(Default, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub(super) struct Keys {
-    local_tag: u32,
-    peer_tag: u32,
-    peer_port: u16,
-    tie_tags: TieTags,
+    identity: Identity,
     addresses: SmallVec<[(Ipv6Addr, Unconfirmed); 2]>,
     former: Vec<Ipv6Addr>,
 }
@@ -43,10 +41,7 @@ impl Keys {
     /// `None` for one that has ended.
     fn of(association: &Association) -> Option<Self> {
         (association.state != State::Closed).then(|| Self {
-            local_tag: association.local_tag,
-            peer_tag: association.peer_tag,
-            peer_port: association.peer_port,
-            tie_tags: association.tie_tags,
+            identity: association.identity,
             addresses: addresses(association).collect(),
             former: association.former_addresses.iter().collect(),
         })
@@ -54,10 +49,7 @@ impl Keys {
 
     /// Whether they are those of `association`, which has not ended. Asked after every packet.
     fn are_of(&self, association: &Association) -> bool {
-        self.peer_tag == association.peer_tag
-            && self.local_tag == association.local_tag
-            && self.peer_port == association.peer_port
-            && self.tie_tags == association.tie_tags
+        self.identity == association.identity
             && self.addresses.iter().copied().eq(addresses(association))
             && self
                 .former
@@ -95,33 +87,35 @@ impl Index {
     #[inline(never)]
     fn relist(&mut self, id: AssociationId, listed: &mut Option<Box<Keys>>, keys: Option<Keys>) {
         if let Some(old) = listed.take() {
-            self.by_local_tag.remove(&(old.local_tag, id));
-            self.by_tie_tags.remove(&(old.tie_tags, id));
+            let peer_port = old.identity.peer_port();
+            self.by_local_tag.remove(&(old.identity.local_tag(), id));
+            if let Some(tags) = old.identity.tie_tags() {
+                self.by_tie_tags.remove(&(tags, id));
+            }
             for (address, unconfirmed) in old.addresses {
-                self.by_address.remove(&(address, old.peer_port, unconfirmed, id));
-                self.by_peer_tag
-                    .remove(&(old.peer_tag, old.peer_port, address, id));
+                self.by_address.remove(&(address, peer_port, unconfirmed, id));
+                if let Some(tag) = old.identity.peer_tag() {
+                    self.by_peer_tag.remove(&(tag, peer_port, address, id));
+                }
             }
             for address in old.former {
-                self.by_former.remove(&(address, old.peer_port, id));
+                self.by_former.remove(&(address, peer_port, id));
             }
         }
         if let Some(new) = keys {
-            self.by_local_tag.insert((new.local_tag, id));
-            // zeros: there are none yet
-            if new.tie_tags != (0, 0) {
-                self.by_tie_tags.insert((new.tie_tags, id));
+            let peer_port = new.identity.peer_port();
+            self.by_local_tag.insert((new.identity.local_tag(), id));
+            if let Some(tags) = new.identity.tie_tags() {
+                self.by_tie_tags.insert((tags, id));
             }
             for &(address, unconfirmed) in &new.addresses {
-                self.by_address.insert((address, new.peer_port, unconfirmed, id));
-                // nor is a tag of 0 one
-                if new.peer_tag != 0 {
-                    self.by_peer_tag
-                        .insert((new.peer_tag, new.peer_port, address, id));
+                self.by_address.insert((address, peer_port, unconfirmed, id));
+                if let Some(tag) = new.identity.peer_tag() {
+                    self.by_peer_tag.insert((tag, peer_port, address, id));
                 }
             }
             for &address in &new.former {
-                self.by_former.insert((address, new.peer_port, id));
+                self.by_former.insert((address, peer_port, id));
             }
             *listed = Some(Box::new(new));
         }
@@ -211,9 +205,17 @@ mod tests {
     use super::*;
     use crate::sctp::Config;
     use crate::sctp::tests::{address, up};
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::SeedableRng;
 
     fn ids(found: impl Iterator<Item = AssociationId>) -> Vec<u64> {
         found.map(|id| id.0).collect()
+    }
+
+    fn identity(peer_port: u16, local_tag: u32, peer_tag: u32) -> Identity {
+        let mut identity = Identity::new(1, peer_port, local_tag);
+        identity.learn_peer_tag(peer_tag);
+        identity
     }
 
     #[test]
@@ -221,7 +223,7 @@ mod tests {
         let mut index = Index::default();
         let mut all = [7, 8].map(|peer_tag| {
             let mut a = up(Config::default(), 2);
-            a.peer_tag = peer_tag;
+            a.identity = identity(2, 3, peer_tag);
             (a, None)
         });
         // the first has one address that is not confirmed
@@ -243,10 +245,10 @@ mod tests {
         // everything changes, one thing after the other
         type Change = fn(&mut Association);
         let changes: [Change; 7] = [
-            |a| a.peer_tag = 9,
-            |a| a.local_tag = 5,
-            |a| a.peer_port = 6,
-            |a| a.tie_tags = (1, 2),
+            |a| a.identity.learn_peer_tag(9),
+            |a| a.identity = identity(2, 5, 9),
+            |a| a.identity = identity(6, 5, 9),
+            |a| _ = a.identity.make_tie_tags(&mut ChaCha8Rng::seed_from_u64(1)),
             |a| a.destinations[1].state = PathState::Active,
             |a| a.destinations[0].in_use = false,
             |a| a.former_addresses.add(address(9)),
@@ -259,7 +261,8 @@ mod tests {
             assert!(index.is_of(now));
         }
         assert_eq!(ids(index.with_peer_tag_at(9, 6, address(1))), [0]);
-        assert_eq!(ids(index.with_tie_tags((1, 2))), [0]);
+        let tie_tags = all[0].0.identity.tie_tags().expect("they were made");
+        assert_eq!(ids(index.with_tie_tags(tie_tags)), [0]);
         assert_eq!(ids(index.towards(address(0))), [1]);
         assert!(index.is_former(address(9), 6));
         assert!(!index.is_former(address(9), 2) && !index.is_former(address(8), 6));

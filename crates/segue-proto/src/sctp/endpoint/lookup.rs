@@ -3,7 +3,7 @@
 use super::{Arrived, Endpoint, Slot};
 use crate::sctp::association::{Association, State};
 use crate::sctp::auth;
-use crate::sctp::cookie::Cookie;
+use crate::sctp::handshake::cookie::Cookie;
 use crate::sctp::{AssociationId, EndpointCounters};
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{Chunk, SctpPacket};
@@ -50,7 +50,7 @@ impl Endpoint {
     pub(super) fn is_for_last(&self, arrived: &Arrived, sctp: &SctpPacket) -> bool {
         self.slots.get(self.last_slot).is_some_and(|slot| {
             let a = &slot.association;
-            a.peer_port == arrived.from_port
+            a.peer_port() == arrived.from_port
                 && a.state != State::Closed
                 && a.has_peer_address(arrived.from)
                 && a.accepts_tag(sctp)
@@ -70,7 +70,7 @@ impl Endpoint {
             &self.slots,
             &mut self.counters,
             self.index.with_local_tag(tag),
-            |a| a.peer_port == from_port && (asks || a.has_peer_address(from)),
+            |a| a.peer_port() == from_port && (asks || a.has_peer_address(from)),
         )
     }
 
@@ -99,16 +99,16 @@ impl Endpoint {
         let candidates = self.index.with_local_tag(cookie.local_tag);
         let port = cookie.peer_port;
         first(&self.slots, &mut self.counters, candidates, |a| {
-            a.peer_port == port
+            a.peer_port() == port
         })
     }
 
     /// The association that there was when a cookie was made.
     pub(super) fn find_tie_tags(&mut self, cookie: &Cookie) -> Option<usize> {
-        let candidates = self.index.with_tie_tags(cookie.tie_tags);
+        let candidates = self.index.with_tie_tags(cookie.tie_tags?);
         let port = cookie.peer_port;
         first(&self.slots, &mut self.counters, candidates, |a| {
-            a.peer_port == port
+            a.peer_port() == port
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The state cookie (RFC 9260 section 5.1.3): everything needed to build an association, signed, so that a listening
 //! endpoint keeps nothing between INIT and COOKIE ECHO.
 
-use super::auth::Random;
 use crate::random::SecretRng;
+use crate::sctp::auth::Random;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -14,13 +14,13 @@ use sha2::Sha256;
 const MAC_LEN: usize = 32;
 
 /// Key of the signature.
-pub(super) type CookieKey = [u8; 32];
+pub(in crate::sctp) type CookieKey = [u8; 32];
 
 /// Hours of use are enough for one key; "reasonably frequently" says section 5.1.3.
 const KEY_PERIOD: Duration = Duration::from_secs(3600);
 
 /// The key that signs cookies, and the one before it, whose cookies may still live (section 5.1.3).
-pub(super) struct CookieKeys {
+pub(in crate::sctp) struct CookieKeys {
     current: CookieKey,
     previous: Option<CookieKey>,
     /// When `current` was first used.
@@ -31,7 +31,7 @@ pub(super) struct CookieKeys {
 
 impl CookieKeys {
     /// Keys for cookies that live for `life`, or at most for twice that.
-    pub(super) fn new(life: Duration, secrets: &mut dyn SecretRng) -> Self {
+    pub(in crate::sctp) fn new(life: Duration, secrets: &mut dyn SecretRng) -> Self {
         Self {
             current: new_key(secrets),
             previous: None,
@@ -41,7 +41,7 @@ impl CookieKeys {
     }
 
     /// The key to sign with: a new one if the last has been in use for long enough.
-    pub(super) fn current(&mut self, now: Instant, secrets: &mut dyn SecretRng) -> &CookieKey {
+    pub(in crate::sctp) fn current(&mut self, now: Instant, secrets: &mut dyn SecretRng) -> &CookieKey {
         let since = *self.since.get_or_insert(now);
         if now.since(since) >= self.period {
             self.previous = Some(core::mem::replace(&mut self.current, new_key(secrets)));
@@ -51,7 +51,7 @@ impl CookieKeys {
     }
 
     /// Reads a cookie that either key has signed.
-    pub(super) fn open(&self, bytes: &[u8], now: Instant) -> Result<Cookie, CookieError> {
+    pub(in crate::sctp) fn open(&self, bytes: &[u8], now: Instant) -> Result<Cookie, CookieError> {
         let opened = Cookie::open(bytes, &self.current, now);
         match &self.previous {
             Some(previous) if opened == Err(CookieError::Forged) => Cookie::open(bytes, previous, now),
@@ -68,7 +68,7 @@ fn new_key(secrets: &mut dyn SecretRng) -> CookieKey {
 
 /// What a cookie says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Cookie {
+pub(in crate::sctp) struct Cookie {
     pub created: Instant,
     pub life: Duration,
     pub local_tag: u32,
@@ -82,7 +82,7 @@ pub(super) struct Cookie {
     pub local_port: u16,
     pub peer_port: u16,
     /// Of the association that exists already, if one does (section 5.2.2).
-    pub tie_tags: TieTags,
+    pub tie_tags: Option<TieTags>,
     /// RANDOM of the INIT ACK, if it offered authentication: known to whoever saw that, so no secret of the cookie's.
     pub local_random: Option<Random>,
     /// The parameters of the peer's INIT that negotiate extensions (`PeerExtensions::concerns`).
@@ -95,14 +95,14 @@ pub(super) struct Cookie {
     pub not_taken: Vec<Ipv6Addr>,
 }
 
-/// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag), both
-/// zero if there was none. They are random numbers and not the tags themselves, which a cookie must not reveal (section
+/// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag),
+/// neither of them zero. They are random numbers and not the tags themselves, which a cookie must not reveal (section
 /// 1.3, "Tie-Tags").
-pub(super) type TieTags = (u32, u32);
+pub(in crate::sctp) type TieTags = (u32, u32);
 
 /// Why a cookie was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum CookieError {
+pub(in crate::sctp) enum CookieError {
     /// Not signed by this endpoint, or changed on the way.
     Forged,
     /// Signed by this endpoint, but older than its life; how much.
@@ -111,8 +111,10 @@ pub(super) enum CookieError {
 
 impl Cookie {
     /// The cookie's bytes with their HMAC-SHA-256.
-    pub(super) fn seal(&self, key: &CookieKey) -> Bytes {
+    pub(in crate::sctp) fn seal(&self, key: &CookieKey) -> Bytes {
         let mut out = Vec::with_capacity(97 + 16 * (self.peer_addresses.len() + self.not_taken.len()));
+        // zeros say that there are none (section 5.2.2)
+        let tie_tags = self.tie_tags.unwrap_or((0, 0));
         out.extend(self.created.as_nanos().to_be_bytes());
         out.extend(self.life.as_nanos().to_be_bytes());
         for word in [
@@ -121,8 +123,8 @@ impl Cookie {
             self.local_initial_tsn.0,
             self.peer_initial_tsn.0,
             self.peer_rwnd,
-            self.tie_tags.0,
-            self.tie_tags.1,
+            tie_tags.0,
+            tie_tags.1,
         ] {
             out.extend(word.to_be_bytes());
         }
@@ -148,7 +150,7 @@ impl Cookie {
     }
 
     /// Reads a cookie back, if the signature is ours and its life has not ended by `now`.
-    pub(super) fn open(bytes: &[u8], key: &CookieKey, now: Instant) -> Result<Self, CookieError> {
+    pub(in crate::sctp) fn open(bytes: &[u8], key: &CookieKey, now: Instant) -> Result<Self, CookieError> {
         let body_len = bytes.len().checked_sub(MAC_LEN).ok_or(CookieError::Forged)?;
         let (body, mac) = bytes.split_at(body_len);
         let mut check = Hmac::<Sha256>::new_from_slice(key).map_err(|_| CookieError::Forged)?;
@@ -203,7 +205,7 @@ impl Cookie {
             local_initial_tsn,
             peer_initial_tsn,
             peer_rwnd,
-            tie_tags,
+            tie_tags: (tie_tags != (0, 0)).then_some(tie_tags),
             outbound_streams,
             inbound_streams,
             local_port,
@@ -241,7 +243,7 @@ mod tests {
             local_initial_tsn: Tsn(3),
             peer_initial_tsn: Tsn(4),
             peer_rwnd: 5,
-            tie_tags: (10, 11),
+            tie_tags: Some((10, 11)),
             outbound_streams: 6,
             inbound_streams: 7,
             local_port: 8,
