@@ -1,9 +1,9 @@
 //! The peer's address changes: ASCONF received and answered (RFC 5061 sections 4.2, 4.3 and 5.2).
 
 use super::Event;
-use super::address_rules::may_be_of_peer;
 use super::association::Association;
 use super::deactivation::Refusal;
+use super::local::address_rules::may_be_of_peer;
 use super::path::MAX_DESTINATIONS;
 use crate::time::Instant;
 use bytes::Bytes;
@@ -131,7 +131,7 @@ impl Association {
                 if self.has_peer_address(wanted) {
                     return Ok(());
                 }
-                let own = |address| self.local.iter().any(|l| l.address.address == address);
+                let own = |address| self.local.is_own(address);
                 if !may_be_of_peer(wanted, from, own) {
                     return refuse(
                         correlation_id,

@@ -1,7 +1,7 @@
 //! Our own address changes: ASCONF sent, retransmitted, answered (RFC 5061 sections 5.1 and 5.3).
 
 use super::association::{Association, ControlPacket};
-use super::local_addresses::{Local, LocalState};
+use super::path::Destination;
 use super::{AddressChange, AddressError, AddressRequest, AsconfResult, Event, PathState};
 use crate::contract::LocalAddress;
 use crate::time::Instant;
@@ -91,14 +91,7 @@ impl Association {
         self.check_requests(&requests)?;
         for change in changes {
             if let AddressChange::Add(address) = *change {
-                match self
-                    .local
-                    .iter_mut()
-                    .find(|l| l.address.address == address.address)
-                {
-                    Some(spare) => spare.address = address,
-                    None => self.local.push(Local::new(address, LocalState::Spare)),
-                }
+                self.local.offer(address);
             }
         }
         self.take_requests(now, &requests);
@@ -118,14 +111,7 @@ impl Association {
 
     fn check_requests(&self, requests: &[AddressRequest]) -> Result<(), AddressError> {
         self.can_change_addresses()?;
-        let state = |address: Ipv6Addr| {
-            let local = self.local.iter().find(|l| l.address.address == address);
-            local.map(|l| l.state)
-        };
-        let mut remaining = self.local.iter().filter(|l| l.state == LocalState::InUse).count();
         for (i, request) in requests.iter().enumerate() {
-            let added = |address| requests[..i].contains(&AddressRequest::Add(address));
-            let twice = requests[..i].contains(request);
             match *request {
                 AddressRequest::Add(_) | AddressRequest::Delete(_) if self.asconf.no_add_delete => {
                     return Err(AddressError::NotPossible);
@@ -138,85 +124,16 @@ impl Association {
                 {
                     return Err(AddressError::NotPossible);
                 }
-                AddressRequest::Add(address) => {
-                    let new = matches!(state(address), None | Some(LocalState::Spare));
-                    if !new || twice {
-                        return Err(AddressError::BadAddress);
-                    }
-                    remaining += 1;
-                }
-                AddressRequest::Delete(address) => {
-                    if state(address) != Some(LocalState::InUse) || twice {
-                        return Err(AddressError::BadAddress);
-                    }
-                    if remaining < 2 {
-                        return Err(AddressError::LastAddress);
-                    }
-                    remaining -= 1;
-                }
-                AddressRequest::SetPrimary(address) => {
-                    let member = matches!(state(address), Some(LocalState::InUse | LocalState::Adding));
-                    let deleted = requests[..i].contains(&AddressRequest::Delete(address));
-                    if !(member || added(address)) || deleted {
-                        return Err(AddressError::BadAddress);
-                    }
-                }
-                AddressRequest::Deactivate(address) => {
-                    if state(address) != Some(LocalState::InUse) || twice {
-                        return Err(AddressError::BadAddress);
-                    }
-                    let others = self
-                        .local
-                        .iter()
-                        .any(|l| l.address.address != address && l.is_active_member());
-                    let added = requests[..i]
-                        .iter()
-                        .any(|r| matches!(r, AddressRequest::Add(_) | AddressRequest::Activate(_)));
-                    if !others && !added {
-                        return Err(AddressError::LastAddress);
-                    }
-                }
-                AddressRequest::Activate(address) => {
-                    if state(address) != Some(LocalState::InUse) || twice {
-                        return Err(AddressError::BadAddress);
-                    }
-                }
+                _ => self.local.check(&requests[..i], *request)?,
             }
         }
         Ok(())
     }
 
     fn take_requests(&mut self, now: Instant, requests: &[AddressRequest]) {
-        let stranded = self.is_stranded();
-        for &request in requests {
-            self.asconf.waiting.push_back(request);
-            let (AddressRequest::Add(address)
-            | AddressRequest::Delete(address)
-            | AddressRequest::Deactivate(address)
-            | AddressRequest::Activate(address)) = request
-            else {
-                continue;
-            };
-            let Some(local) = self.local.iter_mut().find(|l| l.address.address == address) else {
-                continue;
-            };
-            match request {
-                AddressRequest::Add(_) => {
-                    local.state = LocalState::Adding;
-                    if stranded {
-                        self.route = local.address;
-                    }
-                }
-                AddressRequest::Delete(_) => local.state = LocalState::Deleting,
-                AddressRequest::Deactivate(_) => local.deactivated = true,
-                _ => {}
-            }
-        }
-        self.update_source();
-        let route = self.route.address;
-        if requests.contains(&AddressRequest::Delete(route)) {
-            self.route = self.source;
-        }
+        self.asconf.waiting.extend(requests);
+        self.local.ask(requests);
+        self.follow_source();
         self.send_waiting_asconf(now);
     }
 
@@ -227,12 +144,6 @@ impl Association {
         } else {
             Err(AddressError::NotPossible)
         }
-    }
-
-    fn local_index(&self, address: Ipv6Addr, state: LocalState) -> Option<usize> {
-        self.local
-            .iter()
-            .position(|l| l.address.address == address && l.state == state)
     }
 
     /// Takes back an Add IP Address that was not sent yet, and what else was to be asked about that address: it failed
@@ -278,7 +189,7 @@ impl Association {
         let chunk = Asconf {
             serial_number: self.asconf.next_serial,
             // an address that the peer knows already: it finds the association by it (sections 5.2, D2, and 5.3.2)
-            address: self.source.address,
+            address: self.local.source().address,
             parameters,
         };
         self.asconf.next_serial = self.asconf.next_serial.next();
@@ -294,27 +205,9 @@ impl Association {
         self.transmit_asconf(now);
     }
 
-    /// Where an ASCONF may leave from, best first: the route, though it be the very address being added (F1); any
-    /// address in use; one being added; one that the peer does not know. An address that is being deleted must not be
-    /// the source (F6): it is, only if nothing else is left, for the answer, be it a refusal, then settles whether the
-    /// peer still knows it.
-    fn asconf_source(&self) -> Option<LocalAddress> {
-        let rank = |l: &Local| match l.state {
-            _ if !l.present => None,
-            LocalState::InUse | LocalState::Adding if l.address == self.route => Some(0),
-            LocalState::InUse if l.address == self.source => Some(1),
-            LocalState::InUse => Some(2),
-            LocalState::Adding => Some(3),
-            LocalState::Spare => Some(4),
-            LocalState::Deleting => Some(5),
-        };
-        let ranked = self.local.iter().filter_map(|l| rank(l).map(|r| (r, l.address)));
-        ranked.min_by_key(|r| r.0).map(|r| r.1)
-    }
-
     /// Sends the outstanding ASCONF, if there is an address that can.
     fn transmit_asconf(&mut self, now: Instant) {
-        let (source, stranded) = (self.asconf_source(), self.is_stranded());
+        let (source, stranded) = (self.local.asconf_source(), self.is_stranded());
         let Some(outstanding) = &mut self.asconf.outstanding else {
             return;
         };
@@ -328,9 +221,14 @@ impl Association {
         }
         if stranded {
             let towards = outstanding.destination;
-            outstanding.destination = self
-                .sources
-                .reached_from(source.address, &self.destinations, towards);
+            // unless the routing table is known not to reach it from there, but another one
+            let reached =
+                |d: &Destination| d.in_use && !d.deactivated && self.local.reaches(source, d.address);
+            outstanding.destination = if reached(&self.destinations[towards]) {
+                towards
+            } else {
+                self.destinations.iter().position(reached).unwrap_or(towards)
+            };
         }
         let d = &self.destinations[outstanding.destination];
         // A4: the RTO of the destination, which is that of the path it takes
@@ -338,9 +236,8 @@ impl Association {
         let rto = path.map_or(self.config.rto_initial, |p| p.rto());
         outstanding.t4_rto = Some(now + rto);
         let (destination, chunk) = (d.address, outstanding.chunk.clone());
-        let is_source = |l: &Local| l.address == source && l.is_source();
         // among addresses that serve as well, the one that the routing table has for the destination
-        let source = if self.local.iter().any(is_source) {
+        let source = if self.local.source_at(source.address) == Some(source) {
             self.source_towards(destination)
         } else {
             source
@@ -361,7 +258,7 @@ impl Association {
             return;
         };
         let former = outstanding.source;
-        let lost = former.is_none_or(|s| !self.local.iter().any(|l| l.address == s && l.present));
+        let lost = former.is_none_or(|s| !self.local.is_on_interface(s));
         if lost || outstanding.t4_rto.is_none() {
             self.transmit_asconf(now);
         }
@@ -504,7 +401,7 @@ impl Association {
         for result in &results {
             self.apply_outcome(result.request, false);
         }
-        self.update_source();
+        self.follow_source();
         self.out.tell(Event::AsconfAnswered {
             serial: outstanding.chunk.serial_number,
             results,
@@ -513,44 +410,8 @@ impl Association {
 
     /// What the peer granted comes into force; what it refused is as it was.
     fn apply_outcome(&mut self, request: AddressRequest, granted: bool) {
-        match request {
-            AddressRequest::Add(address) => {
-                let Some(index) = self.local_index(address, LocalState::Adding) else {
-                    return;
-                };
-                if granted {
-                    self.local[index].state = LocalState::InUse;
-                } else {
-                    // F10, and every other refusal: no part of the association
-                    self.local.remove(index);
-                    if self.route.address == address {
-                        self.route = self.source;
-                    }
-                }
-            }
-            AddressRequest::Delete(address) => {
-                let Some(index) = self.local_index(address, LocalState::Deleting) else {
-                    return;
-                };
-                if !granted {
-                    self.local[index].state = LocalState::InUse;
-                    return;
-                }
-                if self.local[index].returned {
-                    self.local[index] = Local::new(self.local[index].address, LocalState::Spare);
-                } else {
-                    self.local.remove(index);
-                }
-                self.retire_paths_from(address);
-            }
-            AddressRequest::Deactivate(address) | AddressRequest::Activate(address) => {
-                let Some(index) = self.local_index(address, LocalState::InUse) else {
-                    return;
-                };
-                let deactivates = matches!(request, AddressRequest::Deactivate(_));
-                self.local[index].deactivated = deactivates == granted;
-            }
-            AddressRequest::SetPrimary(_) => {}
+        if self.local.settle(request, granted) {
+            self.retire_paths_from(request.address());
         }
     }
 }

@@ -97,7 +97,7 @@ impl Association {
         }
         self.destinations[index].in_use = false;
         self.former_addresses.add(self.destinations[index].address);
-        self.sources.forget(self.destinations[index].address);
+        self.local.forget_destination(self.destinations[index].address);
         self.destinations[index].heartbeat = None;
         self.destinations[index].heartbeat_due = None;
         self.leave_primary(index);

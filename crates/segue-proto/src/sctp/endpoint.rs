@@ -10,12 +10,12 @@ mod index;
 mod lookup;
 mod out_of_the_blue;
 
-use super::address_rules;
 use super::association::{Association, Setup, State};
 use super::auth::{self, Random};
 use super::encapsulation::UDP_HEADER;
 use super::handshake::Identity;
 use super::handshake::cookie::CookieKeys;
+use super::local::address_rules;
 use super::receive::keep_nothing_else;
 use super::transmit::transmit;
 use super::{AssociationId, Config, Counters, EndpointCounters, Event};

@@ -5,12 +5,12 @@ mod identity;
 
 pub(super) use identity::Identity;
 
-use super::address_rules::may_be_of_peer;
 use super::association::{Association, ControlPacket, PACKET_HEADERS, Setup, State};
 use super::auth::{self, Random};
 use super::extensions::{self, PeerExtensions};
 use super::former_addresses::MOST_NOT_TAKEN;
 use super::inbound::Received;
+use super::local::address_rules::may_be_of_peer;
 use super::path::MAX_DESTINATIONS;
 use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
@@ -328,7 +328,7 @@ impl Association {
             return;
         }
         let mut peer = PeerParameters::read(&init_ack.parameters);
-        let own = |address| self.local.iter().any(|l| l.address.address == address);
+        let own = |address| self.local.is_own(address);
         self.out.counters.addresses_ignored += peer.drop_impossible(from, own);
         let cause = if !is_acceptable(init_ack) {
             Some(ErrorCause::InvalidMandatoryParameter)

@@ -96,7 +96,6 @@
 //! ```
 
 mod ack;
-mod address_rules;
 mod asconf_answer;
 mod asconf_request;
 mod association;
@@ -119,7 +118,7 @@ mod heartbeat_limit;
 mod icmp;
 mod inbound;
 mod invariants;
-mod local_addresses;
+mod local;
 mod loss;
 pub mod multipath;
 mod options;
@@ -140,7 +139,6 @@ mod replies;
 mod restart;
 mod retransmission;
 mod shutdown;
-mod sources;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -3,7 +3,6 @@
 use super::association::{Association, ControlPacket, State};
 use super::auth;
 use super::inbound::Arrival;
-use super::local_addresses::{Local, LocalState};
 use super::{Event, SackRoute};
 use crate::time::Instant;
 use bytes::Bytes;
@@ -103,9 +102,8 @@ impl Association {
     /// RFC 5061 section 5.3, F4 and 5.3.1: a packet from an address that is being deleted may overtake the deletion, or be
     /// overtaken by it, and the peer may answer it with an ABORT, which then comes to that address.
     fn ignore_aborts_of_deleted(&mut self, to: Ipv6Addr, packet: &mut SctpPacket) {
-        let deleting = |l: &Local| l.address.address == to && l.state == LocalState::Deleting;
         let is_abort = |c: &Chunk| matches!(c, Chunk::Abort { .. });
-        if packet.chunks.iter().any(is_abort) && self.local.iter().any(deleting) {
+        if self.local.is_being_deleted(to) && packet.chunks.iter().any(is_abort) {
             let before = packet.chunks.len();
             packet.chunks.retain(|c| !is_abort(c));
             self.out.counters.refused.unexpected += (before - packet.chunks.len()) as u64;
@@ -128,11 +126,7 @@ impl Association {
         }
         // section 8.3: over the path that is probed, if so configured
         let back = self.config.sack_route == SackRoute::Arrival && reply.acknowledges_heartbeat();
-        let arrived = self
-            .local
-            .iter()
-            .find(|l| l.address.address == to && l.is_source());
-        let source = arrived.filter(|_| back).map(|l| l.address);
+        let source = self.local.source_at(to).filter(|_| back);
         let (destination, behind) = (reply.destination(), reply.behind());
         let auth_len = self.auth.overhead(&reply.chunk_types());
         let chunks = reply.into_chunks(self.config.mtu, auth_len);

@@ -18,7 +18,6 @@
 
 use super::AddressRequest;
 use super::association::Association;
-use super::local_addresses::{Local, LocalState};
 use super::path::Path;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
@@ -41,9 +40,7 @@ impl Association {
     /// All addresses in use are gone and another one is to take their place. Returns those that wait for their deletion
     /// already and are too many.
     pub(super) fn replace_absent(&mut self) -> SmallVec<[Ipv6Addr; 4]> {
-        for local in self.local.iter_mut().filter(|l| l.state == LocalState::InUse) {
-            local.replaced = true;
-        }
+        self.local.replace_absent();
         let replaced = self.replaced();
         let surplus = replaced.len().saturating_sub(MAX_REPLACED);
         replaced[..surplus].into()
@@ -69,7 +66,7 @@ impl Association {
             return;
         };
         let at = self.arrived_at;
-        let here = self.local.iter().any(|l| l.address.address == at && l.present);
+        let here = self.local.is_present(at);
         let advanced = replacement
             .cumulative_tsn_ack
             .before(self.received.cumulative_tsn_ack());
@@ -132,12 +129,7 @@ impl Association {
     }
 
     fn replaced(&self) -> SmallVec<[Ipv6Addr; 4]> {
-        let waits = |l: &&Local| l.state == LocalState::InUse && l.replaced && !l.present;
-        self.local
-            .iter()
-            .filter(waits)
-            .map(|l| l.address.address)
-            .collect()
+        self.local.replaced().collect()
     }
 }
 

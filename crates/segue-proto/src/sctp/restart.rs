@@ -6,7 +6,6 @@ use super::auth::Random;
 use super::event::{Message, Restarted};
 use super::handshake::cookie::{Cookie, TieTags};
 use super::inbound::Received;
-use super::local_addresses::{Local, LocalState};
 use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use crate::contract::LocalAddress;
@@ -132,19 +131,16 @@ impl Association {
 
     /// Addresses of ours that the peer may be told of.
     pub(super) fn usable_local(&self) -> SmallVec<[LocalAddress; 4]> {
-        self.local
-            .iter()
-            .filter(|l| l.state == LocalState::InUse && l.present)
-            .map(|l| l.address)
-            .collect()
+        self.local.usable().collect()
     }
 
     /// Where a restarted association sends from: as before, if that address is still one.
     pub(super) fn route_of_restart(&self, usable: &[LocalAddress]) -> LocalAddress {
-        if usable.contains(&self.route) {
-            self.route
+        let route = self.local.route();
+        if usable.contains(&route) {
+            route
         } else {
-            self.source
+            self.local.source()
         }
     }
 
@@ -153,16 +149,8 @@ impl Association {
     /// and the routing table. TSNs, streams, paths, windows and timers are as at the beginning; requests for addresses
     /// and streams that were not answered are forgotten, as [`Event::Restarted`] says.
     pub(super) fn replaces(&mut self, mut former: Association) {
-        self.sources = former.sources;
-        for local in former.local {
-            // one that was being added is not part of the association that the peer began
-            let kept = matches!(local.state, LocalState::Spare | LocalState::Adding) || local.returned;
-            let address = local.address;
-            if kept && local.present && !self.local.iter().any(|l| l.address.address == address.address) {
-                self.local.push(Local::new(address, LocalState::Spare));
-            }
-        }
-        self.update_source();
+        self.local.inherit(former.local);
+        self.follow_source();
         let (unacknowledged, unsent) = former.outbound.take_messages();
         let unread: Vec<Message> = core::iter::from_fn(|| former.reassembly.pop()).collect();
         let restarted = Restarted {

@@ -1,7 +1,6 @@
 //! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
 
 use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
-use super::local_addresses::LocalState;
 use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
 use super::{Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
@@ -365,12 +364,9 @@ impl Association {
 
     fn sack_source(&self) -> LocalAddress {
         if self.config.sack_route == SackRoute::Arrival
-            && let Some(local) = self
-                .local
-                .iter()
-                .find(|l| l.address.address == self.arrived_at && l.state == LocalState::InUse && l.present)
+            && let Some(source) = self.local.source_at(self.arrived_at)
         {
-            return local.address;
+            return source;
         }
         self.source_towards(self.reply_to)
     }

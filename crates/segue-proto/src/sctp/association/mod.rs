@@ -4,6 +4,7 @@
 //! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
 //! `auth`, `deactivation`, `shutdown`, `timers`.
 
+mod addresses;
 mod outbox;
 
 pub(super) use outbox::{ControlPacket, Outbox};
@@ -16,7 +17,7 @@ use super::former_addresses::FormerAddresses;
 use super::handshake::Identity;
 use super::heartbeat_limit::HeartbeatLimit;
 use super::inbound::Received;
-use super::local_addresses::{Local, LocalState};
+use super::local::LocalAddresses;
 use super::loss::LossDetector;
 use super::multipath::{Multipath, pf_max_retrans};
 use super::outbound::{DATA_HEADER, Outbound};
@@ -27,7 +28,6 @@ use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
 use super::replacement::Replacement;
 use super::replies::Replies;
-use super::sources::Sources;
 use super::window_probe::WindowProbe;
 use super::{
     AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
@@ -75,13 +75,7 @@ pub struct Association {
     pub(super) out: Outbox,
 
     // addresses
-    pub(super) local: SmallVec<[Local; 2]>,
-    /// Where the routing table points.
-    pub(super) route: LocalAddress,
-    /// The source of everything but ASCONF: `route`, unless that is still being added.
-    pub(super) source: LocalAddress,
-    /// Sources that differ from it by destination.
-    pub(super) sources: Sources,
+    pub(super) local: LocalAddresses,
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
     pub(super) destinations: SmallVec<[Destination; 2]>,
@@ -293,17 +287,8 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        let local = self
-            .local
-            .iter()
-            .find(|l| l.address.address == address)
-            .ok_or(AddressError::BadAddress)?;
-        if !local.present || matches!(local.state, LocalState::Deleting | LocalState::Spare) {
-            return Err(AddressError::BadAddress);
-        }
-        self.route = local.address;
-        self.sources.pin();
-        self.update_source();
+        self.local.set_route(address)?;
+        self.follow_source();
         self.asconf_route_changed(now);
         Ok(())
     }
@@ -311,7 +296,7 @@ impl Association {
     /// The local address that packets are sent from.
     #[must_use]
     pub fn route(&self) -> LocalAddress {
-        self.route
+        self.local.route()
     }
 
     /// Makes `destination` the primary path.
@@ -374,10 +359,7 @@ impl Association {
 
     /// Addresses of ours that are part of the association, or on their way in or out.
     pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        self.local
-            .iter()
-            .filter(|l| l.state != LocalState::Spare)
-            .map(|l| l.address)
+        self.local.known_to_peer()
     }
 
     /// Port of the peer.
@@ -454,14 +436,7 @@ impl Association {
             identity: setup.identity,
             rng: ChaCha8Rng::from_seed(seed),
             out: Outbox::default(),
-            local: setup
-                .local
-                .iter()
-                .map(|&address| Local::new(address, LocalState::InUse))
-                .collect(),
-            route: setup.route,
-            source: setup.route,
-            sources: Sources::default(),
+            local: LocalAddresses::new(setup.local, setup.route),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             destinations: SmallVec::new(),
             former_addresses: FormerAddresses::default(),

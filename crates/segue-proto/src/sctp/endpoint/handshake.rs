@@ -3,11 +3,11 @@
 use super::{Arrived, Endpoint};
 use crate::contract::LocalAddress;
 use crate::sctp::Event;
-use crate::sctp::address_rules;
 use crate::sctp::association::{Association, State};
 use crate::sctp::auth;
 use crate::sctp::handshake::cookie::{Cookie, CookieError};
 use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable, note_not_taken};
+use crate::sctp::local::address_rules;
 use crate::sctp::path::MAX_DESTINATIONS;
 use crate::sctp::restart::{Action, Answer, action};
 use crate::time::Duration;

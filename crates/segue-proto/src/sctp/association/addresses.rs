@@ -1,5 +1,5 @@
-//! This host's own addresses: which of them the peer knows, which of them an interface has, and what is done when those
-//! two have nothing in common (RFC 5061 sections 5.3 and 5.3.2).
+//! What an association does when the addresses of this host change, and when those that the peer knows and those that an
+//! interface has have nothing in common (RFC 5061 sections 5.3 and 5.3.2).
 //!
 //! # Break before make
 //! A host may lose its last address before it has another. The association is *stranded* then: no address of ours may be
@@ -15,66 +15,14 @@
 //!
 //! Data follows as soon as the answer is there, over a path that is new: initial cwnd, RTO.Initial.
 
-use super::association::{Association, State};
-use super::{AddressRequest, Event};
+use super::{Association, State};
 use crate::congestion::{RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
+use crate::sctp::local::{Found, Lost};
+use crate::sctp::{AddressRequest, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
-
-/// What an address of ours is to the association.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LocalState {
-    InUse,
-    /// Asked for by ASCONF and not yet granted: a source for ASCONF only (RFC 5061 section 5.3, F1).
-    Adding,
-    /// Deletion asked for: no longer a source (F4).
-    Deleting,
-    /// No part of the association: an interface has it.
-    Spare,
-}
-
-/// An address of ours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Local {
-    pub address: LocalAddress,
-    pub state: LocalState,
-    /// An interface has it.
-    pub present: bool,
-    /// The peer was told to leave it alone (see `deactivation`).
-    pub deactivated: bool,
-    /// It came back while its deletion was unanswered.
-    pub returned: bool,
-    /// Another took its place when it was gone: it is to be deleted (see `replacement`).
-    pub replaced: bool,
-}
-
-impl Local {
-    pub(super) fn new(address: LocalAddress, state: LocalState) -> Self {
-        Self {
-            address,
-            state,
-            present: true,
-            deactivated: false,
-            returned: false,
-            replaced: false,
-        }
-    }
-
-    /// Whether the peer sends data to it, as far as it was told.
-    pub(super) fn is_active_member(&self) -> bool {
-        self.state == LocalState::InUse && !self.deactivated
-    }
-
-    /// Whether it may be the source of any packet.
-    pub(super) fn is_source(&self) -> bool {
-        self.state == LocalState::InUse && self.present
-    }
-}
-
-/// Most addresses kept that are not part of the association.
-const MAX_SPARES: usize = 16;
 
 impl Association {
     /// An interface no longer has `address`: it is no source from now on, even if it is the last. What was sent from it
@@ -85,27 +33,14 @@ impl Association {
     /// [`local_address_added`](Self::local_address_added) or [`add_address`](Self::add_address): see
     /// [`is_stranded`](Self::is_stranded).
     pub fn local_address_removed(&mut self, now: Instant, address: Ipv6Addr) {
-        let Some(index) = self.local.iter().position(|l| l.address.address == address) else {
+        let was_stranded = self.is_stranded();
+        let Some(lost) = self.local.lose(address) else {
             return;
         };
-        let was_stranded = self.is_stranded();
-        if !core::mem::take(&mut self.local[index].present) {
-            return;
+        if lost == Lost::Adding && self.withdraw_add(address) {
+            self.local.settle(AddressRequest::Add(address), false);
         }
-        match self.local[index].state {
-            LocalState::Spare => {
-                self.local.remove(index);
-                return;
-            }
-            LocalState::Adding => {
-                if self.withdraw_add(address) {
-                    self.local.remove(index);
-                }
-            }
-            LocalState::InUse | LocalState::Deleting => {}
-        }
-        self.leave_routes_from(address);
-        self.update_source();
+        self.follow_source();
         self.abandon_paths_from(address);
         if self.is_stranded() {
             if !was_stranded {
@@ -126,29 +61,10 @@ impl Association {
     /// come back before. To have it beside an address that works, call [`add_address`](Self::add_address).
     pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
         let was_stranded = self.is_stranded();
-        match self
-            .local
-            .iter_mut()
-            .find(|l| l.address.address == address.address)
-        {
-            Some(local) if local.present && local.address == address => return,
-            Some(local) => {
-                let former = core::mem::replace(&mut local.address, address);
-                local.present = true;
-                local.replaced = false;
-                local.returned = local.state == LocalState::Deleting;
-                if self.route == former {
-                    self.route = address;
-                }
-                self.renew_paths_from(former, address);
-            }
-            None => {
-                let spares = self.local.iter().filter(|l| l.state == LocalState::Spare);
-                if spares.count() >= MAX_SPARES {
-                    return;
-                }
-                self.local.push(Local::new(address, LocalState::Spare));
-            }
+        match self.local.find_present(address) {
+            Some(Found::Back(former)) => self.renew_paths_from(former, address),
+            Some(Found::Spare) => {}
+            None => return,
         }
         self.after_address_change(now, was_stranded);
         self.asconf_route_changed(now);
@@ -159,12 +75,12 @@ impl Association {
     /// and timers of the transfer do not run.
     #[must_use]
     pub fn is_stranded(&self) -> bool {
-        self.state != State::Closed && !self.local.iter().any(Local::is_source)
+        self.state != State::Closed && self.local.is_stranded()
     }
 
     /// Stranded, with an address that the peer does not know and nothing asked for yet: asks for it. With none but
     /// deactivated addresses: activates one.
-    pub(super) fn find_a_way(&mut self, now: Instant) {
+    pub(in crate::sctp) fn find_a_way(&mut self, now: Instant) {
         if !self.config.auto_asconf || self.state == State::Closed || self.asconf.is_busy() {
             return;
         }
@@ -179,12 +95,7 @@ impl Association {
         if self.can_change_addresses().is_err() {
             return;
         }
-        let Some(spare) = self
-            .local
-            .iter()
-            .find(|l| l.state == LocalState::Spare && l.present)
-            .map(|l| l.address.address)
-        else {
+        let Some(spare) = self.local.spare() else {
             return;
         };
         let mut requests: SmallVec<[AddressRequest; 4]> = SmallVec::new();
@@ -197,31 +108,16 @@ impl Association {
 
     /// Nothing was agreed with the peer yet: the handshake begins again from an address that there is.
     fn begin_again_from_spare(&mut self, now: Instant) {
-        if !self
-            .local
-            .iter()
-            .any(|l| l.state == LocalState::Spare && l.present)
-        {
+        if !self.local.begin_anew() {
             return;
         }
-        self.local.retain(|l| l.present);
-        for local in &mut self.local {
-            local.state = LocalState::InUse;
-        }
         self.state = State::CookieWait;
-        self.route = self.local[0].address;
         self.after_address_change(now, true);
     }
 
     /// The peer was told to leave alone every address that there still is.
     fn activate_the_only_one(&mut self, now: Instant) {
-        let mut sources = self.local.iter().filter(|l| l.is_source());
-        let all_deactivated = sources.clone().all(|l| l.deactivated);
-        let Some(address) = sources
-            .next()
-            .map(|l| l.address.address)
-            .filter(|_| all_deactivated)
-        else {
+        let Some(address) = self.local.only_deactivated() else {
             return;
         };
         // what is asked for here was checked here
@@ -235,15 +131,15 @@ impl Association {
     }
 
     /// After the answer to an ASCONF, or a change of addresses: the association may move again, or have to find a way.
-    pub(super) fn after_address_change(&mut self, now: Instant, was_stranded: bool) {
-        self.update_source();
+    pub(in crate::sctp) fn after_address_change(&mut self, now: Instant, was_stranded: bool) {
+        self.follow_source();
         if was_stranded && !self.is_stranded() {
             self.go_on(now);
         }
     }
 
     /// No packet can leave: the timers that wait for answers stop, and those that only packets start do not run.
-    pub(super) fn stop_timers(&mut self) {
+    pub(in crate::sctp) fn stop_timers(&mut self) {
         for destination in &mut self.destinations {
             destination.heartbeat = None;
             destination.heartbeat_due = None;
@@ -298,16 +194,6 @@ impl Association {
         self.open_burst();
     }
 
-    /// The route of a host does not lead over an address that it does not have.
-    fn leave_routes_from(&mut self, address: Ipv6Addr) {
-        if self.route.address != address {
-            return;
-        }
-        if let Some(other) = self.local.iter().find(|l| l.is_source()) {
-            self.route = other.address;
-        }
-    }
-
     /// What is outstanding on paths from `source` is to be sent again elsewhere at once: no answer can come back to
     /// there. That is no sign of congestion.
     fn abandon_paths_from(&mut self, source: Ipv6Addr) {
@@ -347,34 +233,31 @@ impl Association {
             path.timed = None;
             path.share.least_round_trip = None;
         }
-        if self.source == former {
-            self.source = source;
-        }
     }
 
-    /// Follows the route as soon as it may be a source; keeps away from addresses that may no longer be one. Without
-    /// any that may, it stays as it is.
-    pub(super) fn update_source(&mut self) {
-        let may_send = |address: Ipv6Addr| {
-            self.local
-                .iter()
-                .any(|l| l.address.address == address && l.is_source())
-        };
-        let source = if may_send(self.route.address) {
-            self.route
-        } else if may_send(self.source.address) {
-            self.source
-        } else {
-            match self.local.iter().find(|l| l.is_source()) {
-                Some(l) => l.address,
-                None => self.source,
-            }
-        };
-        self.source = source;
+    /// The source may be another one: packets take the paths from there.
+    pub(in crate::sctp) fn follow_source(&mut self) {
+        self.local.follow_route();
         for index in 0..self.destinations.len() {
             if self.destinations[index].in_use {
                 self.destinations[index].path = self.find_or_make_path(index);
             }
+        }
+    }
+
+    /// The address that a packet for `destination` is sent from.
+    pub(in crate::sctp) fn source_towards(&self, destination: Ipv6Addr) -> LocalAddress {
+        self.local.source_towards(destination)
+    }
+
+    /// Sends to `destination` from `source`, as the host's routing table has it; from the route if `None`. It holds
+    /// while `source` is an address that may be sent from. Says nothing of other destinations, and nothing at all once
+    /// [`set_route`](Self::set_route) was called. Addresses that the peer does not have are ignored.
+    pub fn set_source(&mut self, destination: Ipv6Addr, source: Option<Ipv6Addr>) {
+        if let Some(index) = self.destination_index(destination)
+            && self.local.set_source(destination, source)
+        {
+            self.destinations[index].path = self.find_or_make_path(index);
         }
     }
 }

@@ -7,14 +7,14 @@ use smallvec::SmallVec;
 
 /// How far an address reaches. Unique local addresses (RFC 4193) have global scope.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Scope {
+pub(in crate::sctp) enum Scope {
     Loopback,
     LinkLocal,
     Global,
 }
 
 impl Scope {
-    pub(super) fn of(address: Ipv6Addr) -> Self {
+    pub(in crate::sctp) fn of(address: Ipv6Addr) -> Self {
         if address.is_loopback() {
             Self::Loopback
         } else if address.is_unicast_link_local() {
@@ -32,7 +32,11 @@ impl Scope {
 /// another host here than there, and a link-local one may be of another link. An IPv4 address in IPv6 form (RFC 4291
 /// section 2.5.5) has no place in a packet that is not itself from one. Nor may a peer call ours its own, unless it
 /// speaks from one of them, that is from this very host.
-pub(super) fn may_be_of_peer(address: Ipv6Addr, from: Ipv6Addr, own: impl Fn(Ipv6Addr) -> bool) -> bool {
+pub(in crate::sctp) fn may_be_of_peer(
+    address: Ipv6Addr,
+    from: Ipv6Addr,
+    own: impl Fn(Ipv6Addr) -> bool,
+) -> bool {
     if address == from {
         return true;
     }
@@ -45,7 +49,7 @@ pub(super) fn may_be_of_peer(address: Ipv6Addr, from: Ipv6Addr, own: impl Fn(Ipv
 
 /// The addresses of ours that a peer at `to` is told of and is sent to from: those that reach it. A link-local one
 /// only over its own link.
-pub(super) fn offered(
+pub(in crate::sctp) fn offered(
     local: impl IntoIterator<Item = LocalAddress>,
     to: Ipv6Addr,
 ) -> SmallVec<[LocalAddress; 4]> {
@@ -61,7 +65,7 @@ pub(super) fn offered(
 
 /// Of addresses that are offered to a peer at `to`, the one to begin with: of the same scope (RFC 6724 section 5,
 /// rule 2), else the first.
-pub(super) fn first_source(offered: &[LocalAddress], to: Ipv6Addr) -> Option<LocalAddress> {
+pub(in crate::sctp) fn first_source(offered: &[LocalAddress], to: Ipv6Addr) -> Option<LocalAddress> {
     offered
         .iter()
         .find(|l| Scope::of(l.address) == Scope::of(to))
