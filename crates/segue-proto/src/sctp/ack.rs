@@ -102,7 +102,7 @@ impl Association {
             self.out.tell(Event::SendersDry);
         }
         self.announce_space();
-        if self.stream_requests.is_busy() || self.stream_answers.is_busy() {
+        if self.streams.is_busy() {
             self.continue_stream_changes(now);
         }
         self.continue_shutdown(now);

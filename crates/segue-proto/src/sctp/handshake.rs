@@ -12,7 +12,6 @@ use super::former_addresses::MOST_NOT_TAKEN;
 use super::inbound::Received;
 use super::local::address_rules::may_be_of_peer;
 use super::path::MAX_DESTINATIONS;
-use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use super::{Config, Event};
 use crate::congestion::SctpWindow;
@@ -221,7 +220,7 @@ impl Association {
         self.received = Received::new(initial_tsn);
         self.reassembly = Reassembly::new(initial_tsn, &self.config);
         self.asconf_answers.start(initial_tsn);
-        self.stream_answers = StreamAnswers::new(initial_tsn);
+        self.streams.begin(initial_tsn);
         self.peer_rwnd = rwnd;
         self.initial_ssthresh = rwnd;
         for path in &mut self.paths {

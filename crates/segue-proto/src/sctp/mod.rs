@@ -129,8 +129,6 @@ mod partial_reliability;
 mod path;
 mod pmtu;
 mod potentially_failed;
-mod re_config_answer;
-mod re_config_request;
 mod reassembly;
 mod receive;
 mod recovery;
@@ -139,6 +137,7 @@ mod replies;
 mod restart;
 mod retransmission;
 mod shutdown;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -85,7 +85,7 @@ impl Association {
             self.ask_again(now, serial);
         }
         if data.any && self.state != State::Closed {
-            if self.stream_answers.is_busy() {
+            if self.streams.awaits_transfer() {
                 self.continue_stream_changes(now);
             }
             if self.has_peer_address(from) {
@@ -335,7 +335,7 @@ impl Association {
         let cumulative = self.received.cumulative_tsn_ack();
         let next = tsn == cumulative.next();
         if next && !self.reassembly.has_ready() {
-            let resets = self.stream_requests.resets_association();
+            let resets = self.streams.resets_association();
             let waits = resets && self.reassembly.take_what_goes_on(cumulative);
             if self.reassembly.has_ready() || self.reassembly.deliver_in_parts() {
                 self.announce_readable();

@@ -6,7 +6,6 @@ use super::auth::Random;
 use super::event::{Message, Restarted};
 use super::handshake::cookie::{Cookie, TieTags};
 use super::inbound::Received;
-use super::re_config_answer::StreamAnswers;
 use super::reassembly::Reassembly;
 use crate::contract::LocalAddress;
 use crate::time::Instant;
@@ -115,7 +114,7 @@ impl Association {
         self.negotiate(&cookie.peer_parameters);
         self.received = Received::new(cookie.peer_initial_tsn);
         self.reassembly = Reassembly::new(cookie.peer_initial_tsn, &self.config);
-        self.stream_answers = StreamAnswers::new(cookie.peer_initial_tsn);
+        self.streams.begin(cookie.peer_initial_tsn);
         self.asconf_answers.start(cookie.peer_initial_tsn);
     }
 

@@ -68,7 +68,7 @@ impl Association {
         self.state = State::Closed;
         self.outbound.clear();
         self.partial.clear();
-        self.stream_requests.clear();
+        self.streams.end();
         for path in &mut self.paths {
             path.clear_flight();
         }

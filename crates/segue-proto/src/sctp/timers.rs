@@ -19,7 +19,7 @@ impl Association {
             .min(at(self.window_probe_timer))
             .min(at(self.partial.t3_rtx));
         let mut earliest = own
-            .min(at(self.stream_requests.t_reconfig()))
+            .min(at(self.streams.t_reconfig()))
             .min(at(self.asconf.t4_rto()))
             .min(at(self.replacement_timer()));
         for path in &self.paths {
@@ -73,7 +73,7 @@ impl Association {
         if self.state != State::Closed && due(self.partial.t3_rtx) {
             self.on_forward_tsn_t3(now);
         }
-        if self.state != State::Closed && due(self.stream_requests.t_reconfig()) {
+        if self.state != State::Closed && due(self.streams.t_reconfig()) {
             self.on_t_reconfig(now);
         }
         if self.state != State::Closed && due(self.asconf.t4_rto()) {

@@ -153,7 +153,7 @@ impl Association {
         ] {
             *stopped = None;
         }
-        self.stream_requests.suspend();
+        self.streams.suspend();
     }
 
     fn stand_still(&mut self) {

@@ -6,6 +6,7 @@
 
 mod addresses;
 mod outbox;
+mod streams;
 
 pub(super) use outbox::{ControlPacket, Outbox};
 
@@ -23,11 +24,10 @@ use super::multipath::{Multipath, pf_max_retrans};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, Path};
-use super::re_config_answer::StreamAnswers;
-use super::re_config_request::StreamRequests;
 use super::reassembly::Reassembly;
 use super::replacement::Replacement;
 use super::replies::Replies;
+use super::streams::StreamChanges;
 use super::window_probe::WindowProbe;
 use super::{
     AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
@@ -149,8 +149,7 @@ pub struct Association {
     pub(super) auth: Authentication,
 
     // streams
-    pub(super) stream_requests: StreamRequests,
-    pub(super) stream_answers: StreamAnswers,
+    pub(super) streams: StreamChanges,
 
     // dynamic addresses
     pub(super) asconf: AsconfRequests,
@@ -481,8 +480,7 @@ impl Association {
             handshake_destination: 0,
             peer_extensions: PeerExtensions::default(),
             auth,
-            stream_requests: StreamRequests::new(setup.local_initial_tsn),
-            stream_answers: StreamAnswers::new(Tsn(0)),
+            streams: StreamChanges::new(setup.local_initial_tsn),
             asconf: AsconfRequests::new(setup.local_initial_tsn),
             asconf_answers: AsconfAnswers::default(),
             replacement: None,

@@ -1,0 +1,375 @@
+//! Streams are reset and added (RFC 6525): what [`StreamChanges`](crate::sctp::streams::StreamChanges) says is done to
+//! the messages and chunks of both directions.
+
+use super::{Association, PACKET_HEADERS};
+use crate::sctp::inbound::Received;
+use crate::sctp::streams::{Numbers, Standing, Verdict, When};
+use crate::sctp::{Event, StreamError, StreamRefused, StreamRequest};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::sctp::{Chunk, ReConfig, ReConfigParameter, ReConfigResult};
+use segue_wire::{ReConfigSerial, Tsn};
+
+impl Association {
+    /// Has the streams named, or all if none is, begin again at stream sequence number 0. What is sent on them
+    /// meanwhile waits. [`Event::StreamRequestAnswered`] tells the outcome, of this and of the other requests.
+    ///
+    /// # Errors
+    /// See [`StreamError`].
+    pub fn reset_streams(&mut self, now: Instant, streams: &[u16]) -> Result<(), StreamError> {
+        self.check_streams(streams, self.outbound_streams)?;
+        self.ask(now, StreamRequest::ResetOutgoing(streams.to_vec()))
+    }
+
+    /// Asks the peer to reset streams that it sends on; all if none is named.
+    ///
+    /// # Errors
+    /// See [`StreamError`].
+    pub fn reset_incoming_streams(&mut self, now: Instant, streams: &[u16]) -> Result<(), StreamError> {
+        self.check_streams(streams, self.inbound_streams)?;
+        self.ask(now, StreamRequest::ResetIncoming(streams.to_vec()))
+    }
+
+    /// Has all streams of both directions begin again at 0, and the TSNs anew, once everything sent so far is
+    /// acknowledged.
+    ///
+    /// # Errors
+    /// See [`StreamError`].
+    pub fn reset_association(&mut self, now: Instant) -> Result<(), StreamError> {
+        self.ask(now, StreamRequest::ResetAssociation)
+    }
+
+    /// Adds streams to send on, and asks the peer to add some that it sends on.
+    ///
+    /// # Errors
+    /// See [`StreamError`].
+    pub fn add_streams(&mut self, now: Instant, outgoing: u16, incoming: u16) -> Result<(), StreamError> {
+        let most = |old: u16, new: u16| old.checked_add(new).ok_or(StreamError::TooMany);
+        most(self.outbound_streams, outgoing)?;
+        most(self.inbound_streams, incoming)?;
+        if outgoing > 0 {
+            self.ask(now, StreamRequest::AddOutgoing(outgoing))?;
+        }
+        if incoming > 0 {
+            self.ask(now, StreamRequest::AddIncoming(incoming))?;
+        }
+        Ok(())
+    }
+
+    /// Whether both ends offered RE-CONFIG.
+    pub(in crate::sctp) fn may_re_config(&self) -> bool {
+        self.config.stream_reconfiguration && self.peer_extensions.re_config
+    }
+
+    fn check_streams(&self, streams: &[u16], known: u16) -> Result<(), StreamError> {
+        if streams.iter().any(|&s| s >= known) {
+            return Err(StreamError::NoSuchStream);
+        }
+        // chunk and parameter headers take at most 24 bytes, an AUTH chunk 40
+        let most = (self.config.mtu.saturating_sub(PACKET_HEADERS + 24 + 40) / 2) as usize;
+        if streams.len() > most {
+            return Err(StreamError::TooMany);
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, now: Instant, request: StreamRequest) -> Result<(), StreamError> {
+        if !self.is_established() || !self.may_re_config() {
+            return Err(StreamError::NotPossible);
+        }
+        self.streams.ask(request, None);
+        self.send_stream_request(now);
+        Ok(())
+    }
+
+    /// Sends the next request, if none is outstanding and nothing keeps it from going (section 5.1.2 A1 and 5.1.4: what
+    /// would get a new number waits).
+    pub(in crate::sctp) fn send_stream_request(&mut self, now: Instant) {
+        if !self.is_up() {
+            return;
+        }
+        let peer_waits = self.streams.awaits_transfer();
+        let Some(next) = self.streams.next_request() else {
+            return;
+        };
+        if let Some(streams) = next.hold {
+            self.outbound.hold(streams.to_vec());
+        }
+        match next.when {
+            When::Now => {}
+            When::NotAmid(streams) => {
+                if self.outbound.is_amid_message_of(streams) {
+                    return;
+                }
+            }
+            When::AllAcknowledged => {
+                if self.is_anything_under_way() || peer_waits {
+                    return;
+                }
+                self.reassembly
+                    .hold(self.received.cumulative_tsn_ack(), Vec::new());
+            }
+        }
+        let last_assigned_tsn = self.outbound.next_tsn().previous();
+        self.streams.begin_request(last_assigned_tsn, self.current);
+        self.transmit_stream_request(now, self.current);
+    }
+
+    fn is_anything_under_way(&self) -> bool {
+        self.outbound.has_sent() || self.outbound.has_unsent()
+    }
+
+    fn transmit_stream_request(&mut self, now: Instant, destination: usize) {
+        let d = &self.destinations[destination];
+        let rto = self.paths.get(usize::from(d.path.0));
+        let rto = rto.map_or(self.config.rto_initial, |p| p.rto());
+        let address = d.address;
+        if let Some(chunk) = self.streams.transmit(destination, now + rto) {
+            self.queue_control(address, Chunk::ReConfig(Box::new(chunk)));
+        }
+    }
+
+    /// Packets can leave again: the outstanding request goes out once more.
+    pub(in crate::sctp) fn resend_stream_request(&mut self, now: Instant) {
+        self.transmit_stream_request(now, self.current);
+    }
+
+    /// T-reconfig expired (section 5.1.1): as for DATA, unless the peer said that it is at it.
+    pub(in crate::sctp) fn on_t_reconfig(&mut self, now: Instant) {
+        let Some(expired) = self.streams.on_t_reconfig() else {
+            return;
+        };
+        let mut destination = expired.destination;
+        let is_gone = !self.destinations[destination].in_use;
+        if expired.is_error && !is_gone {
+            let path = self.destinations[destination].path;
+            if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+                path.rtt.back_off();
+            }
+            if !self.count_error(destination) {
+                return;
+            }
+        }
+        if expired.is_error || is_gone {
+            destination = self.usable_destination(Some(destination)).unwrap_or(self.current);
+        }
+        self.transmit_stream_request(now, destination);
+    }
+
+    fn on_stream_response(
+        &mut self,
+        now: Instant,
+        response: ReConfigSerial,
+        result: ReConfigResult,
+        next_tsns: Option<(Tsn, Tsn)>,
+    ) {
+        let Some(answered) = self.streams.on_response(response, result) else {
+            return;
+        };
+        let destination = &self.destinations[answered.destination];
+        if destination.in_use && destination.error_count > 0 {
+            self.clear_errors(answered.destination);
+        }
+        if let Some(outcome) = answered.outcome {
+            self.settle_stream_request(now, outcome, next_tsns);
+        }
+    }
+
+    /// The outstanding request has its outcome (section 5.2.7).
+    fn settle_stream_request(
+        &mut self,
+        now: Instant,
+        mut outcome: Result<(), StreamRefused>,
+        next_tsns: Option<(Tsn, Tsn)>,
+    ) {
+        let Some(request) = self.streams.settle() else {
+            return;
+        };
+        match &request {
+            StreamRequest::ResetOutgoing(streams) => {
+                if outcome.is_ok() {
+                    self.outbound.reset_ssns(streams);
+                }
+                self.outbound.release();
+            }
+            StreamRequest::ResetAssociation => {
+                match next_tsns.filter(|_| outcome.is_ok()) {
+                    Some((senders_next, receivers_next)) => self.go_on_at(senders_next, receivers_next),
+                    None => {
+                        self.reassembly.release();
+                        // success without the TSNs to go on with is none
+                        outcome = outcome.and(Err(StreamRefused::Error));
+                    }
+                }
+                self.announce_readable();
+                self.outbound.release();
+            }
+            StreamRequest::AddOutgoing(new_streams) => {
+                if outcome.is_ok() {
+                    self.outbound_streams = self.outbound_streams.saturating_add(*new_streams);
+                }
+            }
+            StreamRequest::ResetIncoming(_) | StreamRequest::AddIncoming(_) => {}
+        }
+        self.out.tell(Event::StreamRequestAnswered { request, outcome });
+        self.open_burst();
+        self.send_stream_request(now);
+    }
+
+    /// The peer has reset the association: it goes on with `senders_next`, and this end with `receivers_next`.
+    fn go_on_at(&mut self, senders_next: Tsn, receivers_next: Tsn) {
+        self.reassembly.release_around(senders_next);
+        if self.received.cumulative_tsn_ack().next().before(senders_next) {
+            self.received = Received::new(senders_next);
+            self.reassembly.begin_anew(senders_next);
+        }
+        self.outbound.begin_anew(receivers_next);
+        self.partial.clear();
+        self.fast_recovery_exit = None;
+        self.window_probe.tsn = None;
+    }
+
+    pub(in crate::sctp) fn on_re_config(&mut self, now: Instant, from: Ipv6Addr, chunk: &ReConfig) {
+        // section 3.1: one parameter, or two
+        if chunk.parameters.is_empty() || chunk.parameters.len() > 2 {
+            self.out.counters.refused.unexpected += 1;
+            return;
+        }
+        let (behind, mut answers) = (self.out.waiting(), Vec::new());
+        for parameter in &chunk.parameters {
+            if let ReConfigParameter::Response {
+                response,
+                result,
+                next_tsns,
+            } = parameter
+            {
+                self.on_stream_response(now, *response, *result, *next_tsns);
+                continue;
+            }
+            let Some(serial) = parameter.request() else {
+                self.out.counters.refused.unknown += 1;
+                if parameter.unrecognized_action().stops() {
+                    break;
+                }
+                continue;
+            };
+            answers.push(match self.streams.on_request(serial) {
+                Standing::New => {
+                    let result = self.carry_out(now, from, serial, parameter);
+                    self.streams.answer(serial, result)
+                }
+                Standing::Answered(answer) => answer,
+            });
+        }
+        if !answers.is_empty() {
+            let answer = ReConfig { parameters: answers };
+            self.replies.answer(behind, Chunk::ReConfig(Box::new(answer)));
+        }
+        // a request of ours that the answer makes room for goes behind it
+        self.send_stream_request(now);
+    }
+
+    /// DATA, a FORWARD TSN or a SACK arrived: what waited for it may go on.
+    pub(in crate::sctp) fn continue_stream_changes(&mut self, now: Instant) {
+        let cumulative = self.received.cumulative_tsn_ack();
+        if let Some((streams, answer, to)) = self.streams.take_deferred_reset(cumulative) {
+            self.reset_incoming(streams);
+            self.answer_streams(to, answer);
+        }
+        if let Some((serial, from)) = self.streams.deferred_association_reset()
+            && !self.is_anything_under_way()
+        {
+            let answer = self.perform_association_reset(serial);
+            self.answer_streams(from, answer);
+        }
+        self.send_stream_request(now);
+    }
+
+    fn answer_streams(&mut self, to: Ipv6Addr, answer: ReConfigParameter) {
+        let parameters = vec![answer];
+        self.queue_control(to, Chunk::ReConfig(Box::new(ReConfig { parameters })));
+    }
+
+    /// A request that is new.
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        serial: ReConfigSerial,
+        request: &ReConfigParameter,
+    ) -> ReConfigResult {
+        let numbers = Numbers {
+            established: self.is_established(),
+            inbound_streams: self.inbound_streams,
+            max_inbound_streams: self.config.max_inbound_streams,
+            outbound_streams: self.outbound_streams,
+            cumulative_tsn_ack: self.received.cumulative_tsn_ack(),
+        };
+        match self.streams.judge(request, &numbers) {
+            Verdict::Refuse(result) => result,
+            Verdict::ResetIncoming { streams, settles } => {
+                if settles {
+                    self.settle_stream_request(now, Ok(()), None);
+                }
+                self.reset_incoming(streams);
+                ReConfigResult::Performed
+            }
+            Verdict::Defer {
+                last_assigned_tsn,
+                streams,
+                settles,
+            } => {
+                if settles {
+                    self.settle_stream_request(now, Ok(()), None);
+                }
+                self.reassembly.hold(last_assigned_tsn, streams.clone());
+                self.streams.defer_reset(serial, from, last_assigned_tsn, streams);
+                ReConfigResult::InProgress
+            }
+            Verdict::Ask(request) => {
+                self.streams.ask(request, Some(serial));
+                self.send_stream_request(now);
+                ReConfigResult::Performed
+            }
+            Verdict::ResetAssociation => {
+                // what of ours is under way would be lost: first it is acknowledged
+                self.outbound.hold(Vec::new());
+                if self.is_anything_under_way() {
+                    self.streams.defer_association_reset(serial, from);
+                    return ReConfigResult::InProgress;
+                }
+                self.perform_association_reset(serial);
+                ReConfigResult::Performed
+            }
+            Verdict::AddIncoming { new_streams, total } => {
+                self.inbound_streams = total;
+                self.out.tell(Event::IncomingStreamsAdded(new_streams));
+                ReConfigResult::Performed
+            }
+        }
+    }
+
+    /// E3 and E4: the streams begin again, and what was held goes on.
+    fn reset_incoming(&mut self, streams: Vec<u16>) {
+        self.reassembly.reset_streams(&streams);
+        self.reassembly.release();
+        self.out.tell(Event::IncomingStreamsReset(streams));
+        self.announce_readable();
+    }
+
+    /// Section 5.2.4, G1 to G5; gives the answer.
+    fn perform_association_reset(&mut self, serial: ReConfigSerial) -> ReConfigParameter {
+        let senders_next = self.outbound.next_tsn();
+        let receivers_next = self.received.cumulative_tsn_ack().next().add(1 << 31);
+        self.received = Received::new(receivers_next);
+        self.reassembly.begin_anew(receivers_next);
+        self.outbound.reset_ssns(&[]);
+        self.outbound.release();
+        self.partial.clear();
+        self.out.tell(Event::AssociationReset);
+        self.announce_readable();
+        self.open_burst();
+        self.streams
+            .association_was_reset(serial, (senders_next, receivers_next))
+    }
+}
