@@ -43,7 +43,7 @@ impl Association {
         }
         self.loss.begin_sack(sack.data_packets);
         let was_empty = self.outbound.is_empty();
-        for path in &mut self.paths {
+        for path in self.paths.values_mut() {
             path.acked_bytes = 0;
             path.flight_before = path.flightsize;
             path.earliest_acked = false;
@@ -61,7 +61,7 @@ impl Association {
             } else if sent.state != ChunkState::GapAcked {
                 let size = sent.size();
                 self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.transmission);
-                if by_path && let Some(path) = self.paths.get_mut(usize::from(sent.path.0)) {
+                if by_path && let Some(path) = sent.path.and_then(|id| self.paths.get_mut(id)) {
                     path.share.pseudo.on_cumulatively_acked();
                 }
             }
@@ -85,7 +85,7 @@ impl Association {
         if advanced && self.fast_recovery_exit.is_none() && self.config.cwnd_credit == CwndCredit::AckPath {
             self.credit_ack_path(from);
         }
-        if self.paths.iter().any(|p| p.retired) {
+        if self.paths.values().any(|p| p.retired) {
             self.drop_retired_paths();
         }
 
@@ -115,16 +115,16 @@ impl Association {
         now: Instant,
         tsn: Tsn,
         former: ChunkState,
-        path: PathId,
+        path: Option<PathId>,
         size: u32,
         transmission: Transmission,
     ) {
-        let id = path;
-        let own = self.paths.get(usize::from(id.0));
+        let own = path.and_then(|id| self.paths.get(id));
         let least = own.and_then(|p| p.share.least_round_trip.or(p.rtt.srtt()));
-        self.loss.on_newly_acked(now, tsn, id, transmission, least);
+        self.loss.on_newly_acked(now, tsn, path, transmission, least);
         let retransmitted = transmission.is_again();
-        let Some(path) = self.paths.get_mut(usize::from(id.0)) else {
+        let Some(id) = path else { return };
+        let Some(path) = self.paths.get_mut(id) else {
             return;
         };
         path.acked_bytes += size;
@@ -140,13 +140,13 @@ impl Association {
             path.timed = None;
             let round_trip = now.since(sent_at);
             if !retransmitted && self.may_end_round_trip(id, round_trip) {
-                let path = &mut self.paths[usize::from(id.0)];
+                let path = &mut self.paths[id];
                 path.rtt.measure(round_trip);
                 let least = &mut path.share.least_round_trip;
                 *least = Some(least.map_or(round_trip, |l| l.min(round_trip)));
             }
         }
-        let destination = usize::from(self.paths[usize::from(id.0)].destination.0);
+        let destination = self.paths[id].destination;
         // section 8.1 and 8.2: the address the chunk was last sent to is alive
         if self.destinations[destination].error_count > 0 || self.association_error_count > 0 {
             let since_last_sent = former == ChunkState::Outstanding && !retransmitted;
@@ -188,7 +188,9 @@ impl Association {
                 };
                 if matches!(state, ChunkState::Outstanding | ChunkState::Marked) {
                     self.on_chunk_acked(now, tsn, state, path, size, transmission);
-                    self.advance_pseudo_cumulative_ack(path, tsn);
+                    if let Some(path) = path {
+                        self.advance_pseudo_cumulative_ack(path, tsn);
+                    }
                 }
             }
         }
@@ -206,7 +208,7 @@ impl Association {
                 let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Outstanding) else {
                     break;
                 };
-                if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+                if let Some(path) = path.and_then(|id| self.paths.get_mut(id)) {
                     path.on_sent(now, tsn, size, false);
                 } else {
                     self.outbound.set_state(tsn, ChunkState::Marked);
@@ -225,14 +227,13 @@ impl Association {
         let by_path = self.multipath.as_ref().map(|m| m.config.cuc);
         let gains = self.coupled_gains();
         let floor = self.outbound.cumulative_tsn_ack().next();
-        for (i, path) in self.paths.iter_mut().enumerate() {
+        for (id, path) in self.paths.iter_mut() {
             if path.acked_bytes > 0 {
                 let (cumulative_advanced, in_fast_recovery) = match by_path {
                     None => (cumulative_advanced, in_fast_recovery),
                     Some(cuc) => path.share.window_state(cuc, cumulative_advanced),
                 };
                 path.share.inter_loss.on_ack(path.acked_bytes);
-                let id = PathId(i as u8);
                 let gain = gains.iter().find(|g| g.0 == id).map_or(Gain::WHOLE, |g| g.1);
                 let acked = Acked {
                     now,
@@ -258,7 +259,6 @@ impl Association {
                 } else {
                     path.earliest
                 };
-                let id = PathId(i as u8);
                 if let Some(tsn) = self.outbound.timed_on(id, from, path.share.t3_by_order) {
                     path.earliest = tsn;
                 }
@@ -278,7 +278,7 @@ impl Association {
             return;
         };
         let id = self.destinations[index].path;
-        if let Some(path) = self.paths.get_mut(usize::from(id.0))
+        if let Some(path) = self.paths.get_mut(id)
             && path.acked_bytes == 0
         {
             path.window.on_credit();

@@ -4,7 +4,7 @@ use super::Event;
 use super::association::Association;
 use super::deactivation::Refusal;
 use super::local::address_rules::may_be_of_peer;
-use super::path::MAX_DESTINATIONS;
+use super::path::{DestinationId, MAX_DESTINATIONS};
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -225,15 +225,15 @@ impl Association {
                 causes: vec![ErrorCause::DeleteLastRemainingAddress(whole(parameter))],
             });
         }
-        for index in 0..self.destinations.len() {
-            if self.destinations[index].in_use && self.destinations[index].address != from {
+        for index in self.destinations.ids() {
+            if self.destinations[index].address != from {
                 self.delete_peer_address(index);
             }
         }
         Ok(())
     }
 
-    fn delete_peer_address(&mut self, index: usize) {
+    fn delete_peer_address(&mut self, index: DestinationId) {
         let address = self.destinations[index].address;
         self.out.tell(Event::PeerAddressDeleted(address));
         self.remove_destination(index);

@@ -1,7 +1,7 @@
 //! Our own address changes: ASCONF sent, retransmitted, answered (RFC 5061 sections 5.1 and 5.3).
 
 use super::association::{Association, ControlPacket};
-use super::path::Destination;
+use super::path::{Destination, DestinationId};
 use super::{AddressChange, AddressError, AddressRequest, AsconfResult, Event, PathState};
 use crate::contract::LocalAddress;
 use crate::time::Instant;
@@ -29,7 +29,7 @@ struct Outstanding {
     chunk: Asconf,
     requests: SmallVec<[(u32, AddressRequest); 1]>,
     /// Destination it was last sent to.
-    destination: usize,
+    destination: DestinationId,
     /// Address it was last sent from; none if it could not be sent yet.
     source: Option<LocalAddress>,
     /// T4-RTO; none while no address of ours can send it.
@@ -215,24 +215,24 @@ impl Association {
             outstanding.t4_rto = None;
             return;
         };
-        let d = &self.destinations[outstanding.destination];
-        if !d.in_use || d.deactivated {
+        let d = self.destinations.get(outstanding.destination);
+        if d.is_none_or(|d| d.deactivated) {
             outstanding.destination = self.current;
         }
         if stranded {
             let towards = outstanding.destination;
             // unless the routing table is known not to reach it from there, but another one
-            let reached =
-                |d: &Destination| d.in_use && !d.deactivated && self.local.reaches(source, d.address);
+            let reached = |d: &Destination| !d.deactivated && self.local.reaches(source, d.address);
             outstanding.destination = if reached(&self.destinations[towards]) {
                 towards
             } else {
-                self.destinations.iter().position(reached).unwrap_or(towards)
+                let other = self.destinations.iter().find(|(_, d)| reached(d));
+                other.map_or(towards, |(id, _)| id)
             };
         }
         let d = &self.destinations[outstanding.destination];
         // A4: the RTO of the destination, which is that of the path it takes
-        let path = self.paths.get(usize::from(d.path.0)).filter(|_| !stranded);
+        let path = self.paths.get(d.path).filter(|_| !stranded);
         let rto = path.map_or(self.config.rto_initial, |p| p.rto());
         outstanding.t4_rto = Some(now + rto);
         let (destination, chunk) = (d.address, outstanding.chunk.clone());
@@ -271,9 +271,9 @@ impl Association {
             return;
         };
         let last = outstanding.destination;
-        if self.destinations[last].in_use {
+        if self.destinations.contains(last) {
             let path = self.destinations[last].path;
-            if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+            if let Some(path) = self.paths.get_mut(path) {
                 path.rtt.back_off();
             }
             if !self.count_error(last) {
@@ -335,9 +335,8 @@ impl Association {
             return;
         };
         // A5
-        if self.destinations[outstanding.destination].in_use
-            && self.destinations[outstanding.destination].state != PathState::Unconfirmed
-        {
+        let asked = self.destinations.get(outstanding.destination);
+        if asked.is_some_and(|d| d.state != PathState::Unconfirmed) {
             self.clear_errors(outstanding.destination);
         }
         let was_stranded = self.is_stranded();

@@ -76,10 +76,7 @@ impl Association {
         if self.destinations[index].deactivated {
             return Ok(());
         }
-        let others = (0..self.destinations.len()).any(|i| {
-            let d = &self.destinations[i];
-            i != index && d.in_use && !d.deactivated
-        });
+        let others = self.destinations.after(index).any(|(_, d)| !d.deactivated);
         if !others {
             return Err(refusal(Refusal::Last));
         }

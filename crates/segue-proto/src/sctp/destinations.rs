@@ -6,12 +6,12 @@ use super::{Event, PathState, Profile};
 use crate::congestion::{RttEstimator, SctpWindow};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
+use smallvec::SmallVec;
 
 impl Association {
-    pub(super) fn destination_index(&self, address: Ipv6Addr) -> Option<usize> {
-        self.destinations
-            .iter()
-            .position(|d| d.in_use && d.address == address)
+    pub(super) fn destination_index(&self, address: Ipv6Addr) -> Option<DestinationId> {
+        let found = self.destinations.iter().find(|(_, d)| d.address == address);
+        found.map(|(id, _)| id)
     }
 
     /// Whether `address` is an address of the peer.
@@ -28,12 +28,12 @@ impl Association {
     /// Whether any address that the peer wants data at has been confirmed.
     pub(super) fn has_confirmed(&self) -> bool {
         self.destinations
-            .iter()
-            .any(|d| d.in_use && !d.deactivated && d.state != PathState::Unconfirmed)
+            .values()
+            .any(|d| !d.deactivated && d.state != PathState::Unconfirmed)
     }
 
     pub(super) fn destination_count(&self) -> usize {
-        self.destinations.iter().filter(|d| d.in_use).count()
+        self.destinations.len()
     }
 
     /// Adds a destination; `None` if there are too many. An address that nobody has vouched for is Unconfirmed
@@ -44,7 +44,7 @@ impl Association {
         now: Instant,
         address: Ipv6Addr,
         confirmed: bool,
-    ) -> Option<usize> {
+    ) -> Option<DestinationId> {
         if let Some(index) = self.destination_index(address) {
             return Some(index);
         }
@@ -52,10 +52,8 @@ impl Association {
             return None;
         }
         let usable = confirmed || self.config.profile == Profile::Rfc2960;
-        let free = self.destinations.iter().position(|d| !d.in_use);
-        let index = free.unwrap_or(self.destinations.len());
+        let index = self.destinations.next_id()?;
         let destination = Destination {
-            in_use: true,
             address,
             state: if usable {
                 PathState::Active
@@ -64,18 +62,14 @@ impl Association {
             },
             error_count: 0,
             encapsulation: self.peer_encapsulation,
-            path: PathId::NONE,
+            path: self.find_or_make_path(index, address),
             heartbeat_due: None,
             heartbeat: None,
             unreachable_at: None,
             deactivated: false,
             silent: false,
         };
-        match free {
-            Some(i) => self.destinations[i] = destination,
-            None => self.destinations.push(destination),
-        }
-        self.destinations[index].path = self.find_or_make_path(index);
+        self.destinations.insert(destination);
         if self.is_up() {
             self.start_heartbeats(now, index);
         }
@@ -84,22 +78,16 @@ impl Association {
 
     /// Removes a destination: what is outstanding there is to be retransmitted elsewhere at once, with no penalty to
     /// another path's window (RFC 5061 section 5.3).
-    pub(super) fn remove_destination(&mut self, index: usize) {
+    pub(super) fn remove_destination(&mut self, index: DestinationId) {
         let marked = self.move_outstanding_from(index);
-        let paths = &mut self.paths;
-        self.outbound.forget_paths(|p| {
-            paths
-                .get(usize::from(p.0))
-                .is_some_and(|p| usize::from(p.destination.0) == index)
-        });
-        for path in paths.iter_mut().filter(|p| usize::from(p.destination.0) == index) {
-            path.in_use = false;
+        for id in self.paths_to(index) {
+            self.paths.remove(id);
         }
-        self.destinations[index].in_use = false;
-        self.former_addresses.add(self.destinations[index].address);
-        self.local.forget_destination(self.destinations[index].address);
-        self.destinations[index].heartbeat = None;
-        self.destinations[index].heartbeat_due = None;
+        let Some(removed) = self.destinations.remove(index) else {
+            return;
+        };
+        self.former_addresses.add(removed.address);
+        self.local.forget_destination(removed.address);
         self.leave_primary(index);
         if !self.has_peer_address(self.reply_to) {
             self.reply_to = self.destinations[self.primary].address;
@@ -109,31 +97,37 @@ impl Association {
         self.quit_path(marked);
     }
 
+    /// The paths to a destination.
+    pub(super) fn paths_to(&self, index: DestinationId) -> SmallVec<[PathId; 4]> {
+        let paths = self.paths.iter().filter(|(_, p)| p.destination == index);
+        paths.map(|(id, _)| id).collect()
+    }
+
     /// What is outstanding at a destination is to be sent again elsewhere. Gives the number of its chunks.
-    pub(super) fn move_outstanding_from(&mut self, index: usize) -> u32 {
+    pub(super) fn move_outstanding_from(&mut self, index: DestinationId) -> u32 {
         let before = self.outbound.marked;
         let paths = &mut self.paths;
         let marked = self.outbound.mark_where(|sent| {
-            paths
-                .get(usize::from(sent.path.0))
-                .is_some_and(|p| usize::from(p.destination.0) == index)
+            let path = sent.path.and_then(|p| paths.get(p));
+            path.is_some_and(|p| p.destination == index)
         });
         self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
-        for path in paths.iter_mut().filter(|p| usize::from(p.destination.0) == index) {
+        for path in paths.values_mut().filter(|p| p.destination == index) {
             path.clear_flight();
         }
         self.outbound.marked - before
     }
 
     /// The destination can no longer be the primary: another one is.
-    pub(super) fn leave_primary(&mut self, index: usize) {
+    pub(super) fn leave_primary(&mut self, index: DestinationId) {
         if self.primary != index {
             return;
         }
+        let first = |of: &mut dyn Iterator<Item = (DestinationId, &Destination)>| of.next().map(|(id, _)| id);
         let next = self
             .usable_destination(Some(index))
-            .or_else(|| self.destinations.iter().position(|d| d.in_use && !d.deactivated))
-            .or_else(|| self.destinations.iter().position(|d| d.in_use));
+            .or_else(|| first(&mut self.destinations.iter().filter(|(_, d)| !d.deactivated)))
+            .or_else(|| first(&mut self.destinations.iter()));
         if let Some(next) = next {
             if core::mem::take(&mut self.destinations[next].deactivated) {
                 // there is no other any more
@@ -152,7 +146,7 @@ impl Association {
 
     /// Makes a destination the primary. While it is Unconfirmed no data goes there (section 5.4): it stays where it
     /// is until the heartbeat is answered.
-    pub(super) fn make_primary(&mut self, index: usize) {
+    pub(super) fn make_primary(&mut self, index: DestinationId) {
         if self.primary != index {
             self.primary = index;
             self.out
@@ -164,52 +158,51 @@ impl Association {
     /// Section 6.4: new data goes to the primary if it is active, else to an active alternate, else to one that has
     /// only potentially failed (RFC 7829), else (dormant) it stays where it was.
     pub(super) fn choose_current(&mut self) {
-        let active = |d: &Destination| d.in_use && !d.deactivated && d.state == PathState::Active;
+        let active = |d: &Destination| !d.deactivated && d.state == PathState::Active;
+        let current = self.destinations.get(self.current);
         if active(&self.destinations[self.primary]) {
             self.current = self.primary;
-        } else if !active(&self.destinations[self.current])
-            && let Some(next) = self.usable_destination(Some(self.current))
-        {
-            self.current = next;
-        } else if !active(&self.destinations[self.current])
-            && let Some(next) = self.least_failed()
-        {
-            self.current = next;
-        } else if !self.destinations[self.current].in_use || self.destinations[self.current].deactivated {
-            self.current = self.primary;
+        } else if !current.is_some_and(active) {
+            let alternate = self.usable_destination(Some(self.current));
+            if let Some(next) = alternate.or_else(|| self.least_failed()) {
+                self.current = next;
+            } else if current.is_none_or(|d| d.deactivated) {
+                self.current = self.primary;
+            }
         }
     }
 
     /// An active destination other than `other_than`: the primary if it is one, else the next in order.
-    pub(super) fn usable_destination(&self, other_than: Option<usize>) -> Option<usize> {
-        let usable = |i: usize| {
-            let d = &self.destinations[i];
-            d.in_use && !d.deactivated && d.state == PathState::Active && Some(i) != other_than
+    pub(super) fn usable_destination(&self, other_than: Option<DestinationId>) -> Option<DestinationId> {
+        let usable = |id: DestinationId, d: &Destination| {
+            !d.deactivated && d.state == PathState::Active && Some(id) != other_than
         };
-        if usable(self.primary) {
+        let primary = self.destinations.get(self.primary);
+        if primary.is_some_and(|d| usable(self.primary, d)) {
             return Some(self.primary);
         }
-        let n = self.destinations.len();
-        let start = other_than.map_or(0, |i| i + 1);
-        (0..n).map(|k| (start + k) % n).find(|&i| usable(i))
+        let next = match other_than {
+            Some(id) => self.destinations.after(id).find(|&(id, d)| usable(id, d)),
+            None => self.destinations.iter().find(|&(id, d)| usable(id, d)),
+        };
+        next.map(|(id, _)| id)
     }
 
     /// The destination after `index` in order, whatever its state.
-    pub(super) fn next_destination(&self, index: usize) -> Option<usize> {
-        let n = self.destinations.len();
-        let usable = |i: &usize| self.destinations[*i].in_use && !self.destinations[*i].deactivated;
-        (1..n).map(|k| (index + k) % n).find(usable)
+    pub(super) fn next_destination(&self, index: DestinationId) -> Option<DestinationId> {
+        let next = self.destinations.after(index).find(|(_, d)| !d.deactivated);
+        next.map(|(id, _)| id)
     }
 
     /// The path of new data; `None` while it may go nowhere.
     pub(super) fn current_path(&self) -> Option<PathId> {
         let d = &self.destinations[self.current];
-        (d.in_use && !d.deactivated && d.state != PathState::Unconfirmed).then_some(d.path)
+        (!d.deactivated && d.state != PathState::Unconfirmed).then_some(d.path)
     }
 
     /// Something sent to `index` was not answered in time (section 8.1, 8.2). Returns false if the association was
     /// lost with it.
-    pub(super) fn count_error(&mut self, index: usize) -> bool {
+    pub(super) fn count_error(&mut self, index: DestinationId) -> bool {
         // section 5.4: heartbeats to unconfirmed addresses do not count against the association, unless the peer has
         // no others: nothing else would ever find out that it is gone
         let counts = self.destinations[index].state != PathState::Unconfirmed || !self.has_confirmed();
@@ -226,7 +219,7 @@ impl Association {
     }
 
     /// The peer answered what was sent to `index`.
-    pub(super) fn clear_errors(&mut self, index: usize) {
+    pub(super) fn clear_errors(&mut self, index: DestinationId) {
         self.association_error_count = 0;
         let d = &mut self.destinations[index];
         d.error_count = 0;
@@ -249,7 +242,7 @@ impl Association {
     }
 
     /// A heartbeat with the right nonce came back from an unconfirmed address (section 5.4).
-    pub(super) fn confirm(&mut self, index: usize) {
+    pub(super) fn confirm(&mut self, index: DestinationId) {
         let d = &mut self.destinations[index];
         if d.state != PathState::Unconfirmed {
             return;
@@ -268,81 +261,68 @@ impl Association {
 
     /// Paths from an address that is no longer ours are kept only while something is outstanding on them.
     pub(super) fn retire_paths_from(&mut self, source: Ipv6Addr) {
-        for path in self
-            .paths
-            .iter_mut()
-            .filter(|p| p.in_use && p.source.address == source)
-        {
+        for path in self.paths.values_mut().filter(|p| p.source.address == source) {
             path.retired = true;
         }
         self.drop_retired_paths();
     }
 
-    /// Frees the slots of retired paths that are empty.
+    /// Lets go of retired paths that are empty.
     pub(super) fn drop_retired_paths(&mut self) {
-        for i in 0..self.paths.len() {
-            let path = &mut self.paths[i];
-            if !(path.in_use && path.retired && path.flightsize == 0) {
-                continue;
+        for id in self.paths.ids() {
+            let path = &self.paths[id];
+            if path.retired && path.flightsize == 0 {
+                self.paths.remove(id);
+                self.lose_heartbeats(|path| path == id);
             }
-            let id = PathId(i as u8);
-            path.clear_flight();
-            path.in_use = false;
-            self.outbound.forget_paths(|p| p == id);
-            Self::lose_heartbeats(&mut self.destinations, |path| path == id);
         }
         self.follow_pmtu();
     }
 
+    /// A destination is reached over the path from where packets for it leave now.
+    pub(super) fn follow_route_to(&mut self, index: DestinationId) {
+        let Some(destination) = self.destinations.get(index) else {
+            return;
+        };
+        let path = self.find_or_make_path(index, destination.address);
+        self.destinations[index].path = path;
+    }
+
     /// The path from the current source of packets for a destination to it.
-    pub(super) fn find_or_make_path(&mut self, index: usize) -> PathId {
-        let destination = DestinationId(index as u8);
-        let source = self.source_towards(self.destinations[index].address);
-        if let Some(i) = self
-            .paths
-            .iter()
-            .position(|p| p.in_use && p.source == source && p.destination == destination)
-        {
-            self.paths[i].retired = false;
-            return PathId(i as u8);
+    fn find_or_make_path(&mut self, destination: DestinationId, address: Ipv6Addr) -> PathId {
+        let source = self.source_towards(address);
+        let same = |p: &&mut Path| p.source == source && p.destination == destination;
+        let mut paths = self.paths.iter_mut();
+        if let Some((id, path)) = paths.find(|(_, p)| same(p)) {
+            path.retired = false;
+            return id;
         }
+        drop(paths);
         let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
         let window = SctpWindow::new(self.rules, self.initial_ssthresh);
         let mut path = Path::new(source, destination, rtt, window, self.new_pmtu());
         path.share.t3_by_order = self.multipath.is_some();
-        // a slot is used again only when no chunk remembers it
-        let free = self.paths.iter().position(|p| !p.in_use);
-        let id = match free {
-            Some(i) => {
-                self.paths[i] = path;
-                PathId(i as u8)
-            }
-            None if self.paths.len() < usize::from(PathId::NONE.0) => {
-                self.paths.push(path);
-                PathId((self.paths.len() - 1) as u8)
-            }
+        if self.paths.next_id().is_none() {
             // hundreds of sources, with something outstanding from each
-            None => self.evict_path(path),
-        };
+            self.evict_path();
+        }
+        let id = self.paths.insert(path);
         self.follow_pmtu();
         id
     }
 
-    /// Puts `path` in the place of one that no destination uses now: the one with the least outstanding, and that goes
-    /// out again elsewhere. There are more slots than destinations, so there is one.
-    fn evict_path(&mut self, path: Path) -> PathId {
-        let current = |i: usize| self.destinations.iter().any(|d| usize::from(d.path.0) == i);
-        let index = (0..self.paths.len())
-            .filter(|&i| !current(i))
-            .min_by_key(|&i| self.paths[i].flightsize)
-            .unwrap_or(0);
-        let id = PathId(index as u8);
-        let marked = self.outbound.mark_where(|sent| sent.path == id);
+    /// Gives up a path that no destination uses now: the one with the least outstanding, and that goes out again elsewhere.
+    /// There are more places than destinations, so there is one.
+    fn evict_path(&mut self) {
+        let current = |id: PathId| self.destinations.values().any(|d| d.path == id);
+        let unused = self.paths.iter().filter(|(id, _)| !current(*id));
+        let Some((evicted, _)) = unused.min_by_key(|(_, p)| p.flightsize) else {
+            return;
+        };
+        let marked = self.outbound.mark_where(|sent| sent.path == Some(evicted));
         self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
-        self.outbound.forget_paths(|p| p == id);
-        Self::lose_heartbeats(&mut self.destinations, |path| path == id);
-        self.paths[index] = path;
-        id
+        self.lose_heartbeats(|path| path == evicted);
+        self.paths.remove(evicted);
     }
 
     /// Whether HEARTBEATs may be sent: once the association is up, until a SHUTDOWN or SHUTDOWN ACK was (section 8.3).

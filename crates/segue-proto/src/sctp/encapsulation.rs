@@ -41,7 +41,7 @@ impl Association {
     /// say otherwise.
     pub(super) fn start_encapsulation(&mut self, remote_port: Option<u16>) {
         self.peer_encapsulation = remote_port;
-        for destination in &mut self.destinations {
+        for destination in self.destinations.values_mut() {
             destination.encapsulation = remote_port;
         }
     }

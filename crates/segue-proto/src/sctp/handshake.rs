@@ -223,7 +223,7 @@ impl Association {
         self.streams.begin(initial_tsn);
         self.peer_rwnd = rwnd;
         self.initial_ssthresh = rwnd;
-        for path in &mut self.paths {
+        for path in self.paths.values_mut() {
             path.window = SctpWindow::new(self.rules, rwnd);
         }
     }
@@ -245,10 +245,8 @@ impl Association {
         if self.auth.random.is_some() && !self.is_authentication_negotiated() {
             self.out.tell(Event::AuthenticationNotSupported);
         }
-        for index in 0..self.destinations.len() {
-            if self.destinations[index].in_use {
-                self.start_heartbeats(now, index);
-            }
+        for index in self.destinations.ids() {
+            self.start_heartbeats(now, index);
         }
     }
 
@@ -294,7 +292,7 @@ impl Association {
         let d = &self.destinations[self.handshake_destination];
         let rto = self
             .paths
-            .get(usize::from(d.path.0))
+            .get(d.path)
             .map_or(self.config.rto_initial, |p| p.rto());
         self.out.send(packet(d.address));
         self.handshake_sent = Some(now);
@@ -308,7 +306,7 @@ impl Association {
             self.give_up_peer();
             return;
         }
-        for path in &mut self.paths {
+        for path in self.paths.values_mut() {
             path.rtt.back_off();
         }
         if let Some(next) = self.usable_destination(Some(self.handshake_destination)) {

@@ -2,7 +2,7 @@
 
 use super::PathState;
 use super::association::Association;
-use super::path::{Destination, HeartbeatSent, PathId};
+use super::path::{DestinationId, HeartbeatSent, PathId};
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -12,7 +12,7 @@ use segue_wire::sctp::Chunk;
 impl Association {
     /// The association came up, or a destination was added while it was: one that is not to be used before it answers
     /// is probed at once.
-    pub(super) fn start_heartbeats(&mut self, now: Instant, index: usize) {
+    pub(super) fn start_heartbeats(&mut self, now: Instant, index: DestinationId) {
         if awaits_answer(self.destinations[index].state) {
             self.send_heartbeat(now, index);
         } else {
@@ -20,9 +20,9 @@ impl Association {
         }
     }
 
-    pub(super) fn on_heartbeat_timers(&mut self, now: Instant, index: usize) {
-        let d = &mut self.destinations[index];
-        if !d.in_use || d.deactivated || !self.may_heartbeat() {
+    pub(super) fn on_heartbeat_timers(&mut self, now: Instant, index: DestinationId) {
+        let watched = self.destinations.get(index).is_some_and(|d| !d.deactivated);
+        if !watched || !self.may_heartbeat() {
             return;
         }
         let d = &mut self.destinations[index];
@@ -42,7 +42,7 @@ impl Association {
             // section 8.2: not acknowledged within an RTO; section 8.3: the RTO backs off
             d.heartbeat = None;
             let unconfirmed = d.state == PathState::Unconfirmed;
-            if let Some(path) = self.paths.get_mut(usize::from(sent.path.0)).filter(|p| p.in_use) {
+            if let Some(path) = self.paths.get_mut(sent.path) {
                 path.rtt.back_off();
             }
             if !self.count_error(index) {
@@ -81,7 +81,7 @@ impl Association {
             return;
         };
         self.destinations[index].heartbeat = None;
-        if let Some(path) = self.paths.get_mut(usize::from(sent.path.0)).filter(|p| p.in_use) {
+        if let Some(path) = self.paths.get_mut(sent.path) {
             path.rtt.measure(now.since(sent.sent_at));
         }
         self.clear_errors(index);
@@ -95,8 +95,8 @@ impl Association {
 
     /// Heartbeats that left over paths that are `gone` are not answered. A destination that is not to be used before it
     /// answers gets another at once.
-    pub(super) fn lose_heartbeats(destinations: &mut [Destination], gone: impl Fn(PathId) -> bool) {
-        for d in destinations {
+    pub(super) fn lose_heartbeats(&mut self, gone: impl Fn(PathId) -> bool) {
+        for d in self.destinations.values_mut() {
             if d.heartbeat.take_if(|sent| gone(sent.path)).is_some() && awaits_answer(d.state) {
                 d.heartbeat_due = Some(Instant::ZERO);
             }
@@ -104,20 +104,17 @@ impl Association {
     }
 
     /// The destination whose heartbeat this answers, and when it was sent.
-    fn heartbeat_answered(&self, info: &[u8]) -> Option<(usize, HeartbeatSent)> {
+    fn heartbeat_answered(&self, info: &[u8]) -> Option<(DestinationId, HeartbeatSent)> {
         let (nonce, address) = read_info(info)?;
         let index = self.destination_index(address)?;
         let sent = self.destinations[index].heartbeat?;
         (sent.nonce == nonce).then_some((index, sent))
     }
 
-    pub(super) fn send_heartbeat(&mut self, now: Instant, index: usize) {
+    pub(super) fn send_heartbeat(&mut self, now: Instant, index: DestinationId) {
         let d = &self.destinations[index];
         let (address, path) = (d.address, d.path);
-        let rto = self
-            .paths
-            .get(usize::from(path.0))
-            .map_or(self.config.rto_initial, |p| p.rto());
+        let rto = self.paths.get(path).map_or(self.config.rto_initial, |p| p.rto());
         if !self.may_heartbeat() || !self.may_send_heartbeat(now, index, rto) {
             return;
         }
@@ -134,26 +131,23 @@ impl Association {
     }
 
     /// The next one in RTO + HB.interval, jittered by half an RTO either way (section 8.3).
-    fn schedule_heartbeat(&mut self, now: Instant, index: usize) {
+    fn schedule_heartbeat(&mut self, now: Instant, index: DestinationId) {
         let Some(interval) = self.config.hb_interval else {
             self.destinations[index].heartbeat_due = None;
             return;
         };
         let path = self.destinations[index].path;
-        let rto = self
-            .paths
-            .get(usize::from(path.0))
-            .map_or(self.config.rto_initial, |p| p.rto());
+        let rto = self.paths.get(path).map_or(self.config.rto_initial, |p| p.rto());
         let jitter = Duration::from_nanos(self.rng.next_u64() % rto.as_nanos().max(1));
         self.destinations[index].heartbeat_due = Some(now + interval + rto / 2 + jitter);
     }
 
     /// Whether nothing that measures the round trip was sent there within the last HB.interval.
-    fn is_idle(&self, now: Instant, index: usize) -> bool {
+    fn is_idle(&self, now: Instant, index: DestinationId) -> bool {
         let d = &self.destinations[index];
         let interval = self.config.hb_interval.unwrap_or(Duration::ZERO);
         self.paths
-            .get(usize::from(d.path.0))
+            .get(d.path)
             .and_then(|p| p.last_data_sent)
             .is_none_or(|last| now.since(last) >= interval)
     }

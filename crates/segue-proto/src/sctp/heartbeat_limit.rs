@@ -5,7 +5,7 @@
 
 use super::PathState;
 use super::association::Association;
-use super::path::Destination;
+use super::path::{Destination, DestinationId};
 use crate::time::{Duration, Instant};
 use segue_wire::sctp::chunk_type::ASCONF_ACK;
 
@@ -36,7 +36,7 @@ impl HeartbeatLimit {
 
 impl Association {
     /// Whether a HEARTBEAT may go to a destination now; if not, it will be due when it may.
-    pub(super) fn may_send_heartbeat(&mut self, now: Instant, index: usize, rto: Duration) -> bool {
+    pub(super) fn may_send_heartbeat(&mut self, now: Instant, index: DestinationId, rto: Duration) -> bool {
         if self.destinations[index].state != PathState::Unconfirmed {
             return true;
         }
@@ -64,12 +64,11 @@ impl Association {
 
     /// Whether another unconfirmed destination waits for its HEARTBEAT too, and comes first: so that one that is not
     /// there does not keep the others waiting.
-    fn is_preceded(&self, now: Instant, index: usize) -> bool {
-        let rank = |i: usize, d: &Destination| (d.error_count, i != self.primary, i);
+    fn is_preceded(&self, now: Instant, index: DestinationId) -> bool {
+        let rank = |i: DestinationId, d: &Destination| (d.error_count, i != self.primary, i.place());
         let own = rank(index, &self.destinations[index]);
-        self.destinations.iter().enumerate().any(|(i, d)| {
-            let waits = d.in_use
-                && !d.deactivated
+        self.destinations.iter().any(|(i, d)| {
+            let waits = !d.deactivated
                 && d.state == PathState::Unconfirmed
                 && d.heartbeat.is_none()
                 && d.heartbeat_due.is_some_and(|due| due <= now);
@@ -86,6 +85,7 @@ mod tests {
     use super::super::Config;
     use super::super::tests::{ms, up};
     use super::*;
+    use crate::sctp::slots::Id;
 
     #[test]
     fn so_many_go_in_an_rto_that_begins_with_the_first() {
@@ -104,22 +104,22 @@ mod tests {
     fn those_with_fewer_errors_come_first() {
         let rto = Duration::from_secs(1);
         let mut a = up(Config::default(), 3);
-        assert!(a.may_send_heartbeat(ms(5), 1, rto), "confirmed");
-        for d in &mut a.destinations[1..] {
+        assert!(a.may_send_heartbeat(ms(5), Id::first_at(1), rto), "confirmed");
+        for d in a.destinations.values_mut().skip(1) {
             d.state = PathState::Unconfirmed;
             d.heartbeat_due = Some(ms(5));
         }
         a.destinations[1].error_count = 1;
-        assert!(!a.may_send_heartbeat(ms(5), 1, rto));
+        assert!(!a.may_send_heartbeat(ms(5), Id::first_at(1), rto));
         assert_eq!(a.destinations[1].heartbeat_due, Some(ms(5) + MIN_DELAY));
-        assert!(a.may_send_heartbeat(ms(5), 2, rto));
+        assert!(a.may_send_heartbeat(ms(5), Id::first_at(2), rto));
         // one in an RTO
         a.destinations[2].heartbeat_due = Some(ms(9));
         a.destinations[1].heartbeat_due = Some(ms(6));
-        assert!(!a.may_send_heartbeat(ms(6), 1, rto));
+        assert!(!a.may_send_heartbeat(ms(6), Id::first_at(1), rto));
         assert_eq!(a.destinations[1].heartbeat_due, Some(ms(1005)));
-        assert!(!a.is_preceded(ms(8), 1) && a.is_preceded(ms(9), 1));
+        assert!(!a.is_preceded(ms(8), Id::first_at(1)) && a.is_preceded(ms(9), Id::first_at(1)));
         a.destinations[1].error_count = 0;
-        assert!(!a.is_preceded(ms(9), 1), "the first of equals");
+        assert!(!a.is_preceded(ms(9), Id::first_at(1)), "the first of equals");
     }
 }

@@ -41,7 +41,7 @@ impl Association {
         };
         let rto = self
             .paths
-            .get(usize::from(self.destinations[index].path.0))
+            .get(self.destinations[index].path)
             .map_or(self.config.rto_initial, |p| p.rto());
         let up = self.is_up();
         let d = &mut self.destinations[index];

@@ -3,7 +3,7 @@
 
 use super::association::{Association, State};
 use super::endpoint::Endpoint;
-use super::outbound::ChunkState;
+use super::outbound::{ChunkState, Sent};
 use super::path::{MAX_DESTINATIONS, PathId};
 use crate::congestion::CongestionControl;
 
@@ -47,8 +47,8 @@ impl Association {
         self.check_inbound()?;
         hold! {
             self.destination_count() <= MAX_DESTINATIONS, "{} destinations", self.destination_count();
-            self.destinations[self.primary].in_use, "the primary path's destination is gone";
-            self.destinations[self.current].in_use, "the current destination is gone";
+            self.destinations.contains(self.primary), "the primary path's destination is gone";
+            self.destinations.contains(self.current), "the current destination is gone";
             self.out.waiting() == 0 || self.is_stranded(), "{} control packets are left after draining", self.out.waiting();
         }
         if self.state == State::Closed {
@@ -95,25 +95,29 @@ impl Association {
     }
 
     fn check_paths(&self) -> Result<(), String> {
-        let mut in_flight = [0; PathId::NONE.0 as usize + 1];
-        for (_, sent) in self.outbound.all_sent() {
-            if sent.state == ChunkState::Outstanding {
-                in_flight[usize::from(sent.path.0)] += sent.size();
-            }
-        }
-        for (i, path) in self.paths.iter().enumerate() {
-            let flight: u32 = in_flight[i];
+        let in_flight = |on: PathId| -> u32 {
+            let own = self.outbound.all_sent().map(|(_, sent)| sent);
+            let own = own.filter(|s| s.state == ChunkState::Outstanding && s.path == Some(on));
+            own.map(Sent::size).sum()
+        };
+        let mut booked = 0;
+        for (id, path) in self.paths.iter() {
+            let flight = in_flight(id);
+            booked += flight;
             hold! {
-                path.flightsize == flight, "path {}: {} bytes in flight, flightsize {}", i, flight, path.flightsize;
-                path.in_use || flight == 0, "path {} is gone and has {} bytes in flight", i, flight;
+                path.flightsize == flight, "path {:?}: {} bytes in flight, flightsize {}", id, flight, path.flightsize;
                 self.state == State::Closed || path.t3_rtx.is_some() == (flight > 0),
-                    "path {}: T3-rtx {:?} with {} bytes in flight", i, path.t3_rtx, flight;
-                path.window.cwnd() > 0, "path {}: cwnd is 0", i;
+                    "path {:?}: T3-rtx {:?} with {} bytes in flight", id, path.t3_rtx, flight;
+                path.window.cwnd() > 0, "path {:?}: cwnd is 0", id;
             }
         }
-        let astray: u32 = in_flight[self.paths.len()..].iter().sum();
+        let all = self.outbound.all_sent().map(|(_, sent)| sent);
+        let all: u32 = all
+            .filter(|s| s.state == ChunkState::Outstanding)
+            .map(Sent::size)
+            .sum();
         hold! {
-            astray == 0, "{} bytes are outstanding on no path", astray;
+            all == booked, "{} bytes are outstanding on no path", all - booked;
         }
         Ok(())
     }

@@ -162,8 +162,8 @@ impl Newly {
 pub(super) struct LossDetector {
     rules: Rules,
     transmissions: u64,
-    /// By path. A slot that is used again need not be cleared: what is sent on it has higher numbers.
-    paths: SmallVec<[Latest; 2]>,
+    /// By path.
+    paths: SmallVec<[(PathId, Latest); 2]>,
     all: Latest,
     newly: Newly,
 }
@@ -228,8 +228,8 @@ impl LossDetector {
     pub(super) fn begin_sack(&mut self, packets: u8) {
         self.newly = Newly::nothing(packets);
         self.all.begin_sack();
-        for path in &mut self.paths {
-            path.begin_sack();
+        for (_, latest) in &mut self.paths {
+            latest.begin_sack();
         }
     }
 
@@ -238,24 +238,20 @@ impl LossDetector {
         &mut self,
         now: Instant,
         tsn: Tsn,
-        path: PathId,
+        path: Option<PathId>,
         transmission: Transmission,
         least: Option<Duration>,
     ) {
         let first = self.newly.highest.is_none();
-        self.newly.path = Some(path).filter(|_| first || self.newly.path == Some(path));
+        self.newly.path = path.filter(|_| first || self.newly.path == path);
         if self.newly.highest.is_none_or(|h| h.before(tsn)) {
             self.newly.highest = Some(tsn);
         }
         if self.newly.lowest.is_none_or(|l| tsn.before(l)) {
             self.newly.lowest = Some(tsn);
         }
-        let index = usize::from(path.0);
-        if path != PathId::NONE {
-            if self.paths.len() <= index {
-                self.paths.resize(index + 1, Latest::default());
-            }
-            self.paths[index].note_tsn(tsn);
+        if let Some(path) = path {
+            self.on_path(path).note_tsn(tsn);
         }
         let may_be_of_former = least.map_or(transmission.moved, |least| now.since(transmission.at) < least);
         if transmission.again && may_be_of_former {
@@ -265,9 +261,24 @@ impl LossDetector {
         self.newly.earliest = self.newly.earliest.min(transmission.number);
         self.newly.again |= transmission.again;
         self.all.note(transmission.number);
-        if let Some(path) = self.paths.get_mut(index) {
-            path.note(transmission.number);
+        if let Some(path) = path {
+            self.on_path(path).note(transmission.number);
         }
+    }
+
+    /// What is kept of a path.
+    fn on_path(&mut self, path: PathId) -> &mut Latest {
+        // of a path that came in the place of another: what is sent there has higher numbers
+        let known = self.paths.iter().position(|p| p.0.place() == path.place());
+        let index = known.unwrap_or(self.paths.len());
+        if known.is_none() {
+            self.paths.push((path, Latest::default()));
+        }
+        let (of, latest) = &mut self.paths[index];
+        if *of != path {
+            (*of, *latest) = (path, Latest::default());
+        }
+        latest
     }
 
     /// Counts what the SACK leaves out, whose `blocks` have been applied to `outbound`; `threshold` reports make a chunk
@@ -324,8 +335,12 @@ impl LossDetector {
     }
 
     /// How many reports the SACK at hand is that chunk `tsn` is missing, whose last transmission on `path` this was.
-    fn reports(&self, tsn: Tsn, transmission: Transmission, path: PathId) -> u8 {
-        let own = self.paths.get(usize::from(path.0)).copied().unwrap_or_default();
+    fn reports(&self, tsn: Tsn, transmission: Transmission, path: Option<PathId>) -> u8 {
+        let own = self
+            .paths
+            .iter()
+            .find(|p| Some(p.0) == path)
+            .map_or(Latest::default(), |p| p.1);
         let (overtaken, by_all) = if self.rules.split && !self.rules.multiple && !transmission.again {
             let before = |other: Option<Tsn>| other.is_some_and(|other| tsn.before(other));
             (before(own.highest_newly), before(self.newly.lowest))
@@ -362,8 +377,8 @@ mod tests {
     use crate::sctp::SendOptions;
     use segue_wire::Data;
 
-    const FIRST: PathId = PathId(0);
-    const SECOND: PathId = PathId(1);
+    const FIRST: PathId = PathId::first_at(0);
+    const SECOND: PathId = PathId::first_at(1);
     /// Shortest round trip of both paths.
     const LEAST: Duration = Duration::from_millis(20);
 
@@ -393,9 +408,9 @@ mod tests {
 
         fn send_again(&mut self, at: Instant, tsn: u32, path: PathId) {
             let sent = self.outbound.get_mut(Tsn(tsn)).expect("sent");
-            let moves = sent.path != path;
+            let moves = sent.path != Some(path);
             sent.transmission = self.detector.on_sent_again(at, sent.transmission, moves);
-            sent.path = path;
+            sent.path = Some(path);
         }
 
         /// A SACK with the cumulative TSN ack 0 acknowledges `newly`; `blocks` are all that it has.

@@ -137,6 +137,7 @@ mod replies;
 mod restart;
 mod retransmission;
 mod shutdown;
+mod slots;
 mod streams;
 #[cfg(test)]
 mod tests;

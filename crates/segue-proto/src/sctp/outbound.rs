@@ -42,7 +42,7 @@ pub(super) struct Sent {
     pub policy: Policy,
     pub state: ChunkState,
     /// Path it was last sent on.
-    pub path: PathId,
+    pub path: Option<PathId>,
     /// The last time it was sent.
     pub transmission: Transmission,
     pub retransmissions: u32,
@@ -266,7 +266,7 @@ impl Outbound {
             immediate: immediate || (ending && options.sack_immediately),
             policy,
             state: ChunkState::Outstanding,
-            path,
+            path: Some(path),
             transmission,
             retransmissions: 0,
             released: false,
@@ -311,7 +311,11 @@ impl Outbound {
 
     /// Changes the state of a chunk; returns its former state, path and size. What is abandoned stays so. What is marked may
     /// be moved again.
-    pub(super) fn set_state(&mut self, tsn: Tsn, state: ChunkState) -> Option<(ChunkState, PathId, u32)> {
+    pub(super) fn set_state(
+        &mut self,
+        tsn: Tsn,
+        state: ChunkState,
+    ) -> Option<(ChunkState, Option<PathId>, u32)> {
         let sent = self.get_mut(tsn)?;
         let (former, path, size, len) = (sent.state, sent.path, sent.size(), sent.len());
         if former == ChunkState::Abandoned {
@@ -366,7 +370,7 @@ impl Outbound {
             .sent
             .iter()
             .skip(offset)
-            .position(|s| s.state == ChunkState::Outstanding && s.path == path)?;
+            .position(|s| s.state == ChunkState::Outstanding && s.path == Some(path))?;
         Some(start.add(found as u32))
     }
 
@@ -383,7 +387,7 @@ impl Outbound {
     pub(super) fn first_sent_on(&self, path: PathId) -> Option<Tsn> {
         let own = self
             .all_sent()
-            .filter(|(_, s)| s.state == ChunkState::Outstanding && s.path == path);
+            .filter(|(_, s)| s.state == ChunkState::Outstanding && s.path == Some(path));
         own.min_by_key(|(_, s)| s.transmission.number())
             .map(|(tsn, _)| tsn)
     }
@@ -416,9 +420,7 @@ impl Outbound {
     /// Detaches every chunk from paths that are gone.
     pub(super) fn forget_paths(&mut self, mut gone: impl FnMut(PathId) -> bool) {
         for sent in &mut self.sent {
-            if sent.path != PathId::NONE && gone(sent.path) {
-                sent.path = PathId::NONE;
-            }
+            sent.path.take_if(|path| gone(*path));
         }
     }
 

@@ -54,7 +54,7 @@ impl Outbound {
             immediate: false,
             policy: message.policy,
             state: ChunkState::Abandoned,
-            path: PathId::NONE,
+            path: None,
             transmission: Transmission::NONE,
             retransmissions: 0,
             released: false,
@@ -80,7 +80,7 @@ impl Outbound {
     }
 
     /// Abandons one chunk and frees its data; returns its former state, path, size and user bytes.
-    pub(super) fn abandon(&mut self, tsn: Tsn) -> Option<(ChunkState, PathId, u32, u32)> {
+    pub(super) fn abandon(&mut self, tsn: Tsn) -> Option<(ChunkState, Option<PathId>, u32, u32)> {
         let (size, len) = self.get(tsn).map(|s| (s.size(), s.len()))?;
         let (former, path, _) = self.set_state(tsn, ChunkState::Abandoned)?;
         let sent = self.get_mut(tsn)?;

@@ -6,6 +6,7 @@
 use super::association::{Association, PACKET_HEADERS};
 use super::options::Policy;
 use super::outbound::ChunkState;
+use super::path::DestinationId;
 use super::{Event, Reliability};
 use crate::contract::InterfaceId;
 use crate::time::Instant;
@@ -23,7 +24,7 @@ pub(super) struct PartialReliability {
     /// A FORWARD TSN is to be sent.
     pub due: bool,
     /// The last FORWARD TSN: its TSN, when it left, and the destination it left for.
-    sent: Option<(Tsn, Instant, usize)>,
+    sent: Option<(Tsn, Instant, DestinationId)>,
     /// Guards the last FORWARD TSN as T3-rtx guards DATA (rule C5).
     pub t3_rtx: Option<Instant>,
 }
@@ -119,7 +120,7 @@ impl Association {
         // rule F2's note: the same one again only after a round trip; T3-rtx sees to it that it is
         self.partial.due |= match self.partial.sent {
             Some((tsn, at, destination)) if tsn == point => {
-                let path = self.paths.get(usize::from(self.destinations[destination].path.0));
+                let path = self.paths.get(self.destinations[destination].path);
                 let wait = path.and_then(|p| p.rtt.srtt()).unwrap_or(self.config.rto_initial);
                 now.since(at) >= wait
             }
@@ -152,7 +153,7 @@ impl Association {
             new_cumulative_tsn = tsn;
         }
         let destination = self.current;
-        let path = self.paths.get(usize::from(self.destinations[destination].path.0));
+        let path = self.paths.get(self.destinations[destination].path);
         let rto = path.map_or(self.config.rto_initial, |p| p.rto());
         self.partial.point = Some(new_cumulative_tsn);
         self.partial.sent = Some((new_cumulative_tsn, now, destination));
@@ -167,7 +168,7 @@ impl Association {
     /// The FORWARD TSN that is due, with the SACK that is owed, as a packet of its own.
     #[inline(never)]
     pub(super) fn forward_tsn_packet(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
-        let path = &self.paths[usize::from(self.current_path()?.0)];
+        let path = &self.paths[self.current_path()?];
         let destination = self.destinations[self.current].address;
         let source = path.source;
         let room = self
@@ -185,9 +186,9 @@ impl Association {
         let Some((_, _, destination)) = self.partial.sent.take() else {
             return;
         };
-        if self.outbound.outstanding_chunks == 0 && self.destinations[destination].in_use {
+        if self.outbound.outstanding_chunks == 0 && self.destinations.contains(destination) {
             let path = self.destinations[destination].path;
-            if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+            if let Some(path) = self.paths.get_mut(path) {
                 path.rtt.back_off();
             }
             if !self.count_error(destination) {
@@ -207,8 +208,8 @@ impl Association {
     /// The peer's cumulative TSN ack passed abandoned chunks: the FORWARD TSN arrived, and so did nothing else.
     pub(super) fn on_forward_tsn_acked(&mut self) {
         if let Some((_, _, destination)) = self.partial.sent
-            && self.destinations[destination].in_use
-            && (self.destinations[destination].error_count > 0 || self.association_error_count > 0)
+            && let Some(d) = self.destinations.get(destination)
+            && (d.error_count > 0 || self.association_error_count > 0)
         {
             self.clear_errors(destination);
         }
@@ -254,7 +255,7 @@ impl Association {
             }
             self.peer_rwnd = self.peer_rwnd.saturating_add(len);
             let floor = first;
-            if let Some(state) = self.paths.get_mut(usize::from(path.0)) {
+            if let Some((path, state)) = path.and_then(|id| Some((id, self.paths.get_mut(id)?))) {
                 state.flightsize -= size;
                 if state.timed.is_some_and(|t| t.0 == tsn) {
                     state.timed = None;

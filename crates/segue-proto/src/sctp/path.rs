@@ -3,24 +3,18 @@
 use super::PathState;
 use super::multipath::PathShare;
 use super::pmtu::Pmtu;
+use super::slots::Id;
 use crate::congestion::{CongestionControl, RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 
-/// Index of a destination slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct DestinationId(pub u8);
+/// Names a destination.
+pub(super) type DestinationId = Id<Destination>;
 
-/// Index of a path slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct PathId(pub u8);
-
-impl PathId {
-    /// The path of a chunk whose path is gone.
-    pub(super) const NONE: Self = Self(u8::MAX);
-}
+/// Names a path.
+pub(super) type PathId = Id<Path>;
 
 /// Most destinations kept: more are not taken from an INIT, and an ASCONF that adds one more is refused.
 pub(super) const MAX_DESTINATIONS: usize = 32;
@@ -28,7 +22,6 @@ pub(super) const MAX_DESTINATIONS: usize = 32;
 /// A transport address of the peer. State and error count are per destination (RFC 9260 section 8.2).
 #[derive(Debug)]
 pub(super) struct Destination {
-    pub in_use: bool,
     pub address: Ipv6Addr,
     pub state: PathState,
     pub error_count: u32,
@@ -62,7 +55,6 @@ pub(super) struct HeartbeatSent {
 /// Send state of a (source, destination) pair.
 #[derive(Debug)]
 pub(super) struct Path {
-    pub in_use: bool,
     pub source: LocalAddress,
     pub destination: DestinationId,
     pub rtt: RttEstimator,
@@ -97,7 +89,6 @@ impl Path {
         pmtu: Pmtu,
     ) -> Self {
         Self {
-            in_use: true,
             source,
             destination,
             rtt,

@@ -142,8 +142,8 @@ impl Association {
         let index = self.destination_index(destination)?;
         let value = self
             .paths
-            .iter()
-            .filter(|p| p.in_use && usize::from(p.destination.0) == index)
+            .values()
+            .filter(|p| p.destination == index)
             .map(|p| p.pmtu.value)
             .min()?;
         (value < self.interface_mtu).then_some(value + self.encapsulation_overhead())
@@ -154,8 +154,8 @@ impl Association {
     pub(super) fn follow_pmtu(&mut self) {
         let smallest = self
             .paths
-            .iter()
-            .filter(|p| p.in_use && !p.retired)
+            .values()
+            .filter(|p| !p.retired)
             .map(|p| p.pmtu.value)
             .min()
             .unwrap_or(self.config.mtu);
@@ -165,7 +165,7 @@ impl Association {
         self.config.mtu = smallest;
         self.resize_chunks();
         let rules = self.rules;
-        for path in &mut self.paths {
+        for path in self.paths.values_mut() {
             path.window.set_rules(rules);
         }
     }
@@ -187,10 +187,9 @@ impl Association {
         }
         let mtu = mtu - self.encapsulation_overhead();
         let mut changed = false;
-        for i in 0..self.paths.len() {
+        for i in self.paths.ids() {
             let path = &mut self.paths[i];
-            let concerned =
-                path.in_use && usize::from(path.destination.0) == index && path.source.address == source;
+            let concerned = path.destination == index && path.source.address == source;
             if !concerned || mtu >= path.pmtu.ceiling.max(path.pmtu.value) {
                 continue;
             }
@@ -213,12 +212,12 @@ impl Association {
 
     /// Chunks outstanding on the path that did not fit are marked for retransmission: they were not lost to congestion,
     /// and T3-rtx need not tell.
-    fn repeat_what_was_too_big(&mut self, index: usize, mtu: u32) {
-        let id = PathId(index as u8);
+    fn repeat_what_was_too_big(&mut self, index: PathId, mtu: u32) {
+        let id = index;
         let room = mtu.saturating_sub(PACKET_HEADERS + self.data_overhead());
         let mut flight = 0;
         let marked = self.outbound.mark_where(|sent| {
-            let large = sent.path == id && sent.size() > room;
+            let large = sent.path == Some(id) && sent.size() > room;
             if large {
                 flight += sent.size();
             }
@@ -249,16 +248,15 @@ impl Association {
         {
             return;
         }
-        for i in 0..self.paths.len() {
+        for i in self.paths.ids() {
             let path = &self.paths[i];
-            let destination = &self.destinations[usize::from(path.destination.0)];
-            let usable = path.in_use
-                && !path.retired
+            let destination = &self.destinations[path.destination];
+            let usable = !path.retired
                 && path.pmtu.searching
                 && path.pmtu.probe.is_none()
                 && destination.state == PathState::Active
                 && !destination.deactivated
-                && usize::from(destination.path.0) == i;
+                && destination.path == i;
             if !usable {
                 continue;
             }
@@ -274,11 +272,11 @@ impl Association {
     }
 
     /// A HEARTBEAT padded to `size` by a PAD chunk (RFC 4820 section 3, RFC 8899 section 6.2.1.2).
-    fn send_pmtu_probe(&mut self, now: Instant, index: usize, size: u32) {
+    fn send_pmtu_probe(&mut self, now: Instant, index: PathId, size: u32) {
         let nonce = self.secret_u64();
         let overhead = self.auth.overhead(&[HEARTBEAT, PAD]);
         let path = &mut self.paths[index];
-        let address = self.destinations[usize::from(path.destination.0)].address;
+        let address = self.destinations[path.destination].address;
         let heartbeat = Chunk::Heartbeat(super::heartbeat::write_info(nonce, address));
         let used = PACKET_HEADERS + overhead + heartbeat.buffer_len() as u32 + PAD_HEADER;
         let padding = Chunk::Pad(Bytes::from(vec![0; size.saturating_sub(used) as usize]));
@@ -296,9 +294,8 @@ impl Association {
 
     /// Whether a HEARTBEAT ACK with this nonce answers a probe; what was probed then passes.
     pub(super) fn on_pmtu_probe_answered(&mut self, nonce: u64) -> bool {
-        let answered =
-            |p: &super::path::Path| p.in_use && p.pmtu.probe.is_some_and(|probe| probe.nonce == nonce);
-        let Some(index) = self.paths.iter().position(answered) else {
+        let answered = |p: &super::path::Path| p.pmtu.probe.is_some_and(|probe| probe.nonce == nonce);
+        let Some((index, _)) = self.paths.iter().find(|(_, p)| answered(p)) else {
             return false;
         };
         let pmtu = &mut self.paths[index].pmtu;
@@ -314,7 +311,7 @@ impl Association {
         let mtu = self.interface_mtu;
         let probing = self.config.pmtu_discovery == PmtuDiscovery::Probing;
         let mut changed = false;
-        for path in self.paths.iter_mut().filter(|p| p.in_use) {
+        for path in self.paths.values_mut() {
             let pmtu = &mut path.pmtu;
             if let Some(probe) = pmtu.probe.filter(|p| p.expires <= now) {
                 // a lost probe is no sign of congestion, nor of a dead path (RFC 8899 section 3, items 6 and 7)
@@ -343,7 +340,7 @@ impl Association {
 
     /// T3-rtx expired on a path. If that happens again and again to packets larger than the least MTU, it is perhaps
     /// their size (RFC 8899 section 4.3).
-    pub(super) fn suspect_black_hole(&mut self, index: usize) {
+    pub(super) fn suspect_black_hole(&mut self, index: PathId) {
         let (base, mtu) = (self.base_mtu(), self.interface_mtu);
         let pmtu = &mut self.paths[index].pmtu;
         pmtu.timeouts += 1;
@@ -378,6 +375,7 @@ mod tests {
     use super::super::encapsulation::UdpEncapsulation;
     use super::super::tests::{FIRST, address, ms, own, send_on, up};
     use super::*;
+    use crate::sctp::slots::Id;
 
     fn search(value: u32, ceiling: u32, ceiling_failed: bool) -> Pmtu {
         Pmtu {
@@ -505,7 +503,7 @@ mod tests {
     fn packet_too_big_marks_what_does_not_fit() {
         let mut a = up(Config::default(), 2);
         // with headers: 1400 and 1404 bytes, and on the other path
-        for (path, len) in [(FIRST, 1332), (FIRST, 1336), (PathId(1), 1336)] {
+        for (path, len) in [(FIRST, 1332), (FIRST, 1336), (PathId::first_at(1), 1336)] {
             send_on(&mut a, ms(0), path, len);
         }
         let told = |a: &mut Association, mtu| a.on_packet_too_big(ms(5), own().address, address(0), mtu);
@@ -533,13 +531,13 @@ mod tests {
         let mut a = probing(1);
         a.paths[0].pmtu.value = 1500;
         a.follow_pmtu();
-        a.suspect_black_hole(0);
-        a.suspect_black_hole(0);
+        a.suspect_black_hole(Id::first_at(0));
+        a.suspect_black_hole(Id::first_at(0));
         a.paths[0].pmtu.is_good();
-        a.suspect_black_hole(0);
-        a.suspect_black_hole(0);
+        a.suspect_black_hole(Id::first_at(0));
+        a.suspect_black_hole(Id::first_at(0));
         assert_eq!(a.config.mtu, 1500);
-        a.suspect_black_hole(0);
+        a.suspect_black_hole(Id::first_at(0));
         assert_eq!((a.paths[0].pmtu.value, a.config.mtu), (1280, 1280));
         assert_eq!(a.paths[0].pmtu.timeouts, 0);
     }

@@ -6,13 +6,14 @@
 //! [`Config::pf_max_retrans`](super::Config::pf_max_retrans) for settings.
 
 use super::association::Association;
+use super::path::DestinationId;
 use super::{Event, PathState};
 use crate::time::Instant;
 
 impl Association {
     /// The error count of a destination was raised: it may fail, potentially or for good (RFC 9260 section 8.2, RFC
     /// 7829 section 3.2 item 1).
-    pub(super) fn degrade(&mut self, index: usize) {
+    pub(super) fn degrade(&mut self, index: DestinationId) {
         let pf_max_retrans = self.config.pf_max_retrans;
         let d = &mut self.destinations[index];
         let errors = d.error_count;
@@ -45,17 +46,17 @@ impl Association {
 
     /// The destination to use where none is active: of those potentially failed the one with the lowest error count,
     /// at a tie the one in use (RFC 7829 section 3.2 item 3).
-    pub(super) fn least_failed(&self) -> Option<usize> {
-        let candidates = self.destinations.iter().enumerate();
+    pub(super) fn least_failed(&self) -> Option<DestinationId> {
+        let candidates = self.destinations.iter();
         candidates
-            .filter(|(_, d)| d.in_use && !d.deactivated && d.state == PathState::PotentiallyFailed)
+            .filter(|(_, d)| !d.deactivated && d.state == PathState::PotentiallyFailed)
             .min_by_key(|&(i, d)| (d.error_count, i != self.current, i != self.primary))
             .map(|(i, _)| i)
     }
 
     /// Primary path switchover (RFC 7829 section 5): the primary has failed more than PSMR times, and an active
     /// destination takes its place for good.
-    fn switch_primary_over(&mut self, index: usize) {
+    fn switch_primary_over(&mut self, index: DestinationId) {
         let Some(limit) = self.config.primary_switchover_max_retrans else {
             return;
         };
@@ -70,13 +71,9 @@ impl Association {
     }
 
     /// A destination that had potentially failed answered: its windows begin anew with one segment.
-    pub(super) fn restart_windows(&mut self, index: usize) {
+    pub(super) fn restart_windows(&mut self, index: DestinationId) {
         let segments = self.recovery_segments();
-        for path in self
-            .paths
-            .iter_mut()
-            .filter(|p| p.in_use && usize::from(p.destination.0) == index)
-        {
+        for path in self.paths.values_mut().filter(|p| p.destination == index) {
             Self::recovered_window(path, segments);
         }
     }

@@ -7,7 +7,6 @@ use super::Profile;
 use super::association::Association;
 use super::loss::{Cause, Verdict};
 use super::outbound::ChunkState;
-use super::path::PathId;
 use crate::congestion::{CongestionControl, Loss};
 use crate::time::Instant;
 use segue_wire::Tsn;
@@ -32,7 +31,7 @@ impl Association {
             sent.fast_marked = true;
             let (path, len) = (sent.path, sent.len());
             self.mark_lost(lost.tsn, len);
-            if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+            if let Some(path) = path.and_then(|id| self.paths.get_mut(id)) {
                 path.share.on_lost(1);
                 if let Some(version) = cuc {
                     path.share.pseudo.on_lost(version);
@@ -51,7 +50,7 @@ impl Association {
             return;
         };
         self.peer_rwnd = self.peer_rwnd.saturating_add(len);
-        if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+        if let Some(path) = path.and_then(|id| self.paths.get_mut(id)) {
             path.flightsize -= size;
             path.lost = true;
             path.earliest_acked |= path.earliest == tsn;
@@ -68,7 +67,7 @@ impl Association {
         if self.fast_recovery_exit.is_some() && !rfc2960 {
             return;
         }
-        for path in self.paths.iter_mut().filter(|p| p.lost) {
+        for path in self.paths.values_mut().filter(|p| p.lost) {
             path.window.on_loss(Loss {
                 now,
                 flightsize: path.flightsize,
@@ -84,12 +83,12 @@ impl Association {
     /// Each path that lost something is cut once per loss episode of its own, and one packet may go there whatever cwnd says.
     fn recover_by_path(&mut self, now: Instant) {
         let last_sent = self.outbound.next_tsn().previous();
-        for i in 0..self.paths.len() {
+        for i in self.paths.ids() {
             let path = &self.paths[i];
             if !path.lost || path.share.fast_recovery_exit.is_some() {
                 continue;
             }
-            let coupled = self.coupled_ssthresh(PathId(i as u8));
+            let coupled = self.coupled_ssthresh(i);
             let path = &mut self.paths[i];
             path.share.inter_loss.on_loss();
             match coupled {
@@ -122,17 +121,17 @@ impl Association {
     /// CUC no path has an ack point of its own, and the association's has to do.
     fn leave_fast_recovery_by_path(&mut self, cumulative: Tsn) {
         let by_path = self.cuc().is_some();
-        for i in 0..self.paths.len() {
+        for i in self.paths.ids() {
             let Some(exit) = self.paths[i].share.fast_recovery_exit else {
                 continue;
             };
             let over = if by_path {
-                let path = PathId(i as u8);
+                let path = i;
                 let base = self.outbound.base;
                 let reach = (exit.distance_from(base) as usize).saturating_add(1);
                 let waits = |state| matches!(state, ChunkState::Outstanding | ChunkState::Marked);
                 let mut before = self.outbound.sent.iter().take(reach);
-                exit.before(base) || !before.any(|s| s.path == path && waits(s.state))
+                exit.before(base) || !before.any(|s| s.path == Some(path) && waits(s.state))
             } else {
                 exit.at_or_before(cumulative)
             };

@@ -18,7 +18,7 @@
 
 use super::AddressRequest;
 use super::association::Association;
-use super::path::Path;
+use super::path::{DestinationId, Path};
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -88,7 +88,7 @@ impl Association {
     /// The peer asks for another primary path: notes which of the others are silent now. An answer to what went there
     /// earlier may come over the new path before data may go there, and says nothing of the old one.
     pub(super) fn note_silent_paths(&mut self, now: Instant) {
-        for index in 0..self.destinations.len() {
+        for index in self.destinations.ids() {
             self.destinations[index].silent = index != self.primary && self.is_silent(now, index);
         }
     }
@@ -96,9 +96,9 @@ impl Association {
     /// Data may go to the primary path that the peer asked for: what is outstanding on paths that have fallen silent goes
     /// out again there, with no penalty to any window.
     pub(super) fn leave_silent_paths(&mut self, now: Instant) {
-        for index in 0..self.destinations.len() {
+        for index in self.destinations.ids() {
             let noted = core::mem::take(&mut self.destinations[index].silent);
-            if index == self.primary || !self.destinations[index].in_use {
+            if index == self.primary {
                 continue;
             }
             if !noted && !self.is_silent(now, index) {
@@ -108,24 +108,22 @@ impl Association {
             // wherever retransmissions go as a rule, these follow the new data
             let paths = &self.paths;
             self.outbound.forget_paths(|p| {
-                let path = paths.get(usize::from(p.0));
-                path.is_some_and(|p| usize::from(p.destination.0) == index)
+                let path = paths.get(p);
+                path.is_some_and(|p| p.destination == index)
             });
             self.open_burst();
         }
     }
 
     /// Whether something outstanding at a destination should have been acknowledged by now.
-    fn is_silent(&self, now: Instant, index: usize) -> bool {
+    fn is_silent(&self, now: Instant, index: DestinationId) -> bool {
         let destination = &self.destinations[index];
         let failing = destination.error_count > 0;
-        let outstanding = |p: &&Path| p.in_use && usize::from(p.destination.0) == index && p.flightsize > 0;
-        destination.in_use
-            && self
-                .paths
-                .iter()
-                .filter(outstanding)
-                .any(|p| failing || is_overdue(p, now, self.config.sack_delay))
+        let outstanding = |p: &&Path| p.destination == index && p.flightsize > 0;
+        self.paths
+            .values()
+            .filter(outstanding)
+            .any(|p| failing || is_overdue(p, now, self.config.sack_delay))
     }
 
     fn replaced(&self) -> SmallVec<[Ipv6Addr; 4]> {

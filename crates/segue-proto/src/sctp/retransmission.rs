@@ -10,9 +10,9 @@ impl Association {
     ///
     /// E1 and E2 cut the window and double the RTO. E3: the earliest outstanding chunks, as many as fit one packet, go
     /// out at once, the rest is marked and follows as cwnd allows. All are marked here, and one packet is forced.
-    pub(super) fn on_t3(&mut self, now: Instant, index: usize) {
+    pub(super) fn on_t3(&mut self, now: Instant, index: PathId) {
         self.out.counters.t3_expiries += 1;
-        let id = PathId(index as u8);
+        let id = index;
         let probe_answered = self.probe_was_answered(id);
         let coupled = self.coupled_ssthresh(id);
         let path = &mut self.paths[index];
@@ -30,7 +30,7 @@ impl Association {
         path.rtt.back_off();
         let srtt = path.rtt.srtt();
         path.clear_flight();
-        let destination = usize::from(path.destination.0);
+        let destination = path.destination;
         if !probe_answered {
             self.suspect_black_hole(index);
         }
@@ -42,7 +42,7 @@ impl Association {
         let spared = self.spared_from(now, srtt);
         let bytes = self
             .outbound
-            .mark_where(|sent| sent.path == id && sent.transmission.at() < spared);
+            .mark_where(|sent| sent.path == Some(id) && sent.transmission.at() < spared);
         self.paths[index].share.on_lost(self.outbound.marked - marked);
         self.resume_flight(now, id);
         self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);

@@ -69,7 +69,7 @@ impl Association {
         self.outbound.clear();
         self.partial.clear();
         self.streams.end();
-        for path in &mut self.paths {
+        for path in self.paths.values_mut() {
             path.clear_flight();
         }
         self.asconf.clear();
@@ -159,7 +159,7 @@ impl Association {
     pub(super) fn on_t2(&mut self, now: Instant) {
         let destination = self.current;
         let path = self.destinations[destination].path;
-        if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+        if let Some(path) = self.paths.get_mut(path) {
             path.rtt.back_off();
         }
         if !self.count_error(destination) {
@@ -209,7 +209,7 @@ impl Association {
         let d = &self.destinations[self.current];
         let rto = self
             .paths
-            .get(usize::from(d.path.0))
+            .get(d.path)
             .map_or(self.config.rto_initial, |p| p.rto());
         self.out.send(ControlPacket::new(d.address, chunks));
         self.t2_shutdown = Some(now + rto);

@@ -18,8 +18,8 @@ use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::{Data, Tsn};
 
-pub(in crate::sctp) const FIRST: PathId = PathId(0);
-pub(in crate::sctp) const SECOND: PathId = PathId(1);
+pub(in crate::sctp) const FIRST: PathId = PathId::first_at(0);
+pub(in crate::sctp) const SECOND: PathId = PathId::first_at(1);
 
 pub(in crate::sctp) fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
@@ -81,12 +81,12 @@ pub(in crate::sctp) fn send_on(a: &mut Association, now: Instant, path: PathId, 
     let transmission = a.loss.on_sent(now);
     let (tsn, sent) = a.outbound.send_next(transmission, path, false).expect("it waits");
     let size = sent.size();
-    a.paths[usize::from(path.0)].on_sent(now, tsn, size, true);
+    a.paths[path].on_sent(now, tsn, size, true);
     a.peer_rwnd -= len;
     tsn
 }
 
 /// States of the destinations.
 fn states(a: &Association) -> Vec<PathState> {
-    a.destinations.iter().map(|d| d.state).collect()
+    a.destinations.values().map(|d| d.state).collect()
 }

@@ -22,15 +22,13 @@ impl Association {
             .min(at(self.streams.t_reconfig()))
             .min(at(self.asconf.t4_rto()))
             .min(at(self.replacement_timer()));
-        for path in &self.paths {
+        for path in self.paths.values() {
             earliest = earliest.min(at(path.t3_rtx));
-            if path.in_use {
-                earliest = earliest.min(at(path.pmtu.timer()));
-            }
+            earliest = earliest.min(at(path.pmtu.timer()));
         }
         let heartbeats = self.may_heartbeat();
-        let watched = |d: &&Destination| heartbeats && d.in_use && !d.deactivated;
-        for destination in self.destinations.iter().filter(watched) {
+        let watched = |d: &&Destination| heartbeats && !d.deactivated;
+        for destination in self.destinations.values().filter(watched) {
             if let Some(sent) = &destination.heartbeat {
                 earliest = earliest.min(sent.expires);
             }
@@ -65,7 +63,7 @@ impl Association {
             self.open_burst();
         }
         self.on_pmtu_timers(now);
-        for i in 0..self.paths.len() {
+        for i in self.paths.ids() {
             if self.state != State::Closed && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
             }
@@ -82,7 +80,7 @@ impl Association {
         if self.state != State::Closed && due(self.replacement_timer()) {
             self.delete_replaced(now);
         }
-        for i in 0..self.destinations.len() {
+        for i in self.destinations.ids() {
             if self.state == State::Closed {
                 return;
             }

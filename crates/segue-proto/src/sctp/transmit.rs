@@ -62,8 +62,8 @@ impl Association {
         // section 6.1: a SACK that is owed goes with the data if it fits
         if self.unacknowledged_packets > 0 || self.sack_now {
             let sack_size = self.received.sack_size() + self.nr_sack_overhead();
-            let path = &self.paths[usize::from(path.0)];
-            let to = self.destinations[usize::from(path.destination.0)].address;
+            let path = &self.paths[path];
+            let to = self.destinations[path.destination].address;
             if to == self.reply_to && self.sack_source() == path.source && sack_size + first_size <= room {
                 chunks.push(self.take_acknowledgement());
                 room -= sack_size;
@@ -83,8 +83,8 @@ impl Association {
             }
             Plan::New { path, .. } => self.bundle_new(now, path, room, &mut chunks),
         }
-        let path = &self.paths[usize::from(path.0)];
-        let destination = self.destinations[usize::from(path.destination.0)].address;
+        let path = &self.paths[path];
+        let destination = self.destinations[path.destination].address;
         Some(self.write(packet, path.source, destination, chunks))
     }
 
@@ -108,7 +108,7 @@ impl Association {
             if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
                 return None;
             }
-            if forced || (self.burst > 0 && self.paths[usize::from(path.0)].has_window()) {
+            if forced || (self.burst > 0 && self.paths[path].has_window()) {
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
             return None;
@@ -119,7 +119,7 @@ impl Association {
             return None;
         }
         let path = self.current_path()?;
-        let state = &mut self.paths[usize::from(path.0)];
+        let state = &mut self.paths[path];
         state.decay_idle(now);
         if !state.has_window() {
             return None;
@@ -138,7 +138,7 @@ impl Association {
             if self.peer_rwnd == 0 && !self.window_probe.allowed {
                 self.rwnd_blocked_since.get_or_insert(now);
                 if self.window_probe_timer.is_none() {
-                    self.window_probe_timer = Some(now + self.paths[usize::from(path.0)].rto());
+                    self.window_probe_timer = Some(now + self.paths[path].rto());
                 }
                 return None;
             }
@@ -159,7 +159,7 @@ impl Association {
     #[inline]
     fn use_burst(&mut self, path: PathId) {
         self.burst = self.burst.saturating_sub(1);
-        let share = &mut self.paths[usize::from(path.0)].share;
+        let share = &mut self.paths[path].share;
         share.burst = share.burst.saturating_sub(1);
     }
 
@@ -175,7 +175,7 @@ impl Association {
     ) {
         // what may go on any path is spent first: if it were left, the next chunk would go beyond cwnd on a path that lost
         // nothing
-        let due = &mut self.paths[usize::from(path.0)].share.fast_retransmission_due;
+        let due = &mut self.paths[path].share.fast_retransmission_due;
         if forced && self.forced_retransmissions > 0 {
             self.forced_retransmissions -= 1;
         } else if !core::mem::take(due) {
@@ -195,7 +195,7 @@ impl Association {
             let Some((_, _, size)) = self.outbound.get(tsn).map(|s| (s.state, s.path, s.size())) else {
                 break;
             };
-            let state = &mut self.paths[usize::from(path.0)];
+            let state = &mut self.paths[path];
             // what was cut for a larger PMTU goes alone: IPv6 fragments it (section 6.9)
             if (size > room && tsn != first) || !(forced || state.has_window()) {
                 break;
@@ -204,7 +204,7 @@ impl Association {
             let Some(sent) = self.outbound.get_mut(tsn) else {
                 break;
             };
-            let moves = core::mem::replace(&mut sent.path, path) != path;
+            let moves = sent.path.replace(path) != Some(path);
             sent.transmission = self.loss.on_sent_again(now, sent.transmission, moves);
             sent.retransmissions = sent.retransmissions.saturating_add(1);
             let fast = core::mem::take(&mut sent.fast_marked);
@@ -235,7 +235,7 @@ impl Association {
     fn bundle_new(&mut self, now: Instant, path: PathId, mut room: u32, chunks: &mut SmallVec<[Chunk; 1]>) {
         self.use_burst(path);
         if let Some(multipath) = &mut self.multipath {
-            multipath.scheduler.on_sent(now, path.0);
+            multipath.scheduler.on_sent(now, path.place());
         }
         let closing = self.state == State::ShutdownPending;
         let mut first = true;
@@ -245,7 +245,7 @@ impl Association {
                 break;
             }
             let size = chunk_size(len);
-            let state = &mut self.paths[usize::from(path.0)];
+            let state = &mut self.paths[path];
             if size > room || (!first && (len > self.peer_rwnd || !state.has_window())) {
                 break;
             }
@@ -283,10 +283,10 @@ impl Association {
             return self.policy_path(multipath.config.rtx_policy, tsn);
         }
         let sent = self.outbound.get(tsn)?;
-        let Some(path) = self.paths.get(usize::from(sent.path.0)) else {
+        let Some(path) = sent.path.and_then(|id| self.paths.get(id)) else {
             return self.current_path();
         };
-        let last = usize::from(path.destination.0);
+        let last = path.destination;
         if self.destinations[last].deactivated {
             return self.current_path();
         }

@@ -67,7 +67,7 @@ impl Association {
         }
         let (path, len) = (sent.path, sent.len());
         self.mark_lost(tsn, len);
-        if let Some(path) = self.paths.get_mut(usize::from(path.0))
+        if let Some(path) = path.and_then(|id| self.paths.get_mut(id))
             && path.flightsize == 0
         {
             path.clear_flight();
@@ -81,6 +81,6 @@ impl Association {
                 .window_probe
                 .tsn
                 .and_then(|tsn| self.outbound.get(tsn))
-                .is_some_and(|probe| probe.path == path)
+                .is_some_and(|probe| probe.path == Some(path))
     }
 }

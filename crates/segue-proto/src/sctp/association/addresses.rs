@@ -19,6 +19,7 @@ use super::{Association, State};
 use crate::congestion::{RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::sctp::local::{Found, Lost};
+use crate::sctp::path::PathId;
 use crate::sctp::{AddressRequest, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -140,7 +141,7 @@ impl Association {
 
     /// No packet can leave: the timers that wait for answers stop, and those that only packets start do not run.
     pub(in crate::sctp) fn stop_timers(&mut self) {
-        for destination in &mut self.destinations {
+        for destination in self.destinations.values_mut() {
             destination.heartbeat = None;
             destination.heartbeat_due = None;
         }
@@ -179,10 +180,8 @@ impl Association {
             _ => {}
         }
         if self.is_up() {
-            for index in 0..self.destinations.len() {
-                if self.destinations[index].in_use {
-                    self.start_heartbeats(now, index);
-                }
+            for index in self.destinations.ids() {
+                self.start_heartbeats(now, index);
             }
         }
         self.resend_stream_request(now);
@@ -197,23 +196,16 @@ impl Association {
     /// What is outstanding on paths from `source` is to be sent again elsewhere at once: no answer can come back to
     /// there. That is no sign of congestion.
     fn abandon_paths_from(&mut self, source: Ipv6Addr) {
-        let paths = &mut self.paths;
-        let marked = self.outbound.mark_where(|sent| {
-            paths
-                .get(usize::from(sent.path.0))
-                .is_some_and(|p| p.in_use && p.source.address == source)
-        });
+        let from_there = self.paths.iter().filter(|(_, p)| p.source.address == source);
+        let left: SmallVec<[PathId; 4]> = from_there.map(|(id, _)| id).collect();
+        let marked = self
+            .outbound
+            .mark_where(|sent| sent.path.is_some_and(|p| left.contains(&p)));
         self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
-        for path in paths
-            .iter_mut()
-            .filter(|p| p.in_use && p.source.address == source)
-        {
-            path.clear_flight();
+        for &id in &left {
+            self.paths[id].clear_flight();
         }
-        Self::lose_heartbeats(&mut self.destinations, |path| {
-            let path = paths.get(usize::from(path.0));
-            path.is_some_and(|p| p.source.address == source)
-        });
+        self.lose_heartbeats(|path| left.contains(&path));
         // the route of the retransmissions is another one, whatever the one before was guilty of
         self.fast_recovery_exit = None;
     }
@@ -223,8 +215,8 @@ impl Association {
     fn renew_paths_from(&mut self, former: LocalAddress, source: LocalAddress) {
         for path in self
             .paths
-            .iter_mut()
-            .filter(|p| p.in_use && p.source == former && p.flightsize == 0)
+            .values_mut()
+            .filter(|p| p.source == former && p.flightsize == 0)
         {
             path.source = source;
             path.rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
@@ -238,10 +230,8 @@ impl Association {
     /// The source may be another one: packets take the paths from there.
     pub(in crate::sctp) fn follow_source(&mut self) {
         self.local.follow_route();
-        for index in 0..self.destinations.len() {
-            if self.destinations[index].in_use {
-                self.destinations[index].path = self.find_or_make_path(index);
-            }
+        for index in self.destinations.ids() {
+            self.follow_route_to(index);
         }
     }
 
@@ -257,7 +247,7 @@ impl Association {
         if let Some(index) = self.destination_index(destination)
             && self.local.set_source(destination, source)
         {
-            self.destinations[index].path = self.find_or_make_path(index);
+            self.follow_route_to(index);
         }
     }
 }

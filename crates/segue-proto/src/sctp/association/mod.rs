@@ -23,10 +23,11 @@ use super::loss::LossDetector;
 use super::multipath::{Multipath, pf_max_retrans};
 use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
-use super::path::{Destination, Path};
+use super::path::{Destination, DestinationId, Path};
 use super::reassembly::Reassembly;
 use super::replacement::Replacement;
 use super::replies::Replies;
+use super::slots::Slots;
 use super::streams::StreamChanges;
 use super::window_probe::WindowProbe;
 use super::{
@@ -78,14 +79,14 @@ pub struct Association {
     pub(super) local: LocalAddresses,
     /// UDP port that the peer's last packet came from: new destinations start with it.
     pub(super) peer_encapsulation: Option<u16>,
-    pub(super) destinations: SmallVec<[Destination; 2]>,
+    pub(super) destinations: Slots<Destination>,
     pub(super) former_addresses: FormerAddresses,
     /// HEARTBEATs that may still go to addresses that nobody has answered from.
     pub(super) heartbeat_limit: HeartbeatLimit,
-    pub(super) primary: usize,
+    pub(super) primary: DestinationId,
     /// Destination that new data goes to: the primary while it is usable.
-    pub(super) current: usize,
-    pub(super) paths: SmallVec<[Path; 2]>,
+    pub(super) current: DestinationId,
+    pub(super) paths: Slots<Path>,
     pub(super) association_error_count: u32,
     /// ssthresh of a path that begins: the peer's window as its INIT or INIT ACK advertised it.
     pub(super) initial_ssthresh: u32,
@@ -143,7 +144,7 @@ pub struct Association {
     /// Cookies that came back too late, of all attempts.
     pub(super) stale_cookies: u32,
     /// Which destination the INIT goes to.
-    pub(super) handshake_destination: usize,
+    pub(super) handshake_destination: DestinationId,
 
     pub(super) peer_extensions: PeerExtensions,
     pub(super) auth: Authentication,
@@ -332,8 +333,8 @@ impl Association {
 
     /// All (source, destination) pairs that have been used, as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathSnapshot> {
-        self.paths.iter().filter(|p| p.in_use).map(|p| {
-            let index = usize::from(p.destination.0);
+        self.paths.values().map(|p| {
+            let index = p.destination;
             let d = &self.destinations[index];
             PathSnapshot {
                 source: p.source.address,
@@ -429,6 +430,9 @@ impl Association {
         secrets.fill(&mut seed);
         let auth = Authentication::new(&config, setup.local_random);
         let (max_data, rules) = chunk_sizes(&config, 0);
+        let destinations = Slots::default();
+        // the name that the peer's first address will have
+        let first = destinations.next_id().expect("there are none yet");
         let mut association = Self {
             interface_mtu: config.mtu,
             state: setup.state,
@@ -437,12 +441,12 @@ impl Association {
             out: Outbox::default(),
             local: LocalAddresses::new(setup.local, setup.route),
             peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
-            destinations: SmallVec::new(),
+            destinations,
             former_addresses: FormerAddresses::default(),
             heartbeat_limit: HeartbeatLimit::default(),
-            primary: 0,
-            current: 0,
-            paths: SmallVec::new(),
+            primary: first,
+            current: first,
+            paths: Slots::default(),
             association_error_count: 0,
             initial_ssthresh: 0,
             outbound: Outbound::new(setup.local_initial_tsn, max_data),
@@ -477,7 +481,7 @@ impl Association {
             cookie_preservative: None,
             handshake_retransmissions: 0,
             stale_cookies: 0,
-            handshake_destination: 0,
+            handshake_destination: first,
             peer_extensions: PeerExtensions::default(),
             auth,
             streams: StreamChanges::new(setup.local_initial_tsn),

@@ -3,6 +3,7 @@
 
 use super::{Association, PACKET_HEADERS};
 use crate::sctp::inbound::Received;
+use crate::sctp::path::DestinationId;
 use crate::sctp::streams::{Numbers, Standing, Verdict, When};
 use crate::sctp::{Event, StreamError, StreamRefused, StreamRequest};
 use crate::time::Instant;
@@ -119,9 +120,9 @@ impl Association {
         self.outbound.has_sent() || self.outbound.has_unsent()
     }
 
-    fn transmit_stream_request(&mut self, now: Instant, destination: usize) {
+    fn transmit_stream_request(&mut self, now: Instant, destination: DestinationId) {
         let d = &self.destinations[destination];
-        let rto = self.paths.get(usize::from(d.path.0));
+        let rto = self.paths.get(d.path);
         let rto = rto.map_or(self.config.rto_initial, |p| p.rto());
         let address = d.address;
         if let Some(chunk) = self.streams.transmit(destination, now + rto) {
@@ -140,10 +141,10 @@ impl Association {
             return;
         };
         let mut destination = expired.destination;
-        let is_gone = !self.destinations[destination].in_use;
+        let is_gone = !self.destinations.contains(destination);
         if expired.is_error && !is_gone {
             let path = self.destinations[destination].path;
-            if let Some(path) = self.paths.get_mut(usize::from(path.0)) {
+            if let Some(path) = self.paths.get_mut(path) {
                 path.rtt.back_off();
             }
             if !self.count_error(destination) {
@@ -166,8 +167,8 @@ impl Association {
         let Some(answered) = self.streams.on_response(response, result) else {
             return;
         };
-        let destination = &self.destinations[answered.destination];
-        if destination.in_use && destination.error_count > 0 {
+        let destination = self.destinations.get(answered.destination);
+        if destination.is_some_and(|d| d.error_count > 0) {
             self.clear_errors(answered.destination);
         }
         if let Some(outcome) = answered.outcome {

@@ -62,8 +62,7 @@ impl Keys {
 fn addresses(association: &Association) -> impl Iterator<Item = (Ipv6Addr, Unconfirmed)> + '_ {
     association
         .destinations
-        .iter()
-        .filter(|d| d.in_use)
+        .values()
         .map(|d| (d.address, d.state == PathState::Unconfirmed))
 }
 
@@ -204,6 +203,7 @@ fn with_tag(tag: u32) -> RangeInclusive<(u32, AssociationId)> {
 mod tests {
     use super::*;
     use crate::sctp::Config;
+    use crate::sctp::slots::Id;
     use crate::sctp::tests::{address, up};
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
@@ -250,7 +250,9 @@ mod tests {
             |a| a.identity = identity(6, 5, 9),
             |a| _ = a.identity.make_tie_tags(&mut ChaCha8Rng::seed_from_u64(1)),
             |a| a.destinations[1].state = PathState::Active,
-            |a| a.destinations[0].in_use = false,
+            |a| {
+                a.destinations.remove(Id::first_at(0));
+            },
             |a| a.former_addresses.add(address(9)),
         ];
         for change in changes {

@@ -27,8 +27,7 @@ const PATIENCE: u8 = 8;
 impl Association {
     /// Whether the SACK was overtaken, and is to change nothing.
     pub(in crate::sctp) fn is_overtaken(&mut self, cumulative: Tsn, blocks: &Ranges) -> bool {
-        // slots of paths that are gone are kept
-        let one_path = self.paths.len() == 1;
+        let one_path = self.paths.has_one_place();
         if one_path || cumulative != self.outbound.cumulative_tsn_ack() || self.outbound.gap_acked.is_empty()
         {
             return false;
@@ -55,12 +54,12 @@ impl Association {
         };
         let (from, to) = multipath.packet;
         let destinations = &self.destinations;
-        let came_over = self.paths.iter().position(|p| {
-            let d = &destinations[usize::from(p.destination.0)];
-            p.in_use && p.source.address == to && d.address == from
+        let came_over = self.paths.iter().find(|(_, p)| {
+            let d = &destinations[p.destination];
+            p.source.address == to && d.address == from
         });
-        multipath.sack_path = came_over.map(|i| PathId(i as u8));
-        for path in &mut self.paths {
+        multipath.sack_path = came_over.map(|(id, _)| id);
+        for path in self.paths.values_mut() {
             path.share.fast_retransmission_due = false;
             path.share.pseudo.new_pseudo_cumack = false;
         }
@@ -71,7 +70,7 @@ impl Association {
         let Some(multipath) = &self.multipath else {
             return true;
         };
-        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+        let Some(state) = self.paths.get_mut(path) else {
             return false;
         };
         let own = multipath.sack_path == Some(path);

@@ -72,7 +72,7 @@ impl Association {
         let mut held = Held::default();
         for sent in &self.outbound.sent {
             let len = u64::from(sent.len());
-            let mine = sent.path == path;
+            let mine = sent.path == Some(path);
             match sent.state {
                 ChunkState::Abandoned => {}
                 ChunkState::Marked => held.on_path += if mine { len } else { 0 },

@@ -33,7 +33,7 @@ impl Association {
             return None;
         }
         let share = |path: PathId| {
-            let state = &self.paths[usize::from(path.0)];
+            let state = &self.paths[path];
             PathShare {
                 cwnd: state.window.cwnd(),
                 ssthresh: state.window.ssthresh(),

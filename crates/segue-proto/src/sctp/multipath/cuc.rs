@@ -97,15 +97,15 @@ impl Association {
     /// To be called after the cumulative TSN ack of a SACK was dealt with, and before its gap ack blocks.
     pub(in crate::sctp) fn find_pseudo_cumulative_acks(&mut self) {
         let Some(version) = self.cuc() else { return };
-        for (i, path) in self.paths.iter_mut().enumerate().filter(|(_, p)| p.in_use) {
-            path.share.pseudo.find(version, &self.outbound, PathId(i as u8));
+        for (i, path) in self.paths.iter_mut() {
+            path.share.pseudo.find(version, &self.outbound, i);
         }
     }
 
     /// A gap ack block acknowledges `tsn`, sent on `path`, for the first time.
     pub(in crate::sctp) fn advance_pseudo_cumulative_ack(&mut self, path: PathId, tsn: Tsn) {
         let Some(version) = self.cuc() else { return };
-        if let Some(state) = self.paths.get_mut(usize::from(path.0)) {
+        if let Some(state) = self.paths.get_mut(path) {
             state
                 .share
                 .pseudo
@@ -118,7 +118,7 @@ impl Association {
         if self.cuc().is_none() || cumulative_advanced {
             return;
         }
-        let advanced = self.paths.iter().filter(|p| p.share.pseudo.new_pseudo_cumack);
+        let advanced = self.paths.values().filter(|p| p.share.pseudo.new_pseudo_cumack);
         self.out.counters.multipath.pseudo_cumulative_acks += advanced.count() as u64;
     }
 
@@ -151,6 +151,6 @@ fn earliest(outbound: &Outbound, path: PathId, from: Tsn, which: impl Fn(&Sent) 
         .sent
         .iter()
         .skip(offset)
-        .position(|s| s.path == path && which(s))?;
+        .position(|s| s.path == Some(path) && which(s))?;
     Some(start.add(found as u32))
 }

@@ -12,7 +12,7 @@
 
 use crate::congestion::CongestionControl;
 use crate::sctp::association::Association;
-use crate::sctp::path::Path;
+use crate::sctp::path::{DestinationId, Path};
 use crate::sctp::{Config, PathState};
 
 /// PFMR of an association with this configuration.
@@ -32,7 +32,7 @@ impl Association {
     }
 
     /// Whether a destination is left alone until it has answered a heartbeat, or what T3-rtx did not take for lost.
-    pub(in crate::sctp) fn doubts(&self, index: usize) -> bool {
+    pub(in crate::sctp) fn doubts(&self, index: DestinationId) -> bool {
         let pf = self.multipath.as_ref().is_some_and(|m| m.config.pf);
         pf && self.destinations[index].state == PathState::PotentiallyFailed
             && self.usable_paths().next().is_some()

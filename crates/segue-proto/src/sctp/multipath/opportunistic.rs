@@ -53,17 +53,18 @@ impl Association {
     /// The chunk that the peer's cumulative TSN ack waits for, if it is under way and was not moved, with its path.
     fn holding_up(&self) -> Option<(Tsn, PathId)> {
         let first = self.outbound.sent.front()?;
-        (first.state == ChunkState::Outstanding && !first.moved).then_some((self.outbound.base, first.path))
+        let path = first.path?;
+        (first.state == ChunkState::Outstanding && !first.moved).then_some((self.outbound.base, path))
     }
 
     /// What is taken for the smoothed round-trip time; where none was measured, the RTO.
     pub(in crate::sctp) fn srtt_of(&self, path: PathId) -> crate::time::Duration {
-        let path = &self.paths[usize::from(path.0)];
+        let path = &self.paths[path];
         path.rtt.srtt().unwrap_or_else(|| path.rto())
     }
 
     fn penalise(&mut self, now: Instant, path: PathId) {
-        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+        let Some(state) = self.paths.get_mut(path) else {
             return;
         };
         let srtt = state.rtt.srtt().unwrap_or_else(|| state.rto());
@@ -81,11 +82,11 @@ impl Association {
         let Some(len) = self.outbound.get(tsn).map(crate::sctp::outbound::Sent::len) else {
             return;
         };
-        let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
+        let Some((_, Some(path), size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
             return;
         };
         self.peer_rwnd = self.peer_rwnd.saturating_add(len);
-        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+        let Some(state) = self.paths.get_mut(path) else {
             return;
         };
         state.flightsize -= size;
@@ -98,7 +99,7 @@ impl Association {
         } else if state.earliest == tsn
             && let Some(next) = self.outbound.first_sent_on(path)
         {
-            self.paths[usize::from(path.0)].earliest = next;
+            self.paths[path].earliest = next;
         }
     }
 }

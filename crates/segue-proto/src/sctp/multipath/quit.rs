@@ -26,7 +26,7 @@ impl Association {
         }
         self.out.counters.multipath.paths_left += 1;
         self.out.counters.multipath.chunks_moved += u64::from(marked);
-        for path in &mut self.paths {
+        for path in self.paths.values_mut() {
             path.share.pseudo.forget();
         }
         if marked > 0 {

@@ -15,8 +15,8 @@ impl Association {
     /// Where a marked chunk goes.
     pub(in crate::sctp) fn policy_path(&self, policy: RtxPolicy, tsn: Tsn) -> Option<PathId> {
         let last = self.outbound.get(tsn)?.path;
-        if policy == RtxPolicy::Same && self.usable_paths().any(|p| p == last) {
-            return Some(last);
+        if policy == RtxPolicy::Same && self.usable_paths().any(|p| Some(p) == last) {
+            return last;
         }
         let key = |path: &Path| match policy {
             RtxPolicy::Asap => u64::from(path.has_window()),
@@ -27,8 +27,8 @@ impl Association {
         };
         self.usable_paths()
             .max_by_key(|&p| {
-                let path = &self.paths[usize::from(p.0)];
-                (key(path), p == last, Reverse(p.0))
+                let path = &self.paths[p];
+                (key(path), Some(p) == last, Reverse(p.place()))
             })
             .or_else(|| self.current_path())
     }

@@ -27,9 +27,9 @@ impl Association {
     pub(in crate::sctp) fn usable_paths(&self) -> impl Iterator<Item = PathId> {
         let usable = self
             .destinations
-            .iter()
-            .filter(|d| d.in_use && !d.deactivated && d.state == PathState::Active);
-        usable.map(|d| d.path).filter(|p| *p != PathId::NONE)
+            .values()
+            .filter(|d| !d.deactivated && d.state == PathState::Active);
+        usable.map(|d| d.path)
     }
 
     /// What the next packet of data is to begin with.
@@ -61,15 +61,12 @@ impl Association {
     /// The first marked chunk that may be sent where it is to go.
     fn plan_retransmission(&mut self) -> Option<Plan> {
         let forced = |association: &Self, path: PathId| {
-            association.forced_retransmissions > 0
-                || association.paths[usize::from(path.0)]
-                    .share
-                    .fast_retransmission_due
+            association.forced_retransmissions > 0 || association.paths[path].share.fast_retransmission_due
         };
         // one packet at a time into a closed window
         let held = self.window_probe.closed && self.outbound.outstanding_chunks > 0;
         let may_go = |association: &Self, path: PathId| {
-            forced(association, path) || (!held && may_send(&association.paths[usize::from(path.0)]))
+            forced(association, path) || (!held && may_send(&association.paths[path]))
         };
         if self.usable_paths().next().is_some() && !self.usable_paths().any(|p| may_go(self, p)) {
             return None;
@@ -134,9 +131,9 @@ impl Association {
     }
 
     fn candidate(&self, path: PathId, has_room: bool) -> Candidate {
-        let state = &self.paths[usize::from(path.0)];
+        let state = &self.paths[path];
         Candidate {
-            id: path.0,
+            id: path.place(),
             cwnd: state.window.cwnd(),
             flightsize: state.flightsize,
             segment: state.window.segment(),
@@ -147,7 +144,7 @@ impl Association {
     }
 
     fn has_room_on(&mut self, now: Instant, path: PathId) -> bool {
-        let Some(state) = self.paths.get_mut(usize::from(path.0)) else {
+        let Some(state) = self.paths.get_mut(path) else {
             return false;
         };
         state.decay_idle(now);
@@ -156,7 +153,7 @@ impl Association {
 
     /// A new opportunity to send, on every path.
     pub(in crate::sctp) fn open_bursts(&mut self) {
-        for path in &mut self.paths {
+        for path in self.paths.values_mut() {
             path.share.burst = self.burst;
         }
     }

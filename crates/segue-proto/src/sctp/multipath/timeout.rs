@@ -41,14 +41,14 @@ impl Association {
             return;
         };
         let spared = self.outbound.sent.iter();
-        let spared = spared.filter(|s| s.path == id && s.state == ChunkState::Outstanding);
+        let spared = spared.filter(|s| s.path == Some(id) && s.state == ChunkState::Outstanding);
         let (mut flightsize, mut chunks) = (0, 0);
         for sent in spared {
             flightsize += sent.size();
             chunks += 1;
         }
         self.out.counters.multipath.chunks_spared += chunks;
-        if let Some(path) = self.paths.get_mut(usize::from(id.0)) {
+        if let Some(path) = self.paths.get_mut(id) {
             path.flightsize = flightsize;
             path.earliest = earliest;
             path.t3_rtx = Some(now + path.rto());

@@ -10,6 +10,7 @@ pub(super) use answers::{Numbers, Standing, Verdict};
 pub(super) use requests::When;
 
 use super::StreamRequest;
+use crate::sctp::path::DestinationId;
 use crate::time::Instant;
 use answers::{Deferred, StreamAnswers};
 use core::net::Ipv6Addr;
@@ -83,14 +84,14 @@ impl StreamChanges {
 
     /// The next request goes out: what was sent so far ends with `last_assigned_tsn`. [`transmit`](Self::transmit) gives
     /// the chunk.
-    pub(super) fn begin_request(&mut self, last_assigned_tsn: Tsn, destination: usize) {
+    pub(super) fn begin_request(&mut self, last_assigned_tsn: Tsn, destination: DestinationId) {
         if let Some(last_answered) = self.answers.last_serial() {
             self.requests.begin(last_answered, last_assigned_tsn, destination);
         }
     }
 
     /// The outstanding request, to be sent to `destination` and again when T-reconfig expires.
-    pub(super) fn transmit(&mut self, destination: usize, t_reconfig: Instant) -> Option<ReConfig> {
+    pub(super) fn transmit(&mut self, destination: DestinationId, t_reconfig: Instant) -> Option<ReConfig> {
         self.requests.transmit(destination, t_reconfig)
     }
 

@@ -1,5 +1,6 @@
 //! Our requests (RFC 6525 sections 5.1 and 5.2.7): one at a time, sent again by T-reconfig until it is answered.
 
+use crate::sctp::path::DestinationId;
 use crate::sctp::{StreamRefused, StreamRequest};
 use crate::time::Instant;
 use segue_wire::sctp::{ReConfig, ReConfigParameter, ReConfigResult};
@@ -36,7 +37,7 @@ struct Outstanding {
     request: StreamRequest,
     serial: ReConfigSerial,
     chunk: ReConfig,
-    destination: usize,
+    destination: DestinationId,
     /// T-reconfig; none while nothing can be sent.
     t_reconfig: Option<Instant>,
     peer: Peer,
@@ -72,7 +73,7 @@ pub(in crate::sctp) enum When<'a> {
 #[derive(PartialEq, Eq, Debug)]
 pub(in crate::sctp) struct Answered {
     /// Where the request was last sent to: it arrived.
-    pub destination: usize,
+    pub destination: DestinationId,
     /// `None`: the peer is at it.
     pub outcome: Option<Result<(), StreamRefused>>,
 }
@@ -81,7 +82,7 @@ pub(in crate::sctp) struct Answered {
 #[derive(PartialEq, Eq, Debug)]
 pub(in crate::sctp) struct Expired {
     /// Where it was last sent to.
-    pub destination: usize,
+    pub destination: DestinationId,
     /// Whether that is an error (section 5.1.1): not if the peer said that it is at it.
     pub is_error: bool,
 }
@@ -154,7 +155,7 @@ impl StreamRequests {
         &mut self,
         last_answered: ReConfigSerial,
         last_assigned_tsn: Tsn,
-        destination: usize,
+        destination: DestinationId,
     ) {
         let Waiting { request, answers } = match core::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Next(next) => next,
@@ -198,7 +199,7 @@ impl StreamRequests {
         });
     }
 
-    pub(super) fn transmit(&mut self, destination: usize, t_reconfig: Instant) -> Option<ReConfig> {
+    pub(super) fn transmit(&mut self, destination: DestinationId, t_reconfig: Instant) -> Option<ReConfig> {
         let Stage::Outstanding(outstanding) = &mut self.stage else {
             return None;
         };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sctp::StreamRefused;
+use crate::sctp::slots::Id;
 use crate::time::Duration;
 use answers::{Numbers, Standing, Verdict};
 use requests::{Answered, Expired, NextRequest, When};
@@ -25,8 +26,10 @@ fn at(ms: u64) -> Instant {
 /// Begins the request that is next, and gives its parameter.
 fn send(changes: &mut StreamChanges) -> ReConfigParameter {
     assert!(changes.next_request().is_some());
-    changes.begin_request(Tsn(55), 0);
-    let mut chunk = changes.transmit(0, at(1000)).expect("it is outstanding");
+    changes.begin_request(Tsn(55), Id::first_at(0));
+    let mut chunk = changes
+        .transmit(Id::first_at(0), at(1000))
+        .expect("it is outstanding");
     assert_eq!(chunk.parameters.len(), 1);
     chunk.parameters.remove(0)
 }
@@ -90,11 +93,14 @@ fn one_request_is_outstanding_at_a_time() {
     assert!(changes.is_busy() && !changes.awaits_transfer());
     assert_eq!(changes.next_request(), None);
     // again, elsewhere
-    assert!(changes.transmit(3, at(2000)).is_some());
+    assert!(changes.transmit(Id::first_at(3), at(2000)).is_some());
     assert_eq!(changes.t_reconfig(), Some(at(2000)));
     assert_eq!(changes.on_response(ReConfigSerial(9), Performed), None);
     let answered = changes.on_response(request, Performed).expect("awaited");
-    assert_eq!((answered.destination, answered.outcome), (3, Some(Ok(()))));
+    assert_eq!(
+        (answered.destination, answered.outcome),
+        (Id::first_at(3), Some(Ok(())))
+    );
     assert_eq!(changes.settle(), Some(StreamRequest::AddOutgoing(2)));
     assert_eq!((changes.settle(), changes.t_reconfig()), (None, None));
     assert_eq!(changes.on_response(request, Performed), None, "it came twice");
@@ -140,14 +146,14 @@ fn silence_is_an_error_unless_the_peer_is_at_it() {
     assert_eq!(send(&mut changes), incoming(10, &[1]));
     let expired = |is_error| {
         Some(Expired {
-            destination: 0,
+            destination: Id::first_at(0),
             is_error,
         })
     };
     assert_eq!(changes.on_t_reconfig(), expired(true));
     let answered = changes.on_response(ReConfigSerial(10), InProgress);
     let at_it = Answered {
-        destination: 0,
+        destination: Id::first_at(0),
         outcome: None,
     };
     assert_eq!(answered, Some(at_it));
@@ -155,7 +161,7 @@ fn silence_is_an_error_unless_the_peer_is_at_it() {
     // without an address to send from no timer runs
     changes.suspend();
     assert_eq!(changes.t_reconfig(), None);
-    assert!(changes.transmit(0, at(5)).is_some());
+    assert!(changes.transmit(Id::first_at(0), at(5)).is_some());
     assert_eq!(changes.t_reconfig(), Some(at(5)));
 }
 

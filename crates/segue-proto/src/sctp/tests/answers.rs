@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sctp::AddressRequest;
+use crate::sctp::slots::Id;
 use bytes::Bytes;
 use segue_wire::AsconfSerial;
 use segue_wire::sctp::{AsconfAck, AsconfResponse, ErrorCause, Sack};
@@ -12,7 +13,7 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
     for at in [0, 10, 20] {
         send_on(&mut a, ms(at), FIRST, 1000);
     }
-    a.count_error(0);
+    a.count_error(Id::first_at(0));
     let sack = |cumulative, a_rwnd| Sack {
         cumulative_tsn_ack: Tsn(cumulative),
         a_rwnd,

@@ -21,7 +21,7 @@ pub(super) fn with(cuc: Cuc) -> Association {
 
 /// What a path waits for of what was sent once, and of what was sent again.
 fn awaited(a: &Association, path: PathId) -> [Option<u32>; 2] {
-    let p = &a.paths[usize::from(path.0)].share.pseudo;
+    let p = &a.paths[path].share.pseudo;
     [
         (!p.find_pseudo_cumack).then_some(p.pseudo_cumack.0),
         (!p.find_rtx_pseudo_cumack).then_some(p.rtx_pseudo_cumack.0),
@@ -32,7 +32,7 @@ fn awaited(a: &Association, path: PathId) -> [Option<u32>; 2] {
 fn acked(a: &mut Association, path: PathId, tsn: u32) -> bool {
     a.outbound.set_state(Tsn(tsn), ChunkState::GapAcked);
     a.advance_pseudo_cumulative_ack(path, Tsn(tsn));
-    let pseudo = &mut a.paths[usize::from(path.0)].share.pseudo;
+    let pseudo = &mut a.paths[path].share.pseudo;
     core::mem::take(&mut pseudo.new_pseudo_cumack)
 }
 
@@ -41,7 +41,7 @@ fn sent_again(a: &mut Association, tsn: u32, path: PathId) {
     let again = a.loss.on_sent_again(ms(50), former, false);
     a.outbound.set_state(Tsn(tsn), ChunkState::Outstanding);
     let sent = a.outbound.get_mut(Tsn(tsn)).expect("sent");
-    (sent.transmission, sent.path) = (again, path);
+    (sent.transmission, sent.path) = (again, Some(path));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn version_1_waits_for_what_is_marked_and_version_2_does_not() {
 fn an_advance_is_counted_where_the_cumulative_ack_stood_still() {
     for (cuc, counted) in [(Cuc::V1, 2), (Cuc::V2, 2), (Cuc::Off, 0)] {
         let mut a = with(cuc);
-        for path in &mut a.paths {
+        for path in a.paths.values_mut() {
             path.share.pseudo.new_pseudo_cumack = true;
         }
         a.note_pseudo_cumulative_acks(true);

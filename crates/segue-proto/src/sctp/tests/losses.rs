@@ -5,6 +5,7 @@ use crate::congestion::CongestionControl;
 use crate::sctp::loss::{Cause, Lost, Verdict};
 use crate::sctp::multipath::Cuc;
 use crate::sctp::outbound::ChunkState;
+use crate::sctp::slots::Id;
 use crate::sctp::{Event, Profile};
 
 fn verdict(lost: &[(u32, Cause)], withheld: u64) -> Verdict {
@@ -20,7 +21,7 @@ fn verdict(lost: &[(u32, Cause)], withheld: u64) -> Verdict {
 #[test]
 fn a_path_that_lost_something_is_cut_once_in_its_episode() {
     let mut a = cmt(MultipathConfig::default(), 2);
-    for path in &mut a.paths {
+    for path in a.paths.values_mut() {
         path.window.set_cwnd(40_000);
     }
     for path in [FIRST, SECOND, FIRST, FIRST] {
@@ -125,7 +126,7 @@ fn t3_rtx_marks_all_but_what_was_sent_within_a_round_trip() {
     }
     a.paths[0].share.fast_recovery_exit = Some(Tsn(4));
     a.paths[0].share.fast_retransmission_due = true;
-    a.on_t3(ms(1000), 0);
+    a.on_t3(ms(1000), Id::first_at(0));
     assert_eq!(
         (a.outbound.marked, a.out.counters.multipath.chunks_spared),
         (2, 2)
@@ -153,14 +154,14 @@ fn t3_rtx_of_a_single_path_marks_everything_and_forces_a_packet() {
     send_on(&mut a, ms(999), FIRST, 999);
     a.forced_retransmissions = 1;
     a.fast_recovery_exit = Some(Tsn(2));
-    a.on_t3(ms(1000), 0);
+    a.on_t3(ms(1000), Id::first_at(0));
     assert_eq!((a.outbound.marked, a.paths[0].flightsize), (2, 0));
     assert_eq!((a.paths[0].t3_rtx, a.fast_recovery_exit), (None, None));
     assert_eq!((a.peer_rwnd, a.forced_retransmissions), (100_000, 2));
     assert_eq!(a.out.counters.multipath.chunks_spared, 0);
     // not more than there is
     a.forced_retransmissions = 2;
-    a.on_t3(ms(3000), 0);
+    a.on_t3(ms(3000), Id::first_at(0));
     assert_eq!(a.forced_retransmissions, 2);
 }
 
@@ -256,7 +257,7 @@ fn t3_rtx_of_an_answered_probe_blames_nobody() {
     let tsn = send_on(&mut a, ms(0), FIRST, 500);
     a.window_probe.on_sent(tsn);
     a.note_window(0);
-    a.on_t3(ms(1000), 0);
+    a.on_t3(ms(1000), Id::first_at(0));
     assert_eq!(
         (a.paths[0].window.cwnd(), a.destinations[0].error_count),
         (9000, 0)
@@ -284,9 +285,9 @@ fn a_destination_fails_potentially_beyond_pfmr_and_for_good_beyond_path_max_retr
         (6, S::Inactive, 1),
         (7, S::Inactive, 1),
     ] {
-        assert!(a.count_error(0));
+        assert!(a.count_error(Id::first_at(0)));
         assert_eq!(a.association_error_count, errors);
-        assert_eq!((states(&a), a.current), (vec![state, S::Active], current));
+        assert_eq!((states(&a), a.current.place()), (vec![state, S::Active], current));
         let due = a.destinations[0].heartbeat_due;
         assert_eq!(due, (errors > 2).then_some(Instant::ZERO), "{errors}");
     }
@@ -296,9 +297,9 @@ fn a_destination_fails_potentially_beyond_pfmr_and_for_good_beyond_path_max_retr
         state,
     };
     assert_eq!(changes, [changed(S::PotentiallyFailed), changed(S::Inactive)]);
-    assert_eq!((a.primary, a.current), (0, 1));
-    a.clear_errors(0);
-    assert_eq!((a.current, a.association_error_count), (0, 0));
+    assert_eq!((a.primary.place(), a.current.place()), (0, 1));
+    a.clear_errors(Id::first_at(0));
+    assert_eq!((a.current.place(), a.association_error_count), (0, 0));
     assert_eq!(a.destinations[0].error_count, 0);
 }
 
@@ -312,11 +313,11 @@ fn the_primary_is_switched_over_beyond_the_larger_of_psmr_and_pfmr() {
         };
         let mut a = up(config, 2);
         for _ in 0..limit {
-            a.count_error(0);
+            a.count_error(Id::first_at(0));
         }
-        assert_eq!(a.primary, 0);
-        a.count_error(0);
-        assert_eq!(a.primary, 1);
+        assert_eq!(a.primary.place(), 0);
+        a.count_error(Id::first_at(0));
+        assert_eq!(a.primary.place(), 1);
     }
 }
 
@@ -327,31 +328,31 @@ fn the_association_is_lost_beyond_its_limit() {
         ..Config::default()
     };
     let mut a = up(config, 2);
-    assert!(a.count_error(0) && a.count_error(1));
+    assert!(a.count_error(Id::first_at(0)) && a.count_error(Id::first_at(1)));
     // what was never confirmed counts only for itself
     a.destinations[1].state = PathState::Unconfirmed;
-    assert!(a.count_error(1));
-    assert!(!a.count_error(0));
+    assert!(a.count_error(Id::first_at(1)));
+    assert!(!a.count_error(Id::first_at(0)));
     assert!(a.is_closed());
 }
 
 #[test]
 fn of_those_that_failed_potentially_the_one_with_the_fewest_errors_is_used() {
     let mut a = up(Config::default(), 4);
-    for (d, errors) in a.destinations.iter_mut().zip([3, 2, 2, 1]) {
+    for (d, errors) in a.destinations.values_mut().zip([3, 2, 2, 1]) {
         d.state = PathState::PotentiallyFailed;
         d.error_count = errors;
     }
-    assert_eq!(a.least_failed(), Some(3));
+    assert_eq!(a.least_failed().map(Id::place), Some(3));
     a.destinations[3].deactivated = true;
-    assert_eq!(a.least_failed(), Some(1));
-    a.current = 2;
-    assert_eq!(a.least_failed(), Some(2), "that which is in use");
-    (a.current, a.primary) = (0, 2);
-    assert_eq!(a.least_failed(), Some(2), "the primary");
-    a.destinations[2].in_use = false;
+    assert_eq!(a.least_failed().map(Id::place), Some(1));
+    a.current = Id::first_at(2);
+    assert_eq!(a.least_failed().map(Id::place), Some(2), "that which is in use");
+    (a.current, a.primary) = (Id::first_at(0), Id::first_at(2));
+    assert_eq!(a.least_failed().map(Id::place), Some(2), "the primary");
+    a.destinations.remove(Id::first_at(2));
     a.destinations[1].state = PathState::Inactive;
-    assert_eq!(a.least_failed(), Some(0));
+    assert_eq!(a.least_failed().map(Id::place), Some(0));
 }
 
 #[test]
@@ -364,10 +365,10 @@ fn windows_that_begin_anew_have_the_segments_of_cmt_pf() {
             },
             2,
         );
-        for path in &mut a.paths {
+        for path in a.paths.values_mut() {
             path.window.set_cwnd(40_000);
         }
-        a.restart_windows(1);
+        a.restart_windows(Id::first_at(1));
         let segment = a.paths[1].window.segment();
         assert_eq!(a.paths[1].window.cwnd(), segment * u32::from(segments));
         assert_eq!(a.paths[0].window.cwnd(), 40_000);

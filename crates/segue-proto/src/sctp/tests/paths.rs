@@ -3,6 +3,7 @@
 use super::*;
 use crate::congestion::CongestionControl;
 use crate::sctp::path::MAX_DESTINATIONS;
+use crate::sctp::slots::Id;
 use segue_wire::sctp::{Init, Parameter};
 
 #[test]
@@ -61,27 +62,27 @@ fn new_data_goes_to_the_primary_else_to_the_next_that_is_active() {
     let mut a = up(Config::default(), 4);
     a.destinations[0].state = PathState::Inactive;
     a.choose_current();
-    assert_eq!(a.current, 1);
+    assert_eq!(a.current.place(), 1);
     // as long as it is active
     a.destinations[1].deactivated = true;
     a.choose_current();
-    assert_eq!(a.current, 2);
+    assert_eq!(a.current.place(), 2);
     a.destinations[1].deactivated = false;
     a.choose_current();
-    assert_eq!(a.current, 2);
+    assert_eq!(a.current.place(), 2);
     a.destinations[2].state = PathState::Inactive;
     a.destinations[3].state = PathState::PotentiallyFailed;
     a.choose_current();
-    assert_eq!(a.current, 1, "around the end");
+    assert_eq!(a.current.place(), 1, "around the end");
     a.destinations[1].state = PathState::Inactive;
     a.choose_current();
-    assert_eq!(a.current, 3);
+    assert_eq!(a.current.place(), 3);
     a.destinations[3].state = PathState::Inactive;
     a.choose_current();
-    assert_eq!(a.current, 3, "dormant");
+    assert_eq!(a.current.place(), 3, "dormant");
     a.destinations[3].deactivated = true;
     a.choose_current();
-    assert_eq!(a.current, 0);
+    assert_eq!(a.current.place(), 0);
     assert_eq!(a.current_path(), Some(FIRST));
     a.destinations[0].state = PathState::Unconfirmed;
     assert_eq!(a.current_path(), None);
@@ -91,32 +92,47 @@ fn new_data_goes_to_the_primary_else_to_the_next_that_is_active() {
 fn the_next_destination_comes_around_and_passes_over_what_is_gone() {
     let mut a = up(Config::default(), 4);
     assert_eq!(
-        [0, 1, 2, 3].map(|i| a.next_destination(i)),
+        [0, 1, 2, 3].map(|i| a.next_destination(Id::first_at(i)).map(Id::place)),
         [1, 2, 3, 0].map(Some)
     );
-    a.destinations[1].in_use = false;
+    a.destinations.remove(Id::first_at(1));
     a.destinations[3].deactivated = true;
-    assert_eq!([0, 2].map(|i| a.next_destination(i)), [Some(2), Some(0)]);
-    a.destinations[2].in_use = false;
-    assert_eq!(a.next_destination(0), None);
+    assert_eq!(
+        [0, 2].map(|i| a.next_destination(Id::first_at(i)).map(Id::place)),
+        [Some(2), Some(0)]
+    );
+    a.destinations.remove(Id::first_at(2));
+    assert_eq!(a.next_destination(Id::first_at(0)), None);
     assert_eq!(a.destination_count(), 2);
     // a slot that is free is used again
-    assert_eq!(a.add_destination(ms(0), address(9), true), Some(1));
+    assert_eq!(a.add_destination(ms(0), address(9), true).map(Id::place), Some(1));
 }
 
 #[test]
 fn usable_is_the_primary_or_the_next_behind_the_other_one() {
     let mut a = up(Config::default(), 4);
-    assert_eq!(a.usable_destination(None), Some(0));
-    assert_eq!(a.usable_destination(Some(0)), Some(1));
-    assert_eq!(a.usable_destination(Some(2)), Some(0));
+    assert_eq!(a.usable_destination(None).map(Id::place), Some(0));
+    assert_eq!(
+        a.usable_destination(Some(Id::first_at(0))).map(Id::place),
+        Some(1)
+    );
+    assert_eq!(
+        a.usable_destination(Some(Id::first_at(2))).map(Id::place),
+        Some(0)
+    );
     a.destinations[0].state = PathState::PotentiallyFailed;
-    assert_eq!(a.usable_destination(Some(1)), Some(2));
-    assert_eq!(a.usable_destination(Some(3)), Some(1));
+    assert_eq!(
+        a.usable_destination(Some(Id::first_at(1))).map(Id::place),
+        Some(2)
+    );
+    assert_eq!(
+        a.usable_destination(Some(Id::first_at(3))).map(Id::place),
+        Some(1)
+    );
     a.destinations[1].deactivated = true;
-    a.destinations[2].in_use = false;
-    assert_eq!(a.usable_destination(Some(3)), None);
-    assert_eq!(a.usable_destination(None), Some(3));
+    a.destinations.remove(Id::first_at(2));
+    assert_eq!(a.usable_destination(Some(Id::first_at(3))), None);
+    assert_eq!(a.usable_destination(None).map(Id::place), Some(3));
 }
 
 #[test]
@@ -124,18 +140,18 @@ fn no_more_destinations_are_kept_than_there_are_slots() {
     let most = MAX_DESTINATIONS as u16;
     let mut a = up(Config::default(), most - 1);
     assert_eq!(
-        a.add_destination(ms(0), address(0), true),
+        a.add_destination(ms(0), address(0), true).map(Id::place),
         Some(0),
         "known already"
     );
     assert_eq!(
-        a.add_destination(ms(0), address(most - 1), false),
-        Some(MAX_DESTINATIONS - 1)
+        a.add_destination(ms(0), address(most - 1), false).map(Id::place),
+        Some(31)
     );
     assert_eq!(a.add_destination(ms(0), address(most), true), None);
     assert_eq!(a.destination_count(), MAX_DESTINATIONS);
     assert!(a.has_peer_address(address(most - 1)) && !a.has_confirmed_address(address(most - 1)));
-    a.confirm(MAX_DESTINATIONS - 1);
+    a.confirm(Id::first_at(31));
     assert!(a.has_confirmed_address(address(most - 1)));
 }
 
@@ -146,13 +162,16 @@ fn what_was_under_way_to_a_destination_that_goes_is_sent_elsewhere_without_penal
         send_on(&mut a, ms(0), path, 1000);
     }
     a.paths[1].window.set_cwnd(30_000);
-    a.remove_destination(0);
+    a.remove_destination(Id::first_at(0));
     assert_eq!((a.outbound.marked, a.peer_rwnd), (2, 99_000));
-    assert_eq!((a.primary, a.current, a.destination_count()), (1, 1, 1));
-    let of = |tsn| a.outbound.get(Tsn(tsn)).expect("sent").path;
-    assert_eq!([of(1), of(2), of(3)], [PathId::NONE, SECOND, PathId::NONE]);
+    assert_eq!(
+        (a.primary.place(), a.current.place(), a.destination_count()),
+        (1, 1, 1)
+    );
+    let of = |tsn| a.outbound.get(Tsn(tsn)).and_then(|sent| sent.path);
+    let there_is = [1, 2, 3].map(|tsn| of(tsn).is_some_and(|path| a.paths.contains(path)));
+    assert_eq!((there_is, of(2)), ([false, true, false], Some(SECOND)));
     assert_eq!((a.paths[1].window.cwnd(), a.paths[1].flightsize), (30_000, 1016));
-    assert!(!a.paths[0].in_use && a.paths[0].flightsize == 0);
     let counters = a.out.counters.multipath;
     assert_eq!((counters.paths_left, counters.chunks_moved), (1, 2));
 }

@@ -145,10 +145,10 @@ fn the_books_follow_the_states_of_the_chunks() {
 fn marking_takes_what_is_outstanding_and_goes_back_to_the_first() {
     let mut q = Queue::flight(&[FIRST, SECOND, FIRST, SECOND]);
     q.outbound.set_state(Tsn(1), ChunkState::GapAcked);
-    assert_eq!(q.outbound.mark_where(|s| s.path == FIRST), 100);
+    assert_eq!(q.outbound.mark_where(|s| s.path == Some(FIRST)), 100);
     assert_eq!(q.books(), (200, 2, 1));
     assert_eq!(q.outbound.next_marked(None), Some(Tsn(3)));
-    assert_eq!(q.outbound.mark_where(|s| s.path == SECOND), 200);
+    assert_eq!(q.outbound.mark_where(|s| s.path == Some(SECOND)), 200);
     assert_eq!((q.books(), q.outbound.marked_from), ((0, 0, 3), Tsn(2)));
     assert_eq!(q.outbound.mark_where(|_| true), 0);
     assert_eq!(q.outbound.next_marked(None), Some(Tsn(2)));
@@ -173,8 +173,8 @@ fn t3_rtx_runs_for_the_lowest_tsn_or_for_what_was_sent_first() {
     assert_eq!(o.timed_on(FIRST, Tsn(2), true), Some(Tsn(1)));
     assert_eq!(o.timed_on(FIRST, Tsn(2), false), None);
     o.forget_paths(|p| p == SECOND);
-    assert_eq!(o.get(Tsn(2)).unwrap().path, PathId::NONE);
-    assert_eq!(o.get(Tsn(1)).unwrap().path, FIRST);
+    assert_eq!(o.get(Tsn(2)).unwrap().path, None);
+    assert_eq!(o.get(Tsn(1)).unwrap().path, Some(FIRST));
 }
 
 #[test]
@@ -204,7 +204,10 @@ fn a_message_lies_between_its_ends() {
     assert_eq!(around(&q, 7), Some((6, 7, true)));
     assert_eq!(q.outbound.end_partly_sent(), None);
     let abandoned = q.outbound.abandon(Tsn(6));
-    assert_eq!(abandoned, Some((ChunkState::Outstanding, FIRST, 1016, 1000)));
+    assert_eq!(
+        abandoned,
+        Some((ChunkState::Outstanding, Some(FIRST), 1016, 1000))
+    );
     assert_eq!(q.outbound.buffered, 1600);
     assert_eq!(q.books(), (1600, 3, 0));
 }

@@ -68,7 +68,7 @@ fn opportunistic(round_trips: [u64; 2]) -> Association {
         },
         2,
     );
-    for (path, rtt) in a.paths.iter_mut().zip(round_trips) {
+    for (path, rtt) in a.paths.values_mut().zip(round_trips) {
         path.rtt.measure(Duration::from_millis(rtt));
         path.window.set_cwnd(40_000);
     }
@@ -211,7 +211,7 @@ fn a_sack_with_fewer_blocks_and_the_same_cumulative_ack_was_overtaken() {
 fn a_sack_came_over_the_path_between_its_addresses() {
     let mut a = cmt(MultipathConfig::default(), 3);
     for (packet, path) in [
-        ((address(2), own().address), Some(PathId(2))),
+        ((address(2), own().address), Some(PathId::first_at(2))),
         ((address(0), own().address), Some(FIRST)),
         ((address(0), address(1)), None),
         ((address(7), own().address), None),
@@ -332,20 +332,20 @@ fn coupled_are_the_usable_paths_in_their_order() {
     a.destinations[1].state = PathState::Inactive;
     let gains = a.coupled_gains();
     let of: Vec<_> = gains.iter().map(|g| g.0).collect();
-    assert_eq!(of, [FIRST, PathId(2)]);
-    assert!(a.coupled_ssthresh(PathId(2)).is_some());
+    assert_eq!(of, [FIRST, PathId::first_at(2)]);
+    assert!(a.coupled_ssthresh(PathId::first_at(2)).is_some());
     assert_eq!(a.coupled_ssthresh(SECOND), None);
 }
 
 #[test]
 fn the_least_round_trip_with_room_is_the_fastest() {
     let mut a = cmt(MultipathConfig::default(), 3);
-    for (path, rtt) in a.paths.iter_mut().zip([30, 10, 20]) {
+    for (path, rtt) in a.paths.values_mut().zip([30, 10, 20]) {
         path.rtt.measure(Duration::from_millis(rtt));
     }
     assert_eq!(a.fastest_with_room(ms(0)), Some(SECOND));
     a.paths[1].flightsize = a.paths[1].window.cwnd();
-    assert_eq!(a.fastest_with_room(ms(0)), Some(PathId(2)));
+    assert_eq!(a.fastest_with_room(ms(0)), Some(PathId::first_at(2)));
     a.destinations[2].deactivated = true;
     assert_eq!(a.fastest_with_room(ms(0)), Some(FIRST));
     a.paths[0].share.burst = 0;
