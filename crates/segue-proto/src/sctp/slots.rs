@@ -238,7 +238,7 @@ mod tests {
         let after: Vec<_> = slots.after(b).map(|(id, _)| id).collect();
         assert_eq!(after, [c, d]);
         let after: Vec<_> = slots.after(a).map(|(id, _)| id).collect();
-        assert_eq!(after, [b, c], "what is gone has a place still");
+        assert_eq!(after, [b, c, d], "what came in its place is the last");
     }
 
     #[test]
