@@ -219,7 +219,7 @@ impl Association {
     fn set_peer(&mut self, initial_tsn: Tsn, rwnd: u32) {
         self.received = Received::new(initial_tsn);
         self.reassembly = Reassembly::new(initial_tsn, &self.config);
-        self.asconf_answers.start(initial_tsn);
+        self.asconf.begin(initial_tsn);
         self.streams.begin(initial_tsn);
         self.peer_rwnd = rwnd;
         self.initial_ssthresh = rwnd;

@@ -96,14 +96,12 @@
 //! ```
 
 mod ack;
-mod asconf_answer;
-mod asconf_request;
+mod asconf;
 mod association;
 pub mod auth;
 mod auth_keys;
 pub mod config;
 mod counters;
-mod deactivation;
 mod destinations;
 mod early_retransmit;
 pub mod encapsulation;
@@ -132,7 +130,6 @@ mod potentially_failed;
 mod reassembly;
 mod receive;
 mod recovery;
-mod replacement;
 mod replies;
 mod restart;
 mod retransmission;

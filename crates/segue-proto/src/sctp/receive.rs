@@ -65,7 +65,7 @@ impl Association {
     ) {
         self.replies.begin(from, limit);
         self.ignore_aborts_of_deleted(to, packet);
-        self.asconf_answers.begin_packet();
+        self.asconf.begin_packet();
         let mut data = DataSeen {
             packet_len: len,
             ..DataSeen::default()

@@ -115,7 +115,7 @@ impl Association {
         self.received = Received::new(cookie.peer_initial_tsn);
         self.reassembly = Reassembly::new(cookie.peer_initial_tsn, &self.config);
         self.streams.begin(cookie.peer_initial_tsn);
-        self.asconf_answers.start(cookie.peer_initial_tsn);
+        self.asconf.begin(cookie.peer_initial_tsn);
     }
 
     /// Action A in SHUTDOWN-ACK-SENT: no new association; the shutdown is to be completed first.

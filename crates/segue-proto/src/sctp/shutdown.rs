@@ -72,8 +72,7 @@ impl Association {
         for path in self.paths.values_mut() {
             path.clear_flight();
         }
-        self.asconf.clear();
-        self.replacement = None;
+        self.asconf.end();
         self.t1 = None;
         self.t2_shutdown = None;
         self.t5_shutdown_guard = None;

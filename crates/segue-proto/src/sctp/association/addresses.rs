@@ -38,8 +38,11 @@ impl Association {
         let Some(lost) = self.local.lose(address) else {
             return;
         };
-        if lost == Lost::Adding && self.withdraw_add(address) {
+        if lost == Lost::Adding
+            && let Some(withdrawn) = self.asconf.withdraw_add(address)
+        {
             self.local.settle(AddressRequest::Add(address), false);
+            self.out.tell(withdrawn.into_event());
         }
         self.follow_source();
         self.abandon_paths_from(address);

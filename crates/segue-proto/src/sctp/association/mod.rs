@@ -5,13 +5,14 @@
 //! `auth`, `deactivation`, `shutdown`, `timers`.
 
 mod addresses;
+mod asconf;
 mod outbox;
+mod replacement;
 mod streams;
 
 pub(super) use outbox::{ControlPacket, Outbox};
 
-use super::asconf_answer::AsconfAnswers;
-use super::asconf_request::AsconfRequests;
+use super::asconf::Asconf;
 use super::auth::{Authentication, Random};
 use super::extensions::PeerExtensions;
 use super::former_addresses::FormerAddresses;
@@ -25,7 +26,6 @@ use super::outbound::{DATA_HEADER, Outbound};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, DestinationId, Path};
 use super::reassembly::Reassembly;
-use super::replacement::Replacement;
 use super::replies::Replies;
 use super::slots::Slots;
 use super::streams::StreamChanges;
@@ -153,10 +153,7 @@ pub struct Association {
     pub(super) streams: StreamChanges,
 
     // dynamic addresses
-    pub(super) asconf: AsconfRequests,
-    pub(super) asconf_answers: AsconfAnswers,
-    /// What the deletion of addresses that another one replaced waits for.
-    pub(super) replacement: Option<Replacement>,
+    pub(super) asconf: Asconf,
 
     // timers; T3-rtx and heartbeats are kept by path and destination
     pub(super) t1: Option<Instant>,
@@ -485,9 +482,7 @@ impl Association {
             peer_extensions: PeerExtensions::default(),
             auth,
             streams: StreamChanges::new(setup.local_initial_tsn),
-            asconf: AsconfRequests::new(setup.local_initial_tsn),
-            asconf_answers: AsconfAnswers::default(),
-            replacement: None,
+            asconf: Asconf::new(setup.local_initial_tsn),
             t1: None,
             t2_shutdown: None,
             t5_shutdown_guard: None,

@@ -1,11 +1,8 @@
 //! What answers a packet, and what a SACK changes.
 
 use super::*;
-use crate::sctp::AddressRequest;
 use crate::sctp::slots::Id;
-use bytes::Bytes;
-use segue_wire::AsconfSerial;
-use segue_wire::sctp::{AsconfAck, AsconfResponse, ErrorCause, Sack};
+use segue_wire::sctp::Sack;
 
 #[test]
 fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
@@ -70,29 +67,4 @@ fn the_first_of_all_timers_is_the_next() {
     assert!(!a.sack_now && a.window_probe.allowed);
     a.handle_timeout(ms(60));
     assert!(a.sack_now && a.sack_timer.is_none());
-}
-
-#[test]
-fn a_request_that_the_peer_does_not_understand_is_not_made_again() {
-    // RFC 5061 section 5.3, F3
-    let not_understood = ErrorCause::UnrecognizedParameters(Bytes::from_static(&[0xc0, 4, 0, 4]));
-    let refused = ErrorCause::UnsupportedHmacIdentifier(9);
-    for (cause, again) in [(not_understood, false), (refused, true)] {
-        let mut a = up(Config::default(), 1);
-        a.peer_extensions.asconf = true;
-        let request = [AddressRequest::SetPrimary(own().address)];
-        assert_eq!(a.request_changes(ms(5), &request), Ok(()));
-        assert!(a.asconf.is_busy());
-        assert_eq!(a.asconf.t4_rto(), Some(ms(1005)));
-        let ack = AsconfAck {
-            serial_number: AsconfSerial(1),
-            responses: vec![AsconfResponse::ErrorCauseIndication {
-                correlation_id: 1,
-                causes: vec![cause],
-            }],
-        };
-        a.on_asconf_ack(ms(10), &ack);
-        assert!(!a.asconf.is_busy() && a.asconf.t4_rto().is_none());
-        assert_eq!(a.request_changes(ms(11), &request).is_ok(), again);
-    }
 }
