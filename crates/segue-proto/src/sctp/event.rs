@@ -1,6 +1,5 @@
 //! What an association tells its user, and what it shows of itself.
 
-use super::Unreachable;
 use crate::contract::LocalAddress;
 use crate::time::Duration;
 use core::net::Ipv6Addr;
@@ -270,6 +269,32 @@ pub struct PathSnapshot {
     pub rto: Duration,
     /// Consecutive errors.
     pub error_count: u32,
+}
+
+/// Why a destination cannot be reached, as a router says (RFC 4443 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unreachable {
+    /// No route to destination.
+    NoRoute,
+    /// Communication administratively prohibited, or refused by a policy of the source's.
+    Prohibited,
+    /// Beyond scope of source address.
+    BeyondScope,
+    /// Address unreachable, or for no reason that is given.
+    Address,
+    /// Nothing takes packets at its UDP port (RFC 6951 section 5.5).
+    Port,
+}
+
+impl Unreachable {
+    pub(super) fn of_code(code: u8) -> Self {
+        match code {
+            0 | 6 => Self::NoRoute,
+            1 | 5 => Self::Prohibited,
+            2 => Self::BeyondScope,
+            _ => Self::Address,
+        }
+    }
 }
 
 /// Why `send` took nothing.

@@ -1,35 +1,9 @@
 //! What an ICMPv6 error that is known to be about a packet of ours does to its association (RFC 9260 section 10).
 
 use super::association::Association;
-use super::{Event, PathState};
+use super::{Event, PathState, Unreachable};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-
-/// Why a destination cannot be reached, as a router says (RFC 4443 section 3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unreachable {
-    /// No route to destination.
-    NoRoute,
-    /// Communication administratively prohibited, or refused by a policy of the source's.
-    Prohibited,
-    /// Beyond scope of source address.
-    BeyondScope,
-    /// Address unreachable, or for no reason that is given.
-    Address,
-    /// Nothing takes packets at its UDP port (RFC 6951 section 5.5).
-    Port,
-}
-
-impl Unreachable {
-    pub(super) fn of_code(code: u8) -> Self {
-        match code {
-            0 | 6 => Self::NoRoute,
-            1 | 5 => Self::Prohibited,
-            2 => Self::BeyondScope,
-            _ => Self::Address,
-        }
-    }
-}
 
 impl Association {
     /// ICMP9: it counts as an error of the path, once per RTO, so that a router that reports every packet takes no

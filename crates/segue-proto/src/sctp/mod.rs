@@ -151,9 +151,8 @@ pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
-    PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest,
+    PathState, Restarted, SendError, StreamError, StreamRefused, StreamRequest, Unreachable,
 };
-pub use icmp::Unreachable;
 pub use multipath::{MultipathConfig, MultipathCounters};
 pub use options::{Reliability, SendOptions};
 pub use pmtu::PmtuDiscovery;

@@ -248,7 +248,7 @@ impl Association {
     /// [`set_route`](Self::set_route) was called. Addresses that the peer does not have are ignored.
     pub fn set_source(&mut self, destination: Ipv6Addr, source: Option<Ipv6Addr>) {
         if let Some(index) = self.destination_index(destination)
-            && self.local.set_source(destination, source)
+            && self.local.reach(destination, source)
         {
             self.follow_route_to(index);
         }

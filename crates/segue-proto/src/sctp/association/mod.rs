@@ -284,7 +284,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.local.set_route(address)?;
+        self.local.lead_over(address)?;
         self.follow_source();
         self.asconf_route_changed(now);
         Ok(())

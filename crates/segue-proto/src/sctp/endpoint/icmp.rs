@@ -4,8 +4,8 @@
 //! or for an INIT the initiate tag. What that does not let through is counted and forgotten.
 
 use super::{Endpoint, lookup};
+use crate::sctp::Unreachable;
 use crate::sctp::association::{Association, State};
-use crate::sctp::icmp::Unreachable;
 use crate::time::Instant;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::invoking::{Invoking, InvokingSctp};

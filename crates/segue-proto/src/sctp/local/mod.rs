@@ -187,8 +187,8 @@ impl LocalAddresses {
         ranked.min_by_key(|r| r.0).map(|r| r.1)
     }
 
-    /// Sends from `address`, whatever the destination.
-    pub(super) fn set_route(&mut self, address: Ipv6Addr) -> Result<(), AddressError> {
+    /// The route leads over `address`, whatever the destination.
+    pub(super) fn lead_over(&mut self, address: Ipv6Addr) -> Result<(), AddressError> {
         let local = self.find(address).ok_or(AddressError::BadAddress)?;
         if !matches!(local.state, State::InUse(Presence::Present, _) | State::Adding) {
             return Err(AddressError::BadAddress);
@@ -201,7 +201,7 @@ impl LocalAddresses {
 
     /// Sends to `destination` from `source`, or from the route if `None`, while that may be a source. Gives whether it is
     /// heeded: it is not once a route was set for all destinations.
-    pub(super) fn set_source(&mut self, destination: Ipv6Addr, source: Option<Ipv6Addr>) -> bool {
+    pub(super) fn reach(&mut self, destination: Ipv6Addr, source: Option<Ipv6Addr>) -> bool {
         self.sources.set(destination, source)
     }
 

@@ -45,12 +45,12 @@ fn known(local: &LocalAddresses) -> Vec<Ipv6Addr> {
 fn the_source_follows_the_route_and_leaves_an_address_that_is_gone() {
     let mut local = with(3);
     assert_eq!((local.route(), local.source()), (l(1), l(1)));
-    assert_eq!(local.set_route(a(2)), Ok(()));
+    assert_eq!(local.lead_over(a(2)), Ok(()));
     assert_eq!(local.source(), l(2));
-    assert_eq!(local.set_route(a(9)), Err(AddressError::BadAddress));
+    assert_eq!(local.lead_over(a(9)), Err(AddressError::BadAddress));
     assert_eq!(local.lose(a(2)), Some(Lost::Member));
     assert_eq!((local.route(), local.source()), (l(1), l(1)));
-    assert_eq!(local.set_route(a(2)), Err(AddressError::BadAddress));
+    assert_eq!(local.lead_over(a(2)), Err(AddressError::BadAddress));
     assert_eq!(local.lose(a(2)), None, "known");
     assert_eq!(local.lose(a(9)), None, "not ours");
     // back, on another interface; the route stays
@@ -87,7 +87,7 @@ fn an_address_that_is_being_added_is_a_source_of_asconf_only() {
     ask(&mut local, &[Add(a(5)), SetPrimary(a(5))]);
     assert_eq!((known(&local), local.spare()), (vec![a(1), a(5)], None));
     assert_eq!((local.source_at(a(5)), local.asconf_source()), (None, Some(l(1))));
-    assert_eq!(local.set_route(a(5)), Ok(()));
+    assert_eq!(local.lead_over(a(5)), Ok(()));
     assert_eq!((local.source(), local.asconf_source()), (l(1), Some(l(5))));
     assert!(!local.settle(Add(a(5)), true));
     local.follow_route();
@@ -95,7 +95,7 @@ fn an_address_that_is_being_added_is_a_source_of_asconf_only() {
     // refused, it is none of ours, and no route leads over it
     local.offer(l(6));
     ask(&mut local, &[Add(a(6))]);
-    assert_eq!(local.set_route(a(6)), Ok(()));
+    assert_eq!(local.lead_over(a(6)), Ok(()));
     assert!(!local.settle(Add(a(6)), false));
     assert_eq!((local.is_own(a(6)), local.route()), (false, l(5)));
 }
@@ -227,7 +227,7 @@ fn only_deactivated_addresses_are_told_of() {
 #[test]
 fn a_destination_is_sent_to_from_where_the_routing_table_has_it() {
     let mut local = with(2);
-    assert!(local.set_source(peer(1), Some(a(2))));
+    assert!(local.reach(peer(1), Some(a(2))));
     assert_eq!(
         [1, 2].map(|i| local.source_towards(peer(i))),
         [l(2), l(1)],
@@ -242,10 +242,10 @@ fn a_destination_is_sent_to_from_where_the_routing_table_has_it() {
     local.forget_destination(peer(1));
     assert_eq!(local.source_towards(peer(1)), l(1));
     // a route for all destinations wins, for good
-    local.set_source(peer(1), Some(a(2)));
-    assert_eq!(local.set_route(a(1)), Ok(()));
+    local.reach(peer(1), Some(a(2)));
+    assert_eq!(local.lead_over(a(1)), Ok(()));
     assert_eq!(local.source_towards(peer(1)), l(1));
-    assert!(!local.set_source(peer(1), Some(a(2))));
+    assert!(!local.reach(peer(1), Some(a(2))));
     assert_eq!(local.source_towards(peer(1)), l(1));
 }
 
@@ -273,7 +273,7 @@ fn a_restarted_association_knows_of_the_host_what_the_former_one_knew() {
     former.lose(a(6));
     former.lose(a(3));
     former.find_present(l(3));
-    former.set_source(peer(1), Some(a(1)));
+    former.reach(peer(1), Some(a(1)));
     let mut local = LocalAddresses::new(&[l(1)], l(1));
     local.inherit(former);
     assert_eq!(known(&local), [a(1)]);
