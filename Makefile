@@ -28,8 +28,8 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test mutants digests rules bench gaps loss-response cmt-peer docs lint fmt build clean
-.PHONY: system-packages check-format check-rust check-python check-structure test-rust test-python
+.PHONY: help demo test mutants digests rules deny publish-check bench gaps loss-response cmt-peer docs lint fmt build clean
+.PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ help:  ## List the targets
 demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA figures
 	$(BIN)/segue reproduce sigma --quick --out report
 
-test: system-packages $(STAMP)/dev check-format check-rust check-python check-structure test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
+test: system-packages $(STAMP)/dev check-format check-rust check-python check-structure check-features test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
 
 # `make mutants SEED=7 MUTANTS="--group tcp --keep-caught"`; an interrupted run is taken up again.
 mutants: $(STAMP)/dev  ## Have the tests judge 240 wrong programs, drawn by SEED
@@ -54,6 +54,14 @@ digests: $(STAMP)/dev  ## Compare every packet that SCTP sends, over 1,800 seeds
 
 rules:  ## Make docs/rules.md anew: which section of which RFC is followed in which file, and by which tests
 	$(PYTHON) scripts/rules.py
+
+deny:  ## Check licences and sources of all dependencies, and who may depend on what (deny.toml)
+	@cargo deny --version >/dev/null 2>&1 || cargo install cargo-deny --locked
+	cargo deny --locked check bans licenses sources
+
+publish-check: check-features  ## What goes before `cargo publish --workspace`: documents without a warning, packages that build
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --package segue-wire --package segue-proto
+	cargo publish --workspace --dry-run --locked --allow-dirty
 
 bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp and the analysis of captures beside tshark and tcptrace, where they are installed
 	cargo build --release --locked --package segue-bench --package segue-live
@@ -114,6 +122,18 @@ check-python:
 # How large the parts of the protocol machines are, and what of them is open to others: see scripts/structure.py.
 check-structure:
 	$(BIN)/python scripts/structure.py
+
+# Every set of the machines of segue-proto that someone may take compiles, without a warning. `host` is all of them, and is
+# what everything else here is built with.
+FEATURES := "" sctp tcp mip6 ilnp nd sigma location sctp,tcp sctp,mip6 sctp,ilnp tcp,mip6 tcp,ilnp mip6,ilnp \
+	sctp,tcp,mip6 sctp,tcp,ilnp sctp,mip6,ilnp tcp,mip6,ilnp sctp,tcp,mip6,ilnp sigma,location
+
+check-features:
+	@for features in $(FEATURES); do \
+		echo "segue-proto with $${features:-nothing}"; \
+		cargo clippy --quiet --profile checked --locked --package segue-proto --lib \
+			--no-default-features --features "$$features" -- -D warnings || exit 1; \
+	done
 
 # The glue crate has no tests of its own: as an extension module it links only inside an interpreter, and the Python
 # tests are its tests.

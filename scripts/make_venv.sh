@@ -9,7 +9,7 @@ fail() {
     exit 1
 }
 
-command -v cargo >/dev/null || fail "cargo not found: install Rust (rustup), 1.90 or newer"
+command -v cargo >/dev/null || fail "cargo not found: install Rust (rustup), 1.95 or newer"
 command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null ||
     fail "no C compiler found: install one (Debian: apt-get install gcc)"
 command -v "$python" >/dev/null || fail "$python not found: install Python 3.11 or newer, or set PYTHON="

@@ -31,6 +31,7 @@ pub struct Transmit {
     pub packet: Packet,
 }
 
+#[cfg(any(feature = "sctp", feature = "tcp"))]
 impl Transmit {
     /// Writes the packet to where it is wanted; gives the interface.
     #[inline]

@@ -1,29 +1,42 @@
-//! The sans-IO protocol machines of Segue.
-//!
-//! Nothing here does I/O, reads a clock or draws from a global random generator. A machine is handed packets, link
-//! events and the time, and is asked for packets, timers and events: see [`contract`].
+#![doc = include_str!("../README.md")]
 
+#[cfg(any(feature = "mip6", feature = "ilnp"))]
 #[macro_use]
 mod counting;
 
+#[cfg(feature = "nd")]
 pub mod address;
+#[cfg(feature = "host")]
 pub mod app;
+#[cfg(any(feature = "sctp", feature = "tcp"))]
 pub mod congestion;
 pub mod contract;
 mod error_budget;
+#[cfg(feature = "host")]
 pub mod host;
+#[cfg(feature = "ilnp")]
 pub mod ilnp;
+#[cfg(feature = "host")]
 pub mod l2;
+#[cfg(feature = "location")]
 pub mod location;
+#[cfg(any(feature = "location", feature = "mip6"))]
 mod mac;
+#[cfg(feature = "mip6")]
 pub mod mip6;
+#[cfg(feature = "nd")]
 pub mod nd;
 pub mod random;
+#[cfg(feature = "sctp")]
 pub mod sctp;
+#[cfg(feature = "nd")]
 pub mod shim;
+#[cfg(feature = "sigma")]
 pub mod sigma;
+#[cfg(feature = "tcp")]
 pub mod tcp;
 pub mod time;
+#[cfg(feature = "host")]
 pub mod udp;
 pub mod units;
 

@@ -17,11 +17,10 @@
 
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
-use crate::location::PreferredLocator;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
-use segue_wire::ilnp::Nid;
+use segue_wire::ilnp::{Nid, PreferredLocator};
 
 /// What becomes of a packet that came in.
 #[derive(Clone, PartialEq, Debug)]

@@ -16,6 +16,9 @@ pub struct Locator(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nid(pub u64);
 
+/// A locator with its preference: lower is better (RFC 6742 section 2.3).
+pub type PreferredLocator = (Locator, u16);
+
 impl Locator {
     /// The locator of an address.
     #[must_use]

@@ -1,8 +1,7 @@
-//! Bytes to typed packets and back.
+#![doc = include_str!("../README.md")]
 //!
-//! [`Packet`] is the currency of the whole program: an IPv6 header, extension headers and a typed payload.
-//! This crate parses and emits packets and holds no state. Parsing is checked: no input can make it panic;
-//! anything malformed is a [`ParseError`]. Simulated hops pass the typed value and never serialise it, unless a
+//! # Within Segue
+//! [`Packet`] is the currency of the whole program. Simulated hops pass the typed value and never serialise it, unless a
 //! scenario asks for `wire = "exact"`.
 
 #[cfg(any(test, feature = "arbitrary"))]

@@ -11,6 +11,7 @@ pub mod hybla;
 pub mod hystart;
 pub mod reno;
 pub mod rtt;
+#[cfg(feature = "sctp")]
 pub mod sctp;
 pub mod veno;
 mod window;
@@ -21,6 +22,7 @@ pub use hybla::Hybla;
 pub use hystart::HyStart;
 pub use reno::Reno;
 pub use rtt::RttEstimator;
+#[cfg(feature = "sctp")]
 pub use sctp::{SctpWindow, WindowRules};
 pub use veno::Veno;
 

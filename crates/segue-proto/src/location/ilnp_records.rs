@@ -6,8 +6,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use domain::base::iana::Rtype;
 use segue_wire::ilnp::{Locator, Nid};
 
-/// A locator with its preference: lower is better (RFC 6742 section 2.3).
-pub type PreferredLocator = (Locator, u16);
+pub use segue_wire::ilnp::PreferredLocator;
 
 /// NID record data (RFC 6742 section 2.1): preference and node identifier.
 pub fn nid(preference: u16, nid: Nid) -> Rdata {
