@@ -63,10 +63,11 @@ publish-check: check-features  ## What goes before `cargo publish --workspace`: 
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --package segue-wire --package segue-proto
 	cargo publish --workspace --dry-run --locked --allow-dirty
 
-bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp and the analysis of captures beside tshark and tcptrace, where they are installed
+bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp, dcsctp and sctp-proto and the analysis of captures beside tshark and tcptrace, where they are installed
 	cargo build --release --locked --package segue-bench --package segue-live
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
 	$(PYTHON) benches/sctp_throughput.py $(TARGET)/release/segue-sctp
+	$(PYTHON) benches/in_memory.py
 	$(PYTHON) benches/analyze.py $(BIN)/segue
 
 gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue beside usrsctp (root)
