@@ -9,7 +9,7 @@
 
 use super::association::Association;
 use super::auth_keys::{AssociationKey, HmacIdentifier, SharedKey, association_shared_key, key_vector};
-use super::handshake::cookie::Cookie;
+use super::handshake::Cookie;
 use super::{Config, Event};
 use bytes::Bytes;
 use segue_wire::sctp::chunk_type::{
@@ -236,7 +236,7 @@ pub(super) fn verify_cookie_echo(
     match chunks {
         [Chunk::Auth(auth), following @ ..] => {
             let restarted =
-                |a: &&Association| !a.is_in_handshake() && a.identity.local_tag() != cookie.local_tag;
+                |a: &&Association| !a.is_in_handshake() && a.identity().local_tag() != cookie.local_tag;
             let verdict = match existing.filter(restarted) {
                 Some(association) => association.auth.verify(auth, following),
                 None => {

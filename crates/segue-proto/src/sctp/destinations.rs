@@ -1,6 +1,6 @@
 //! The peer's addresses: their states, error counts, and which of them is used (RFC 9260 sections 5.4, 6.4, 8.1, 8.2).
 
-use super::association::{Association, State};
+use super::association::Association;
 use super::path::{Destination, DestinationId, MAX_DESTINATIONS, Path, PathId};
 use super::{Event, PathState, Profile};
 use crate::congestion::{RttEstimator, SctpWindow};
@@ -327,10 +327,6 @@ impl Association {
 
     /// Whether HEARTBEATs may be sent: once the association is up, until a SHUTDOWN or SHUTDOWN ACK was (section 8.3).
     pub(super) fn may_heartbeat(&self) -> bool {
-        self.is_up() && !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent)
-    }
-
-    pub(super) fn is_up(&self) -> bool {
-        self.state != State::Closed && !self.is_in_handshake()
+        self.is_up() && self.phase.shutdown_chunk().is_none()
     }
 }

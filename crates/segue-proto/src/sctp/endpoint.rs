@@ -10,11 +10,10 @@ mod index;
 mod lookup;
 mod out_of_the_blue;
 
-use super::association::{Association, Setup, State};
+use super::association::{Association, Setup};
 use super::auth::{self, Random};
 use super::encapsulation::UDP_HEADER;
-use super::handshake::Identity;
-use super::handshake::cookie::CookieKeys;
+use super::handshake::{CookieKeys, Identity};
 use super::local::address_rules;
 use super::receive::keep_nothing_else;
 use super::transmit::transmit;
@@ -199,7 +198,6 @@ impl Endpoint {
         let local_random = self.new_random();
         let setup = Setup {
             config: &self.config,
-            state: State::CookieWait,
             identity: Identity::new(self.port, peer_port, local_tag),
             local_initial_tsn,
             local_random,
@@ -210,7 +208,7 @@ impl Endpoint {
             confirmed: peer.len(),
         };
         let mut association = Association::new(now, &setup, &mut *self.secrets);
-        association.start(now);
+        association.send_opening_chunk(now);
         Some(self.insert(association))
     }
 

@@ -1,7 +1,8 @@
 //! Partial reliability (RFC 3758), the receiver's side: a FORWARD TSN arrives (section 3.6).
 
 use super::Event;
-use super::association::{Association, State};
+use super::association::Association;
+use super::handshake::State;
 use super::receive::DataSeen;
 use segue_wire::sctp::{Chunk, ForwardTsn};
 
@@ -13,7 +14,7 @@ impl Association {
 
     pub(super) fn on_forward_tsn(&mut self, chunk: &ForwardTsn, seen: &mut DataSeen) {
         if !matches!(
-            self.state,
+            self.state(),
             State::Established | State::ShutdownPending | State::ShutdownSent
         ) {
             self.out.counters.refused.unexpected += 1;
@@ -22,7 +23,7 @@ impl Association {
         self.out.counters.forward_tsns_received += 1;
         // as for DATA, a SACK is owed
         seen.any = true;
-        seen.immediate |= self.state == State::ShutdownSent;
+        seen.immediate |= self.state() == State::ShutdownSent;
         let new = chunk.new_cumulative_tsn;
         if new.at_or_before(self.received.cumulative_tsn_ack()) {
             // out of date: perhaps the SACK was lost

@@ -1,7 +1,7 @@
 //! What must hold of an endpoint whenever its polls have been drained. Tests and fuzzing ask after every input; nothing
 //! in production does.
 
-use super::association::{Association, State};
+use super::association::Association;
 use super::endpoint::Endpoint;
 use super::outbound::{ChunkState, Sent};
 use super::path::{MAX_DESTINATIONS, PathId};
@@ -51,7 +51,7 @@ impl Association {
             self.destinations.contains(self.current), "the current destination is gone";
             self.out.waiting() == 0 || self.is_stranded(), "{} control packets are left after draining", self.out.waiting();
         }
-        if self.state == State::Closed {
+        if self.is_closed() {
             hold! {
                 self.poll_timeout().is_none(), "a closed association has timers";
                 self.outbound.is_empty(), "a closed association has data";
@@ -60,7 +60,7 @@ impl Association {
             // nothing can be done until there is an address again
         } else if self.is_in_handshake() || !self.outbound.is_empty() || self.asconf_outstanding() {
             hold! {
-                self.poll_timeout().is_some(), "something waits and no timer runs, state {:?}", self.state;
+                self.poll_timeout().is_some(), "something waits and no timer runs, state {:?}", self.state();
             }
         }
         Ok(())
@@ -106,7 +106,7 @@ impl Association {
             booked += flight;
             hold! {
                 path.flightsize == flight, "path {:?}: {} bytes in flight, flightsize {}", id, flight, path.flightsize;
-                self.state == State::Closed || path.t3_rtx.is_some() == (flight > 0),
+                self.is_closed() || path.t3_rtx.is_some() == (flight > 0),
                     "path {:?}: T3-rtx {:?} with {} bytes in flight", id, path.t3_rtx, flight;
                 path.window.cwnd() > 0, "path {:?}: cwnd is 0", id;
             }

@@ -107,7 +107,6 @@ mod early_retransmit;
 pub mod encapsulation;
 mod endpoint;
 pub mod event;
-mod extensions;
 mod former_addresses;
 mod forward_tsn;
 mod handshake;
@@ -131,9 +130,7 @@ mod reassembly;
 mod receive;
 mod recovery;
 mod replies;
-mod restart;
 mod retransmission;
-mod shutdown;
 mod slots;
 mod streams;
 #[cfg(test)]

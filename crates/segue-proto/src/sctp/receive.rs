@@ -1,7 +1,8 @@
 //! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
-use super::association::{Association, ControlPacket, State};
+use super::association::{Association, ControlPacket};
 use super::auth;
+use super::handshake::State;
 use super::inbound::Arrival;
 use super::{Event, SackRoute};
 use crate::time::Instant;
@@ -30,7 +31,7 @@ impl Association {
         to: Ipv6Addr,
         packet: &mut SctpPacket,
     ) -> bool {
-        if self.state == State::Closed {
+        if self.is_closed() {
             self.out.counters.refused.after_close += 1;
             return false;
         }
@@ -76,7 +77,7 @@ impl Association {
             multipath.packet = (from, to);
         }
         for chunk in &mut packet.chunks {
-            if !self.handle_chunk(now, from, chunk, &mut data) || self.state == State::Closed {
+            if !self.handle_chunk(now, from, chunk, &mut data) || self.is_closed() {
                 break;
             }
         }
@@ -84,7 +85,7 @@ impl Association {
         if let Some(serial) = awaited {
             self.ask_again(now, serial);
         }
-        if data.any && self.state != State::Closed {
+        if data.any && !self.is_closed() {
             if self.streams.awaits_transfer() {
                 self.continue_stream_changes(now);
             }
@@ -121,7 +122,7 @@ impl Association {
         let Some(reply) = self.replies.end() else {
             return;
         };
-        if self.state == State::Closed {
+        if self.is_closed() {
             return;
         }
         // section 8.3: over the path that is probed, if so configured
@@ -213,7 +214,7 @@ impl Association {
             }
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
             // the association is over but for the last word: there is nothing left to change
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state == State::ShutdownAckSent => {
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.state() == State::ShutdownAckSent => {
                 self.out.counters.refused.unexpected += 1;
             }
             Chunk::Asconf(asconf) if self.config.dynamic_addresses => self.on_asconf(now, from, &asconf),
@@ -267,7 +268,7 @@ impl Association {
     fn on_data(&mut self, chunk: &mut DataChunk, seen: &mut DataSeen) -> bool {
         // section 6: DATA counts only where the association is up and the peer may still send
         if !matches!(
-            self.state,
+            self.state(),
             State::Established | State::ShutdownPending | State::ShutdownSent
         ) {
             self.out.counters.refused.unexpected += 1;
@@ -278,7 +279,7 @@ impl Association {
             self.abort_with(ErrorCause::NoUserData(chunk.tsn)); // section 6.2
             return false;
         }
-        seen.immediate |= chunk.immediate || self.state == State::ShutdownSent;
+        seen.immediate |= chunk.immediate || self.state() == State::ShutdownSent;
         let tsn = chunk.tsn;
         let arrival = self.received.classify(tsn);
         match arrival {
@@ -299,7 +300,7 @@ impl Association {
         if !self.has_room_for(tsn, chunk.data.len()) {
             self.out.counters.refused.beyond_window += 1;
             seen.immediate = true;
-            return self.state != State::Closed;
+            return !self.is_closed();
         }
         self.received.record(tsn);
         self.out.counters.data_chunks_received += 1;
@@ -360,7 +361,7 @@ impl Association {
         let immediate = immediate || self.quick_sacks > 0;
         self.quick_sacks = self.quick_sacks.saturating_sub(1);
         self.unacknowledged_packets += 1;
-        if self.state == State::ShutdownSent {
+        if self.state() == State::ShutdownSent {
             // section 9.2: SACK and SHUTDOWN, T2 starts anew
             self.sack_now = true;
             self.send_shutdown(now);

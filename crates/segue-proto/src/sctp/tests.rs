@@ -7,8 +7,8 @@ mod paths;
 mod queue;
 mod share;
 
-use super::association::{Association, Setup, State};
-use super::handshake::Identity;
+use super::association::{Association, Setup};
+use super::handshake::{Identity, State};
 use super::path::PathId;
 use super::{Config, MultipathConfig, PathState, SendOptions};
 use crate::InterfaceId;
@@ -37,12 +37,11 @@ pub(in crate::sctp) fn address(index: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, index + 1)
 }
 
-/// An association in `state` with so many destinations, all confirmed; the first chunk will have the TSN 1.
-pub(in crate::sctp) fn in_state(state: State, config: &Config, destinations: u16) -> Association {
+/// An association that is about to be opened, with so many destinations, all confirmed; the first chunk will have the TSN 1.
+pub(in crate::sctp) fn begun(config: &Config, destinations: u16) -> Association {
     let addresses: Vec<_> = (0..destinations).map(address).collect();
     let setup = Setup {
         config,
-        state,
         identity: Identity::new(1, 2, 3),
         local_initial_tsn: Tsn(1),
         local_random: None,
@@ -63,7 +62,9 @@ pub(in crate::sctp) fn up(config: Config, destinations: u16) -> Association {
         hb_interval: None,
         ..config
     };
-    in_state(State::Established, &config, destinations)
+    let mut association = begun(&config, destinations);
+    association.phase.establish();
+    association
 }
 
 pub(in crate::sctp) fn cmt(multipath: MultipathConfig, destinations: u16) -> Association {

@@ -1,20 +1,19 @@
 //! All timers of an association: which is the earliest, and what is due.
 
-use super::association::{Association, State};
+use super::association::Association;
+use super::handshake::PhaseTimer;
 use super::path::Destination;
 use crate::time::Instant;
 
 impl Association {
     /// The earliest timer.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        if self.state == State::Closed {
+        if self.is_closed() {
             return None;
         }
         // asked for after every packet: without branches, a timer that does not run is at the end of time
         let at = |timer: Option<Instant>| timer.unwrap_or(Instant::MAX);
-        let own = at(self.t1)
-            .min(at(self.t2_shutdown))
-            .min(at(self.t5_shutdown_guard))
+        let own = at(self.phase.next_timer())
             .min(at(self.sack_timer))
             .min(at(self.window_probe_timer))
             .min(at(self.partial.t3_rtx));
@@ -44,14 +43,11 @@ impl Association {
             self.stop_timers();
         }
         let due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
-        if due(self.t1) {
-            self.on_t1(now);
-        }
-        if due(self.t5_shutdown_guard) {
-            self.on_t5(now);
-        }
-        if due(self.t2_shutdown) {
-            self.on_t2(now);
+        match self.phase.due(now) {
+            Some(PhaseTimer::T1) => self.on_t1(now),
+            Some(PhaseTimer::T5ShutdownGuard) => self.on_t5(now),
+            Some(PhaseTimer::T2Shutdown) => self.on_t2(now),
+            None => {}
         }
         if due(self.sack_timer) {
             self.sack_timer = None;
@@ -64,24 +60,24 @@ impl Association {
         }
         self.on_pmtu_timers(now);
         for i in self.paths.ids() {
-            if self.state != State::Closed && due(self.paths[i].t3_rtx) {
+            if !self.is_closed() && due(self.paths[i].t3_rtx) {
                 self.on_t3(now, i);
             }
         }
-        if self.state != State::Closed && due(self.partial.t3_rtx) {
+        if !self.is_closed() && due(self.partial.t3_rtx) {
             self.on_forward_tsn_t3(now);
         }
-        if self.state != State::Closed && due(self.streams.t_reconfig()) {
+        if !self.is_closed() && due(self.streams.t_reconfig()) {
             self.on_t_reconfig(now);
         }
-        if self.state != State::Closed && due(self.asconf.t4_rto()) {
+        if !self.is_closed() && due(self.asconf.t4_rto()) {
             self.on_t4(now);
         }
-        if self.state != State::Closed && due(self.replacement_timer()) {
+        if !self.is_closed() && due(self.replacement_timer()) {
             self.delete_replaced(now);
         }
         for i in self.destinations.ids() {
-            if self.state == State::Closed {
+            if self.is_closed() {
                 return;
             }
             self.on_heartbeat_timers(now, i);

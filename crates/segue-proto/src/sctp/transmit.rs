@@ -1,6 +1,7 @@
 //! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
 
-use super::association::{Association, ControlPacket, PACKET_HEADERS, State};
+use super::association::{Association, ControlPacket, PACKET_HEADERS};
+use super::handshake::State;
 use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
 use super::{Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
@@ -89,7 +90,7 @@ impl Association {
     }
 
     fn plan(&mut self, now: Instant) -> Option<Plan> {
-        match self.state {
+        match self.state() {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {}
             _ => return None,
         }
@@ -237,7 +238,7 @@ impl Association {
         if let Some(multipath) = &mut self.multipath {
             multipath.scheduler.on_sent(now, path.place());
         }
-        let closing = self.state == State::ShutdownPending;
+        let closing = self.state() == State::ShutdownPending;
         let mut first = true;
         while let Some(len) = self.outbound.next_len() {
             if !first && self.partial.in_use && self.outbound.next_unsent().is_some_and(|p| p.is_expired(now))
@@ -337,7 +338,7 @@ impl Association {
         };
         let fits = self.sack_now
             && !matches!(
-                self.state,
+                self.state(),
                 State::CookieWait | State::CookieEchoed | State::Closed
             )
             && control.destination == self.reply_to

@@ -15,7 +15,7 @@
 //!
 //! Data follows as soon as the answer is there, over a path that is new: initial cwnd, RTO.Initial.
 
-use super::{Association, State};
+use super::Association;
 use crate::congestion::{RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::sctp::local::{Found, Lost};
@@ -79,13 +79,13 @@ impl Association {
     /// and timers of the transfer do not run.
     #[must_use]
     pub fn is_stranded(&self) -> bool {
-        self.state != State::Closed && self.local.is_stranded()
+        !self.is_closed() && self.local.is_stranded()
     }
 
     /// Stranded, with an address that the peer does not know and nothing asked for yet: asks for it. With none but
     /// deactivated addresses: activates one.
     pub(in crate::sctp) fn find_a_way(&mut self, now: Instant) {
-        if !self.config.auto_asconf || self.state == State::Closed || self.asconf.is_busy() {
+        if !self.config.auto_asconf || self.is_closed() || self.asconf.is_busy() {
             return;
         }
         if !self.is_stranded() {
@@ -115,7 +115,7 @@ impl Association {
         if !self.local.begin_anew() {
             return;
         }
-        self.state = State::CookieWait;
+        self.phase.begin_again();
         self.after_address_change(now, true);
     }
 
@@ -144,13 +144,12 @@ impl Association {
 
     /// No packet can leave: the timers that wait for answers stop, and those that only packets start do not run.
     pub(in crate::sctp) fn stop_timers(&mut self) {
+        self.phase.stop_timers();
         for destination in self.destinations.values_mut() {
             destination.heartbeat = None;
             destination.heartbeat_due = None;
         }
         for stopped in [
-            &mut self.t1,
-            &mut self.t2_shutdown,
             &mut self.sack_timer,
             &mut self.window_probe_timer,
             &mut self.partial.t3_rtx,
@@ -176,12 +175,8 @@ impl Association {
     fn go_on(&mut self, now: Instant) {
         self.out.tell(Event::Resumed);
         self.await_peer_data(now);
-        match self.state {
-            State::CookieWait | State::CookieEchoed => self.resend_handshake(now),
-            State::ShutdownSent => self.send_shutdown(now),
-            State::ShutdownAckSent => self.send_shutdown_ack(now),
-            _ => {}
-        }
+        self.send_opening_chunk(now);
+        self.resend_shutdown_chunk(now);
         if self.is_up() {
             for index in self.destinations.ids() {
                 self.start_heartbeats(now, index);

@@ -6,17 +6,18 @@
 
 mod addresses;
 mod asconf;
+mod handshake;
 mod outbox;
 mod replacement;
+mod shutdown;
 mod streams;
 
 pub(super) use outbox::{ControlPacket, Outbox};
 
 use super::asconf::Asconf;
 use super::auth::{Authentication, Random};
-use super::extensions::PeerExtensions;
 use super::former_addresses::FormerAddresses;
-use super::handshake::Identity;
+use super::handshake::{Identity, PeerExtensions, Phase, State};
 use super::heartbeat_limit::HeartbeatLimit;
 use super::inbound::Received;
 use super::local::LocalAddresses;
@@ -38,30 +39,16 @@ use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{InterfaceId, LocalAddress};
 use crate::random::SecretRng;
 use crate::time::Instant;
-use bytes::Bytes;
 use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use segue_wire::sctp::chunk_type::{DATA, FORWARD_TSN, SACK};
-use segue_wire::sctp::{Chunk, ErrorCause, Parameter};
+use segue_wire::sctp::{Chunk, Parameter};
 use segue_wire::{Data, Packet, Tsn};
 use smallvec::SmallVec;
 
 /// IPv6 header and SCTP common header, bytes.
 pub(super) const PACKET_HEADERS: u32 = 40 + 12;
-
-/// State of an association (RFC 9260 section 4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    CookieWait,
-    CookieEchoed,
-    Established,
-    ShutdownPending,
-    ShutdownSent,
-    ShutdownReceived,
-    ShutdownAckSent,
-    Closed,
-}
 
 /// An association with a peer.
 pub struct Association {
@@ -69,7 +56,8 @@ pub struct Association {
     pub(super) config: Config,
     /// `Config::mtu` as configured: what the interfaces carry.
     pub(super) interface_mtu: u32,
-    pub(super) state: State,
+    /// Where it stands between its beginning and its end.
+    pub(super) phase: Phase,
     pub(super) identity: Identity,
     pub(super) rng: ChaCha8Rng,
     /// Control packets and events that wait, and what was counted.
@@ -134,18 +122,6 @@ pub struct Association {
     /// Answers to the packet at hand.
     pub(super) replies: Replies,
 
-    // handshake
-    /// When the INIT or COOKIE ECHO last went out.
-    pub(super) handshake_sent: Option<Instant>,
-    pub(super) cookie: Bytes,
-    pub(super) init_errors: Vec<ErrorCause>,
-    pub(super) cookie_preservative: Option<u32>,
-    pub(super) handshake_retransmissions: u32,
-    /// Cookies that came back too late, of all attempts.
-    pub(super) stale_cookies: u32,
-    /// Which destination the INIT goes to.
-    pub(super) handshake_destination: DestinationId,
-
     pub(super) peer_extensions: PeerExtensions,
     pub(super) auth: Authentication,
 
@@ -156,9 +132,6 @@ pub struct Association {
     pub(super) asconf: Asconf,
 
     // timers; T3-rtx and heartbeats are kept by path and destination
-    pub(super) t1: Option<Instant>,
-    pub(super) t2_shutdown: Option<Instant>,
-    pub(super) t5_shutdown_guard: Option<Instant>,
     pub(super) sack_timer: Option<Instant>,
     pub(super) window_probe_timer: Option<Instant>,
 }
@@ -167,20 +140,20 @@ impl Association {
     /// Whether data can be exchanged.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        self.state == State::Established
+        self.state() == State::Established
     }
 
     /// Whether the association has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed
+        self.phase.is_closed()
     }
 
     /// Whether the peer sends nothing new: it has asked for the end (SHUTDOWN), or the association has ended.
     #[must_use]
     pub fn is_peer_shutting_down(&self) -> bool {
         matches!(
-            self.state,
+            self.state(),
             State::ShutdownReceived | State::ShutdownAckSent | State::Closed
         )
     }
@@ -196,7 +169,7 @@ impl Association {
         data: Data,
         mut options: SendOptions,
     ) -> Result<(), SendError> {
-        match self.state {
+        match self.state() {
             State::CookieWait | State::CookieEchoed | State::Established => {}
             _ => return Err(SendError::Closing),
         }
@@ -407,7 +380,6 @@ impl Association {
 /// What a new association is made of.
 pub(super) struct Setup<'a> {
     pub config: &'a Config,
-    pub state: State,
     pub identity: Identity,
     pub local_initial_tsn: Tsn,
     /// RANDOM of our INIT or INIT ACK, if it offers authentication.
@@ -432,7 +404,7 @@ impl Association {
         let first = destinations.next_id().expect("there are none yet");
         let mut association = Self {
             interface_mtu: config.mtu,
-            state: setup.state,
+            phase: Phase::new(first),
             identity: setup.identity,
             rng: ChaCha8Rng::from_seed(seed),
             out: Outbox::default(),
@@ -472,20 +444,10 @@ impl Association {
             arrived_at: setup.route.address,
             sack_limit: u32::MAX,
             replies: Replies::default(),
-            handshake_sent: None,
-            cookie: Bytes::new(),
-            init_errors: Vec::new(),
-            cookie_preservative: None,
-            handshake_retransmissions: 0,
-            stale_cookies: 0,
-            handshake_destination: first,
             peer_extensions: PeerExtensions::default(),
             auth,
             streams: StreamChanges::new(setup.local_initial_tsn),
             asconf: Asconf::new(setup.local_initial_tsn),
-            t1: None,
-            t2_shutdown: None,
-            t5_shutdown_guard: None,
             sack_timer: None,
             window_probe_timer: None,
             config,
@@ -517,7 +479,7 @@ impl Association {
 
     /// Whether nothing of a closed association is left to be told or taken.
     pub(super) fn is_done(&self) -> bool {
-        self.state == State::Closed && self.out.is_empty() && !self.reassembly.has_ready()
+        self.is_closed() && self.out.is_empty() && !self.reassembly.has_ready()
     }
 
     /// Drops events and messages that the user does not want.
@@ -534,8 +496,23 @@ impl Association {
         self.out.next_event()
     }
 
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    #[inline]
+    pub(super) fn state(&self) -> State {
+        self.phase.state()
+    }
+
+    /// Whether both ends have an association.
+    #[inline]
+    pub(super) fn is_up(&self) -> bool {
+        self.phase.is_up()
+    }
+
     pub(super) fn is_in_handshake(&self) -> bool {
-        matches!(self.state, State::CookieWait | State::CookieEchoed)
+        self.phase.is_opening()
     }
 
     /// Writes the next packet to send to `packet`; gives the interface to send it on.
@@ -548,7 +525,7 @@ impl Association {
             self.bundle_sack(&mut control);
             return Some(self.write_control(control, packet));
         }
-        if self.state == State::Closed {
+        if self.is_closed() {
             return None;
         }
         let interface = self.poll_sack_or_data(now, packet);

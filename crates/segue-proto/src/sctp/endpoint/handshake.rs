@@ -3,13 +3,13 @@
 use super::{Arrived, Endpoint};
 use crate::contract::LocalAddress;
 use crate::sctp::Event;
-use crate::sctp::association::{Association, State};
+use crate::sctp::association::Association;
 use crate::sctp::auth;
-use crate::sctp::handshake::cookie::{Cookie, CookieError};
-use crate::sctp::handshake::{PeerParameters, init_ack, is_acceptable, note_not_taken};
+use crate::sctp::handshake::{
+    Action, Answer, Cookie, CookieError, PeerParameters, State, action, check_init, init_ack, note_not_taken,
+};
 use crate::sctp::local::address_rules;
 use crate::sctp::path::MAX_DESTINATIONS;
-use crate::sctp::restart::{Action, Answer, action};
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -43,7 +43,7 @@ impl Endpoint {
         self.counters.addresses_ignored += peer.drop_impossible(arrived.from, own);
         let existing = self.find_existing(arrived, &peer.addresses);
         if let Some((index, _)) = existing
-            && self.slots[index].association.state == State::ShutdownAckSent
+            && self.slots[index].association.state() == State::ShutdownAckSent
         {
             // section 9.2: our SHUTDOWN ACK, or the answer to it, was lost
             self.slots[index].association.send_shutdown_ack(arrived.now);
@@ -54,14 +54,7 @@ impl Endpoint {
             self.counters.out_of_the_blue += 1;
             return self.refuse(arrived, init.initiate_tag, Vec::new());
         }
-        let cause = if !is_acceptable(init) {
-            Some(ErrorCause::InvalidMandatoryParameter)
-        } else if let Some(name) = peer.host_name {
-            Some(ErrorCause::UnresolvableAddress(name))
-        } else {
-            auth::refusal(&self.config, &peer.extensions)
-        };
-        if let Some(cause) = cause {
+        if let Err(cause) = check_init(&self.config, init, &peer) {
             self.counters.refused.bad_init += 1;
             return self.refuse(arrived, init.initiate_tag, vec![cause]);
         }
@@ -183,7 +176,7 @@ impl Endpoint {
         let index = match existing {
             Some(index) => {
                 let association = &mut self.slots[index].association;
-                match action(association, &cookie) {
+                match action(association.identity(), &cookie) {
                     Action::Restart => {
                         if !self.restart(arrived, index, &cookie) {
                             return;
@@ -256,7 +249,7 @@ impl Endpoint {
         };
         let begun = &self.slots[index].association;
         // section 8.5: what does not carry our tag is not even looked at
-        if begun.state != State::CookieWait || self.slots.len() == 1 || !begun.accepts_tag(sctp) {
+        if begun.state() != State::CookieWait || self.slots.len() == 1 || !begun.accepts_tag(sctp) {
             return false;
         }
         let (id, port) = (self.slots[index].id, arrived.from_port);
@@ -309,7 +302,7 @@ impl Endpoint {
     /// place. Returns false if it does not.
     fn restart(&mut self, arrived: &Arrived, index: usize, cookie: &Cookie) -> bool {
         let association = &mut self.slots[index].association;
-        if association.state == State::ShutdownAckSent {
+        if association.state() == State::ShutdownAckSent {
             association.refuse_restart(arrived.now, arrived.from);
             self.counters.refused.unexpected_cookies += 1;
             self.touch(index);

@@ -5,7 +5,8 @@
 
 use super::{Endpoint, lookup};
 use crate::sctp::Unreachable;
-use crate::sctp::association::{Association, State};
+use crate::sctp::association::Association;
+use crate::sctp::handshake::State;
 use crate::time::Instant;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::invoking::{Invoking, InvokingSctp};
@@ -34,7 +35,7 @@ impl Endpoint {
             // ICMP8
             Icmpv6::ParameterProblem { code, .. } if *code == UNRECOGNIZED_NEXT_HEADER => {
                 let init = sctp.verification_tag == 0;
-                if !init || association.state == State::CookieWait {
+                if !init || association.state() == State::CookieWait {
                     association.on_protocol_unreachable();
                     true
                 } else {
@@ -46,7 +47,7 @@ impl Endpoint {
             Icmpv6::DestinationUnreachable { code, .. }
                 if *code == PORT_UNREACHABLE && sctp.udp_ports.is_some() =>
             {
-                association.state == State::CookieWait
+                association.state() == State::CookieWait
                     && association.on_port_unreachable(invoking.destination)
             }
             // ICMP3 and ICMP9

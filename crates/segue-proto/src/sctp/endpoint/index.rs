@@ -1,9 +1,8 @@
 //! Which associations a packet may be for, without looking at the others: what anybody can send must not cost work that
 //! grows with their number.
 
-use crate::sctp::association::{Association, State};
-use crate::sctp::handshake::Identity;
-use crate::sctp::handshake::cookie::TieTags;
+use crate::sctp::association::Association;
+use crate::sctp::handshake::{Identity, TieTags};
 use crate::sctp::{AssociationId, PathState};
 use core::net::Ipv6Addr;
 use core::ops::RangeInclusive;
@@ -40,7 +39,7 @@ pub(super) struct Keys {
 impl Keys {
     /// `None` for one that has ended.
     fn of(association: &Association) -> Option<Self> {
-        (association.state != State::Closed).then(|| Self {
+        (!association.is_closed()).then(|| Self {
             identity: association.identity,
             addresses: addresses(association).collect(),
             former: association.former_addresses.iter().collect(),
@@ -75,8 +74,8 @@ impl Index {
         association: &Association,
     ) {
         let current = match listed {
-            Some(keys) => association.state != State::Closed && keys.are_of(association),
-            None => association.state == State::Closed,
+            Some(keys) => !association.is_closed() && keys.are_of(association),
+            None => association.is_closed(),
         };
         if !current {
             self.relist(id, listed, Keys::of(association));
@@ -269,7 +268,7 @@ mod tests {
         assert!(index.is_former(address(9), 6));
         assert!(!index.is_former(address(9), 2) && !index.is_former(address(8), 6));
         let (a, listed) = &mut all[0];
-        a.state = State::Closed;
+        assert!(a.phase.close());
         index.update(AssociationId(0), listed, a);
         assert!(listed.is_none());
         assert!(!index.is_former(address(9), 6));

@@ -1,9 +1,9 @@
 //! The association that a packet is for (RFC 9260 sections 5.2 and 8.5, RFC 5061 section 5.2).
 
 use super::{Arrived, Endpoint, Slot};
-use crate::sctp::association::{Association, State};
+use crate::sctp::association::Association;
 use crate::sctp::auth;
-use crate::sctp::handshake::cookie::Cookie;
+use crate::sctp::handshake::Cookie;
 use crate::sctp::{AssociationId, EndpointCounters};
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{Chunk, SctpPacket};
@@ -19,7 +19,7 @@ pub(super) fn first(
         counters.associations_examined += 1;
         let index = slots.binary_search_by_key(&id, |s| s.id).ok()?;
         let a = &slots[index].association;
-        (a.state != State::Closed && which(a)).then_some(index)
+        (!a.is_closed() && which(a)).then_some(index)
     })
 }
 
@@ -51,7 +51,7 @@ impl Endpoint {
         self.slots.get(self.last_slot).is_some_and(|slot| {
             let a = &slot.association;
             a.peer_port() == arrived.from_port
-                && a.state != State::Closed
+                && !a.is_closed()
                 && a.has_peer_address(arrived.from)
                 && a.accepts_tag(sctp)
         })

@@ -43,12 +43,15 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
 fn the_first_of_all_timers_is_the_next() {
     let mut a = up(Config::default(), 2);
     assert_eq!(a.poll_timeout(), None);
-    a.t1 = Some(ms(90));
-    assert_eq!(a.poll_timeout(), Some(ms(90)));
-    a.t2_shutdown = Some(ms(80));
-    assert_eq!(a.poll_timeout(), Some(ms(80)));
-    a.t5_shutdown_guard = Some(ms(70));
-    assert_eq!(a.poll_timeout(), Some(ms(70)));
+    let mut opening = begun(&Config::default(), 1);
+    opening.phase.opening_chunk_sent(ms(0), ms(90));
+    assert_eq!(opening.poll_timeout(), Some(ms(90)));
+    let mut ending = up(Config::default(), 1);
+    assert!(ending.phase.begin_shutdown());
+    ending.phase.on_all_acknowledged(ms(0), Duration::from_millis(80));
+    assert_eq!(ending.poll_timeout(), Some(ms(80)));
+    ending.phase.shutdown_chunk_sent(ms(70));
+    assert_eq!(ending.poll_timeout(), Some(ms(70)));
     a.sack_timer = Some(ms(60));
     assert_eq!(a.poll_timeout(), Some(ms(60)));
     a.window_probe_timer = Some(ms(50));

@@ -178,7 +178,7 @@ fn what_was_under_way_to_a_destination_that_goes_is_sent_elsewhere_without_penal
 
 #[test]
 fn addresses_of_an_init_ack_that_cannot_be_the_peers_are_counted() {
-    let mut a = in_state(State::CookieWait, &Config::default(), 1);
+    let mut a = begun(&Config::default(), 1);
     let named = [address(5), Ipv6Addr::LOCALHOST, own().address].map(Parameter::Ipv6Address);
     let mut parameters = named.to_vec();
     parameters.push(Parameter::StateCookie(bytes::Bytes::from_static(b"cookie")));
@@ -191,7 +191,7 @@ fn addresses_of_an_init_ack_that_cannot_be_the_peers_are_counted() {
         parameters,
     };
     a.on_init_ack(ms(10), address(0), &init_ack);
-    assert!(a.state == State::CookieEchoed);
+    assert!(a.state() == State::CookieEchoed);
     assert_eq!(a.out.counters.addresses_ignored, 2);
     assert_eq!((a.outbound_streams, a.inbound_streams), (3, 4));
     assert_eq!((a.peer_verification_tag(), a.peer_rwnd), (Some(77), 50_000));

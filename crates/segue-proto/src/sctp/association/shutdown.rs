@@ -1,7 +1,8 @@
 //! Graceful and abortive end (RFC 9260 section 9).
 
-use super::Event;
-use super::association::{Association, ControlPacket, State};
+use super::{Association, ControlPacket, State};
+use crate::sctp::Event;
+use crate::sctp::handshake::{OnShutdown, ShutdownChunk};
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -12,14 +13,11 @@ use smallvec::SmallVec;
 impl Association {
     /// Closes gracefully once everything sent was acknowledged.
     pub fn shutdown(&mut self, now: Instant) {
-        match self.state {
-            State::Established => {
-                self.state = State::ShutdownPending;
-                self.continue_shutdown(now);
-            }
+        if self.is_in_handshake() {
             // nothing is agreed yet: give up
-            State::CookieWait | State::CookieEchoed => self.close(Event::Closed),
-            _ => {}
+            self.close(Event::Closed);
+        } else if self.phase.begin_shutdown() {
+            self.continue_shutdown(now);
         }
     }
 
@@ -29,8 +27,8 @@ impl Association {
         self.abort_with(ErrorCause::UserInitiatedAbort(reason));
     }
 
-    pub(super) fn abort_with(&mut self, cause: ErrorCause) {
-        if self.state == State::Closed {
+    pub(in crate::sctp) fn abort_with(&mut self, cause: ErrorCause) {
+        if self.is_closed() {
             return;
         }
         self.queue_abort(vec![cause.clone()]);
@@ -39,14 +37,14 @@ impl Association {
 
     /// The peer cannot be reached (section 8.1). It is told all the same: that it does not answer need not mean that it does
     /// not hear.
-    pub(super) fn give_up_peer(&mut self) {
+    pub(in crate::sctp) fn give_up_peer(&mut self) {
         self.queue_abort(Vec::new());
         self.close(Event::Lost);
     }
 
     /// An ABORT to the current destination. Before the INIT ACK the peer has no association to abort.
     fn queue_abort(&mut self, causes: Vec<ErrorCause>) {
-        if self.state == State::CookieWait {
+        if self.state() == State::CookieWait {
             return;
         }
         let destination = self.destinations[self.current].address;
@@ -61,11 +59,10 @@ impl Association {
     }
 
     /// Ends the association: timers stop and queues are dropped; control packets already queued still go out.
-    pub(super) fn close(&mut self, event: Event) {
-        if self.state == State::Closed {
+    pub(in crate::sctp) fn close(&mut self, event: Event) {
+        if !self.phase.close() {
             return;
         }
-        self.state = State::Closed;
         self.outbound.clear();
         self.partial.clear();
         self.streams.end();
@@ -73,42 +70,36 @@ impl Association {
             path.clear_flight();
         }
         self.asconf.end();
-        self.t1 = None;
-        self.t2_shutdown = None;
-        self.t5_shutdown_guard = None;
         self.sack_timer = None;
         self.window_probe_timer = None;
         self.out.tell(event);
     }
 
     /// Section 9.2: with everything acknowledged, the next chunk of the shutdown goes out.
-    pub(super) fn continue_shutdown(&mut self, now: Instant) {
-        if !self.outbound.is_empty() {
-            return;
-        }
-        match self.state {
-            State::ShutdownPending => {
-                self.state = State::ShutdownSent;
-                // section 9.2 gives T5 to the sender of the SHUTDOWN
-                self.t5_shutdown_guard = Some(now + self.config.rto_max * 5);
-                self.send_shutdown(now);
-            }
-            State::ShutdownReceived => {
-                self.state = State::ShutdownAckSent;
-                self.send_shutdown_ack(now);
-            }
-            _ => {}
+    pub(in crate::sctp) fn continue_shutdown(&mut self, now: Instant) {
+        if self.outbound.is_empty() {
+            let chunk = self.phase.on_all_acknowledged(now, self.config.rto_max * 5);
+            self.send_shutdown_chunk(now, chunk);
         }
     }
 
-    pub(super) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
-        match self.state {
-            State::Established | State::ShutdownPending | State::ShutdownReceived => {
-                if !cumulative_tsn_ack.before(self.outbound.next_tsn()) {
-                    self.out.counters.refused.impossible_acks += 1;
-                    return;
-                }
-                self.state = State::ShutdownReceived;
+    /// SHUTDOWN or SHUTDOWN ACK again, of a shutdown that had stood still.
+    pub(in crate::sctp) fn resend_shutdown_chunk(&mut self, now: Instant) {
+        self.send_shutdown_chunk(now, self.phase.shutdown_chunk());
+    }
+
+    fn send_shutdown_chunk(&mut self, now: Instant, chunk: Option<ShutdownChunk>) {
+        match chunk {
+            Some(ShutdownChunk::Shutdown) => self.send_shutdown(now),
+            Some(ShutdownChunk::ShutdownAck) => self.send_shutdown_ack(now),
+            None => {}
+        }
+    }
+
+    pub(in crate::sctp) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
+        let is_possible = cumulative_tsn_ack.before(self.outbound.next_tsn());
+        match self.phase.on_shutdown(is_possible) {
+            OnShutdown::Acknowledges => {
                 let sack = segue_wire::sctp::Sack {
                     cumulative_tsn_ack,
                     // a SHUTDOWN says nothing of the window: as it was
@@ -120,26 +111,23 @@ impl Association {
                 self.on_sack(now, self.reply_to, &sack);
                 self.continue_shutdown(now);
             }
-            // both ends sent SHUTDOWN
-            State::ShutdownSent => {
-                self.state = State::ShutdownAckSent;
-                self.send_shutdown_ack(now);
-            }
-            // the answer did not arrive: once more, to where the SHUTDOWN came from (section 6.4), since the addresses
-            // that T2-shutdown tries may all be gone
-            State::ShutdownAckSent => {
+            OnShutdown::Impossible => self.out.counters.refused.impossible_acks += 1,
+            OnShutdown::Crosses => self.send_shutdown_ack(now),
+            // once more, to where the SHUTDOWN came from (section 6.4), since the addresses that T2-shutdown tries may all
+            // be gone
+            OnShutdown::Repeats => {
                 let waits = self.out.packets().any(|c| c.chunks.contains(&Chunk::ShutdownAck));
                 if !waits {
                     self.replies.answer(self.out.waiting(), Chunk::ShutdownAck);
                 }
             }
-            _ => self.out.counters.refused.unexpected += 1,
+            OnShutdown::Unexpected => self.out.counters.refused.unexpected += 1,
         }
     }
 
     /// The answer goes to where the SHUTDOWN ACK came from (section 6.4): where data last came from may be gone.
-    pub(super) fn on_shutdown_ack(&mut self, from: Ipv6Addr) {
-        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+    pub(in crate::sctp) fn on_shutdown_ack(&mut self, from: Ipv6Addr) {
+        if self.phase.shutdown_chunk().is_some() {
             self.queue_control(from, Chunk::ShutdownComplete { reflected_tag: false });
             self.close(Event::Closed);
         } else {
@@ -147,15 +135,15 @@ impl Association {
         }
     }
 
-    pub(super) fn on_shutdown_complete(&mut self) {
-        if self.state == State::ShutdownAckSent {
+    pub(in crate::sctp) fn on_shutdown_complete(&mut self) {
+        if self.state() == State::ShutdownAckSent {
             self.close(Event::Closed);
         } else {
             self.out.counters.refused.unexpected += 1;
         }
     }
 
-    pub(super) fn on_t2(&mut self, now: Instant) {
+    pub(in crate::sctp) fn on_t2(&mut self, now: Instant) {
         let destination = self.current;
         let path = self.destinations[destination].path;
         if let Some(path) = self.paths.get_mut(path) {
@@ -171,21 +159,17 @@ impl Association {
         if let Some(next) = next {
             self.current = next;
         }
-        if self.state == State::ShutdownSent {
-            self.send_shutdown(now);
-        } else {
-            self.send_shutdown_ack(now);
-        }
+        self.resend_shutdown_chunk(now);
     }
 
     /// The shutdown takes too long: five times RTO.Max.
-    pub(super) fn on_t5(&mut self, now: Instant) {
+    pub(in crate::sctp) fn on_t5(&mut self, now: Instant) {
         self.abort(now, Bytes::from_static(b"shutdown guard timer"));
     }
 
     /// SHUTDOWN, which acknowledges DATA that still arrives (section 9.2). A SACK goes before it only if it has more to say:
     /// of gaps, of duplicates, or of a window that the peer has nearly used up.
-    pub(super) fn send_shutdown(&mut self, now: Instant) {
+    pub(in crate::sctp) fn send_shutdown(&mut self, now: Instant) {
         let cumulative_tsn_ack = self.received.cumulative_tsn_ack();
         let mut chunks = SmallVec::new();
         if self.sack_now || self.unacknowledged_packets > 0 {
@@ -200,7 +184,7 @@ impl Association {
         self.send_and_start_t2(now, chunks);
     }
 
-    pub(super) fn send_shutdown_ack(&mut self, now: Instant) {
+    pub(in crate::sctp) fn send_shutdown_ack(&mut self, now: Instant) {
         self.send_and_start_t2(now, SmallVec::from_buf([Chunk::ShutdownAck]));
     }
 
@@ -211,7 +195,7 @@ impl Association {
             .get(d.path)
             .map_or(self.config.rto_initial, |p| p.rto());
         self.out.send(ControlPacket::new(d.address, chunks));
-        self.t2_shutdown = Some(now + rto);
+        self.phase.shutdown_chunk_sent(now + rto);
     }
 
     /// The gaps last reported, as blocks after `cumulative`.

@@ -3,14 +3,14 @@
 //! An extension is negotiated by parameters alone. A listening endpoint keeps nothing of an INIT, so those parameters
 //! travel in the cookie, as they came.
 
-use super::Config;
-use super::auth::{self, Random};
+use crate::sctp::Config;
+use crate::sctp::auth::{self, Random};
 use segue_wire::sctp::Parameter;
 use segue_wire::sctp::chunk_type::{ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, NR_SACK, RE_CONFIG};
 
 /// What the peer's parameters say of extensions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct PeerExtensions {
+pub(in crate::sctp) struct PeerExtensions {
     /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
     pub asconf: bool,
     /// Deactivation of addresses, a private extension: understood by both ends.
@@ -24,7 +24,7 @@ pub(super) struct PeerExtensions {
 }
 
 impl PeerExtensions {
-    pub(super) fn read(parameters: &[Parameter]) -> Self {
+    pub(in crate::sctp) fn read(parameters: &[Parameter]) -> Self {
         let mut chunk_types: Vec<u8> = Vec::new();
         for parameter in parameters {
             if let Parameter::SupportedExtensions(types) = parameter {
@@ -42,7 +42,7 @@ impl PeerExtensions {
     }
 
     /// Whether [`read`](Self::read) takes notice of `parameter`: a cookie keeps those that it does.
-    pub(super) fn concerns(parameter: &Parameter) -> bool {
+    pub(in crate::sctp) fn concerns(parameter: &Parameter) -> bool {
         matches!(
             parameter,
             Parameter::SupportedExtensions(_)
