@@ -1,4 +1,5 @@
-#![doc = include_str!("../README.md")]
+#![cfg_attr(feature = "sctp", doc = include_str!("../README.md"))]
+#![cfg_attr(not(feature = "sctp"), doc = "Protocol machines without I/O; see the README.")]
 
 #[cfg(any(feature = "mip6", feature = "ilnp"))]
 #[macro_use]
