@@ -99,7 +99,6 @@ mod ack;
 mod asconf;
 mod association;
 pub mod auth;
-mod auth_keys;
 pub mod config;
 mod counters;
 mod destinations;
@@ -140,8 +139,7 @@ mod transmit;
 mod window_probe;
 
 pub use association::Association;
-pub use auth::{AsconfAuth, AuthConfig, AuthError};
-pub use auth_keys::{HmacIdentifier, SharedKey};
+pub use auth::{AsconfAuth, AuthConfig, AuthError, HmacIdentifier, SharedKey};
 pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
 pub use counters::{Counters, EndpointCounters, EndpointRefused, IcmpCounters, Refused};
 pub use encapsulation::UdpEncapsulation;

@@ -93,7 +93,7 @@ impl Association {
         self.association_error_count = 0;
         self.open_burst();
         self.out.tell(Event::Connected);
-        if self.auth.random.is_some() && !self.is_authentication_negotiated() {
+        if self.auth.random().is_some() && !self.is_authentication_negotiated() {
             self.out.tell(Event::AuthenticationNotSupported);
         }
         for index in self.destinations.ids() {
@@ -115,7 +115,7 @@ impl Association {
             OpeningChunk::Init { cookie_preservative } => {
                 let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
                 let tag_and_tsn = (self.identity.local_tag(), self.outbound.next_tsn());
-                let random = self.auth.random.as_ref();
+                let random = self.auth.random();
                 let init = init(&self.config, &local, random, tag_and_tsn, cookie_preservative);
                 let chunks = SmallVec::from_buf([Chunk::Init(Box::new(init))]);
                 // section 8.5.1, rule A: also where an INIT ACK has named the peer's tag, and its cookie came back too late
@@ -244,7 +244,7 @@ impl Association {
             (
                 self.identity.local_tag(),
                 self.outbound.next_tsn(),
-                self.auth.random,
+                self.auth.random().copied(),
             )
         } else {
             (fresh.local_tag, fresh.local_initial_tsn, fresh.local_random)

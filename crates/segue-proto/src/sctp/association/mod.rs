@@ -6,6 +6,7 @@
 
 mod addresses;
 mod asconf;
+mod auth;
 mod handshake;
 mod outbox;
 mod replacement;

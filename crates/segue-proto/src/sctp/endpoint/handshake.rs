@@ -152,8 +152,14 @@ impl Endpoint {
             return;
         }
         let existing = self.find_for_cookie(arrived, &cookie);
-        let association = existing.map(|index| &*self.slots[index].association);
-        match auth::verify_cookie_echo(&self.config, association, &cookie, &sctp.chunks) {
+        let guard = existing.and_then(|index| self.slots[index].association.guard_against_restart(&cookie));
+        match auth::verify_cookie_echo(
+            &self.config,
+            guard,
+            cookie.local_random,
+            &cookie.peer_parameters,
+            &sctp.chunks,
+        ) {
             Ok(()) => {}
             Err(Some(_)) => {
                 self.counters.refused.bad_auth += 1;
