@@ -9,7 +9,7 @@ use segue_wire::sctp::{Chunk, ForwardTsn};
 impl Association {
     /// Whether both ends offered FORWARD TSN.
     pub(super) fn may_forward_tsn(&self) -> bool {
-        self.config.partial_reliability && self.peer_extensions.forward_tsn
+        self.config.partial_reliability && self.peer_extensions.forward_tsn()
     }
 
     pub(super) fn on_forward_tsn(&mut self, chunk: &ForwardTsn, seen: &mut DataSeen) {

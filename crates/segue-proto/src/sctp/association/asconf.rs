@@ -61,7 +61,7 @@ impl Association {
     }
 
     fn peer_deactivates(&self) -> bool {
-        self.peer_extensions.deactivation && self.asconf.peer_understands_deactivation()
+        self.peer_extensions.deactivation() && self.asconf.peer_understands_deactivation()
     }
 
     /// The same as [`change_addresses`](Self::change_addresses), of addresses that are known already.
@@ -99,7 +99,8 @@ impl Association {
     }
 
     pub(in crate::sctp) fn can_change_addresses(&self) -> Result<(), AddressError> {
-        let peer_can = self.peer_extensions.asconf && self.asconf.peer_understands_asconf();
+        let authentic = self.config.dynamic_addresses && self.auth.allows_asconf();
+        let peer_can = authentic && self.peer_extensions.asconf() && self.asconf.peer_understands_asconf();
         if self.is_established() && peer_can {
             Ok(())
         } else {

@@ -463,7 +463,6 @@ impl Association {
     pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
         self.peer_extensions = PeerExtensions::read(parameters);
         self.auth.negotiate(parameters);
-        self.peer_extensions.asconf &= self.config.dynamic_addresses && self.auth.allows_asconf();
         self.resize_chunks();
     }
 

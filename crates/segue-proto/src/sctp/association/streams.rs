@@ -59,7 +59,7 @@ impl Association {
 
     /// Whether both ends offered RE-CONFIG.
     pub(in crate::sctp) fn may_re_config(&self) -> bool {
-        self.config.stream_reconfiguration && self.peer_extensions.re_config
+        self.config.stream_reconfiguration && self.peer_extensions.re_config()
     }
 
     fn check_streams(&self, streams: &[u16], known: u16) -> Result<(), StreamError> {

@@ -11,16 +11,11 @@ use segue_wire::sctp::chunk_type::{ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, NR_SAC
 /// What the peer's parameters say of extensions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(in crate::sctp) struct PeerExtensions {
-    /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
-    pub asconf: bool,
-    /// Deactivation of addresses, a private extension: understood by both ends.
-    pub deactivation: bool,
-    /// RE-CONFIG (RFC 6525 section 5.2).
-    pub re_config: bool,
-    /// FORWARD TSN (RFC 3758 section 3.1).
-    pub forward_tsn: bool,
-    /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack section 3).
-    pub nr_sack: bool,
+    asconf: bool,
+    deactivation: bool,
+    re_config: bool,
+    forward_tsn: bool,
+    nr_sack: bool,
 }
 
 impl PeerExtensions {
@@ -39,6 +34,31 @@ impl PeerExtensions {
             forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || supports(&[FORWARD_TSN]),
             nr_sack: supports(&[NR_SACK]),
         }
+    }
+
+    /// ASCONF and ASCONF-ACK (RFC 5061 section 4.2.7).
+    pub(in crate::sctp) const fn asconf(&self) -> bool {
+        self.asconf
+    }
+
+    /// Deactivation of addresses, a private extension.
+    pub(in crate::sctp) const fn deactivation(&self) -> bool {
+        self.deactivation
+    }
+
+    /// RE-CONFIG (RFC 6525 section 5.2).
+    pub(in crate::sctp) const fn re_config(&self) -> bool {
+        self.re_config
+    }
+
+    /// FORWARD TSN (RFC 3758 section 3.1).
+    pub(in crate::sctp) const fn forward_tsn(&self) -> bool {
+        self.forward_tsn
+    }
+
+    /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack section 3).
+    pub(in crate::sctp) const fn nr_sack(&self) -> bool {
+        self.nr_sack
     }
 
     /// Whether [`read`](Self::read) takes notice of `parameter`: a cookie keeps those that it does.

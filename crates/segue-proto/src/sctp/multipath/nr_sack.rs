@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 impl Association {
     /// Whether acknowledgements are NR-SACKs.
     pub(in crate::sctp) fn uses_nr_sack(&self) -> bool {
-        self.peer_extensions.nr_sack && self.config.multipath.is_some_and(|m| m.nr_sack)
+        self.peer_extensions.nr_sack() && self.config.multipath.is_some_and(|m| m.nr_sack)
     }
 
     /// Bytes by which the acknowledgements of this association are longer than SACKs.
