@@ -45,6 +45,7 @@ impl Association {
         self.check_outbound()?;
         self.check_paths()?;
         self.check_inbound()?;
+        self.local.check_invariants()?;
         hold! {
             self.destination_count() <= MAX_DESTINATIONS, "{} destinations", self.destination_count();
             self.destinations.contains(self.primary), "the primary path's destination is gone";

@@ -20,12 +20,35 @@ use crate::congestion::{RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::sctp::local::{Found, Lost};
 use crate::sctp::path::PathId;
-use crate::sctp::{AddressRequest, Event};
+use crate::sctp::{AddressError, AddressRequest, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
 
 impl Association {
+    /// Sends from `address` from now on. An address that is still being added carries ASCONF only, until the peer has
+    /// granted it (RFC 5061 section 5.3, F1); everything else goes on from the former one until then.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
+        self.local.lead_over(address)?;
+        self.follow_source();
+        self.asconf_route_changed(now);
+        Ok(())
+    }
+
+    /// The local address that packets are sent from.
+    #[must_use]
+    pub fn route(&self) -> LocalAddress {
+        self.local.route()
+    }
+
+    /// Addresses of ours that are part of the association, or on their way in or out.
+    pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
+        self.local.known_to_peer()
+    }
+
     /// An interface no longer has `address`: it is no source from now on, even if it is the last. What was sent from it
     /// and is outstanding goes out again from another address at once, an ASCONF that waits for its answer included.
     /// The peer is not told: see [`delete_address`](Self::delete_address).

@@ -15,6 +15,37 @@ use segue_wire::sctp::{Asconf as AsconfChunk, AsconfAck, AsconfParameter, Chunk,
 use smallvec::SmallVec;
 
 impl Association {
+    /// Asks the peer to add an address of ours. The ASCONF goes out over the route; if that is the new address
+    /// itself, from there.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
+        self.change_addresses(now, &[AddressChange::Add(address)])
+    }
+
+    /// Asks the peer to delete an address of ours. It is no source from now on.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
+        self.change_addresses(now, &[AddressChange::Delete(address)])
+    }
+
+    /// Asks the peer to make an address of ours its primary path.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
+        self.change_addresses(now, &[AddressChange::SetPrimary(address)])
+    }
+
+    /// Whether an ASCONF waits for its answer, or requests wait for their turn.
+    #[must_use]
+    pub fn asconf_outstanding(&self) -> bool {
+        self.asconf.is_busy()
+    }
+
     /// Asks the peer for several changes at once: they go into one ASCONF, which the peer works off in their order.
     /// What section 5.3 forbids is refused here: deleting the last address without adding one before it (F5).
     ///

@@ -1,8 +1,8 @@
 //! One association: its state and its user's interface.
 //!
-//! The rules are spread by topic over the neighbouring files, each an `impl Association`: `handshake`, `receive`,
-//! `transmit`, `ack`, `retransmission`, `heartbeat`, `destinations`, `local_addresses`, `asconf_request`, `asconf_answer`,
-//! `auth`, `deactivation`, `shutdown`, `timers`.
+//! The rules are spread by topic over the files beside this one and the neighbouring ones, each an `impl Association`:
+//! `addresses`, `asconf`, `replacement` and `streams` here; `handshake`, `receive`, `transmit`, `ack`, `retransmission`,
+//! `heartbeat`, `destinations`, `shutdown`, `timers` there.
 
 mod addresses;
 mod asconf;
@@ -33,8 +33,8 @@ use super::slots::Slots;
 use super::streams::StreamChanges;
 use super::window_probe::WindowProbe;
 use super::{
-    AddressChange, AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability,
-    SackImmediately, SendError, SendOptions,
+    AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability, SackImmediately, SendError,
+    SendOptions,
 };
 use crate::congestion::{CongestionControl, WindowRules};
 use crate::contract::{InterfaceId, LocalAddress};
@@ -221,55 +221,6 @@ impl Association {
         Some(message)
     }
 
-    /// Asks the peer to add an address of ours. The ASCONF goes out over the route; if that is the new address
-    /// itself, from there.
-    ///
-    /// # Errors
-    /// See [`AddressError`].
-    pub fn add_address(&mut self, now: Instant, address: LocalAddress) -> Result<(), AddressError> {
-        self.change_addresses(now, &[AddressChange::Add(address)])
-    }
-
-    /// Asks the peer to delete an address of ours. It is no source from now on.
-    ///
-    /// # Errors
-    /// See [`AddressError`].
-    pub fn delete_address(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.change_addresses(now, &[AddressChange::Delete(address)])
-    }
-
-    /// Asks the peer to make an address of ours its primary path.
-    ///
-    /// # Errors
-    /// See [`AddressError`].
-    pub fn request_set_primary(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.change_addresses(now, &[AddressChange::SetPrimary(address)])
-    }
-
-    /// Whether an ASCONF waits for its answer, or requests wait for their turn.
-    #[must_use]
-    pub fn asconf_outstanding(&self) -> bool {
-        self.asconf.is_busy()
-    }
-
-    /// Sends from `address` from now on. An address that is still being added carries ASCONF only, until the peer has
-    /// granted it (RFC 5061 section 5.3, F1); everything else goes on from the former one until then.
-    ///
-    /// # Errors
-    /// See [`AddressError`].
-    pub fn set_route(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), AddressError> {
-        self.local.lead_over(address)?;
-        self.follow_source();
-        self.asconf_route_changed(now);
-        Ok(())
-    }
-
-    /// The local address that packets are sent from.
-    #[must_use]
-    pub fn route(&self) -> LocalAddress {
-        self.local.route()
-    }
-
     /// Makes `destination` the primary path.
     ///
     /// # Errors
@@ -326,11 +277,6 @@ impl Association {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.out.counters
-    }
-
-    /// Addresses of ours that are part of the association, or on their way in or out.
-    pub fn local_addresses(&self) -> impl Iterator<Item = LocalAddress> {
-        self.local.known_to_peer()
     }
 
     /// Port of the peer.

@@ -407,6 +407,25 @@ impl LocalAddresses {
         self.follow_route();
     }
 
+    /// Checks that no address is kept twice, and that packets leave from one that they may leave from.
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub(super) fn check_invariants(&self) -> Result<(), String> {
+        for (i, local) in self.addresses.iter().enumerate() {
+            if self.addresses[..i].iter().any(|l| l.is(local.address.address)) {
+                return Err(format!("{} is kept twice", local.address.address));
+            }
+        }
+        if !self.is_stranded() && self.source_at(self.source.address) != Some(self.source) {
+            return Err(format!(
+                "packets leave from {:?}, which is no source",
+                self.source
+            ));
+        }
+        Ok(())
+    }
+
     fn first_usable(&self) -> Option<LocalAddress> {
         self.usable().next()
     }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::InterfaceId;
 use AddressRequest::{Activate, Add, Deactivate, Delete, SetPrimary};
+use proptest::prelude::*;
 
 fn a(index: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, index, 0, 0, 0, 0, 1)
@@ -291,4 +292,110 @@ fn spare_addresses_are_bounded() {
     assert_eq!(local.find_present(l(99)), None);
     local.lose(a(2));
     assert_eq!(local.find_present(l(99)), Some(Found::Spare));
+}
+
+/// A move of the host, its user or the peer.
+#[derive(Clone, Debug)]
+enum Move {
+    Lose(u16),
+    Find(u8, u16),
+    LeadOver(u16),
+    Reach(u16, Option<u16>),
+    Ask(AddressRequest),
+    /// The peer answers the first request that waits.
+    Answer(bool),
+    Replace,
+    BeginAnew,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let index = || 1..6_u16;
+    let request = (0..5_u8, index()).prop_map(|(kind, i)| match kind {
+        0 => Add(a(i)),
+        1 => Delete(a(i)),
+        2 => SetPrimary(a(i)),
+        3 => Deactivate(a(i)),
+        _ => Activate(a(i)),
+    });
+    let one = prop_oneof![
+        3 => index().prop_map(Move::Lose),
+        3 => (0..2_u8, index()).prop_map(|(interface, i)| Move::Find(interface, i)),
+        1 => index().prop_map(Move::LeadOver),
+        1 => (index(), proptest::option::of(index())).prop_map(|(to, from)| Move::Reach(to, from)),
+        4 => request.prop_map(Move::Ask),
+        4 => any::<bool>().prop_map(Move::Answer),
+        1 => Just(Move::Replace),
+        1 => Just(Move::BeginAnew),
+    ];
+    proptest::collection::vec(one, 0..40)
+}
+
+proptest! {
+    #[test]
+    fn packets_leave_from_an_address_that_an_interface_and_the_peer_have(moves in moves()) {
+        let mut local = with(2);
+        // what an interface has, and what was asked
+        let mut present = vec![a(1), a(2)];
+        let mut asked = std::collections::VecDeque::new();
+        for one in moves {
+            match one {
+                Move::Lose(i) => {
+                    local.lose(a(i));
+                    present.retain(|&p| p != a(i));
+                }
+                Move::Find(interface, i) => {
+                    let known = local.is_own(a(i));
+                    local.find_present(on(interface, i));
+                    if !present.contains(&a(i)) {
+                        present.push(a(i));
+                    }
+                    prop_assert!(known || local.is_own(a(i)));
+                }
+                Move::LeadOver(i) => {
+                    let may = local.lead_over(a(i)).is_ok();
+                    prop_assert!(!may || present.contains(&a(i)));
+                }
+                Move::Reach(to, from) => {
+                    local.reach(peer(to), from.map(a));
+                }
+                Move::Ask(request) => {
+                    // an interface has what the user asks to be added
+                    let is_new = matches!(request, Add(_)) && !present.contains(&request.address());
+                    if !is_new && local.check(&[], request).is_ok() {
+                        if let Add(address) = request
+                            && !local.is_own(address)
+                        {
+                            local.offer(LocalAddress { interface: InterfaceId(0), address });
+                        }
+                        local.ask(&[request]);
+                        asked.push_back(request);
+                    }
+                }
+                Move::Answer(granted) => {
+                    if let Some(request) = asked.pop_front() {
+                        local.settle(request, granted);
+                        local.follow_route();
+                    }
+                }
+                Move::Replace if local.is_stranded() => local.replace_absent(),
+                Move::BeginAnew if local.is_stranded() && asked.is_empty() => {
+                    local.begin_anew();
+                }
+                Move::Replace | Move::BeginAnew => {}
+            }
+            prop_assert_eq!(local.check_invariants(), Ok(()));
+            let usable: Vec<_> = local.usable().map(|l| l.address).collect();
+            let known = known(&local);
+            prop_assert!(usable.iter().all(|u| present.contains(u) && known.contains(u)));
+            for to in 1..6 {
+                let from = local.source_towards(peer(to)).address;
+                prop_assert!(local.is_stranded() || usable.contains(&from));
+            }
+            let any_present = present.iter().any(|&p| local.is_present(p));
+            prop_assert_eq!(local.asconf_source().is_some(), any_present);
+            for l in local.replaced() {
+                prop_assert!(!present.contains(&l));
+            }
+        }
+    }
 }
