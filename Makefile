@@ -60,7 +60,7 @@ deny:  ## Check licences and sources of all dependencies, and who may depend on 
 	cargo deny --locked check bans licenses sources
 
 publish-check: check-features  ## What goes before `cargo publish --workspace`: documents without a warning, packages that build
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --package segue-wire --package segue-proto
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --profile checked --locked --package segue-wire --package segue-proto
 	cargo publish --workspace --dry-run --locked --allow-dirty
 
 bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp, dcsctp and sctp-proto and the analysis of captures beside tshark and tcptrace, where they are installed

@@ -130,8 +130,8 @@ impl SctpWindow {
         }
     }
 
-    /// A loss after which cwnd and ssthresh are what a coupling says ([`Coupling::ssthresh_after_loss`]
-    /// (super::Coupling::ssthresh_after_loss)), one segment at least.
+    /// A loss after which cwnd and ssthresh are what a coupling says
+    /// ([`ssthresh_after_loss`](super::Coupling::ssthresh_after_loss)), one segment at least.
     pub fn cut_to(&mut self, ssthresh: u32) {
         self.ssthresh = ssthresh.max(self.rules.segment);
         self.cwnd = self.ssthresh;
