@@ -134,7 +134,6 @@ mod slots;
 mod streams;
 #[cfg(test)]
 mod tests;
-mod timers;
 mod transmit;
 mod window_probe;
 

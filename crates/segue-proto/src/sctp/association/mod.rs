@@ -12,6 +12,7 @@ mod outbox;
 mod replacement;
 mod shutdown;
 mod streams;
+mod timers;
 
 pub(super) use outbox::{ControlPacket, Outbox};
 

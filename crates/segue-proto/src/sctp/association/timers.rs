@@ -1,13 +1,13 @@
 //! All timers of an association: which is the earliest, and what is due.
 
-use super::association::Association;
-use super::handshake::PhaseTimer;
-use super::path::Destination;
+use super::Association;
+use crate::sctp::handshake::PhaseTimer;
+use crate::sctp::path::Destination;
 use crate::time::Instant;
 
 impl Association {
     /// The earliest timer.
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(in crate::sctp) fn poll_timeout(&self) -> Option<Instant> {
         if self.is_closed() {
             return None;
         }
@@ -37,7 +37,7 @@ impl Association {
     }
 
     /// Works off the timers that are due.
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(in crate::sctp) fn handle_timeout(&mut self, now: Instant) {
         if self.is_stranded() {
             // what was asked for meanwhile may have started some
             self.stop_timers();
