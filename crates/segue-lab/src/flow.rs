@@ -51,7 +51,7 @@ pub fn goodput(
         .ok_or_else(|| "the connection was lost".to_owned())?;
     Ok(Goodput {
         bits_per_second: 8.0 * (after - before) as f64 / (duration - warm_up).as_secs_f64(),
-        sender: *connection.counters(),
+        sender: connection.counters(),
     })
 }
 

@@ -178,7 +178,7 @@ impl RealHost {
             return Ok(());
         };
         let noticed = self.user.advance(connection);
-        self.last = Some(*connection.counters());
+        self.last = Some(connection.counters());
         let now = self.clock.now();
         let received = self.user.received();
         let due = now.since(self.told.1) >= PROGRESS_INTERVAL || noticed.contains(&Noticed::End);

@@ -15,7 +15,7 @@ fn transfer(config: &Config, bytes: u64, fate: impl FnMut(u32) -> Fate + 'static
     w.connect();
     w.run_for(Duration::from_secs(30));
     assert_eq!(w.received[B], bytes);
-    (*w.connection(A).counters(), w)
+    (w.connection(A).counters(), w)
 }
 
 fn by_number(mut fate: impl FnMut(u32) -> Fate + 'static) -> Filter {
@@ -184,7 +184,7 @@ fn a_spurious_timeout_is_found_out_by_new_data() {
         let after = w.connection(A).snapshot().cwnd;
         w.run_for(Duration::from_secs(30));
         assert_eq!(w.received[B], 3_000_000);
-        (*w.connection(A).counters(), before, after)
+        (w.connection(A).counters(), before, after)
     };
     let config = Config {
         // so that only F-RTO can find out
@@ -228,7 +228,7 @@ fn of_timeouts_in_a_row_old_linux_takes_back_the_first_alone() {
         w.filter = Box::new(|_, _| Fate::Arrives);
         w.run_for(Duration::from_secs(30));
         assert_eq!(w.received[B], 3_000_000);
-        let counters = *w.connection(A).counters();
+        let counters = w.connection(A).counters();
         (counters.timeouts, counters.undone)
     };
     for p in PROFILES {

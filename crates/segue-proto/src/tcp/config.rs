@@ -1,6 +1,5 @@
 //! What can be set, and three generations of TCP.
 
-use super::networks::Remedy;
 use crate::congestion::{Algorithm, Credit, CubicCurve, RenoFriendliness, SlowStart};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -332,6 +331,26 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         Self::new(Profile::default())
+    }
+}
+
+/// What a sender does when its peer comes back to a network that it knows.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Remedy {
+    /// The RTT estimate is the last of that network.
+    pub rtt_injection: bool,
+    /// "Possibly with a small fraction added on for safety": this one.
+    pub rtt_margin: f64,
+    /// Careful resume.
+    pub careful_resume: bool,
+}
+
+impl Remedy {
+    /// Whether there is anything to be remembered.
+    #[must_use]
+    pub const fn remembers(&self) -> bool {
+        self.rtt_injection || self.careful_resume
     }
 }
 

@@ -61,6 +61,36 @@ pub struct Counters {
     pub refused: Refused,
 }
 
+/// The part of a connection's [`Counters`] that its sender counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct SenderCounters {
+    pub retransmissions: u64,
+    pub fast_recoveries: u64,
+    pub timeouts: u64,
+    pub loss_probes: u64,
+    pub undone: u64,
+    pub spurious_timeouts: u64,
+    pub window_probes: u64,
+    pub dsacks_received: u64,
+    pub impossible_sacks: u64,
+}
+
+impl Counters {
+    /// With what the sender has counted.
+    pub(super) fn with_sender(mut self, sender: &SenderCounters) -> Self {
+        self.retransmissions = sender.retransmissions;
+        self.fast_recoveries = sender.fast_recoveries;
+        self.timeouts = sender.timeouts;
+        self.loss_probes = sender.loss_probes;
+        self.undone = sender.undone;
+        self.spurious_timeouts = sender.spurious_timeouts;
+        self.window_probes = sender.window_probes;
+        self.dsacks_received = sender.dsacks_received;
+        self.refused.impossible_sacks = sender.impossible_sacks;
+        self
+    }
+}
+
 /// Segments that a connection did not act on, each counted under one reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Refused {

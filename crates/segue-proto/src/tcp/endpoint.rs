@@ -1,17 +1,21 @@
 //! All connections of a host: which of them a segment is for, and what to do with one that is for none
 //! (RFC 9293 sections 3.10.7.1 and 3.10.7.2).
 
-use super::connection::{Beginning, Connection, Pair};
-use super::transmit::HOP_LIMIT;
-use super::{Config, ConnectionId, EndpointCounters, Event};
+use super::config::Config;
+use super::connection::{Beginning, Connection};
+use super::counters::EndpointCounters;
+use super::ends::Pair;
+use super::event::{ConnectionId, Event};
+use super::initial_numbers::Numbers;
+use super::networks::{Networks, Remembered};
+use super::strays::{quoted, reset};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
-use segue_wire::tcp::{self, TcpFlags, TcpOptions, TcpSegment};
-use segue_wire::{Data, Ipv6Header, Packet, Payload, SeqNumber};
-use sha2::{Digest, Sha256};
+use segue_wire::tcp::{TcpFlags, TcpSegment};
+use segue_wire::{Packet, Payload};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -21,9 +25,7 @@ use std::sync::Arc;
 /// `poll_timeout`.
 pub struct Endpoint {
     config: Arc<Config>,
-    secrets: Box<dyn SecretRng>,
-    /// Of RFC 6528: drawn when the first connection needs it.
-    key: Option<[u8; 32]>,
+    numbers: Numbers,
     local: Vec<LocalAddress>,
     listening: Vec<u16>,
     /// By ascending id.
@@ -42,7 +44,7 @@ pub struct Endpoint {
     deadline: Option<Option<Instant>>,
     overhead: u32,
     /// Networks that peers were in.
-    pub(super) networks: super::networks::Networks,
+    networks: Networks,
     counters: EndpointCounters,
 }
 
@@ -59,8 +61,7 @@ impl Endpoint {
     pub fn new(config: Config, secrets: Box<dyn SecretRng>) -> Self {
         Self {
             config: Arc::new(config),
-            secrets,
-            key: None,
+            numbers: Numbers::new(secrets),
             local: Vec::new(),
             listening: Vec::new(),
             slots: Vec::new(),
@@ -73,7 +74,7 @@ impl Endpoint {
             has_ended: false,
             deadline: None,
             overhead: 0,
-            networks: super::networks::Networks::default(),
+            networks: Networks::default(),
             counters: EndpointCounters::default(),
         }
     }
@@ -133,7 +134,7 @@ impl Endpoint {
         if remote.is_multicast() || remote.is_unspecified() || remote_port == 0 {
             return None;
         }
-        let first = self.secrets.secret_u32();
+        let first = self.numbers.draw();
         let span = u32::from(u16::MAX - FIRST_EPHEMERAL_PORT) + 1;
         let pair = (0..span)
             .map(|n| Pair {
@@ -143,8 +144,7 @@ impl Endpoint {
                 remote_port,
             })
             .find(|pair| !self.by_pair.contains_key(pair))?;
-        let beginning = self.beginning(now, local, pair, overhead, true);
-        let connection = Connection::new(now, &self.config, &beginning);
+        let connection = self.begin(now, local, pair, overhead, true);
         Some(self.insert(connection))
     }
 
@@ -228,13 +228,38 @@ impl Endpoint {
             return false;
         };
         let connection = &mut self.slots[index].connection;
-        let at = connection.position_of(seq);
-        if at < connection.snd_una as i64 || at >= connection.snd_nxt as i64 {
+        if !connection.is_outstanding(seq) {
             return false;
         }
         connection.set_path_mtu(*mtu);
         self.touch(index);
         true
+    }
+
+    /// Packets to `peer` take another way from now on: to an address with this prefix.
+    pub fn network_changed(&mut self, now: Instant, peer: Ipv6Addr, prefix: u64) {
+        if !self.config.remedy.remembers() {
+            return;
+        }
+        let Some(moved) = self.networks.on_move(peer, prefix) else {
+            return;
+        };
+        for index in 0..self.slots.len() {
+            if self.slots[index].connection.remote().0 != peer {
+                continue;
+            }
+            let known = self.networks.remembered(moved.entered);
+            self.touch(index);
+            if let Some(seen) = self.slots[index].connection.change_network(now, known) {
+                self.networks.remember(moved.left, seen);
+            }
+        }
+    }
+
+    /// What is remembered of the network with this prefix.
+    #[must_use]
+    pub fn remembered(&self, prefix: u64) -> Option<Remembered> {
+        self.networks.remembered(prefix)
     }
 
     /// Works off the timers that are due.
@@ -270,7 +295,7 @@ impl Endpoint {
                 let slot = &mut self.slots[index];
                 let connection = &mut *slot.connection;
                 if connection.poll_transmit_into(now, packet) {
-                    sends = Some(connection.local.interface);
+                    sends = Some(connection.local().interface);
                     if connection.may_transmit() {
                         return sends;
                     }
@@ -429,7 +454,8 @@ impl Endpoint {
         let listens = self.listening.contains(&pair.local_port);
         // second: any acknowledgment is bad
         if !listens || segment.flags.contains(TcpFlags::ACK) {
-            self.answer_with_reset(interface, &pair, segment);
+            self.counters.resets_sent += 1;
+            self.answers.push_back(reset(interface, &pair, segment));
             return;
         }
         if !segment.flags.contains(TcpFlags::SYN) {
@@ -451,109 +477,35 @@ impl Endpoint {
             .copied()
             .unwrap_or(local);
         self.counters.accepted += 1;
-        let beginning = self.beginning(now, local, pair, self.overhead, false);
-        let mut connection = Connection::new(now, &self.config, &beginning);
+        let mut connection = self.begin(now, local, pair, self.overhead, false);
         connection.accept(now, segment);
         self.insert(connection);
     }
 
-    /// Section 3.10.7.1.
-    fn answer_with_reset(&mut self, interface: InterfaceId, pair: &Pair, segment: &TcpSegment) {
-        self.counters.resets_sent += 1;
-        let (seq, ack, flags) = if segment.flags.contains(TcpFlags::ACK) {
-            (segment.ack, SeqNumber(0), TcpFlags::RST)
-        } else {
-            let ack = segment.seq.add(segment.seq_len());
-            (SeqNumber(0), ack, TcpFlags::RST | TcpFlags::ACK)
-        };
-        self.answers.push_back(Transmit {
-            interface,
-            packet: Packet {
-                ip: Ipv6Header {
-                    source: pair.local,
-                    destination: pair.remote,
-                    traffic_class: 0,
-                    hop_limit: HOP_LIMIT,
-                    flow_label: 0,
-                },
-                extensions: Vec::new(),
-                payload: Payload::Tcp(TcpSegment {
-                    source_port: pair.local_port,
-                    destination_port: pair.remote_port,
-                    seq,
-                    ack,
-                    flags,
-                    window: 0,
-                    options: TcpOptions::default(),
-                    data: Data::Bytes(bytes::Bytes::new()),
-                }),
-            },
-        });
-    }
-
-    /// The initial sequence number of RFC 6528 section 3, M + F(pair, key) with M in steps of 4 microseconds; and the
-    /// offset of timestamps, in the same way without a clock, so that they go on over connections of one pair.
-    fn beginning(
+    fn begin(
         &mut self,
         now: Instant,
         local: LocalAddress,
         pair: Pair,
         overhead: u32,
         active: bool,
-    ) -> Beginning {
-        let secrets = &mut self.secrets;
-        let key = self.key.get_or_insert_with(|| {
-            let mut key = [0; 32];
-            secrets.fill(&mut key);
-            key
-        });
-        let mut hash = Sha256::new();
-        hash.update(*key);
-        hash.update(pair.local.octets());
-        hash.update(pair.local_port.to_be_bytes());
-        hash.update(pair.remote.octets());
-        hash.update(pair.remote_port.to_be_bytes());
-        let digest: [u8; 32] = hash.finalize().into();
-        let word =
-            |at: usize| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]);
-        let clock = (now.as_nanos() / 4000) as u32;
-        Beginning {
+    ) -> Connection {
+        let initial = self.numbers.of(now, &pair);
+        let beginning = Beginning {
             local,
             pair,
-            iss: SeqNumber(word(0).wrapping_add(clock)),
-            ts_offset: word(4),
+            iss: initial.iss,
+            ts_offset: initial.ts_offset,
             overhead,
             active,
-        }
+        };
+        Connection::new(now, &self.config, &beginning)
     }
 }
 
 /// Whether this is a SYN that opens a connection.
 fn is_syn(segment: &TcpSegment) -> bool {
     segment.flags.contains(TcpFlags::SYN) && !segment.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
-}
-
-/// The connection and the sequence number of a segment that an ICMPv6 error quotes, if it is one without extension
-/// headers.
-fn quoted(invoking: &[u8]) -> Option<(Pair, SeqNumber)> {
-    let (ip, rest) = invoking.split_first_chunk::<40>()?;
-    if ip[6] != tcp::NEXT_HEADER {
-        return None;
-    }
-    let head = rest.first_chunk::<8>()?;
-    let address = |at: usize| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(&ip[at..at + 16]);
-        Ipv6Addr::from(octets)
-    };
-    let pair = Pair {
-        local: address(8),
-        local_port: u16::from_be_bytes([head[0], head[1]]),
-        remote: address(24),
-        remote_port: u16::from_be_bytes([head[2], head[3]]),
-    };
-    let seq = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
-    Some((pair, SeqNumber(seq)))
 }
 
 /// RFC 6335 section 6.

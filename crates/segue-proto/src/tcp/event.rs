@@ -1,6 +1,5 @@
 //! What a connection tells its user, and what it shows of itself.
 
-use super::recovery::Phase;
 use crate::time::Duration;
 
 /// A connection of an endpoint.
@@ -66,6 +65,19 @@ pub enum State {
     TimeWait,
     /// It is over.
     Closed,
+}
+
+/// Where loss recovery is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// All is well.
+    Open,
+    /// Something was SACKed or acknowledged twice.
+    Disorder,
+    /// Fast retransmit.
+    Recovery,
+    /// After a timeout.
+    Loss,
 }
 
 /// Why data was not taken.

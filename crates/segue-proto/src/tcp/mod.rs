@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   Endpoint      which connection a segment is for; listening ports; RSTs for what is for none
-//!   Connection    connection, arrive (segments in), ack, recovery, reduction, frto, rack,
-//!                 transmit (segments out), usage, timers
-//!                 send_buffer, scoreboard | reassembly                          rtt, congestion::*
+//!   Connection    the state; arrive (segments in), output (segments out)
+//!     Sender      ack, losses, transmit, and what they are about, each part by itself
+//!                 (sender/*, send_buffer, scoreboard, segment_size, rtt, congestion::*)
+//!     Receiver    what has arrived, the window, when it is acknowledged (receiver, reassembly)
 //! ```
 //!
 //! | what | where |
@@ -25,33 +26,32 @@
 //! [`Profile`] bundles them as three Linuxes had them. Not there: ECN, urgent data (the pointer is ignored, the data is
 //! taken as any other), Fast Open, keep-alives, and Linux's growing of buffers: a buffer has its size from the start.
 
-mod ack;
-mod arrive;
+mod challenges;
 mod config;
 mod connection;
 mod counters;
 mod endpoint;
+mod ends;
 mod event;
-mod frto;
+mod initial_numbers;
 mod networks;
-mod rack;
 mod reassembly;
-mod recovery;
-mod reduction;
+mod receiver;
 mod rtt;
 mod scoreboard;
+mod segment_size;
 mod send_buffer;
-mod timers;
-mod transmit;
-mod usage;
-mod view;
+mod sender;
+mod strays;
+mod timestamps;
 mod window_clamp;
 
-pub use config::{Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse};
+pub use config::{
+    Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, Remedy, RtoRule, WindowUse,
+};
 pub use connection::Connection;
 pub use counters::{Counters, EndpointCounters, Refused};
 pub use endpoint::Endpoint;
-pub use event::{ConnectionId, Event, Outstanding, SendError, Snapshot, State};
-pub use networks::{Remedy, Remembered};
-pub use recovery::Phase;
+pub use event::{ConnectionId, Event, Outstanding, Phase, SendError, Snapshot, State};
+pub use networks::Remembered;
 pub use window_clamp::{ClampCounters, WindowClamp};

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 /// A segment that was sent. Positions count from the SYN, which is 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    pub start: u64,
-    pub end: u64,
+    start: u64,
+    end: u64,
     /// Last transmission.
-    pub sent_at: Instant,
+    sent_at: Instant,
     /// SND.NXT at the last retransmission.
-    pub next_at_retransmission: u64,
+    next_at_retransmission: u64,
     flags: u8,
 }
 
@@ -26,6 +26,20 @@ const RETRANSMITTED: u8 = 4;
 const EVER_RETRANSMITTED: u8 = 8;
 
 impl Sent {
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+    /// Time of the last transmission.
+    pub fn sent_at(&self) -> Instant {
+        self.sent_at
+    }
+    /// SND.NXT at the last retransmission.
+    pub fn next_at_retransmission(&self) -> u64 {
+        self.next_at_retransmission
+    }
     pub fn len(&self) -> u32 {
         (self.end - self.start) as u32
     }

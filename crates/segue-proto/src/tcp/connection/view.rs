@@ -1,0 +1,66 @@
+//! What a connection shows of itself.
+
+use super::Connection;
+use crate::contract::LocalAddress;
+use crate::tcp::counters::Counters;
+use crate::tcp::event::{Outstanding, Snapshot, State};
+use core::net::Ipv6Addr;
+
+impl Connection {
+    /// State.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters.with_sender(self.sender.counters())
+    }
+
+    /// Local address.
+    #[must_use]
+    pub fn local(&self) -> LocalAddress {
+        LocalAddress {
+            interface: self.interface,
+            address: self.ends.local,
+        }
+    }
+
+    /// Local port.
+    #[must_use]
+    pub fn local_port(&self) -> u16 {
+        self.ends.local_port
+    }
+
+    /// Address and port of the peer.
+    #[must_use]
+    pub fn remote(&self) -> (Ipv6Addr, u16) {
+        (self.ends.remote, self.ends.remote_port)
+    }
+
+    /// How it does now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.sender.snapshot(self.state)
+    }
+
+    /// Bytes of data per segment that the peer was told to send at most.
+    #[must_use]
+    pub fn announced_mss(&self) -> u32 {
+        self.sender.announced_mss()
+    }
+
+    /// What is outstanding, by segment; each is looked at.
+    #[must_use]
+    pub fn outstanding(&self) -> Outstanding {
+        self.sender.outstanding()
+    }
+
+    /// Bytes that [`recv`](Self::recv) would give.
+    #[must_use]
+    pub fn readable_bytes(&self) -> u64 {
+        self.receiver.ready_bytes()
+    }
+}

@@ -1,0 +1,345 @@
+//! What an acknowledgement says: bytes that have arrived, in order or not (RFC 2018, RFC 2883), how long they took
+//! (RFC 6298, RFC 7323), and the peer's window.
+
+use super::network::{Delivery, Jump};
+use super::report::Report;
+use super::timers::Timer;
+use super::{Progress, Sender};
+use crate::congestion::{Acked, Loss};
+use crate::tcp::event::Phase;
+use crate::tcp::scoreboard::Sent;
+use crate::tcp::timestamps::is_before;
+use crate::time::{Duration, Instant};
+use segue_wire::tcp::{SackBlock, TcpFlags, TcpSegment};
+
+impl Sender {
+    /// An acknowledgement of `ack`, which is not older than SND.UNA and not beyond SND.NXT, by a segment that begins `at`. It
+    /// echoes this timestamp of ours. Gives what the user is to be told.
+    pub fn on_ack(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        at: u64,
+        echo: Option<u32>,
+        segment: &TcpSegment,
+    ) -> Progress {
+        let nothing_to_learn = self.has_nothing_to_learn(ack, segment);
+        let window = self.peer.scaled(segment.window);
+        let mut report = Report {
+            former_una: self.stream.una(),
+            former_pipe: self.pipe(),
+            advanced: ack > self.stream.una(),
+            echo,
+            ..Report::default()
+        };
+        report.duplicate = !report.advanced
+            && segment.seq_len() == 0
+            && !segment.flags.intersects(TcpFlags::SYN | TcpFlags::FIN)
+            && window == self.peer.size()
+            && !self.board.is_empty();
+        if self.peer.take(at, ack, window) {
+            self.on_window_opened(now, ack);
+        }
+        // a peer that answers is there, however small its window
+        self.timers.forget_retries();
+        if nothing_to_learn {
+            // the data of a peer that is only sent to: what follows would come to the same
+            self.stop_retransmitting();
+            return Progress::default();
+        }
+        if report.advanced {
+            self.take_cumulative(now, ack, &mut report);
+        }
+        let blocks = segment.options.sack_blocks();
+        if self.has_sack() && !blocks.is_empty() {
+            self.take_blocks(now, blocks, &mut report);
+        }
+        self.measure(now, &report);
+        if report.reordering > 0 {
+            self.detection.on_reordering(report.reordering);
+        }
+        if self.recovery.end_probe(self.stream.una(), &report) {
+            self.on_probe_that_repaired();
+        }
+        let (losses, duplicates) = (self.board.losses(), self.recovery.duplicates());
+        if report.advanced && duplicates > 0 {
+            // at least one segment is news
+            let mss = self.size.mss();
+            report.known += (duplicates * mss).min(report.acked.saturating_sub(mss));
+        }
+        let is_window_set = self.recover(now, &report);
+        report.found_lost = self.board.losses() > losses;
+        if self.recovery.duplicates() > duplicates {
+            report.presumed = self.size.mss();
+        }
+        self.open_window(now, &report, is_window_set);
+        if self.board.is_empty() {
+            self.stop_retransmitting();
+        } else if report.advanced {
+            // RFC 6298 section 5.3
+            self.timers.start(Timer::Retransmission, now + self.rtt.rto());
+            self.arm_probe(now);
+        }
+        if report.advanced {
+            self.stream.progress()
+        } else {
+            Progress::default()
+        }
+    }
+
+    /// RFC 8985 section 7.4: a tail loss probe made good a loss, which costs as any other does.
+    #[inline(never)]
+    fn on_probe_that_repaired(&mut self) {
+        self.window.on_loss(Loss {
+            now: self.stream.last_sent().unwrap_or(Instant::ZERO),
+            flightsize: self.board.flightsize(),
+            cut_already: false,
+        });
+    }
+
+    /// Whether nothing is outstanding, in a calm connection, so that an acknowledgement can only tell of the window.
+    #[inline]
+    fn has_nothing_to_learn(&self, ack: u64, segment: &TcpSegment) -> bool {
+        self.board.is_empty()
+            && ack == self.stream.una()
+            && !self.stream.is_round_over()
+            && self.recovery.is_idle()
+            && segment.options.sack_blocks().is_empty()
+    }
+
+    /// An acknowledgement older than SND.UNA: its SACK blocks may be news all the same.
+    #[inline(never)]
+    pub fn on_old_ack(&mut self, segment: &TcpSegment) {
+        let blocks = segment.options.sack_blocks();
+        if self.has_sack() && self.board.sacked_segments() > 0 {
+            for block in blocks {
+                let (left, right) = (self.position_of(block.left), self.position_of(block.right));
+                if self.is_plausible(left, right) && left >= self.stream.una() as i64 {
+                    self.board.sack(left as u64, right as u64, |_, _| {});
+                }
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn on_window_opened(&mut self, now: Instant, ack: u64) {
+        if self.timers.end_persist() {
+            // probes do not keep the window alive
+            self.restart_after_idle(now);
+            // the octet that probed the window was not taken
+            if ack < self.stream.next() {
+                self.board.mark_lost(0);
+                self.pending.demand_retransmission();
+            }
+        }
+    }
+
+    fn take_cumulative(&mut self, now: Instant, ack: u64, report: &mut Report) {
+        let high = self.recovery.high();
+        let forward = self.board.highest_sacked();
+        let segments_to_forward = if forward > 0 {
+            self.board.index_of(forward - 1) + 1
+        } else {
+            0
+        };
+        let mut passed = 0;
+        while let Some(sent) = self.board.pop_acked(ack) {
+            report.acked += sent.len();
+            if sent.is_sacked() {
+                report.known += sent.len();
+            } else {
+                report.arrivals.note(&sent, high);
+                // a gap that was filled without a retransmission: reordering
+                if !sent.was_retransmitted() && passed < segments_to_forward {
+                    report.reordering = report.reordering.max((segments_to_forward - passed) as u32);
+                }
+                if self.detection.uses_rack() {
+                    self.on_delivered(now, &sent, report.echo);
+                }
+            }
+            report.retransmitted_acked |= sent.was_retransmitted();
+            passed += 1;
+        }
+        report.acked += self.board.trim(ack);
+        self.stream.acknowledge(ack);
+    }
+
+    #[inline(never)]
+    fn take_blocks(&mut self, now: Instant, blocks: &[SackBlock], report: &mut Report) {
+        let high = self.recovery.high();
+        let former_forward = self.board.highest_sacked();
+        let mut lowest_late: Option<u64> = None;
+        let mut highest_new = 0;
+        let uses_rack = self.detection.uses_rack();
+        let mut delivered: smallvec::SmallVec<[Sent; 4]> = smallvec::SmallVec::new();
+        for (number, block) in blocks.iter().enumerate() {
+            let (left, right) = (self.position_of(block.left), self.position_of(block.right));
+            if number == 0 && self.is_dsack(left, right, blocks.get(1)) {
+                self.on_dsack(left, right, report);
+                continue;
+            }
+            if !self.is_plausible(left, right) {
+                self.counters.impossible_sacks += 1;
+                continue;
+            }
+            if right <= self.stream.una() as i64 {
+                continue;
+            }
+            self.board.sack(left.max(0) as u64, right as u64, |_, sent| {
+                report.sacked += sent.len();
+                report.arrivals.note(sent, high);
+                highest_new = highest_new.max(sent.end());
+                if !sent.was_retransmitted() && sent.end() <= former_forward {
+                    lowest_late = Some(lowest_late.map_or(sent.start(), |l| l.min(sent.start())));
+                }
+                if uses_rack {
+                    delivered.push(*sent);
+                }
+            });
+        }
+        if let Some(at) = lowest_late {
+            let forward = self.board.index_of(self.board.highest_sacked() - 1) + 1;
+            let distance = forward.saturating_sub(self.board.index_of(at)) as u32;
+            report.reordering = report.reordering.max(distance);
+        }
+        for sent in &delivered {
+            self.on_delivered(now, sent, report.echo);
+        }
+        if highest_new > 0 && self.config.lost_retransmissions && self.board.has_retransmissions() {
+            self.mark_lost_retransmissions(highest_new);
+        }
+    }
+
+    /// RFC 2883 section 4: a first block of what was acknowledged already, or that lies within the second.
+    fn is_dsack(&self, left: i64, right: i64, second: Option<&SackBlock>) -> bool {
+        if left >= right {
+            return false;
+        }
+        if right <= self.stream.una() as i64 {
+            return true;
+        }
+        second.is_some_and(|block| {
+            self.position_of(block.left) <= left && right <= self.position_of(block.right)
+        })
+    }
+
+    fn on_dsack(&mut self, left: i64, right: i64, report: &mut Report) {
+        // older than anything that is still thought about: it tells nothing
+        if left < 0 || right > self.stream.next() as i64 {
+            self.counters.impossible_sacks += 1;
+            return;
+        }
+        report.dsack = true;
+        self.counters.dsacks_received += 1;
+        self.recovery.on_dsack(right as u64, report.former_una);
+        self.detection.on_dsack(self.stream.una(), self.stream.next());
+    }
+
+    /// Whether a SACK block can be.
+    fn is_plausible(&self, left: i64, right: i64) -> bool {
+        left < right
+            && right <= self.stream.next() as i64
+            && left >= self.stream.una() as i64 - i64::from(self.peer.greatest())
+    }
+
+    /// RFC 6298, with Karn's algorithm; where something was retransmitted, by its timestamp (RFC 7323 section 4). What
+    /// is only SACKed is not measured: it may have been reported before, by an acknowledgement that was lost.
+    fn measure(&mut self, now: Instant, report: &Report) {
+        let by_time = report
+            .arrivals
+            .first_sent()
+            .filter(|_| report.advanced && !report.retransmitted_acked)
+            .map(|sent| now.since(sent));
+        if let Some(rtt) = by_time.or_else(|| self.time_by_timestamp(now, report)) {
+            self.rtt.measure(rtt, self.stream.una(), self.stream.next());
+            if let Some(network) = &mut self.network {
+                network.on_round_trip(now, rtt);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn time_by_timestamp(&self, now: Instant, report: &Report) -> Option<Duration> {
+        report
+            .echo
+            .filter(|_| report.advanced && report.acked > 0)
+            .map(|echo| self.clock.since(now, echo))
+            // a clock that only counts milliseconds
+            .filter(|rtt| !rtt.is_zero())
+    }
+
+    /// cwnd after the acknowledgement: opened outside fast recovery, brought down within, unless F-RTO has set it.
+    fn open_window(&mut self, now: Instant, report: &Report, is_set: bool) {
+        let round_start = self.stream.is_round_over();
+        if round_start {
+            self.stream.begin_round();
+        }
+        if self.config.remedy.remembers() {
+            self.remember_delivery(now, report.delivered(), round_start);
+        }
+        if is_set {
+            return;
+        }
+        if self.recovery.phase() == Phase::Recovery {
+            self.reduce(report);
+            return;
+        }
+        if !report.advanced {
+            return;
+        }
+        let window_was_full = self.is_window_used(report.former_pipe);
+        self.window.on_ack(Acked {
+            now,
+            // what was SACKed before has opened the window then, or was part of a recovery that it brought down
+            bytes: report.delivered(),
+            cumulative_advanced: true,
+            window_was_full,
+            in_fast_recovery: false,
+            open: self.recovery.phase() == Phase::Open,
+            flight_empty: self.board.is_empty(),
+            round_start,
+            una: self.stream.una(),
+            next: self.stream.next(),
+            rtt: report
+                .arrivals
+                .last_sent()
+                .filter(|_| !report.retransmitted_acked)
+                .map(|sent| now.since(sent).max(Duration::from_nanos(1))),
+            srtt: self.rtt.srtt(),
+        });
+        if window_was_full {
+            self.usage.begin(now);
+        }
+    }
+
+    /// What the network that the peer is in delivers is remembered, and what was remembered of it is used.
+    #[inline(never)]
+    fn remember_delivery(&mut self, now: Instant, bytes: u32, round_start: bool) {
+        let delivery = Delivery {
+            now,
+            bytes,
+            round_start,
+            calm: self.recovery.is_calm(),
+            in_fast_recovery: self.recovery.phase() == Phase::Recovery,
+            timeouts: self.counters.timeouts,
+            una: self.stream.una(),
+            mss: self.size.mss(),
+            cwnd: self.window.cwnd(),
+        };
+        match self.network.get_or_insert_default().on_delivery(delivery) {
+            Some(Jump::To(cwnd)) => self.window.set_cwnd(cwnd),
+            Some(Jump::Back(most)) => {
+                self.window.set_ssthresh(most);
+                self.window.set_cwnd(self.window.cwnd().min(most));
+            }
+            None => {}
+        }
+    }
+
+    /// RACK is told of a segment that has arrived.
+    fn on_delivered(&mut self, now: Instant, sent: &Sent, echo: Option<u32>) {
+        let is_older = sent.was_retransmitted()
+            && echo.is_some_and(|echo| is_before(echo, self.clock.at(sent.sent_at())));
+        self.detection.on_delivered(now, sent, &self.rtt, is_older);
+    }
+}
