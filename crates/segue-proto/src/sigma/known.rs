@@ -1,34 +1,87 @@
-//! What SIGMA knows: radios, cells, addresses.
+//! What SIGMA knows of its radios and addresses, each by itself.
 
-use super::event::MissReason;
-use super::machine::Sigma;
 use crate::contract::{CellId, InterfaceId, LocalAddress};
 use core::net::Ipv6Addr;
-use smallvec::SmallVec;
 
+/// A radio, and the cell that it is in.
 #[derive(Debug)]
 pub(super) struct Radio {
-    pub interface: InterfaceId,
+    interface: InterfaceId,
+    link: Link,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Link {
+    Idle,
+    Attaching(CellId),
+    Up(CellId),
+}
+
+impl Radio {
+    /// A radio that is in no cell.
+    pub fn new(interface: InterfaceId) -> Self {
+        Self {
+            interface,
+            link: Link::Idle,
+        }
+    }
+
+    pub fn interface(&self) -> InterfaceId {
+        self.interface
+    }
+
     /// Cell connected to or being attached to.
-    pub cell: Option<CellId>,
-    pub up: bool,
+    pub fn cell(&self) -> Option<CellId> {
+        match self.link {
+            Link::Idle => None,
+            Link::Attaching(cell) | Link::Up(cell) => Some(cell),
+        }
+    }
+
+    /// Whether it is connected to this cell.
+    pub fn is_connected_to(&self, cell: CellId) -> bool {
+        self.link == Link::Up(cell)
+    }
+
+    /// Attaches to a cell, if it is in none. Whether it does.
+    pub fn attach(&mut self, cell: CellId) -> bool {
+        let idle = self.link == Link::Idle;
+        if idle {
+            self.link = Link::Attaching(cell);
+        }
+        idle
+    }
+
+    /// It is connected.
+    pub fn on_up(&mut self, cell: CellId) {
+        self.link = Link::Up(cell);
+    }
+
+    /// It has lost this cell. Whether that was the one that it was in.
+    pub fn on_down(&mut self, cell: CellId) -> bool {
+        let lost = self.cell() == Some(cell);
+        if lost {
+            self.link = Link::Idle;
+        }
+        lost
+    }
 }
 
 /// An address that the host has, or that the peer knows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    pub local: LocalAddress,
+    local: LocalAddress,
     /// The host can send from it and receive at it.
-    pub usable: bool,
+    usable: bool,
     /// To be deleted, or deactivated.
-    pub obsolete: bool,
+    obsolete: bool,
     /// The peer was told to leave it alone.
-    pub deactivated: bool,
+    deactivated: bool,
     /// Its valid lifetime is over, or there is no more room for it: to be deleted, whatever else is configured.
-    pub expired: bool,
+    expired: bool,
     /// SCTP was told that no interface has it.
-    pub gone: bool,
-    pub membership: Membership,
+    gone: bool,
+    membership: Membership,
 }
 
 /// What an address is to the association.
@@ -48,84 +101,17 @@ pub(super) enum Membership {
     Deleting,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Primary {
-    pub address: Ipv6Addr,
-    /// The route moved with it.
-    pub routed: bool,
+impl Membership {
+    /// Whether the peer has it, or may have.
+    fn is_part(self) -> bool {
+        matches!(self, Self::Adding | Self::Member | Self::Deleting)
+    }
 }
 
-impl Sigma {
-    /// The ready address in `cell`, or what it lacks.
-    pub(super) fn state_of(&self, cell: CellId) -> Result<Ipv6Addr, MissReason> {
-        let Some(radio) = self.radios.iter().find(|r| r.cell == Some(cell) && r.up) else {
-            return Err(MissReason::LinkNotUp);
-        };
-        let mut reason = MissReason::NoAddress;
-        for known in self
-            .known
-            .iter()
-            .filter(|k| k.usable && k.local.interface == radio.interface)
-        {
-            match known.membership {
-                Membership::Member => return Ok(known.local.address),
-                Membership::Refused => reason = MissReason::Refused,
-                _ => reason = MissReason::NotAcknowledged,
-            }
-        }
-        Err(reason)
-    }
-
-    /// An address that the association can be switched to.
-    pub(super) fn ready_address(&self) -> Option<Ipv6Addr> {
-        let ready = self.known.iter().find(|k| {
-            k.usable && k.membership == Membership::Member && Some(k.local.address) != self.serving
-        });
-        ready.map(|k| k.local.address)
-    }
-
-    /// The cells other than the serving one, ready ones first.
-    pub(super) fn candidates(&self) -> SmallVec<[CellId; 4]> {
-        let serving = self.serving_cell();
-        let mut cells: SmallVec<[CellId; 4]> = self
-            .radios
-            .iter()
-            .filter_map(|r| r.cell)
-            .filter(|c| Some(*c) != serving)
-            .collect();
-        cells.sort_by_key(|c| self.state_of(*c).is_err());
-        cells
-    }
-
-    /// Cell of the radio that the association is routed over, if it is connected.
-    pub(super) fn serving_cell(&self) -> Option<CellId> {
-        let known = &self.known[self.index_of(self.serving?)?];
-        self.cell_of(known.local.interface)
-    }
-
-    pub(super) fn cell_of(&self, interface: InterfaceId) -> Option<CellId> {
-        self.radios.iter().find(|r| r.interface == interface)?.cell
-    }
-
-    pub(super) fn radio_mut(&mut self, interface: InterfaceId) -> Option<&mut Radio> {
-        self.radios.iter_mut().find(|r| r.interface == interface)
-    }
-
-    pub(super) fn index_of(&self, address: Ipv6Addr) -> Option<usize> {
-        self.known.iter().position(|k| k.local.address == address)
-    }
-
-    pub(super) fn is_usable(&self, address: Ipv6Addr) -> bool {
-        self.known.iter().any(|k| k.local.address == address && k.usable)
-    }
-
-    /// The index of an address, which becomes known if it was not; one on a wire is usable from the start.
-    pub(super) fn know(&mut self, local: LocalAddress) -> usize {
-        if let Some(index) = self.index_of(local.address) {
-            return index;
-        }
-        let usable = !self.radios.iter().any(|r| r.interface == local.interface);
-        self.known.push(Known {
+impl Known {
+    /// An address that is no part of the association yet.
+    pub fn new(local: LocalAddress, usable: bool) -> Self {
+        Self {
             local,
             usable,
             obsolete: !usable,
@@ -133,7 +119,144 @@ impl Sigma {
             expired: false,
             gone: false,
             membership: Membership::Absent,
-        });
-        self.known.len() - 1
+        }
+    }
+
+    pub fn local(&self) -> LocalAddress {
+        self.local
+    }
+
+    pub fn address(&self) -> Ipv6Addr {
+        self.local.address
+    }
+
+    pub fn membership(&self) -> Membership {
+        self.membership
+    }
+
+    pub fn is_member(&self) -> bool {
+        self.membership == Membership::Member
+    }
+
+    /// The host can send from it and receive at it.
+    pub fn is_usable(&self) -> bool {
+        self.usable
+    }
+
+    /// A member that is to be deleted, or deactivated.
+    pub fn is_to_be_deleted(&self) -> bool {
+        self.obsolete && self.is_member()
+    }
+
+    /// To be deleted, whatever else is configured.
+    pub fn is_expired(&self) -> bool {
+        self.expired
+    }
+
+    /// Whether neither the host nor the peer has it.
+    pub fn is_forgotten(&self) -> bool {
+        !self.usable && !self.membership.is_part()
+    }
+
+    /// Whether it is one of those that the peer keeps although the host has it no more.
+    pub fn is_kept(&self) -> bool {
+        self.is_to_be_deleted() && !self.usable && !self.expired
+    }
+
+    /// The host has it. Whether SCTP had been told that it is gone.
+    pub fn on_ready(&mut self, local: LocalAddress) -> bool {
+        self.usable = true;
+        self.obsolete = false;
+        self.expired = false;
+        self.local = local;
+        core::mem::take(&mut self.gone)
+    }
+
+    /// The host can no longer use it.
+    pub fn on_lost(&mut self) {
+        self.usable = false;
+        self.obsolete = true;
+    }
+
+    /// It is no longer the host's, on whatever link.
+    pub fn on_expired(&mut self) {
+        self.on_lost();
+        self.expired = true;
+    }
+
+    /// There is no more room for it.
+    pub fn give_up(&mut self) {
+        self.expired = true;
+    }
+
+    /// It is left behind.
+    pub fn leave_behind(&mut self) {
+        self.obsolete = true;
+    }
+
+    /// SCTP is to be told that no interface has it, if that is so and it does not know. Whether it is.
+    pub fn take_gone(&mut self) -> bool {
+        let gone = self.membership.is_part() && !self.usable && !self.gone;
+        self.gone |= gone;
+        gone
+    }
+
+    /// The association is gone.
+    pub fn on_closed(&mut self) {
+        self.membership = Membership::Absent;
+        self.deactivated = false;
+        self.gone = false;
+    }
+
+    /// The peer is asked to add it.
+    pub fn add(&mut self) {
+        self.membership = Membership::Adding;
+    }
+
+    /// It is part of the association.
+    pub fn on_added(&mut self) {
+        self.membership = Membership::Member;
+    }
+
+    /// The peer does not want it.
+    pub fn on_refused(&mut self) {
+        self.membership = Membership::Refused;
+    }
+
+    /// The peer is asked to leave it alone. Whether it was not before.
+    pub fn deactivate(&mut self) -> bool {
+        !core::mem::replace(&mut self.deactivated, true)
+    }
+
+    /// The peer is asked to use it again. Whether it had been asked not to.
+    pub fn activate(&mut self) -> bool {
+        core::mem::take(&mut self.deactivated)
+    }
+
+    /// The peer does not leave it alone. It is not asked again before the next reason to.
+    pub fn on_deactivation_refused(&mut self) {
+        self.deactivated = false;
+        self.obsolete = false;
+    }
+
+    /// The peer is asked to delete it.
+    pub fn delete(&mut self) {
+        self.membership = Membership::Deleting;
+    }
+
+    /// The peer has deleted it.
+    pub fn on_deleted(&mut self) {
+        self.deactivated = false;
+        self.membership = if self.obsolete {
+            Membership::Retired
+        } else {
+            Membership::Absent
+        };
+    }
+
+    /// The peer keeps it. It is not asked again before the next reason to.
+    pub fn on_delete_refused(&mut self) {
+        self.membership = Membership::Member;
+        self.obsolete = false;
     }
 }

@@ -19,7 +19,6 @@
 
 mod config;
 mod event;
-mod exchange;
 mod known;
 mod machine;
 mod policy;

@@ -1,8 +1,12 @@
-//! The state machine of the mobile host.
+//! The state machine of the mobile host: what it hears, and what it does about it. `exchange` is what it asks of the peer, `places` what it
+//! knows of cells and addresses.
+
+mod exchange;
+mod places;
 
 use super::config::{Config, WhenMissed};
 use super::event::{Command, SigmaEvent, SigmaEventKind};
-use super::known::{Known, Membership, Primary, Radio};
+use super::known::{Known, Membership, Radio};
 use super::policy::{Decision, HandoverPolicy};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress};
 use crate::sctp::AddressRequest;
@@ -11,30 +15,38 @@ use core::net::Ipv6Addr;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
+/// Step 3 that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Primary {
+    address: Ipv6Addr,
+    /// The route moved with it.
+    routed: bool,
+}
+
 /// SIGMA on a mobile host, for one association.
 ///
 /// In: `handle_*`. Out: `poll_command` and `poll_event`, until both return `None`, then `poll_timeout`.
 #[derive(Debug)]
 pub struct Sigma {
-    pub(super) config: Config,
-    pub(super) policy: Box<dyn HandoverPolicy>,
-    pub(super) radios: SmallVec<[Radio; 2]>,
-    pub(super) known: SmallVec<[Known; 4]>,
-    pub(super) established: bool,
+    config: Config,
+    policy: Box<dyn HandoverPolicy>,
+    radios: SmallVec<[Radio; 2]>,
+    known: SmallVec<[Known; 4]>,
+    established: bool,
     /// The peer knows how to deactivate addresses.
-    pub(super) can_deactivate: bool,
+    can_deactivate: bool,
     /// The address that the association is routed over.
-    pub(super) serving: Option<Ipv6Addr>,
+    serving: Option<Ipv6Addr>,
     /// Set Primary Address that the peer has not answered.
-    pub(super) primary: Option<Primary>,
+    primary: Option<Primary>,
     /// Cell that was decided for while its address was not ready.
-    pub(super) missed: Option<CellId>,
+    missed: Option<CellId>,
     /// When the route moves to the address of `primary` without an answer.
-    pub(super) route_timer: Option<Instant>,
-    pub(super) delete_timer: Option<Instant>,
+    route_timer: Option<Instant>,
+    delete_timer: Option<Instant>,
     /// T4-RTO of the ASCONF sent last.
     t4_rto: Duration,
-    pub(super) commands: VecDeque<Command>,
+    commands: VecDeque<Command>,
     events: VecDeque<SigmaEvent>,
 }
 
@@ -52,14 +64,7 @@ impl Sigma {
         Self {
             config,
             policy,
-            radios: radios
-                .iter()
-                .map(|&interface| Radio {
-                    interface,
-                    cell: None,
-                    up: false,
-                })
-                .collect(),
+            radios: radios.iter().map(|&interface| Radio::new(interface)).collect(),
             known: SmallVec::new(),
             established: false,
             can_deactivate: false,
@@ -96,10 +101,10 @@ impl Sigma {
         self.serving = Some(route);
         for local in addresses {
             let index = self.know(local);
-            self.known[index].membership = Membership::Member;
+            self.known[index].on_added();
         }
         for index in 0..self.known.len() {
-            if self.known[index].usable && self.known[index].membership == Membership::Absent {
+            if self.known[index].is_usable() && self.known[index].membership() == Membership::Absent {
                 self.add(now, index);
             }
         }
@@ -114,11 +119,9 @@ impl Sigma {
         self.missed = None;
         self.route_timer = None;
         self.delete_timer = None;
-        self.known.retain(|k| k.usable);
+        self.known.retain(|k| k.is_usable());
         for known in &mut self.known {
-            known.membership = Membership::Absent;
-            known.deactivated = false;
-            known.gone = false;
+            known.on_closed();
         }
     }
 
@@ -135,8 +138,7 @@ impl Sigma {
             }
             LinkEvent::Up { interface, cell } => {
                 if let Some(radio) = self.radio_mut(interface) {
-                    radio.cell = Some(cell);
-                    radio.up = true;
+                    radio.on_up(cell);
                     self.tell(now, SigmaEventKind::LinkUp { interface, cell });
                 }
             }
@@ -153,17 +155,10 @@ impl Sigma {
     pub fn handle_address_ready(&mut self, now: Instant, local: LocalAddress) {
         self.tell(now, SigmaEventKind::Obtained(local));
         let index = self.know(local);
-        let known = &mut self.known[index];
-        known.usable = true;
-        known.obsolete = false;
-        known.expired = false;
-        known.local = local;
-        let back = core::mem::take(&mut known.gone);
-        let membership = known.membership;
-        if back {
+        if self.known[index].on_ready(local) {
             self.commands.push_back(Command::AddressBack(local));
         }
-        match membership {
+        match self.known[index].membership() {
             Membership::Absent | Membership::Retired => self.add(now, index),
             Membership::Member => {
                 if self.serving != Some(local.address) {
@@ -180,11 +175,10 @@ impl Sigma {
         let Some(index) = self.index_of(address) else {
             return;
         };
-        if !self.known[index].usable {
+        if !self.known[index].is_usable() {
             return;
         }
-        self.known[index].usable = false;
-        self.known[index].obsolete = true;
+        self.known[index].on_lost();
         self.on_unusable(now);
     }
 
@@ -194,10 +188,7 @@ impl Sigma {
         let Some(index) = self.index_of(address) else {
             return;
         };
-        let known = &mut self.known[index];
-        known.usable = false;
-        known.obsolete = true;
-        known.expired = true;
+        self.known[index].on_expired();
         self.on_unusable(now);
     }
 
@@ -237,7 +228,9 @@ impl Sigma {
         if self.delete_timer.take_if(|at| *at <= now).is_some() {
             let serving = self.serving;
             for known in &mut self.known {
-                known.obsolete |= Some(known.local.address) != serving;
+                if Some(known.address()) != serving {
+                    known.leave_behind();
+                }
             }
             self.delete_obsolete(now);
         }
@@ -272,27 +265,23 @@ impl Sigma {
     /// Step 1 begins when an idle radio hears a cell that no other radio is in.
     fn on_beacon(&mut self, now: Instant, interface: InterfaceId, cell: CellId, signal_dbm: f64) {
         let too_weak = self.config.attach_threshold.is_some_and(|t| signal_dbm < t.dbm());
-        if too_weak || self.radios.iter().any(|r| r.cell == Some(cell)) {
+        if too_weak || self.radios.iter().any(|r| r.cell() == Some(cell)) {
             return;
         }
-        let Some(radio) = self.radio_mut(interface).filter(|r| r.cell.is_none()) else {
+        if !self.radio_mut(interface).is_some_and(|r| r.attach(cell)) {
             return;
-        };
-        radio.cell = Some(cell);
+        }
         self.tell(now, SigmaEventKind::ObtainStarted { interface, cell });
         self.commands.push_back(Command::StartAttach { interface, cell });
     }
 
     fn on_down(&mut self, now: Instant, interface: InterfaceId, cell: CellId) {
-        let Some(radio) = self.radio_mut(interface).filter(|r| r.cell == Some(cell)) else {
+        if !self.radio_mut(interface).is_some_and(|r| r.on_down(cell)) {
             return;
-        };
-        radio.cell = None;
-        radio.up = false;
+        }
         self.tell(now, SigmaEventKind::LinkDown { interface, cell });
-        for known in self.known.iter_mut().filter(|k| k.local.interface == interface) {
-            known.usable = false;
-            known.obsolete = true;
+        for known in self.known.iter_mut().filter(|k| k.local().interface == interface) {
+            known.on_lost();
         }
         if self.missed == Some(cell) {
             self.missed = None;
@@ -301,14 +290,8 @@ impl Sigma {
     }
 
     /// An address cannot be used any more: forgets, deletes or leaves it.
-    pub(super) fn on_unusable(&mut self, now: Instant) {
-        self.known.retain(|k| {
-            k.usable
-                || !matches!(
-                    k.membership,
-                    Membership::Absent | Membership::Retired | Membership::Refused
-                )
-        });
+    fn on_unusable(&mut self, now: Instant) {
+        self.known.retain(|k| !k.is_forgotten());
         if let Some(Primary {
             address,
             routed: false,
@@ -336,23 +319,18 @@ impl Sigma {
             self.config.when_missed,
             WhenMissed::QueuedAsconf | WhenMissed::RetransmittedAsconf
         );
-        let other = self.known.iter().any(|k| k.usable);
+        let other = self.known.iter().any(Known::is_usable);
         for known in &mut self.known {
-            let address = known.local.address;
-            let part = !matches!(
-                known.membership,
-                Membership::Absent | Membership::Retired | Membership::Refused
-            );
+            let address = known.address();
             let routed_on = emulates && other && self.serving == Some(address);
-            if part && !known.usable && !known.gone && !routed_on && self.established {
-                known.gone = true;
+            if !routed_on && self.established && known.take_gone() {
                 self.commands.push_back(Command::AddressGone { address });
             }
         }
     }
 
     /// The link that the association is routed over is gone.
-    pub(super) fn leave_dead_link(&mut self, now: Instant) {
+    fn leave_dead_link(&mut self, now: Instant) {
         if let Some(Primary { routed: false, .. }) = self.primary {
             // Set Primary Address went over the old route; its retransmission takes the new one.
             self.route_timer.get_or_insert(now + self.t4_rto);
@@ -361,24 +339,24 @@ impl Sigma {
                 self.missed.is_some() && self.config.when_missed == WhenMissed::RetransmittedAsconf;
             if repaired_by_t4 {
                 self.route_timer = Some(now + self.t4_rto);
-                self.set_primary(now, address, false);
+                self.ask_for(now, address, false);
             } else {
                 self.switch(now, address);
             }
         } else if let Some(adding) = self
             .known
             .iter()
-            .find(|k| k.usable && k.membership == Membership::Adding)
+            .find(|k| k.is_usable() && k.membership() == Membership::Adding)
         {
             // RFC 5061 section 5.3, F1: the ASCONF that adds an address may be sent from it.
             self.commands.push_back(Command::SetRoute {
-                address: adding.local.address,
+                address: adding.address(),
             });
         }
     }
 
     /// The peer knows an address that the host can use.
-    pub(super) fn on_ready(&mut self, now: Instant, local: LocalAddress) {
+    fn on_ready(&mut self, now: Instant, local: LocalAddress) {
         let asked = self.primary.is_some_and(|p| p.address == local.address);
         if self.serving == Some(local.address) || asked {
             return;
@@ -446,16 +424,16 @@ impl Sigma {
         let target = self
             .known
             .iter()
-            .position(|k| k.usable && self.cell_of(k.local.interface) == Some(to));
+            .position(|k| k.is_usable() && self.cell_of(k.local().interface) == Some(to));
         let Some(index) = target else { return };
-        match self.known[index].membership {
+        match self.known[index].membership() {
             Membership::Retired => self.add(now, index),
-            Membership::Adding => self.queue_primary(now, self.known[index].local.address),
+            Membership::Adding => self.queue_primary(now, self.known[index].address()),
             _ => {}
         }
     }
 
-    pub(super) fn tell(&mut self, time: Instant, kind: SigmaEventKind) {
+    fn tell(&mut self, time: Instant, kind: SigmaEventKind) {
         self.events.push_back(SigmaEvent { time, kind });
     }
 }

@@ -1,10 +1,10 @@
 //! Steps 2, 3 and 5: what is asked of the peer, and what comes of it.
 
-use super::config::{Delete, WhenMissed};
-use super::event::{Changes, Command, SigmaEventKind};
-use super::known::{Known, Membership, Primary};
-use super::machine::Sigma;
+use super::{Primary, Sigma};
 use crate::sctp::AddressChange;
+use crate::sigma::config::{Delete, WhenMissed};
+use crate::sigma::event::{Changes, Command, SigmaEventKind};
+use crate::sigma::known::{Known, Membership};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 
@@ -14,12 +14,12 @@ impl Sigma {
         if !self.established {
             return;
         }
-        let local = self.known[index].local;
+        let local = self.known[index].local();
         let address = local.address;
         let stranded = !self.serving.is_some_and(|a| self.is_usable(a));
         let cell = self.cell_of(local.interface);
         let wanted = self.missed.is_some() && self.missed == cell;
-        self.known[index].membership = Membership::Adding;
+        self.known[index].add();
         self.tell(now, SigmaEventKind::AddSent(address));
         let decided = stranded || (wanted && self.config.when_missed == WhenMissed::WhenReady);
         if self.config.bundle.add_and_primary()
@@ -56,12 +56,12 @@ impl Sigma {
         let Some(index) = self.index_of(address) else {
             return;
         };
-        if self.known[index].membership != Membership::Adding {
+        if self.known[index].membership() != Membership::Adding {
             return;
         }
-        let local = self.known[index].local;
+        let local = self.known[index].local();
         if !granted {
-            self.known[index].membership = Membership::Refused;
+            self.known[index].on_refused();
             self.tell(now, SigmaEventKind::AddRefused(address));
             if self.primary.take_if(|p| p.address == address).is_some() {
                 // Set Primary Address was queued behind it: whatever comes of that, there is no going there.
@@ -69,15 +69,15 @@ impl Sigma {
             }
             if self.serving == Some(address) {
                 // It was routed over for the sake of its own ASCONF. SCTP falls back to an address that it has.
-                let member = self.known.iter().find(|k| k.membership == Membership::Member);
-                self.serving = member.map(|k| k.local.address).or(self.serving);
+                let member = self.known.iter().find(|k| k.is_member());
+                self.serving = member.map(Known::address).or(self.serving);
             }
             self.on_unusable(now);
             return;
         }
-        self.known[index].membership = Membership::Member;
+        self.known[index].on_added();
         self.tell(now, SigmaEventKind::AddAcknowledged(address));
-        if self.known[index].usable {
+        if self.known[index].is_usable() {
             self.on_ready(now, local);
         } else {
             self.delete_obsolete(now);
@@ -87,7 +87,7 @@ impl Sigma {
     /// Step 3 behind an unanswered step 2, if configured so.
     pub(super) fn queue_primary(&mut self, now: Instant, address: Ipv6Addr) {
         if self.config.when_missed == WhenMissed::QueuedAsconf && self.primary.is_none() {
-            self.set_primary(now, address, false);
+            self.ask_for(now, address, false);
         }
     }
 
@@ -98,7 +98,7 @@ impl Sigma {
         self.ask_primary(now, address, true, former);
     }
 
-    pub(super) fn set_primary(&mut self, now: Instant, address: Ipv6Addr, routed: bool) {
+    pub(super) fn ask_for(&mut self, now: Instant, address: Ipv6Addr, routed: bool) {
         self.ask_primary(now, address, routed, None);
     }
 
@@ -108,7 +108,7 @@ impl Sigma {
         self.delete_timer = None;
         let mut changes = Changes::default();
         if let Some(index) = self.index_of(address)
-            && core::mem::take(&mut self.known[index].deactivated)
+            && self.known[index].activate()
         {
             self.tell(now, SigmaEventKind::ActivateSent(address));
             changes.push(AddressChange::Activate(address));
@@ -135,15 +135,15 @@ impl Sigma {
     ) {
         for index in 0..self.known.len() {
             let known = &mut self.known[index];
-            let address = known.local.address;
-            let left_behind = known.obsolete || former == Some(address);
-            if known.membership != Membership::Member || address == serving || !left_behind {
+            let address = known.address();
+            let left_behind = known.is_to_be_deleted() || former == Some(address);
+            if !known.is_member() || address == serving || !left_behind {
                 continue;
             }
             if changes.is_full() {
                 return;
             }
-            known.obsolete = true;
+            known.leave_behind();
             if let Some(change) = self.step_5(now, index) {
                 changes.push(change);
             }
@@ -154,15 +154,15 @@ impl Sigma {
     fn step_5(&mut self, now: Instant, index: usize) -> Option<AddressChange> {
         let gently = self.config.delete == Delete::Deactivate && self.can_deactivate;
         let known = &mut self.known[index];
-        let address = known.local.address;
-        if gently && !known.expired {
-            if core::mem::replace(&mut known.deactivated, true) {
+        let address = known.address();
+        if gently && !known.is_expired() {
+            if !known.deactivate() {
                 return None;
             }
             self.tell(now, SigmaEventKind::DeactivateSent(address));
             return Some(AddressChange::Deactivate(address));
         }
-        known.membership = Membership::Deleting;
+        known.delete();
         self.tell(now, SigmaEventKind::DeleteSent(address));
         Some(AddressChange::Delete(address))
     }
@@ -209,7 +209,7 @@ impl Sigma {
         let speaks = self
             .known
             .iter()
-            .any(|k| Some(k.local.address) == self.serving && k.usable && k.membership == Membership::Member);
+            .any(|k| Some(k.address()) == self.serving && k.is_usable() && k.is_member());
         let held_back = self.config.delete == Delete::AfterDelay && self.delete_timer.is_some();
         if !self.established || self.primary.is_some() || !speaks || held_back {
             return;
@@ -217,8 +217,8 @@ impl Sigma {
         self.limit_deactivated();
         for index in 0..self.known.len() {
             let known = &self.known[index];
-            let address = known.local.address;
-            if !known.obsolete || known.membership != Membership::Member || self.serving == Some(address) {
+            let address = known.address();
+            if !known.is_to_be_deleted() || self.serving == Some(address) {
                 continue;
             }
             match self.step_5(now, index) {
@@ -233,12 +233,10 @@ impl Sigma {
 
     /// The peer keeps some deactivated addresses, not all that the host ever had: the oldest are given up.
     fn limit_deactivated(&mut self) {
-        let kept =
-            |k: &&mut Known| k.obsolete && !k.usable && !k.expired && k.membership == Membership::Member;
-        let count = self.known.iter_mut().filter(kept).count();
+        let count = self.known.iter().filter(|k| k.is_kept()).count();
         let too_many = count.saturating_sub(self.config.deactivated_limit as usize);
-        for known in self.known.iter_mut().filter(kept).take(too_many) {
-            known.expired = true;
+        for known in self.known.iter_mut().filter(|k| k.is_kept()).take(too_many) {
+            known.give_up();
         }
     }
 
@@ -249,9 +247,7 @@ impl Sigma {
         }
         self.tell(now, SigmaEventKind::DeactivateRefused(address));
         if let Some(index) = self.index_of(address) {
-            // Not asked again before the next reason to.
-            self.known[index].deactivated = false;
-            self.known[index].obsolete = false;
+            self.known[index].on_deactivation_refused();
         }
     }
 
@@ -268,30 +264,19 @@ impl Sigma {
         let Some(index) = self.index_of(address) else {
             return;
         };
-        if self.known[index].membership != Membership::Deleting {
+        if self.known[index].membership() != Membership::Deleting {
             return;
         }
         let known = &mut self.known[index];
         if granted {
-            known.deactivated = false;
-            known.membership = if known.obsolete {
-                Membership::Retired
-            } else {
-                Membership::Absent
-            };
+            known.on_deleted();
             self.tell(now, SigmaEventKind::DeleteAcknowledged(address));
         } else {
-            // Not asked again before the next reason to.
-            known.membership = Membership::Member;
-            known.obsolete = false;
+            known.on_delete_refused();
             self.tell(now, SigmaEventKind::DeleteRefused(address));
         }
-        let Known {
-            local,
-            usable,
-            membership,
-            ..
-        } = self.known[index];
+        let known = self.known[index];
+        let (local, usable, membership) = (known.local(), known.is_usable(), known.membership());
         if !granted && usable {
             // The host came back to this address, and it was never gone for the peer.
             self.on_ready(now, local);
