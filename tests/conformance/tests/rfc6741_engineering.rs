@@ -177,7 +177,7 @@ fn remote_locators_age() {
     shims.run_for(ms(50));
     let state = |shims: &Shims, n: u16| {
         let peer = shims.hosts[1].shim.correspondents().next().unwrap();
-        let l = peer.locators.iter().find(|l| l.locator == locator(n))?;
+        let l = peer.locators().iter().find(|l| l.locator == locator(n))?;
         Some(l.state(shims.now, ms(5000)))
     };
     assert_eq!(

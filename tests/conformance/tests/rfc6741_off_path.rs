@@ -108,12 +108,20 @@ fn a_second_session_of_an_identity_is_refused_and_forgets_nobody() {
         shims.send(0, peer, b"hello");
         shims.run_for(ms(100));
     }
-    let before: Vec<_> = shims.hosts[0].shim.correspondents().map(|c| c.identity).collect();
+    let before: Vec<_> = shims.hosts[0]
+        .shim
+        .correspondents()
+        .map(|c| c.identity())
+        .collect();
     assert_eq!(before.len(), 2);
     let again = datagram(locator(2).address(nid(1)), locator(1).address(nid(0)), b"again");
     shims.inject(with_nonce(again, GUESS));
     shims.run_for(ms(50));
-    let after: Vec<_> = shims.hosts[0].shim.correspondents().map(|c| c.identity).collect();
+    let after: Vec<_> = shims.hosts[0]
+        .shim
+        .correspondents()
+        .map(|c| c.identity())
+        .collect();
     assert_eq!(after, before);
     assert_eq!(count(&shims, 0, "forgotten"), 0);
     assert_eq!(count(&shims, 0, "second_session"), 1);
@@ -170,7 +178,7 @@ fn first_packets_of_strangers_do_not_drive_out_a_session() {
     }
     let shim = &shims.hosts[1].shim;
     assert_eq!(shim.correspondents().count(), 4);
-    assert!(shim.correspondents().any(|c| c.identity == a));
+    assert!(shim.correspondents().any(|c| c.identity() == a));
     assert_eq!(count(&shims, 1, "forgotten"), 17);
     // and its nonce is still the one
     let known = shims.heard(1, 0).len();
@@ -203,7 +211,7 @@ fn answers_to_strangers_do_not_drive_out_a_call() {
     }
     let shim = &shims.hosts[0].shim;
     assert_eq!(shim.correspondents().count(), 4);
-    assert!(shim.correspondents().any(|c| c.identity == b && c.called));
+    assert!(shim.correspondents().any(|c| c.identity() == b && c.is_called()));
     assert_eq!(count(&shims, 0, "forgotten"), 17);
     // and both still know each other's nonce
     for (from, to, peer) in [(0, 1, b), (1, 0, a)] {

@@ -406,7 +406,7 @@ fn all_correspondents_are_told() {
     assert_eq!(delays, [ms(1020)]);
     assert_eq!(shims.counters(0).handoffs, 1);
     for peer in shims.hosts[0].shim.correspondents() {
-        assert_eq!(peer.mode, Mode::Ilnp);
+        assert_eq!(peer.mode(), Mode::Ilnp);
     }
 }
 

@@ -294,7 +294,7 @@ fn a_nonce_from_a_plain_peer_is_dropped() {
     assert_eq!(shims.counters(0).unexpected_nonce, 1);
     assert!(shims.hosts[0].up.is_empty());
     assert!(matches!(
-        shims.hosts[0].shim.correspondents().next().unwrap().mode,
+        shims.hosts[0].shim.correspondents().next().unwrap().mode(),
         Mode::Plain { .. }
     ));
 }

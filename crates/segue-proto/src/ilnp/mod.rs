@@ -76,27 +76,38 @@
 //! locator that was given up makes the peer tell again, which is believed at once. Against who is on the path now,
 //! and knows both nonces, there is nothing but IPsec (RFC 6743 section 6).
 
+mod accepted;
 mod config;
+mod contact;
+mod correspondent;
 mod counters;
-mod errors;
 mod flow;
-mod ilcc;
-mod inbound;
+mod handover;
 mod local;
-mod locator_update;
+mod look_ups;
 mod machine;
+mod mode;
 mod nonce;
-mod outbound;
+mod outbox;
+mod parties;
+mod readdress;
+mod remote_locators;
 mod rewriter;
+mod session_key;
 mod sessions;
+mod signalling;
+mod telling;
+mod way;
 
 pub use config::{
     ChecksumRule, Config, Handoff, Identifiers, NonceIn, NonceLength, PeerConfig, Sharing, Trigger,
 };
+pub use correspondent::Correspondent;
 pub use counters::Counters;
-pub use ilcc::{Correspondent, Mode, RemoteLocator};
 pub use local::{Advertised, LocalLocator, LocatorState};
 pub use machine::Ilnp;
+pub use mode::Mode;
+pub use remote_locators::RemoteLocator;
 pub use rewriter::{LocatorMapping, Rewriter, RewriterConfig, RewriterCounters};
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! - TCP and UDP checksums, but only those that follow IPv6's rule: identifiers are the same on both sides (RFC 6741
 //!   section 4.2). Emission works out those of typed packets, and raw ones are adjusted by difference (RFC 1624).
 
-use super::outbound::readdress;
+use super::readdress::readdress;
 use bytes::{Bytes, BytesMut};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;

@@ -5,28 +5,13 @@
 //! What is sent has no nonce yet, and transports see no more of a peer than its identity. There the flow decides: it belongs
 //! to the session that it began in.
 
+use super::correspondent::Correspondent;
 use super::flow::Flow;
-use super::ilcc::Correspondent;
+use super::session_key::SessionKey;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Nid, Nonce};
 use std::collections::BTreeMap;
-
-/// Names a session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct SessionKey {
-    nid: Nid,
-    number: u64,
-}
-
-impl Default for SessionKey {
-    fn default() -> Self {
-        Self {
-            nid: Nid(0),
-            number: 0,
-        }
-    }
-}
 
 /// The sessions with one identifier, and their flows.
 #[derive(Debug, Default)]
@@ -43,10 +28,10 @@ impl Node {
 
     /// Gives `flow` to a session, and takes the one that was used least lately from it if it has too many.
     fn claim(&mut self, number: u64, flow: Flow, now: Instant) {
-        let Some(session) = self.sessions.iter().find(|c| c.key.number == number) else {
+        let Some(session) = self.sessions.iter().find(|c| c.key().number == number) else {
             return;
         };
-        let flow = (flow, session.identity);
+        let flow = (flow, session.identity());
         let mine = |(_, (owner, _)): &(&(Flow, Ipv6Addr), &(u64, Instant))| *owner == number;
         if !self.flows.contains_key(&flow)
             && self.flows.len() >= MAX_FLOWS
@@ -76,7 +61,7 @@ impl Ilcc {
 
     pub fn by_key_mut(&mut self, key: SessionKey) -> Option<&mut Correspondent> {
         let node = self.nodes.get_mut(&key.nid)?;
-        node.sessions.iter_mut().find(|c| c.key == key)
+        node.sessions.iter_mut().find(|c| c.key() == key)
     }
 
     /// Every session with an identifier.
@@ -86,24 +71,28 @@ impl Ilcc {
 
     /// The sessions between two identifiers.
     pub fn between(&self, nid: Nid, local_nid: Nid) -> impl Iterator<Item = &Correspondent> {
-        self.of_nid(nid).iter().filter(move |c| c.local_nid == local_nid)
+        self.of_nid(nid)
+            .iter()
+            .filter(move |c| c.local_nid() == local_nid)
     }
 
     /// The sessions with an identity.
     pub fn of_identity(&self, identity: Ipv6Addr) -> impl Iterator<Item = &Correspondent> {
         let all = self.of_nid(Nid::of(identity)).iter();
-        all.filter(move |c| c.identity == identity)
+        all.filter(move |c| c.identity() == identity)
     }
 
     /// The session of this host's calls to `identity`.
     pub fn called(&self, identity: Ipv6Addr) -> Option<&Correspondent> {
-        self.of_identity(identity).find(|c| c.called)
+        self.of_identity(identity).find(|c| c.is_called())
     }
 
     /// The session of the peer's that uses `nonce`.
     pub fn by_nonce(&self, nid: Nid, local_nid: Nid, nonce: Nonce) -> Option<SessionKey> {
         let mut sessions = self.between(nid, local_nid);
-        sessions.find(|c| c.remote_nonce == Some(nonce)).map(|c| c.key)
+        sessions
+            .find(|c| c.remote_nonce() == Some(nonce))
+            .map(Correspondent::key)
     }
 
     /// Whether `flow` is a session's own, which it becomes if it is nobody's. If not, whose it is.
@@ -111,7 +100,11 @@ impl Ilcc {
         let Some(node) = self.nodes.get_mut(&key.nid) else {
             return Ok(());
         };
-        let identity = node.sessions.iter().find(|c| c.key == key).map(|c| c.identity);
+        let identity = node
+            .sessions
+            .iter()
+            .find(|c| c.key() == key)
+            .map(Correspondent::identity);
         let owner = identity.and_then(|identity| node.flows.get_mut(&(flow, identity)));
         match owner {
             Some((number, used)) if *number == key.number => {
@@ -133,11 +126,13 @@ impl Ilcc {
     pub fn owner(&self, nid: Nid, flow: Flow) -> Option<SessionKey> {
         let node = self.nodes.get(&nid)?;
         let owns = |c: &&Correspondent| {
-            let owner = node.flows.get(&(flow, c.identity));
-            owner.is_some_and(|(number, _)| *number == c.key.number)
+            let owner = node.flows.get(&(flow, c.identity()));
+            owner.is_some_and(|(number, _)| *number == c.key().number)
         };
         let owners = node.sessions.iter().filter(owns);
-        owners.min_by_key(|c| c.remote_nonce.is_some()).map(|c| c.key)
+        owners
+            .min_by_key(|c| c.remote_nonce().is_some())
+            .map(Correspondent::key)
     }
 
     /// The session that a packet to `identity` goes to without another thought: that of its flow, unless it is a
@@ -152,8 +147,8 @@ impl Ilcc {
         let node = self.nodes.get_mut(&Nid::of(identity))?;
         let (number, used) = node.flows.get_mut(&(flow, identity))?;
         *used = now;
-        let session = node.sessions.iter_mut().find(|c| c.key.number == *number)?;
-        (session.called || !is_call()).then_some(session)
+        let session = node.sessions.iter_mut().find(|c| c.key().number == *number)?;
+        (session.is_called() || !is_call()).then_some(session)
     }
 
     /// Has `flow` belong to a session.
@@ -163,16 +158,20 @@ impl Ilcc {
         }
     }
 
-    /// Adds a session.
-    pub fn insert(&mut self, mut correspondent: Correspondent) -> Option<&mut Correspondent> {
+    /// Adds a session, which begins as `begin` says.
+    pub fn insert(
+        &mut self,
+        nid: Nid,
+        begin: impl FnOnce(SessionKey) -> Correspondent,
+    ) -> Option<&mut Correspondent> {
         self.numbers += 1;
         self.len += 1;
-        correspondent.key = SessionKey {
-            nid: correspondent.nid,
+        let key = SessionKey {
+            nid,
             number: self.numbers,
         };
-        let node = self.nodes.entry(correspondent.nid).or_default();
-        node.sessions.push(correspondent);
+        let node = self.nodes.entry(nid).or_default();
+        node.sessions.push(begin(key));
         node.sessions.last_mut()
     }
 
@@ -190,7 +189,7 @@ impl Ilcc {
         let Some(node) = self.nodes.get_mut(&called.nid) else {
             return;
         };
-        let Some(at) = node.sessions.iter().position(|c| c.key == other) else {
+        let Some(at) = node.sessions.iter().position(|c| c.key() == other) else {
             return;
         };
         let gone = node.sessions.remove(at);
@@ -202,24 +201,8 @@ impl Ilcc {
         {
             *owner = called.number;
         }
-        if let Some(session) = node.sessions.iter_mut().find(|c| c.key == called) {
-            session.local_nonce = gone.local_nonce;
-            session.remote_nonce = gone.remote_nonce;
-            session.contacted = gone.contacted;
-            session.way = None;
-            // what was said by these nonces, either way: an update under way goes on, and none is taken twice
-            session.told = gone.told;
-            session.update = gone.update;
-            session.updates = gone.updates;
-            session.gave_up = gone.gave_up;
-            session.acknowledged = gone.acknowledged;
-            session.refresh = gone.refresh;
-            session.rule = gone.rule;
-            if gone.accepted.any() {
-                session.locators = gone.locators;
-                session.unconfirmed = gone.unconfirmed;
-                session.accepted = gone.accepted;
-            }
+        if let Some(session) = node.sessions.iter_mut().find(|c| c.key() == called) {
+            session.join(gone);
         }
     }
 
@@ -228,7 +211,7 @@ impl Ilcc {
         let mut gone = Vec::new();
         self.nodes.retain(|_, node| {
             let before = gone.len();
-            let idle = node.sessions.extract_if(.., |c| c.used <= since);
+            let idle = node.sessions.extract_if(.., |c| c.contact().used() <= since);
             gone.extend(idle.map(|c| Forgotten::of(&c)));
             for Forgotten { key, .. } in &gone[before..] {
                 node.forget_flows_of(*key);
@@ -242,25 +225,27 @@ impl Ilcc {
     /// Forgets the one that is missed least (see [`Worth`]); of those that are worth the same, the one that was used least
     /// lately.
     pub fn forget_oldest(&mut self) -> Option<Forgotten> {
-        let oldest = self.iter().min_by_key(|c| (Worth::of(c), c.used))?;
-        let key = oldest.key;
+        let oldest = self.iter().min_by_key(|c| (Worth::of(c), c.contact().used()))?;
+        let key = oldest.key();
         self.forget(key)
     }
 
     /// Forgets one of the sessions that peers began with this identifier, if there are too many of them: whoever forges
     /// it gets no more room than that.
     pub fn forget_one_of(&mut self, nid: Nid) -> Option<Forgotten> {
-        let uninvited = || self.of_nid(nid).iter().filter(|c| !c.called);
+        let uninvited = || self.of_nid(nid).iter().filter(|c| !c.is_called());
         if uninvited().count() < MAX_UNINVITED {
             return None;
         }
-        let key = uninvited().min_by_key(|c| (Worth::of(c), c.used))?.key;
+        let key = uninvited()
+            .min_by_key(|c| (Worth::of(c), c.contact().used()))?
+            .key();
         self.forget(key)
     }
 
     fn forget(&mut self, key: SessionKey) -> Option<Forgotten> {
         let node = self.nodes.get_mut(&key.nid)?;
-        let at = node.sessions.iter().position(|c| c.key == key)?;
+        let at = node.sessions.iter().position(|c| c.key() == key)?;
         let gone = node.sessions.remove(at);
         node.forget_flows_of(key);
         if node.sessions.is_empty() {
@@ -290,10 +275,10 @@ enum Worth {
 impl Worth {
     fn of(session: &Correspondent) -> Self {
         match session {
-            c if c.called && (c.asked || !c.held.is_empty()) => Self::Waiting,
-            c if c.called => Self::Called,
-            c if c.packets_heard > 1 => Self::Uninvited,
-            c if c.contacted => Self::OnePacket,
+            c if c.is_called() && (c.is_asked() || c.held() > 0) => Self::Waiting,
+            c if c.is_called() => Self::Called,
+            c if c.contact().carries_on() => Self::Uninvited,
+            c if c.contact().is_contacted() => Self::OnePacket,
             _ => Self::Unanswered,
         }
     }
@@ -312,9 +297,9 @@ pub(super) struct Forgotten {
 impl Forgotten {
     fn of(correspondent: &Correspondent) -> Self {
         Self {
-            key: correspondent.key,
-            local_nid: correspondent.local_nid,
-            held: correspondent.held.len(),
+            key: correspondent.key(),
+            local_nid: correspondent.local_nid(),
+            held: correspondent.held(),
         }
     }
 }

@@ -3,10 +3,13 @@
 mod calls;
 
 use super::config::{Handoff, PeerConfig, Trigger};
+use super::correspondent::Correspondent;
 use super::flow::{Flow, is_answer, is_call};
-use super::ilcc::Correspondent;
 use super::local::LocalLocators;
 use super::nonce::{self, Taken};
+use super::outbox::Outbox;
+use super::parties::Parties;
+use super::session_key::SessionKey;
 use super::sessions::Ilcc;
 use super::*;
 use crate::address::AddressEvent;
@@ -307,8 +310,18 @@ fn the_states_of_a_peer_s_locator_are_those_of_rfc_6741() {
 }
 
 fn correspondent() -> Correspondent {
-    let identity = Config::new(OWN).identity_prefix.address(PEER);
-    Correspondent::new(identity, PEER, OWN, Nonce::Bits32([0; 4]), at(0))
+    session(SessionKey { nid: PEER, number: 1 }, false, at(0))
+}
+
+/// A session with a peer that this host called or that called, which is used first `now`.
+fn session(key: SessionKey, called: bool, now: Instant) -> Correspondent {
+    let parties = Parties {
+        called,
+        identity: Config::new(OWN).identity_prefix.address(key.nid),
+        nid: key.nid,
+        local_nid: OWN,
+    };
+    Correspondent::new(key, parties, Nonce::Bits32([0; 4]), now)
 }
 
 fn entry(n: u64, preference: u16, lifetime_s: u16) -> LocatorEntry {
@@ -373,11 +386,11 @@ fn of_too_many_locators_the_best_are_kept() {
     let mut peer = correspondent();
     let told: Vec<_> = (0..200).map(|n| entry(n, 1000 - n as u16, 900)).collect();
     peer.replace(at(0), &config, &told);
-    assert_eq!(peer.locators.len(), 64);
+    assert_eq!(peer.locators().len(), 64);
     assert_eq!(peer.best(at(0)).to_vec(), [locator(199)]);
     peer.was_heard_at(at(1), locator(199));
     peer.replace(at(2), &config, &told[..64]);
-    assert_eq!(peer.locators.len(), 64);
+    assert_eq!(peer.locators().len(), 64);
     assert!(
         !peer.knows(locator(199), at(2), s_(30)),
         "what is withdrawn goes first"
@@ -403,11 +416,18 @@ fn silence_is_counted_from_the_first_packet_without_answer() {
     let mut peer = correspondent();
     peer.was_sent_to(at(1));
     peer.was_sent_to(at(2));
-    assert_eq!((peer.unheard, peer.unheard_since), (2, at(1)));
+    let contact = peer.contact();
+    assert!(contact.has_unheard(2) && !contact.has_unheard(3));
+    assert!(contact.is_silent(at(11), 2, s_(10)) && !contact.is_silent(at(10), 2, s_(10)));
     peer.was_heard(at(3));
     peer.was_sent_to(at(7));
-    assert_eq!((peer.unheard, peer.unheard_since, peer.heard), (1, at(7), 1));
-    assert_eq!((peer.used, peer.packets_heard), (at(7), 1));
+    let contact = peer.contact();
+    assert!(contact.has_unheard(1) && !contact.has_unheard(2));
+    assert!(contact.is_silent(at(17), 1, s_(10)) && !contact.is_silent(at(16), 1, s_(10)));
+    assert_eq!((contact.heard(), contact.used()), (1, at(7)));
+    assert!(!contact.carries_on(), "one packet");
+    peer.was_heard(at(8));
+    assert!(peer.contact().carries_on());
 }
 
 // --- flows ---
@@ -539,7 +559,10 @@ fn flow(port: u16) -> Flow {
 #[test]
 fn of_very_many_flows_of_a_session_the_one_unused_longest_is_forgotten() {
     let mut cache = Ilcc::default();
-    let key = cache.insert(correspondent()).unwrap().key;
+    let key = cache
+        .insert(PEER, |key| session(key, false, at(0)))
+        .unwrap()
+        .key();
     for n in 0..256 {
         cache.claim(key, flow(n), at(u64::from(n)));
     }
@@ -553,7 +576,10 @@ fn of_very_many_flows_of_a_session_the_one_unused_longest_is_forgotten() {
     cache.claim(key, flow(256), at(502));
     assert!(known(&cache, 2));
     // another session of the node has its own flows, and may not take these
-    let other = cache.insert(correspondent()).unwrap().key;
+    let other = cache
+        .insert(PEER, |key| session(key, false, at(0)))
+        .unwrap()
+        .key();
     assert_eq!(cache.use_flow(at(503), other, flow(2)), Err(key));
     assert_eq!(cache.use_flow(at(503), other, flow(900)), Ok(()));
     assert!(known(&cache, 3), "room is made by who needs it");
@@ -562,23 +588,27 @@ fn of_very_many_flows_of_a_session_the_one_unused_longest_is_forgotten() {
 #[test]
 fn a_full_cache_forgets_first_what_is_worth_least() {
     let mut cache = Ilcc::default();
-    let changes: [fn(&mut Correspondent); 6] = [
-        |c| (c.called, c.asked) = (true, true),
-        |c| c.called = true,
-        |c| c.packets_heard = 2,
-        |c| (c.contacted, c.packets_heard) = (true, 1),
-        |c| c.packets_heard = 1,
-        |c| c.used = at(1),
-    ];
-    for (n, change) in changes.iter().enumerate() {
-        let mut session = correspondent();
-        session.nid = Nid(10 + n as u64);
-        session.used = at(2);
-        change(&mut session);
-        cache.insert(session);
-    }
+    let out = &mut Outbox::default();
+    let mut add = |n: u64, called: bool, since: u64, changes: &mut dyn FnMut(&mut Correspondent)| {
+        cache.insert(Nid(10 + n), |key| {
+            let mut session = session(key, called, at(since));
+            changes(&mut session);
+            session
+        });
+    };
+    add(0, true, 2, &mut |c| c.look_up(at(2), out));
+    add(1, true, 2, &mut |_| {});
+    add(2, false, 2, &mut |c| {
+        [(); 2].iter().for_each(|()| c.was_heard(at(2)))
+    });
+    add(3, false, 2, &mut |c| {
+        c.was_heard(at(2));
+        c.was_sent_to(at(2));
+    });
+    add(4, false, 2, &mut |c| c.was_heard(at(2)));
+    add(5, false, 1, &mut |_| {});
     assert_eq!(cache.len(), 6);
-    let left = |cache: &Ilcc| cache.iter().map(|c| c.nid.0 - 10).collect::<Vec<_>>();
+    let left = |cache: &Ilcc| cache.iter().map(|c| c.nid().0 - 10).collect::<Vec<_>>();
     for expected in [
         &[0, 1, 2, 3, 4][..],
         &[0, 1, 2, 3],
@@ -599,17 +629,16 @@ fn an_identifier_has_eight_sessions_that_nobody_called() {
     let mut cache = Ilcc::default();
     for n in 0..8 {
         assert!(cache.forget_one_of(PEER).is_none(), "{n} are there");
-        let mut session = correspondent();
-        session.used = at(n);
-        cache.insert(session);
-        let mut called = correspondent();
-        called.called = true;
-        cache.insert(called);
+        cache.insert(PEER, |key| session(key, false, at(n)));
+        cache.insert(PEER, |key| session(key, true, at(0)));
     }
     assert!(cache.forget_one_of(OWN).is_none());
     assert!(cache.forget_one_of(PEER).is_some());
     assert_eq!(cache.len(), 15);
-    assert!(cache.iter().all(|c| c.called || c.used > at(0)), "the oldest");
+    assert!(
+        cache.iter().all(|c| c.is_called() || c.contact().used() > at(0)),
+        "the oldest"
+    );
     assert!(cache.forget_one_of(PEER).is_none());
 }
 
@@ -618,10 +647,9 @@ fn sessions_that_were_not_used_go_with_their_flows() {
     let mut cache = Ilcc::default();
     let mut keys = Vec::new();
     for n in 1..=3 {
-        let mut session = correspondent();
-        session.used = at(n);
-        session.held.push_back(tcp(1, 2, TcpFlags::SYN));
-        let key = cache.insert(session).unwrap().key;
+        let added = cache.insert(PEER, |key| session(key, false, at(n))).unwrap();
+        assert!(added.hold(tcp(1, 2, TcpFlags::SYN), 1));
+        let key = added.key();
         cache.claim(key, flow(n as u16), at(n));
         keys.push(key);
     }

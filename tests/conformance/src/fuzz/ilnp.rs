@@ -182,11 +182,11 @@ fn look(shims: &mut Shims, every: [bool; 2]) {
         for peer in host
             .shim
             .correspondents()
-            .filter(|c| c.nid == nid(1 - n) && c.called)
+            .filter(|c| c.nid() == nid(1 - n) && c.is_called())
         {
             let made_up = |l: &Locator| l.0 >= locator(MADE_UP).0;
             assert!(
-                !peer.locators.iter().map(|l| l.locator).any(|l| made_up(&l)),
+                !peer.locators().iter().map(|l| l.locator).any(|l| made_up(&l)),
                 "{peer:?}"
             );
         }

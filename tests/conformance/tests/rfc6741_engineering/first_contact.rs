@@ -217,7 +217,7 @@ fn ephemeral_identifiers_keep_peers_from_comparing_notes() {
         assert_eq!((Locator::of(to), Nid::of(to)), (locator(7), Nid::of(seen[n])));
         assert_eq!(shims.hosts[0].up.pop().unwrap().1.ip.destination, own);
         assert_eq!(
-            shims.hosts[host].shim.correspondents().next().unwrap().mode,
+            shims.hosts[host].shim.correspondents().next().unwrap().mode(),
             Mode::Ilnp
         );
     }

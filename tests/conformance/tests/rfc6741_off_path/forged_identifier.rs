@@ -271,8 +271,8 @@ fn calls_that_cross_during_a_handoff_are_told_of_it() {
     let at: Vec<_> = shims.hosts[1]
         .shim
         .correspondents()
-        .filter(|c| c.called)
-        .flat_map(|c| c.locators.iter().map(|l| l.locator))
+        .filter(|c| c.is_called())
+        .flat_map(|c| c.locators().iter().map(|l| l.locator))
         .collect();
     assert_eq!(at, [locator(3), locator(1)]);
     assert!(shims.reported(0, |e| matches!(e, ShimEvent::HandoffDone { .. })));

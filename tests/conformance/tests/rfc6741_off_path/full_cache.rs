@@ -41,7 +41,7 @@ fn answers_to_strangers_do_not_drive_out_a_session_that_a_peer_began() {
     }
     let shim = &shims.hosts[1].shim;
     assert_eq!(shim.correspondents().count(), 4);
-    assert!(shim.correspondents().any(|c| c.identity == a && !c.called));
+    assert!(shim.correspondents().any(|c| c.identity() == a && !c.is_called()));
     // and both ends go on with the nonces that they have
     for (from, to, peer) in [(1, 0, a), (0, 1, b)] {
         let known = shims.heard(to, from).len();
@@ -65,13 +65,13 @@ fn a_call_that_waits_for_its_look_up_stays() {
     shims.run_for(ms(50));
     let shim = &shims.hosts[0].shim;
     assert_eq!(shim.correspondents().count(), 2);
-    assert!(shim.correspondents().any(|c| c.identity == waiting));
+    assert!(shim.correspondents().any(|c| c.identity() == waiting));
     assert_eq!(count(&shims, 0, "not_found"), 0, "what waits is still there");
     // strangers take the place of strangers
     shims.inject(first_packet(101, 0));
     shims.run_for(ms(50));
     let shim = &shims.hosts[0].shim;
-    assert!(shim.correspondents().any(|c| c.identity == waiting));
+    assert!(shim.correspondents().any(|c| c.identity() == waiting));
 }
 
 /// A SYN with ACK for a session that had to go is no call: whoever has that identity in truth has not asked for it.
@@ -96,7 +96,7 @@ fn an_answer_to_a_session_that_is_gone_begins_no_other() {
     assert_eq!(count(&shims, 0, "no_session"), 1);
     assert_eq!(count(&shims, 0, "look_ups"), 0);
     let shim = &shims.hosts[0].shim;
-    assert!(shim.correspondents().all(|c| c.nid == nid(100)));
+    assert!(shim.correspondents().all(|c| c.nid() == nid(100)));
     // what may begin something is a call as ever
     shims.send_packet(0, segment(a, b, TcpFlags::SYN));
     shims.run_for(ms(100));
@@ -104,6 +104,6 @@ fn an_answer_to_a_session_that_is_gone_begins_no_other() {
         shims.hosts[0]
             .shim
             .correspondents()
-            .any(|c| c.identity == b && c.called)
+            .any(|c| c.identity() == b && c.is_called())
     );
 }

@@ -42,8 +42,8 @@ fn of_very_many_locators_the_best_are_kept() {
         shims.run_for(ms(50));
     }
     let peer = shims.hosts[1].shim.correspondents().next().unwrap();
-    assert_eq!(peer.locators.len(), 64);
-    assert_eq!(peer.locators[0].preference, 2000 - 3 * 255 - 254);
+    assert_eq!(peer.locators().len(), 64);
+    assert_eq!(peer.locators()[0].preference, 2000 - 3 * 255 - 254);
     assert_eq!(shims.counters(1).locators_left_out, 4 * (255 - 64));
 }
 

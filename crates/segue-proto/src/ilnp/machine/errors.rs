@@ -1,9 +1,10 @@
 //! ICMPv6 errors about packets of ours: they quote locators, and transports know identities. One of them says that the peer
 //! does not know the nonce.
 
-use super::config::NonceIn;
-use super::ilcc::{Correspondent, Mode};
-use super::machine::Ilnp;
+use super::Ilnp;
+use crate::ilnp::config::NonceIn;
+use crate::ilnp::correspondent::Correspondent;
+use crate::ilnp::mode::Mode;
 use crate::shim::Inbound;
 use crate::time::Instant;
 use bytes::Bytes;
@@ -42,7 +43,7 @@ impl Ilnp {
             local: source,
             remote: destination,
         };
-        let is_plain = |c: &Correspondent| matches!(c.mode, Mode::Plain { .. });
+        let is_plain = |c: &Correspondent| c.is_plain();
         let nonce = quoted.nonce;
         let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
         let mut sessions = self.ilcc.between(nid, local_nid).peekable();
@@ -50,10 +51,10 @@ impl Ilnp {
             return Inbound::Up(packet);
         }
         let found = match nonce {
-            Some((nonce, _)) => sessions.find(|c| !is_plain(c) && at_locators(c) && nonce == c.local_nonce),
-            None => sessions.find(|c| c.mode == plain || (bare && !is_plain(c) && at_locators(c))),
+            Some((nonce, _)) => sessions.find(|c| !is_plain(c) && at_locators(c) && nonce == c.local_nonce()),
+            None => sessions.find(|c| c.mode() == plain || (bare && !is_plain(c) && at_locators(c))),
         };
-        let found = found.map(|c| c.key);
+        let found = found.map(Correspondent::key);
         drop(sessions);
         let Some(key) = found else {
             if nonce.is_some() {
@@ -66,7 +67,7 @@ impl Ilnp {
         let Some(peer) = self.ilcc.by_key_mut(key) else {
             return Inbound::Up(packet);
         };
-        let identity = peer.identity;
+        let identity = peer.identity();
         match (&message, nonce) {
             (
                 Icmpv6::ParameterProblem {
@@ -76,7 +77,7 @@ impl Ilnp {
                 },
                 Some((_, at)),
             ) if *pointer as usize == at => {
-                if peer.mode == Mode::Ilnp {
+                if peer.mode() == Mode::Ilnp {
                     self.out.counters.fallback_refused += 1;
                 } else {
                     self.fall_back(key, source, destination);
@@ -85,7 +86,7 @@ impl Ilnp {
             }
             _ => {}
         }
-        let rule = peer.rule.unwrap_or(self.config.checksum.into());
+        let rule = peer.rule().unwrap_or(self.config.checksum.into());
         let rule = if nonce.is_some() { rule } else { PseudoRule::Ipv6 };
         let translated = quoted.with_identities(self.identity, identity, rule);
         match message {

@@ -1,18 +1,21 @@
 //! The way down: identities become locators and identifiers.
 
-use super::config::{Identifiers, NonceIn, Sharing};
-use super::flow::{Flow, is_answer, is_call};
-use super::ilcc::{Correspondent, Mode, RemoteLocator, Way};
-use super::locator_update::look_up;
-use super::machine::Ilnp;
-use super::nonce;
-use super::sessions::SessionKey;
+use super::Ilnp;
 use crate::contract::{InterfaceId, Transmit};
+use crate::ilnp::config::{Identifiers, NonceIn, Sharing};
+use crate::ilnp::correspondent::{Again, Correspondent};
+use crate::ilnp::flow::{Flow, is_answer, is_call};
+use crate::ilnp::local::LocalLocators;
+use crate::ilnp::mode::Mode;
+use crate::ilnp::nonce;
+use crate::ilnp::parties::Parties;
+use crate::ilnp::readdress::readdress;
+use crate::ilnp::session_key::SessionKey;
 use crate::shim::ShimEvent;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::ilnp::{Locator, Nid, Nonce};
-use segue_wire::{Packet, Payload, PseudoRule};
+use segue_wire::Packet;
+use segue_wire::ilnp::{Locator, Nid};
 use smallvec::SmallVec;
 
 impl Ilnp {
@@ -32,12 +35,10 @@ impl Ilnp {
         let key = self.session_for(now, &packet)?;
         let config = &self.config;
         let peer = self.ilcc.by_key_mut(key)?;
-        match peer.mode {
+        match peer.mode() {
             Mode::Unresolved => {
-                look_up(now, peer, &mut self.out);
-                if peer.held.len() < config.max_held as usize {
-                    peer.held.push_back(packet);
-                } else {
+                peer.look_up(now, &mut self.out);
+                if !peer.hold(packet, config.max_held as usize) {
                     self.out.counters.no_remote_locator += 1;
                 }
                 return None;
@@ -45,35 +46,36 @@ impl Ilnp {
             Mode::Plain { .. } => return self.send_plain(now, key, packet),
             Mode::Probing if may_not_speak_it(now, peer, config.fallback_after, config.fallback_time) => {
                 let remote = peer.best(now).first().copied();
-                let local = self.local.in_use(peer.local_nid).first().copied();
+                let local = self.local.in_use(peer.local_nid()).first().copied();
                 if let (Some(remote), Some((local, _))) = (remote, local) {
-                    let (local, remote) = (local.address(peer.local_nid), remote.address(peer.nid));
+                    let (local, remote) = (local.address(peer.local_nid()), remote.address(peer.nid()));
                     self.fall_back(key, local, remote);
                     return self.send_plain(now, key, packet);
                 }
             }
-            Mode::Probing | Mode::Ilnp => {}
+            Mode::Probing => {}
+            Mode::Ilnp => {
+                let contact = peer.contact();
+                if contact.is_silent(now, config.silent_packets, config.silent_time) {
+                    peer.look_up(now, &mut self.out);
+                }
+            }
         }
-        let silent = peer.unheard >= config.silent_packets
-            && now.since(peer.unheard_since) >= config.silent_time
-            && peer.mode == Mode::Ilnp;
-        if silent {
-            look_up(now, peer, &mut self.out);
-        }
-        let mut locals = self.local.in_use(peer.local_nid);
-        if let Some(called_at) = peer.called_at()
-            && let Some(at) = self.local.of(called_at.locator().address(peer.local_nid))
-            && called_at.answers(at.state)
-        {
-            locals = [(at.locator, at.interface)].into_iter().collect();
-        }
-        let mut remotes = peer.best(now);
+        self.send_by_locators(now, key, packet)
+    }
+
+    /// Sends a packet of a session between locators of both ends.
+    fn send_by_locators(&mut self, now: Instant, key: SessionKey, mut packet: Packet) -> Option<Transmit> {
+        let config = &self.config;
+        let peer = self.ilcc.by_key_mut(key)?;
+        let locals = locals_for(peer, &self.local);
         if locals.is_empty() {
             self.out.counters.no_local_locator += 1;
             return None;
         }
+        let mut remotes = peer.best(now);
         if remotes.is_empty() {
-            look_up(now, peer, &mut self.out);
+            peer.look_up(now, &mut self.out);
             self.out.counters.no_remote_locator += 1;
             return None;
         }
@@ -91,42 +93,25 @@ impl Ilnp {
             remotes.retain(|r| !peer.is_unconfirmed(*r));
             if remotes.is_empty() {
                 self.out.counters.unconfirmed_locator += 1;
-                look_up(now, peer, &mut self.out);
+                peer.look_up(now, &mut self.out);
                 return None;
             }
         }
         let ((local, interface), remote) = share(config.sharing, &locals, &remotes, peer, &packet);
-        if !peer.contacted {
-            // what the first packet tells it
-            let preference = self
-                .local
-                .of(local.address(peer.local_nid))
-                .map_or(10, |l| l.preference);
-            peer.told = [(local, preference)].into_iter().collect();
-            peer.route = remotes.first().copied();
-        }
-        peer.was_sent_to(now);
-        peer.mark(now, remote);
+        let addresses = (local.address(peer.local_nid()), remote.address(peer.nid()));
+        let preference = self.local.of(addresses.0).map_or(10, |l| l.preference);
+        peer.was_sent_to_at(now, remote, (local, preference), remotes.first().copied());
         let carried = match config.nonce_in {
             NonceIn::Every => true,
             NonceIn::SessionStartAndSignalling => {
-                peer.mode == Mode::Probing || peer.heard < HEARD_ENOUGH || peer.update.is_some()
+                let heard_enough = peer.contact().has_heard_enough();
+                peer.mode() == Mode::Probing || !heard_enough || peer.telling().is_under_way()
             }
         };
-        let rule = peer.rule.unwrap_or(config.checksum.into());
-        let addresses = (local.address(peer.local_nid), remote.address(peer.nid));
-        let nonce = peer.local_nonce;
+        let rule = peer.rule().unwrap_or(config.checksum.into());
+        let nonce = peer.local_nonce();
         if unconfirmed.is_none() && (locals.len() * remotes.len() == 1 || config.sharing == Sharing::None) {
-            let index = peer.locators.iter().position(|l| l.locator == remote);
-            peer.way = index.map(|index| Way {
-                generation: self.local.generation(),
-                // an aged locator is used for want of another: nothing to wait for
-                until: peer.locators[index].until.filter(|until| *until > now),
-                interface,
-                source: addresses.0,
-                destination: addresses.1,
-                index,
-            });
+            peer.keep_way(now, remote, self.local.generation(), interface, addresses);
         }
         readdress(&mut packet, addresses, carried.then_some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
@@ -140,22 +125,13 @@ impl Ilnp {
         let peer = self
             .ilcc
             .on_the_way_to(now, packet.ip.destination, flow, || is_call(packet))?;
-        let way = peer.way?;
-        let silent = peer.unheard >= config.silent_packets;
-        let same = way.generation == self.local.generation() && way.until.is_none_or(|until| until > now);
-        if !same || silent || peer.mode != Mode::Ilnp || config.nonce_in != NonceIn::Every {
+        if config.nonce_in != NonceIn::Every {
             return None;
         }
-        peer.was_sent_to(now);
-        if let Some(remote) = peer.locators.get_mut(way.index) {
-            remote.used = Some(now);
-        }
-        let rule = peer.rule.unwrap_or(config.checksum.into());
-        readdress(
-            packet,
-            (way.source, way.destination),
-            Some((peer.local_nonce, rule)),
-        );
+        let Again { way, nonce, rule } =
+            peer.send_again(now, self.local.generation(), config.silent_packets)?;
+        let rule = rule.unwrap_or(config.checksum.into());
+        readdress(packet, (way.source, way.destination), Some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
         Some(Transmit {
             interface: way.interface,
@@ -172,9 +148,9 @@ impl Ilnp {
             .ilcc
             .on_the_way_to(now, destination, flow, || is_call(packet));
         if let Some(peer) = known {
-            return Some(peer.key);
+            return Some(peer.key());
         }
-        let called = self.ilcc.called(destination).map(|c| c.key);
+        let called = self.ilcc.called(destination).map(Correspondent::key);
         if called.is_none() && is_answer(packet) {
             // to a session that had to make room: a call that begins with an answer would tell its peer nothing
             self.out.counters.no_session += 1;
@@ -188,12 +164,10 @@ impl Ilnp {
     /// The peer speaks only IPv6.
     pub(super) fn fall_back(&mut self, key: SessionKey, local: Ipv6Addr, remote: Ipv6Addr) {
         if let Some(peer) = self.ilcc.by_key_mut(key) {
-            peer.mode = Mode::Plain { local, remote };
-            peer.update = None;
-            peer.refresh = None;
-            let peer = peer.identity;
+            peer.fall_back(local, remote);
+            let peer = peer.identity();
             self.out.counters.fallbacks += 1;
-            self.out.events.push_back(ShimEvent::FellBack { peer });
+            self.out.tell(ShimEvent::FellBack { peer });
             self.settle_handover();
             self.find_timeout();
         }
@@ -203,7 +177,7 @@ impl Ilnp {
     fn call(&mut self, now: Instant, identity: Ipv6Addr) -> Option<SessionKey> {
         let nid = Nid::of(identity);
         let local_nid = self.identifier_for_a_call()?;
-        if self.ilcc.between(nid, local_nid).any(|c| c.called) {
+        if self.ilcc.between(nid, local_nid).any(Correspondent::is_called) {
             self.out.counters.second_identity += 1;
             return None;
         }
@@ -219,23 +193,21 @@ impl Ilnp {
             }
             self.fill_pool();
         }
-        let peer = self.add(now, identity, nid, local_nid, true)?;
-        if !known.is_empty() {
-            peer.locators = known.into_iter().map(RemoteLocator::found).collect();
-            peer.mode = Mode::Probing;
-        }
-        Some(peer.key)
+        let peer = self.add(
+            now,
+            Parties {
+                called: true,
+                identity,
+                nid,
+                local_nid,
+            },
+        )?;
+        peer.on_locators_known(&known);
+        Some(peer.key())
     }
 
     /// Adds a session, in place of another if there are too many.
-    pub(super) fn add(
-        &mut self,
-        now: Instant,
-        identity: Ipv6Addr,
-        nid: Nid,
-        local_nid: Nid,
-        called: bool,
-    ) -> Option<&mut Correspondent> {
+    pub(super) fn add(&mut self, now: Instant, parties: Parties) -> Option<&mut Correspondent> {
         if self.ilcc.len() >= self.config.max_correspondents as usize {
             self.out.counters.forgotten += 1;
             if let Some(gone) = self.ilcc.forget_oldest() {
@@ -247,9 +219,8 @@ impl Ilnp {
             self.find_timeout();
         }
         let nonce = nonce::choose(self.config.nonce, &mut *self.secrets);
-        let mut peer = Correspondent::new(identity, nid, local_nid, nonce, now);
-        peer.called = called;
-        self.ilcc.insert(peer)
+        self.ilcc
+            .insert(parties.nid, |key| Correspondent::new(key, parties, nonce, now))
     }
 
     /// This host's identifier, or an ephemeral one that has an address where packets would be sent from.
@@ -275,17 +246,17 @@ impl Ilnp {
     /// Plain IPv6 between the addresses that the peer's transport knows.
     fn send_plain(&mut self, now: Instant, key: SessionKey, mut packet: Packet) -> Option<Transmit> {
         let peer = self.ilcc.by_key_mut(key)?;
-        let Mode::Plain { mut local, remote } = peer.mode else {
+        let Mode::Plain { mut local, remote } = peer.mode() else {
             return None;
         };
         if self.local.of(local).is_none() {
             // flows from there are lost; those to come need not be
-            let Some((locator, _)) = self.local.in_use(peer.local_nid).first().copied() else {
+            let Some((locator, _)) = self.local.in_use(peer.local_nid()).first().copied() else {
                 self.out.counters.no_local_locator += 1;
                 return None;
             };
-            local = locator.address(peer.local_nid);
-            peer.mode = Mode::Plain { local, remote };
+            local = locator.address(peer.local_nid());
+            peer.fall_back_to(local);
         }
         peer.was_sent_to(now);
         readdress(&mut packet, (local, remote), None);
@@ -306,42 +277,24 @@ impl Ilnp {
     }
 }
 
-/// Gives a packet other addresses and a nonce or none; a raw payload's checksum follows.
-pub(super) fn readdress(
-    packet: &mut Packet,
-    (source, destination): (Ipv6Addr, Ipv6Addr),
-    nonce: Option<(Nonce, PseudoRule)>,
-) {
-    let old = matches!(packet.payload, Payload::Raw(_)).then(|| packet.pseudo_header());
-    packet.ip.source = source;
-    packet.ip.destination = destination;
-    if let Some((nonce, rule)) = nonce {
-        // what has no such checksum is under IPv6's rule, as it is when parsed
-        let rule = if packet.has_pseudo_rule() {
-            rule
-        } else {
-            PseudoRule::Ipv6
-        };
-        nonce::insert(packet, nonce, rule);
-    }
-    if let Some(old) = old {
-        let new = packet.pseudo_header();
-        if let Payload::Raw(raw) = &mut packet.payload {
-            raw.adjust(&old, &new);
-        }
-    }
-}
-
-/// Packets heard from a peer after which it must have seen our nonce: one that was on its way may not have.
-pub(super) const HEARD_ENOUGH: u32 = 2;
-
 fn may_not_speak_it(
     now: Instant,
     peer: &Correspondent,
     after: Option<u32>,
     time: crate::time::Duration,
 ) -> bool {
-    after.is_some_and(|packets| peer.unheard >= packets && now.since(peer.unheard_since) >= time)
+    after.is_some_and(|packets| peer.contact().is_silent(now, packets, time))
+}
+
+/// This host's locators for packets to a peer: those in use, or where the peer called and expects answers from.
+fn locals_for(peer: &Correspondent, local: &LocalLocators) -> SmallVec<[(Locator, InterfaceId); 4]> {
+    if let Some(called_at) = peer.called_at()
+        && let Some(at) = local.of(called_at.locator().address(peer.local_nid()))
+        && called_at.answers(at.state)
+    {
+        return [(at.locator, at.interface)].into_iter().collect();
+    }
+    local.in_use(peer.local_nid())
 }
 
 /// The locators of a packet. The pairs are gone through in an order in which neither end's locators lag behind.
@@ -356,10 +309,7 @@ fn share(
     let n = match sharing {
         Sharing::None => 0,
         _ if pairs == 1 => 0,
-        Sharing::PerPacket => {
-            peer.turn = peer.turn.wrapping_add(1);
-            peer.turn as usize % pairs
-        }
+        Sharing::PerPacket => peer.next_turn() as usize % pairs,
         Sharing::PerFlow => (Flow::down(packet).hash() % pairs as u64) as usize,
     };
     (locals[n % locals.len()], remotes[n / locals.len()])

@@ -1,11 +1,21 @@
-//! The machine.
+//! The machine: what it consists of, and what the host does with it. `inbound` and `errors` are what arrives, `outbound` what
+//! is sent, `locator_update` what peers are told and tell.
+
+mod errors;
+mod inbound;
+mod locator_update;
+mod outbound;
 
 use super::config::{Config, Identifiers};
+use super::correspondent::Correspondent;
 use super::counters::Counters;
-use super::ilcc::{Correspondent, Mode};
+use super::handover::Handover;
 use super::local::{Advertised, LocalLocator, LocalLocators};
-use super::locator_update::{Handover, route_changed, send_anew};
-use super::sessions::{Forgotten, Ilcc, SessionKey};
+use super::mode::Mode;
+use super::outbox::Outbox;
+use super::session_key::SessionKey;
+use super::sessions::{Forgotten, Ilcc};
+use super::signalling::send_anew;
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::SecretRng;
@@ -15,32 +25,23 @@ use core::net::Ipv6Addr;
 use segue_wire::Packet;
 use segue_wire::ilnp::{Locator, Nid};
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 
 /// ILNPv6 on a host. See the [module](super).
 pub struct Ilnp {
-    pub(super) config: Config,
-    pub(super) secrets: Box<dyn SecretRng>,
-    pub(super) identity: Ipv6Addr,
+    config: Config,
+    secrets: Box<dyn SecretRng>,
+    identity: Ipv6Addr,
     /// The identifiers of this host: its own, and ephemeral ones with whether they are a session's.
-    pub(super) ephemeral: Vec<(Nid, bool)>,
-    pub(super) local: LocalLocators,
-    pub(super) ilcc: Ilcc,
+    ephemeral: Vec<(Nid, bool)>,
+    local: LocalLocators,
+    ilcc: Ilcc,
     /// The locators that the directory was last told.
-    pub(super) in_directory: SmallVec<[Advertised; 4]>,
-    pub(super) handover: Option<Handover>,
+    in_directory: SmallVec<[Advertised; 4]>,
+    handover: Option<Handover>,
     /// When the cache is next looked through for those that were not used for long.
-    pub(super) sweep: Option<Instant>,
-    pub(super) timeout: Option<Instant>,
-    pub(super) out: Outbox,
-}
-
-/// What comes out.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    pub transmits: VecDeque<Transmit>,
-    pub events: VecDeque<ShimEvent>,
-    pub counters: Counters,
+    sweep: Option<Instant>,
+    timeout: Option<Instant>,
+    out: Outbox,
 }
 
 impl core::fmt::Debug for Ilnp {
@@ -114,7 +115,7 @@ impl Ilnp {
     }
 
     /// New ephemeral identifiers in place of those that sessions have taken, with addresses at every locator.
-    pub(super) fn fill_pool(&mut self) {
+    fn fill_pool(&mut self) {
         if self.config.identifiers != Identifiers::Ephemeral {
             return;
         }
@@ -132,7 +133,7 @@ impl Ilnp {
 
     fn form_addresses(&mut self, nid: Nid) {
         for l in self.local.all() {
-            self.out.events.push_back(ShimEvent::FormAddress(LocalAddress {
+            self.out.tell(ShimEvent::FormAddress(LocalAddress {
                 interface: l.interface,
                 address: l.locator.address(nid),
             }));
@@ -140,13 +141,13 @@ impl Ilnp {
     }
 
     /// A session is forgotten: its identifier is no longer used, and what waited for it will not be sent.
-    pub(super) fn retire(&mut self, gone: &Forgotten) {
+    fn retire(&mut self, gone: &Forgotten) {
         self.out.counters.not_found += gone.held as u64;
         let nid = gone.local_nid;
-        if nid != self.config.nid && !self.ilcc.iter().any(|c| c.local_nid == nid) {
+        if nid != self.config.nid && !self.ilcc.iter().any(|c| c.local_nid() == nid) {
             self.ephemeral.retain(|(n, _)| *n != nid);
             for l in self.local.retire(nid) {
-                self.out.events.push_back(ShimEvent::WithdrawAddress(l));
+                self.out.tell(ShimEvent::WithdrawAddress(l));
             }
         }
         self.settle_handover();
@@ -158,11 +159,8 @@ impl Ilnp {
         self.find_timeout();
     }
 
-    pub(super) fn find_timeout(&mut self) {
-        let peers = self.ilcc.iter().flat_map(|c| {
-            let update = c.update.as_ref().map(super::locator_update::Update::next);
-            [update, c.refresh]
-        });
+    fn find_timeout(&mut self) {
+        let peers = self.ilcc.iter().map(|c| c.telling().timeout());
         self.timeout = peers
             .chain([self.sweep, self.local.starves_at(&self.config)])
             .flatten()
@@ -174,29 +172,23 @@ impl Ilnp {
         let Some(entry) = self.ilcc.by_key_mut(key) else {
             return;
         };
-        entry.asked = false;
         if usable.is_empty() {
-            self.out.counters.not_found += entry.held.len() as u64;
-            entry.held.clear();
+            self.out.counters.not_found += entry.on_not_found() as u64;
             return;
         }
-        if matches!(entry.mode, Mode::Plain { .. }) {
+        if !entry.on_found(now, &self.config, usable) {
             return;
         }
-        entry.replace_by_found(now, &self.config, usable);
-        if entry.mode == Mode::Unresolved {
-            entry.mode = Mode::Probing;
-        }
-        route_changed(now, entry, &mut self.out);
+        entry.route_changed(now, &mut self.out);
         send_anew(now, entry, &self.local, &self.config, &mut self.out);
-        let gave_up = entry.gave_up;
-        let held = core::mem::take(&mut entry.held);
+        let gave_up = entry.telling().has_given_up();
+        let held = entry.take_held();
         if gave_up {
             self.tell_peer(now, key);
         }
         for packet in held {
             if let Some(transmit) = self.outbound(now, packet) {
-                self.out.transmits.push_back(transmit);
+                self.out.send(transmit);
             }
         }
     }
@@ -210,7 +202,7 @@ impl Ilnp {
         for gone in self.ilcc.forget_idle(since) {
             self.retire(&gone);
         }
-        self.sweep = self.ilcc.iter().map(|c| c.used + idle).min();
+        self.sweep = self.ilcc.iter().map(|c| c.contact().used() + idle).min();
     }
 }
 
@@ -235,7 +227,7 @@ impl Shim for Ilnp {
                     let locator = Locator::of(local.address);
                     let here = Nid::of(local.address);
                     for nid in nids.into_iter().filter(|n| *n != here && *n != self.config.nid) {
-                        self.out.events.push_back(ShimEvent::FormAddress(LocalAddress {
+                        self.out.tell(ShimEvent::FormAddress(LocalAddress {
                             interface: local.interface,
                             address: locator.address(nid),
                         }));
@@ -265,8 +257,11 @@ impl Shim for Ilnp {
     }
 
     fn handle_locators(&mut self, now: Instant, peer: Ipv6Addr, found: &[Advertised]) {
-        let asked = self.ilcc.of_identity(peer).filter(|c| c.called || c.asked);
-        let asked: SmallVec<[SessionKey; 2]> = asked.map(|c| c.key).collect();
+        let asked = self
+            .ilcc
+            .of_identity(peer)
+            .filter(|c| c.is_called() || c.is_asked());
+        let asked: SmallVec<[SessionKey; 2]> = asked.map(Correspondent::key).collect();
         if asked.is_empty() {
             return;
         }
@@ -308,7 +303,7 @@ impl Shim for Ilnp {
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
-        self.out.transmits.pop_front()
+        self.out.poll_transmit()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -316,11 +311,11 @@ impl Shim for Ilnp {
     }
 
     fn poll_event(&mut self) -> Option<ShimEvent> {
-        self.out.events.pop_front()
+        self.out.poll_event()
     }
 
     fn overhead(&self, peer: Ipv6Addr) -> u32 {
-        match self.ilcc.called(peer).map(|c| c.mode) {
+        match self.ilcc.called(peer).map(Correspondent::mode) {
             Some(Mode::Plain { .. }) => 0,
             _ => self.config.nonce_overhead(),
         }

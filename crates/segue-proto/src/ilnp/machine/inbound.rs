@@ -1,14 +1,14 @@
 //! The way up: locators and identifiers become identities, if the nonce is right.
 
-use super::config::NonceIn;
-use super::flow::{Flow, may_be_first};
-use super::ilcc::{Mode, RemoteLocator};
-use super::local::LocatorState;
-use super::locator_update::look_up;
-use super::machine::Ilnp;
-use super::nonce::{self, Taken};
-use super::outbound::HEARD_ENOUGH;
-use super::sessions::SessionKey;
+use super::Ilnp;
+use crate::ilnp::config::NonceIn;
+use crate::ilnp::correspondent::Correspondent;
+use crate::ilnp::flow::{Flow, may_be_first};
+use crate::ilnp::local::LocatorState;
+use crate::ilnp::mode::Mode;
+use crate::ilnp::nonce::{self, Taken};
+use crate::ilnp::parties::Parties;
+use crate::ilnp::session_key::SessionKey;
 use crate::shim::Inbound;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -92,20 +92,10 @@ impl Ilnp {
         let Some(peer) = self.ilcc.by_key_mut(key) else {
             return Inbound::Taken;
         };
-        peer.remote_nonce = Some(nonce);
-        let new = peer.mode != Mode::Ilnp;
-        let mut tell = new || peer.gave_up;
-        if new && peer.locators.iter().all(|l| l.withdrawn) {
-            peer.locators.push(RemoteLocator::found(Locator::of(source)));
-        }
-        peer.mode = Mode::Ilnp;
-        peer.was_heard_at(now, Locator::of(source));
-        tell |= peer.heard >= HEARD_ENOUGH && peer.knows_our_nonce();
-        if packet.has_pseudo_rule() {
-            peer.rule = Some(rule);
-        }
-        let identity = peer.identity;
-        let held = core::mem::take(&mut peer.held);
+        let rule = packet.has_pseudo_rule().then_some(rule);
+        let tell = peer.on_packet(now, Locator::of(source), nonce, rule);
+        let identity = peer.identity();
+        let held = peer.take_held();
         self.out.counters.ilnp_received += 1;
         if tell {
             self.tell_peer(now, key);
@@ -113,7 +103,7 @@ impl Ilnp {
         }
         for packet in held {
             if let Some(transmit) = self.send_out(now, packet) {
-                self.out.transmits.push_back(transmit);
+                self.out.send(transmit);
             }
         }
         self.give_identities(&mut packet, identity, old);
@@ -132,12 +122,12 @@ impl Ilnp {
         let Some(key) = known else {
             let counters = &mut self.out.counters;
             let mut sessions = self.ilcc.between(Nid::of(source), local_nid);
-            if sessions.any(|c| matches!(c.mode, Mode::Plain { .. })) {
+            if sessions.any(Correspondent::is_plain) {
                 counters.unexpected_nonce += 1;
             } else if self
                 .ilcc
                 .between(Nid::of(source), local_nid)
-                .any(|c| c.remote_nonce.is_some())
+                .any(|c| c.remote_nonce().is_some())
             {
                 counters.lu_wrong_nonce += 1;
             } else {
@@ -176,11 +166,11 @@ impl Ilnp {
             return Some(key);
         };
         let counters = &mut self.out.counters;
-        match (owner.mode, owner.remote_nonce) {
-            _ if owner.local_nid != local_nid => counters.second_session += 1,
+        match (owner.mode(), owner.remote_nonce()) {
+            _ if owner.local_nid() != local_nid => counters.second_session += 1,
             (Mode::Plain { .. }, _) => counters.unexpected_nonce += 1,
             (_, None) if owner.is_at(Locator::of(source)) => {
-                let key = owner.key;
+                let key = owner.key();
                 if let Some(known) = known {
                     self.ilcc.join(key, known);
                     self.settle_handover();
@@ -190,7 +180,7 @@ impl Ilnp {
             // RFC 6744 section 4: from a locator that is not the correspondent's, without its nonce
             (_, None) => {
                 counters.wrong_locator += 1;
-                look_up(now, owner, &mut self.out);
+                owner.look_up(now, &mut self.out);
             }
             (_, Some(_)) => counters.wrong_nonce += 1,
         }
@@ -207,8 +197,8 @@ impl Ilnp {
             remote: source,
         };
         let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
-        let known = self.ilcc.between(nid, local_nid).find(|c| c.mode == plain);
-        let key = match known.map(|c| c.key) {
+        let known = self.ilcc.between(nid, local_nid).find(|c| c.mode() == plain);
+        let key = match known.map(Correspondent::key) {
             Some(key) => Some(key),
             None if bare => self.session_at(now, &packet),
             None => None,
@@ -217,8 +207,8 @@ impl Ilnp {
             return self.up_unless_confused(packet);
         };
         let old = sum_of_raw(&packet);
-        let identity = peer.identity;
-        if peer.mode == plain {
+        let identity = peer.identity();
+        if peer.mode() == plain {
             peer.was_heard(now);
             self.out.counters.plain_received += 1;
         } else {
@@ -230,8 +220,8 @@ impl Ilnp {
                 }
                 Some(_) => {
                     peer.was_heard_at(now, Locator::of(source));
-                    let (key, flow) = (peer.key, Flow::up(&packet));
-                    let tell = peer.heard >= HEARD_ENOUGH && peer.knows_our_nonce();
+                    let (key, flow) = (peer.key(), Flow::up(&packet));
+                    let tell = peer.must_know_our_nonce();
                     self.ilcc.claim(key, flow, now);
                     if tell {
                         self.tell_peer(now, key);
@@ -253,10 +243,13 @@ impl Ilnp {
         let locator = Locator::of(packet.ip.source);
         let owner = self.ilcc.owner(nid, Flow::up(packet));
         let sessions = self.ilcc.between(nid, local_nid);
-        let at = sessions.filter(|c| c.mode == Mode::Ilnp && c.knows(locator, now, self.config.active_time));
+        let at =
+            sessions.filter(|c| c.mode() == Mode::Ilnp && c.knows(locator, now, self.config.active_time));
         match owner {
-            Some(owner) => at.map(|c| c.key).find(|key| *key == owner),
-            None => at.max_by_key(|c| (c.called, c.contacted, c.heard)).map(|c| c.key),
+            Some(owner) => at.map(Correspondent::key).find(|key| *key == owner),
+            None => at
+                .max_by_key(|c| (c.is_called(), c.contact().is_contacted(), c.contact().heard()))
+                .map(Correspondent::key),
         }
     }
 
@@ -279,7 +272,11 @@ impl Ilnp {
             return None;
         }
         let identity = self.config.identity_prefix.address(nid);
-        if self.ilcc.of_identity(identity).any(|c| c.local_nid != local_nid) {
+        if self
+            .ilcc
+            .of_identity(identity)
+            .any(|c| c.local_nid() != local_nid)
+        {
             self.out.counters.second_session += 1;
             return None;
         }
@@ -289,14 +286,20 @@ impl Ilnp {
         }
         let at = self.local.of(destination);
         let called_at = at.map(|l| (l.locator, l.state));
-        let peer = self.add(now, identity, nid, local_nid, false)?;
-        peer.locators.push(RemoteLocator::found(locator));
-        peer.mode = Mode::Probing;
-        peer.route = Some(locator);
+        let peer = self.add(
+            now,
+            Parties {
+                called: false,
+                identity,
+                nid,
+                local_nid,
+            },
+        )?;
+        peer.on_call_from(locator);
         if let Some((at, state)) = called_at {
             peer.has_called(at, state);
         }
-        Some(peer.key)
+        Some(peer.key())
     }
 
     /// Has a packet come from the peer's identity to this host's. Its checksum is over `old`.
