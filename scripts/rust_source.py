@@ -250,7 +250,7 @@ class Sources:
         for item in file.tops:
             if item.type != "use_declaration":
                 for path in find_all(PATHS, item):
-                    if path.parent is None or path.parent.type not in SCOPED:
+                    if path.parent is None or path.parent.type not in SCOPED | {"visibility_modifier"}:
                         add(segments_of(path), line_of(path))
         return found
 

@@ -1,7 +1,7 @@
 //! The signalling of a handover: which messages belong to it, and what they say of its parts and of who moved.
 
 use super::decode::Address;
-use super::engine::Heard;
+use super::heard::Heard;
 use super::model::{Handover, SignalKind};
 use crate::record::{Layer, Parts};
 
@@ -170,37 +170,6 @@ impl Found {
     /// When data first took the new path.
     pub(super) const fn first_new_ns(&self) -> u64 {
         self.first_new_ns
-    }
-}
-
-impl Heard {
-    const fn is_answer(&self) -> bool {
-        matches!(
-            self.kind,
-            SignalKind::BindingAcknowledgement
-                | SignalKind::HomeTest
-                | SignalKind::CareOfTest
-                | SignalKind::LocatorUpdateAcknowledgement
-                | SignalKind::AsconfAcknowledgement
-        )
-    }
-
-    /// Whether this answers a message, or a later copy of it.
-    fn answers(&self, message: &Self) -> bool {
-        let from_him = message.outer.1 == self.outer.0;
-        let fits = match (message.kind, self.kind) {
-            (SignalKind::BindingUpdate, SignalKind::BindingAcknowledgement)
-            | (SignalKind::HomeTestInit, SignalKind::HomeTest)
-            | (SignalKind::CareOfTestInit, SignalKind::CareOfTest) => from_him,
-            // locators of his may have changed meanwhile
-            (SignalKind::LocatorUpdate, SignalKind::LocatorUpdateAcknowledgement) => {
-                message.outer.1.nid() == self.outer.0.nid() && message.about == self.about
-            }
-            (SignalKind::AsconfAdd | SignalKind::AsconfSetPrimary, SignalKind::AsconfAcknowledgement) => true,
-            _ => false,
-        };
-        let number = |s: &Self| s.serial.unwrap_or_default();
-        fits && self.time_ns >= message.time_ns && number(self).wrapping_sub(number(message)) as i32 >= 0
     }
 }
 

@@ -13,14 +13,17 @@
 //! ```
 
 mod adaptation;
+mod counts;
 mod decode;
 mod endings;
 mod engine;
 mod flows;
 mod found;
+mod heard;
 mod input;
 mod model;
 mod offset;
+mod places;
 mod reader;
 mod report;
 mod watch;

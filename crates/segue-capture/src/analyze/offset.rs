@@ -6,9 +6,9 @@
 //! sampling", Duffield and Grossglauser 2001); memory is constant.
 
 use super::decode::{self, Address, Decoded};
-use super::engine::Places;
 use super::flows::ends::Listens;
 use super::model::ClockOffset;
+use super::places::Places;
 use super::reader::{LATEST_NS, Reader, Record};
 use crate::pcapng::Direction;
 use hashbrown::HashTable;

@@ -2,11 +2,14 @@
 
 use super::decode::Address;
 use super::endings::{self, Ending};
-use super::flows::conn::{Conn, Half, PathState};
+use super::flows::conn::{Conn, Half};
 use super::flows::ends::Ends;
-use super::flows::mover::{Moved, SETTLING_NS};
+use super::flows::item::Settings;
+use super::flows::moved::Moved;
+use super::flows::mover::SETTLING_NS;
+use super::flows::paths::PathState;
 use super::flows::shares::Moves;
-use super::flows::view::{Settings, View};
+use super::flows::view::View;
 use super::found::Found;
 use super::model::{
     Direction, DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility,

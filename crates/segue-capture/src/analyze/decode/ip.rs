@@ -2,7 +2,7 @@
 //! mobility puts into them: Home Address option and type 2 routing header (RFC 6275 sections 6.3 and 6.4), nonce option
 //! (RFC 6744).
 
-use super::{Address, Decoded, Marks, Skip};
+use super::packet::{Address, Decoded, Marks, Skip};
 use crate::pcapng::Direction;
 
 /// Tunnels in tunnels.

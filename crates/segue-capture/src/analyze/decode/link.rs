@@ -1,6 +1,6 @@
 //! Link layers.
 
-use super::Skip;
+use super::packet::Skip;
 use crate::pcapng::Direction;
 
 /// A link layer that a capture can be of (LINKTYPE_*, www.tcpdump.org/linktypes.html).

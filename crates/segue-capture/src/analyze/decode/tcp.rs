@@ -1,6 +1,47 @@
 //! TCP headers (RFC 9293 section 3.1), timestamps (RFC 7323) and the options of MPTCP (RFC 8684, RFC 6824).
 
-use super::{Skip, Tcp};
+use super::packet::{Decoded, Skip};
+
+/// A TCP segment.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::analyze) struct Tcp<'a> {
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub flags: u8,
+    pub window: u16,
+    /// Bytes of data on the wire.
+    pub data_len: u32,
+    /// TSval and TSecr (RFC 7323).
+    pub timestamps: Option<(u32, u32)>,
+    pub options: &'a [u8],
+}
+
+/// Flags of TCP.
+pub(in crate::analyze) mod flag {
+    pub(in crate::analyze) const FIN: u8 = 1;
+    pub(in crate::analyze) const SYN: u8 = 2;
+    pub(in crate::analyze) const RST: u8 = 4;
+    pub(in crate::analyze) const ACK: u8 = 16;
+}
+
+impl<'a> Tcp<'a> {
+    /// Reads the header of a decoded packet.
+    pub(in crate::analyze) fn parse(packet: &Decoded<'a>) -> Result<Self, Skip> {
+        parse(packet.payload, packet.payload_len)
+    }
+
+    /// The first block of a selective acknowledgement (RFC 2018 section 4: what was received last).
+    pub(in crate::analyze) fn sack(&self) -> Option<(u32, u32)> {
+        sack(self.options)
+    }
+
+    /// Whether there is more among the options than timestamps, as there mostly is not.
+    pub(in crate::analyze) fn has_more_options(&self) -> bool {
+        !matches!(self.options, [] | [1, 1, 8, 10, _, _, _, _, _, _, _, _])
+    }
+}
 
 const TIMESTAMPS: u8 = 8;
 const MPTCP: u8 = 30;

@@ -1,20 +1,29 @@
 //! The stream of packets of all captures, taken apart into flows and signalling.
 
+mod early_join;
 mod mptcp;
+mod packet;
+mod quic_ids;
 mod sctp;
 mod signalling;
 mod tcp;
 mod udp;
 
-use super::decode::{self, Address, Decoded, Skip};
-use super::flows::conn::{Conn, Limits, Role, Sight};
-use super::flows::ends::{Listens, MAX_COPIES};
-use super::flows::table::{Key, KeyKind, Slot, Table};
-use super::flows::view::Settings;
-use super::model::{Options, Protocol, Signal, SignalKind};
+use super::counts::Counts;
+use super::decode::{self, Address, Decoded};
+use super::flows::conn::{Conn, Limits};
+use super::flows::ends::MAX_COPIES;
+use super::flows::item::Settings;
+use super::flows::key::{Key, Slot};
+use super::flows::paths::{Role, Sight};
+use super::flows::table::Table;
+use super::heard::Heard;
+use super::model::{Options, Protocol, SignalKind};
+use super::places::Places;
 use super::reader::Record;
 use super::report::Results;
 use crate::pcapng::Direction;
+use packet::Found;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Signals kept; further ones are counted.
@@ -29,82 +38,12 @@ const MAX_HOSTS: usize = 1024;
 /// Copies of packets of all flows between two captures that are followed at a time: 40 bytes each.
 const ALL_COPIES: usize = 1_500_000;
 
-/// A signal before the report: with its time on the common clock, and the flow by number.
-#[derive(Clone, Debug)]
-pub(super) struct Heard {
-    pub time_ns: u64,
-    pub capture: u8,
-    pub interface: u32,
-    pub kind: SignalKind,
-    pub outer: (Address, Address),
-    pub about: Option<Address>,
-    pub flow: Option<u64>,
-    /// It came to the host that was captured.
-    pub inbound: bool,
-    /// Its sender waits for an answer, which has this number or a later one.
-    pub asks: bool,
-    pub serial: Option<u32>,
-}
-
 /// What a host said of its locators (RFC 6743).
 #[derive(Clone, Debug)]
 struct Locators {
     capture: u8,
     nid: u64,
     locators: Vec<u64>,
-}
-
-/// What was counted of one capture.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    pub skipped: [u64; Skip::ALL.len()],
-    pub fragments: u64,
-    pub tcp: u64,
-    pub udp: u64,
-    pub sctp: u64,
-    pub icmpv6: u64,
-    pub mobility: u64,
-    pub other: u64,
-}
-
-impl Counts {
-    fn add(&mut self, other: &Self) {
-        self.skipped
-            .iter_mut()
-            .zip(other.skipped)
-            .for_each(|(own, n)| *own += n);
-        self.fragments += other.fragments;
-        self.tcp += other.tcp;
-        self.udp += other.udp;
-        self.sctp += other.sctp;
-        self.icmpv6 += other.icmpv6;
-        self.mobility += other.mobility;
-        self.other += other.other;
-    }
-
-    /// By name, without those that are zero.
-    pub(super) fn by_name(&self) -> BTreeMap<&'static str, u64> {
-        let skipped = Skip::ALL.iter().zip(self.skipped).map(|(s, n)| (s.name(), n));
-        let kinds = [
-            ("first-fragments", self.fragments),
-            ("tcp", self.tcp),
-            ("udp", self.udp),
-            ("sctp", self.sctp),
-            ("icmpv6", self.icmpv6),
-            ("mobility-header", self.mobility),
-            ("other-protocols", self.other),
-        ];
-        skipped.chain(kinds).filter(|(_, n)| *n > 0).collect()
-    }
-}
-
-/// What two captures together are known to be of.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Places {
-    /// Identities of the host of each capture.
-    pub local: [BTreeSet<Address>; 2],
-    /// When each capture has packets, beside the other.
-    pub listens: [Listens; 2],
 }
 
 /// Takes packets in the order of time.
@@ -125,17 +64,8 @@ pub(super) struct Engine {
     places: Places,
     nids: BTreeSet<u64>,
     locators: Vec<Locators>,
-    quic_id_lengths: udp::QuicIdLengths,
-    early_joins: Vec<mptcp::EarlyJoin>,
-}
-
-/// A decoded packet on its way to its flow.
-#[derive(Clone, Copy)]
-struct Found<'a> {
-    sight: Sight,
-    packet: Decoded<'a>,
-    /// Source and destination as identities.
-    ends: (Address, Address),
+    quic_id_lengths: quic_ids::QuicIdLengths,
+    early_joins: early_join::EarlyJoins,
 }
 
 impl Engine {
@@ -168,8 +98,8 @@ impl Engine {
             places,
             nids: BTreeSet::new(),
             locators: Vec::new(),
-            quic_id_lengths: udp::QuicIdLengths::default(),
-            early_joins: Vec::new(),
+            quic_id_lengths: quic_ids::QuicIdLengths::default(),
+            early_joins: early_join::EarlyJoins::default(),
         }
     }
 
@@ -370,7 +300,7 @@ impl Engine {
             self.end(oldest);
         }
         for _ in 0..self.early_joins.len() {
-            self.limit(mptcp::UNKNOWN);
+            self.limit(early_join::UNKNOWN);
         }
     }
 
@@ -430,26 +360,4 @@ impl Engine {
             serial,
         });
     }
-}
-
-impl Heard {
-    /// For the report.
-    pub(super) fn report(&self, start_ns: u64) -> Signal {
-        Signal {
-            time_s: self.time_ns.saturating_sub(start_ns) as f64 / 1e9,
-            capture: self.capture,
-            interface: self.interface,
-            kind: self.kind,
-            source: self.outer.0.ip(),
-            destination: self.outer.1.ip(),
-            about: self.about.map(Address::ip),
-            flow: self.flow,
-        }
-    }
-}
-
-/// Key of a flow between two ends.
-fn ends_key(kind: KeyKind, found: &Found<'_>) -> Key {
-    let ports = found.sight.ports;
-    Key::of_ends(kind, (found.ends.0, ports.0), (found.ends.1, ports.1))
 }

@@ -1,25 +1,14 @@
 //! Subflows find their connection (RFC 8684 section 3).
 
-use super::{Engine, Found};
+use super::Engine;
+use super::early_join::UNKNOWN;
+use super::packet::Found;
 use crate::analyze::decode::{Address, MptcpOption, Tcp, flag, mptcp_options};
 use crate::analyze::flows::conn::Conn;
+use crate::analyze::flows::item::Item;
+use crate::analyze::flows::key::Slot;
 use crate::analyze::flows::mptcp::{token, token_key};
-use crate::analyze::flows::table::Slot;
-use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
-
-/// A subflow whose connection has not been seen yet. A capture of several interfaces may hold the packets of one of them
-/// before earlier ones of another.
-pub(super) struct EarlyJoin {
-    token: u32,
-    slot: Slot,
-    ends: (Address, Address),
-}
-
-const MAX_EARLY_JOINS: usize = 64;
-
-/// The limit that counts subflows whose connection is not in the capture.
-pub(super) const UNKNOWN: &str = "mptcp-joins-of-unknown-connections";
 
 impl Engine {
     /// The options of a segment, the data that they map, and when the data was sent that the segment acknowledges.
@@ -169,28 +158,18 @@ impl Engine {
         if !self.table.know(parent, token_key(token)) {
             return;
         }
-        let known: Vec<EarlyJoin> = self
-            .early_joins
-            .extract_if(.., |early| early.token == token)
-            .collect();
-        for early in known {
-            self.join(early.slot, early.token, early.ends);
+        for (early, ends) in self.early_joins.take(token) {
+            self.join(early, token, ends);
         }
     }
 
     /// A further subflow between these two: the token is that of the one who is asked.
     fn join(&mut self, slot: Slot, token: u32, ends: (Address, Address)) {
         let Some(parent) = self.table.find(&token_key(token)) else {
-            // a SYN may come more than once
-            let known = |early: &EarlyJoin| early.token == token && early.slot == slot;
-            if self.early_joins.iter().any(known) {
-                return;
-            }
-            if self.early_joins.len() == MAX_EARLY_JOINS {
-                self.early_joins.remove(0);
+            if self.early_joins.add(slot, token, ends) {
                 self.limit(UNKNOWN);
             }
-            return self.early_joins.push(EarlyJoin { token, slot, ends });
+            return;
         };
         let Some(connection) = self.table.get(parent) else {
             return;

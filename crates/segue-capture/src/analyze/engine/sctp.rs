@@ -1,11 +1,12 @@
 //! SCTP (RFC 9260): associations are found by their verification tags, whatever addresses they use; ASCONF (RFC 5061).
 
-use super::{Engine, Found, ends_key};
+use super::Engine;
+use super::packet::{Found, ends_key};
 use crate::analyze::decode::{Address, Skip};
-use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::item::Item;
+use crate::analyze::flows::key::{Key, KeyKind, Slot};
+use crate::analyze::flows::paths::Role;
 use crate::analyze::flows::progress::What;
-use crate::analyze::flows::table::{Key, KeyKind, Slot};
-use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
 use segue_wire::sctp::chunk_type::{
     ABORT, ASCONF, ASCONF_ACK, DATA, HEARTBEAT, I_DATA, INIT, INIT_ACK, NR_SACK, SACK, SHUTDOWN,

@@ -1,9 +1,10 @@
 //! Signalling of mobility below the transports: neighbour discovery (RFC 4861, 4862), the mobility header (RFC 6275),
 //! locator updates (RFC 6743).
 
-use super::{Engine, Found, Locators, MAX_HOSTS};
+use super::packet::Found;
+use super::{Engine, Locators, MAX_HOSTS};
 use crate::analyze::decode::{Address, Skip};
-use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::paths::Role;
 use crate::analyze::model::SignalKind;
 
 impl Engine {

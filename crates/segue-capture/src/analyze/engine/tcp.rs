@@ -1,11 +1,12 @@
 //! TCP, and what MPTCP puts into it.
 
-use super::{Engine, Found, ends_key};
+use super::Engine;
+use super::packet::{Found, ends_key};
 use crate::analyze::decode::{Skip, Tcp, flag};
-use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::item::Item;
+use crate::analyze::flows::key::{KeyKind, Slot};
+use crate::analyze::flows::paths::Role;
 use crate::analyze::flows::progress::What;
-use crate::analyze::flows::table::{KeyKind, Slot};
-use crate::analyze::flows::view::Item;
 use crate::analyze::model::Protocol;
 
 impl Engine {

@@ -1,18 +1,16 @@
 //! UDP, and what goes over it and survives a change of address: QUIC (RFC 9000), WireGuard, SCTP (RFC 6951).
 
-use super::{Engine, Found, ends_key};
+use super::Engine;
+use super::packet::{Found, ends_key};
 use crate::analyze::decode::{self, Skip};
-use crate::analyze::flows::conn::Role;
+use crate::analyze::flows::item::Item;
+use crate::analyze::flows::key::{Key, KeyKind, Slot};
+use crate::analyze::flows::paths::Role;
 use crate::analyze::flows::progress::What;
-use crate::analyze::flows::table::{Key, KeyKind, Slot};
-use crate::analyze::flows::view::Item;
 use crate::analyze::model::{Protocol, SignalKind};
 
 /// Port of SCTP over UDP (RFC 6951 section 5.1).
 const SCTP_PORT: u16 = 9899;
-
-/// Lengths of connection IDs in use, remembered to recognise short headers.
-const MAX_ID_LENGTHS: usize = 8;
 
 /// Further ends of a flow.
 const MAX_ALIASES: usize = 64;
@@ -228,9 +226,6 @@ fn fingerprint(data: &[u8], data_len: u32) -> u64 {
     }
     hash
 }
-
-/// Lengths of connection IDs that were seen in long headers; zero for none.
-pub(super) type QuicIdLengths = [u8; MAX_ID_LENGTHS];
 
 fn content(data: &[u8], data_len: u32) -> Content<'_> {
     wireguard(data, data_len)

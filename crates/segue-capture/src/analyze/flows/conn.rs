@@ -1,19 +1,18 @@
 //! A flow while it lives: its two directions, and the paths that their packets take.
 
+use super::datagrams::Datagrams;
 use super::ends::{AtEnd, Ends, Listens};
+use super::item::{Item, Settings};
+use super::key::{Key, Slot};
 use super::mptcp::Subflow;
+use super::paths::{MAX_PATHS, PathState, Role, Sight};
 use super::progress::{Progress, What};
 use super::shares::Choice;
-use super::table::{Key, Slot};
-use super::view::{Item, Settings, View};
+use super::view::View;
 use crate::analyze::decode::{Address, Marks};
-use crate::analyze::endings;
 use crate::analyze::model::Protocol;
 use crate::record::DEAD_AFTER_NS;
 use std::collections::VecDeque;
-
-/// Paths of a flow that are told apart; packets of further ones count as of the last.
-pub(super) const MAX_PATHS: usize = 64;
 
 /// Messages that are remembered that a path is left.
 const MAX_TOLD: usize = 64;
@@ -23,67 +22,6 @@ const RECENT: usize = 8;
 
 /// Copies of a packet that one host captures are no further apart than this.
 const CAPTURED_TWICE_NS: u64 = 1_000_000;
-
-/// Where a packet was captured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Role {
-    /// Nothing is known of it.
-    Somewhere,
-    /// At the host that sent it.
-    Sender,
-    /// At the host that it is for.
-    Receiver,
-}
-
-impl Role {
-    /// Index of the view.
-    pub(in super::super) const fn place(self) -> usize {
-        match self {
-            Self::Somewhere | Self::Sender => 0,
-            Self::Receiver => 1,
-        }
-    }
-}
-
-/// A packet, as far as its flow is concerned.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Sight {
-    pub time_ns: u64,
-    pub capture: u8,
-    pub interface: u32,
-    pub role: Role,
-    /// Source and destination of the outermost header.
-    pub outer: (Address, Address),
-    pub ports: (u16, u16),
-    pub marks: Marks,
-    /// Identification of the fragments that it comes in.
-    pub fragments: Option<u32>,
-    /// The receiver takes it: not so what comes to a locator that it has left.
-    pub taken: bool,
-    /// The other end was captured as well, as far as that is known.
-    pub both: bool,
-}
-
-/// A way that packets take.
-#[derive(Clone, Debug)]
-pub(in super::super) struct PathState {
-    pub direction: usize,
-    pub outer: (Address, Address),
-    pub ports: (u16, u16),
-    pub tunnelled: bool,
-    /// Capture and interface, where they tell paths apart.
-    pub interface: Option<(u8, u32)>,
-    /// Those of the first packet.
-    pub seen_at: (u8, u32),
-    pub place: usize,
-    pub first_ns: u64,
-    pub last_ns: u64,
-    /// Last data that left or arrived by it.
-    pub last_data_ns: Option<u64>,
-    /// By place.
-    pub data_packets: [u64; 2],
-    pub data_bytes: [u64; 2],
-}
 
 /// One direction.
 #[derive(Clone, Debug, Default)]
@@ -129,44 +67,6 @@ impl Half {
         } else {
             self.progress.note_outage(silent_ns, now_ns);
         }
-    }
-}
-
-/// Datagrams that left a host and have not been seen to arrive, by what they carry.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct Datagrams {
-    under_way: VecDeque<(u64, u32)>,
-    next: u32,
-}
-
-/// Datagrams of one direction that are remembered.
-const MAX_DATAGRAMS: usize = 4096;
-
-/// Of these, so many are looked at.
-const DATAGRAMS_SEARCHED: usize = 1024;
-
-impl Datagrams {
-    /// A datagram leaves; gives its number.
-    pub(in super::super) fn sent(&mut self, what: u64) -> u32 {
-        if self.under_way.len() >= MAX_DATAGRAMS {
-            self.under_way.pop_front();
-        }
-        let number = self.next;
-        self.next = self.next.wrapping_add(1);
-        self.under_way.push_back((what, number));
-        number
-    }
-
-    /// A datagram arrives; gives the number that it left with.
-    pub(in super::super) fn received(&mut self, what: u64) -> Option<u32> {
-        let searched = self.under_way.iter().take(DATAGRAMS_SEARCHED);
-        let at = searched.enumerate().find(|(_, (known, _))| *known == what)?.0;
-        let (_, number) = self.under_way.remove(at)?;
-        // what was sent long before is lost, and need not be looked at again
-        if at > DATAGRAMS_SEARCHED / 2 {
-            self.under_way.drain(..at / 2);
-        }
-        Some(number)
     }
 }
 
@@ -550,7 +450,7 @@ impl Conn {
         if self.halves[direction].progress.tried_ns() <= DEAD_AFTER_NS {
             return None;
         }
-        endings::dead_since(self, direction, now_ns)
+        self.dead_since(direction, now_ns)
     }
 
     /// A message of this direction that has to be answered.

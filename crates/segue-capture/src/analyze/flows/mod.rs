@@ -2,12 +2,18 @@
 //! and so is the number of flows.
 
 pub(super) mod conn;
+pub(super) mod datagrams;
 pub(super) mod ends;
+pub(super) mod item;
+pub(super) mod key;
+pub(super) mod moved;
 pub(super) mod mover;
 pub(super) mod mptcp;
+pub(super) mod paths;
 pub(super) mod progress;
 pub(super) mod rates;
 pub(super) mod sequence;
 pub(super) mod shares;
+pub(super) mod silence;
 pub(super) mod table;
 pub(super) mod view;

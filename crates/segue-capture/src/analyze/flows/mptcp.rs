@@ -1,6 +1,6 @@
 //! MPTCP (RFC 8684; version 0: RFC 6824): which connection a subflow is of, and where its bytes are in the connection's.
 
-use super::table::{Key, KeyKind, Slot};
+use super::key::{Key, KeyKind, Slot};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 

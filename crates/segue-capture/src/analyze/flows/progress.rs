@@ -5,8 +5,8 @@
 //! receiver. *Attempts* are what the sender sends meanwhile: data, repeated or not, and probes that nobody answers (keepalives
 //! and window probes of TCP, HEARTBEAT and ASCONF of SCTP, handshake initiations of WireGuard). All in constant memory.
 
-use super::mover::Moved;
-use super::view::Item;
+use super::item::Item;
+use super::moved::{Moved, SILENT_NS};
 
 /// A packet to be told of, if it is among the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -235,7 +235,7 @@ impl Progress {
     fn tries(&mut self, now_ns: u64, path: u16, quiet_ns: u64) {
         if self.path.is_some_and(|p| p != path)
             && self.tried.is_none_or(|(p, _)| p != path)
-            && quiet_ns >= super::mover::SILENT_NS
+            && quiet_ns >= SILENT_NS
         {
             self.tried = Some((path, now_ns));
         }

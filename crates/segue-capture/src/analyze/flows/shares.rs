@@ -5,7 +5,7 @@
 //! left, but for two cases: of SCTP and QUIC, which use one path at a time, if it was away from it for a second; of MPTCP, which
 //! may use several, if for [`STAY_NS`] another carried data all the time, [`STAY_PACKETS`] a second or more.
 
-use super::mover::{Moved, SILENT_NS};
+use super::moved::{Moved, SILENT_NS};
 
 /// A stay of MPTCP on one path alone.
 const STAY_NS: u64 = 10_000_000_000;

@@ -1,7 +1,8 @@
 //! One direction of a flow as it was seen at one place.
 
-use super::conn::MAX_PATHS;
+use super::item::{Item, Settings};
 use super::mover::{Arrival, Mover};
+use super::paths::MAX_PATHS;
 use super::rates::{RateRing, RoundTrips};
 use super::sequence::{BASE, Sequence};
 use super::shares::Moves;
@@ -19,41 +20,6 @@ const MAX_POINTS: usize = 8192;
 
 /// Width of the throughput bins of a figure.
 const SERIES_BIN_NS: u64 = 100_000_000;
-
-/// What the engine was asked for, in the units that it works with.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Settings {
-    pub window_ns: u64,
-    pub min_gap_ns: u64,
-    pub series: bool,
-    pub start_ns: u64,
-}
-
-/// An item of data: a segment, a chunk, a datagram.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) struct Item {
-    pub seq: u32,
-    /// Sequence numbers that it takes.
-    pub span: u32,
-    pub bytes: u32,
-    /// TSval.
-    pub stamp: Option<u32>,
-    /// What it is in the account of both ends; nothing if the sender's capture does not know it.
-    pub number: Option<u32>,
-}
-
-impl Item {
-    /// One with sequence numbers of its own.
-    pub(in super::super) const fn new(seq: u32, span: u32, bytes: u32, stamp: Option<u32>) -> Self {
-        Self {
-            seq,
-            span,
-            bytes,
-            stamp,
-            number: Some(seq),
-        }
-    }
-}
 
 /// A pause in data not seen before.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! pcap files (draft-ietf-opsawg-pcap), in both byte orders, with micro- and nanoseconds.
 
-use super::{Located, MAX_RECORD, Resolution, Step, Window, u32_at};
+use super::window::{Located, MAX_RECORD, Resolution, Step, Window, u32_at};
 use crate::analyze::decode::LinkType;
 use crate::analyze::model::CaptureInterface;
 

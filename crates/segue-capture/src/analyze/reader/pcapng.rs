@@ -1,7 +1,7 @@
 //! pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, interfaces with their own resolution and offset
 //! of time, enhanced, simple and obsolete packet blocks. Other blocks are passed over.
 
-use super::{Located, MAX_INTERFACES, MAX_RECORD, Resolution, Step, Window, u16_at, u32_at};
+use super::window::{Located, MAX_INTERFACES, MAX_RECORD, Resolution, Step, Window, u16_at, u32_at};
 use crate::analyze::decode::LinkType;
 use crate::analyze::model::CaptureInterface;
 use crate::pcapng::Direction;

@@ -2,7 +2,8 @@
 
 use super::dead::{acknowledged_data, association, first_end};
 use super::flows::ends::{AtEnd, Ends, Listens};
-use super::flows::mover::{Arrival, Moved, Mover};
+use super::flows::moved::Moved;
+use super::flows::mover::{Arrival, Mover};
 use super::flows::progress::Progress;
 use super::transports::mip6_packets;
 use super::*;

@@ -1,11 +1,14 @@
 //! Counters and times of one direction, exactly.
 
-use super::flows::conn::{Conn, Datagrams};
+use super::flows::conn::Conn;
+use super::flows::datagrams::Datagrams;
+use super::flows::item::Item;
+use super::flows::key::{Key, KeyKind};
 use super::flows::progress::{Attempts, Progress, What};
 use super::flows::rates::{RateRing, RoundTrips};
 use super::flows::sequence::{BASE, Sequence};
-use super::flows::table::{Key, KeyKind, Table};
-use super::flows::view::{Item, View};
+use super::flows::table::Table;
+use super::flows::view::View;
 use super::model::{Protocol, SegmentMark};
 use super::pieces::*;
 
@@ -326,7 +329,7 @@ fn round_trips_are_of_what_was_not_sent_again() {
     assert_eq!(view.acknowledged(80, 400), None);
 }
 
-fn table_of(count: u16) -> (Table, Vec<super::flows::table::Slot>) {
+fn table_of(count: u16) -> (Table, Vec<super::flows::key::Slot>) {
     let mut table = Table::new();
     let slots = (0..count).map(|_| table.insert(conn(Protocol::Tcp))).collect();
     (table, slots)

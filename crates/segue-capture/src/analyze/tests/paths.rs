@@ -2,12 +2,15 @@
 
 use super::decode::Marks;
 use super::endings;
-use super::flows::conn::{Conn, Limits, Role, Sight};
+use super::flows::conn::{Conn, Limits};
 use super::flows::ends::{AtEnd, Ends, Listens};
-use super::flows::mover::{Arrival, Moved, Mover};
+use super::flows::item::Item;
+use super::flows::moved::Moved;
+use super::flows::mover::{Arrival, Mover};
+use super::flows::paths::{Role, Sight};
 use super::flows::progress::What;
 use super::flows::shares::{Choice, Moves};
-use super::flows::view::{Item, View};
+use super::flows::view::View;
 use super::model::Protocol;
 use super::pieces::*;
 use crate::record::FlowState;

@@ -2,7 +2,7 @@
 
 use super::decode::Address;
 use super::flows::conn::Conn;
-use super::flows::view::{Item, Settings};
+use super::flows::item::{Item, Settings};
 use super::model::Protocol;
 
 pub(super) const S: u64 = 1_000_000_000;
