@@ -46,9 +46,20 @@ impl BindingCache {
         self.bindings.get(&home_address)
     }
 
-    /// The same, to note its use.
-    pub fn get_mut(&mut self, home_address: Ipv6Addr) -> Option<&mut Binding> {
-        self.bindings.get_mut(&home_address)
+    /// Where a packet to `home_address` goes now, which is noted as a use of its binding.
+    pub fn way_to(&mut self, now: Instant, home_address: Ipv6Addr) -> Option<Ipv6Addr> {
+        let binding = self.bindings.get_mut(&home_address).filter(|b| b.expires > now)?;
+        binding.last_used = Some(now);
+        Some(binding.care_of_address)
+    }
+
+    /// A refresh of the binding of `home_address` is due, which is counted. Whether it is to be asked for: the binding was used
+    /// within `period`.
+    pub fn take_refresh(&mut self, now: Instant, home_address: Ipv6Addr, period: Duration) -> bool {
+        self.bindings.get_mut(&home_address).is_some_and(|binding| {
+            binding.refresh_requests += 1;
+            binding.last_used.is_some_and(|at| now.since(at) <= period)
+        })
     }
 
     /// All bindings with their home addresses.

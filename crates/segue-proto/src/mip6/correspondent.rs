@@ -5,13 +5,9 @@ use super::binding_cache::{Binding, BindingCache};
 use super::config::{CorrespondentConfig, LIFETIME_UNIT, is_routable_unicast};
 use super::reply::Reply;
 use super::return_routability::{BindingManagementKey, Nonces, TokenKind};
-use super::{
-    Counters, EXTENSION_OVERHEAD, count_sent, is_newer, lifetime_units, mobility_packet, packet, place_of,
-};
-use crate::address::AddressEvent;
-use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
+use super::{Counters, is_newer, lifetime_units, mobility_packet, packet, place_of};
 use crate::random::SecretRng;
-use crate::shim::{Count, Inbound, Shim, ShimEvent};
+use crate::shim::ShimEvent;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
@@ -22,151 +18,16 @@ use segue_wire::mobility::{
 use segue_wire::{ExtensionHeader, Packet, Payload};
 use std::collections::VecDeque;
 
-/// The shim of a host that stays where it is and knows Mobile IPv6.
-#[derive(Debug)]
-pub struct CorrespondentNode {
-    core: Correspondent,
-    /// Where the addresses are.
-    locals: Vec<LocalAddress>,
-    counters: Counters,
-}
-
-impl CorrespondentNode {
-    /// A correspondent at `config.address`. Node key and nonces come from `secrets`.
-    #[must_use]
-    pub fn new(config: CorrespondentConfig, secrets: Box<dyn SecretRng>) -> Self {
-        let address = config.address;
-        Self {
-            core: Correspondent::new(address, config, secrets),
-            locals: Vec::new(),
-            counters: Counters::default(),
-        }
-    }
-
-    /// The bindings that mobile nodes have left here.
-    #[must_use]
-    pub fn binding_cache(&self) -> &BindingCache {
-        &self.core.cache
-    }
-
-    /// Everything counted.
-    #[must_use]
-    pub fn counts(&self) -> Counters {
-        self.counters
-    }
-
-    fn interface_of(&self, address: Ipv6Addr) -> Option<InterfaceId> {
-        self.locals
-            .iter()
-            .find(|l| l.address == address)
-            .map(|l| l.interface)
-    }
-
-    fn over(&mut self, packet: Packet) -> Option<Transmit> {
-        let interface = self.interface_of(packet.ip.source);
-        if interface.is_none() {
-            self.counters.no_interface += 1;
-        }
-        Some(Transmit {
-            interface: interface?,
-            packet,
-        })
-    }
-}
-
-impl Shim for CorrespondentNode {
-    fn identity(&self) -> Ipv6Addr {
-        self.core.own
-    }
-
-    fn inbound(&mut self, now: Instant, _interface: InterfaceId, mut packet: Packet) -> Inbound {
-        if packet.ip.destination != self.core.own {
-            return Inbound::Up(packet);
-        }
-        if let Payload::Mobility(_) = &packet.payload {
-            self.core.handle_mobility(now, &packet, &mut self.counters);
-            return Inbound::Taken;
-        }
-        if packet.home_address().is_some() && !self.core.replace_source(now, &mut packet, &mut self.counters)
-        {
-            return Inbound::Taken;
-        }
-        Inbound::Up(packet)
-    }
-
-    fn outbound(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
-        if packet.ip.source == self.core.own {
-            self.core.route(now, &mut packet, &mut self.counters);
-        }
-        self.over(packet)
-    }
-
-    fn handle_address(&mut self, _now: Instant, event: &AddressEvent) {
-        match *event {
-            AddressEvent::Ready(local) => {
-                self.locals.retain(|l| l.address != local.address);
-                self.locals.push(local);
-            }
-            AddressEvent::Lost(local) => self.locals.retain(|l| *l != local),
-            _ => {}
-        }
-    }
-
-    fn handle_link(&mut self, _now: Instant, _event: &LinkEvent) {}
-
-    fn handle_found(&mut self, _now: Instant, _peer: Ipv6Addr, _addresses: &[Ipv6Addr]) {}
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.core.handle_timeout(now, &mut self.counters);
-    }
-
-    fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
-        while let Some(packet) = self.core.transmits.pop_front() {
-            if let Some(transmit) = self.over(packet) {
-                count_sent(&mut self.counters, &transmit.packet);
-                return Some(transmit);
-            }
-        }
-        None
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.core.poll_timeout()
-    }
-
-    fn poll_event(&mut self) -> Option<ShimEvent> {
-        self.core.events.pop_front()
-    }
-
-    fn overhead(&self, _peer: Ipv6Addr) -> u32 {
-        if self.core.config.route_optimization {
-            EXTENSION_OVERHEAD
-        } else {
-            0
-        }
-    }
-
-    /// A tunnel is not reassembled by the home agent, and Home Address option and routing header stand in front of a fragment
-    /// header (RFC 6275 section 6.3).
-    fn takes_fragments(&self) -> bool {
-        true
-    }
-
-    fn counters(&self) -> Vec<Count> {
-        self.counters.list()
-    }
-}
-
 /// What every correspondent does, mobile itself or not. Packets that come out have its own address as their source.
 #[derive(Debug)]
 pub(super) struct Correspondent {
     /// The address that mobile nodes know it by.
-    pub(super) own: Ipv6Addr,
+    own: Ipv6Addr,
     config: CorrespondentConfig,
-    pub(super) cache: BindingCache,
+    cache: BindingCache,
     nonces: Nonces,
-    pub(super) transmits: VecDeque<Packet>,
-    pub(super) events: VecDeque<ShimEvent>,
+    transmits: VecDeque<Packet>,
+    events: VecDeque<ShimEvent>,
     last_error: Option<Instant>,
 }
 
@@ -183,15 +44,37 @@ impl Correspondent {
         }
     }
 
+    /// The address that mobile nodes know it by.
+    pub(super) fn own(&self) -> Ipv6Addr {
+        self.own
+    }
+
+    /// The bindings that mobile nodes have left here.
+    pub(super) fn binding_cache(&self) -> &BindingCache {
+        &self.cache
+    }
+
+    /// Whether it takes part in route optimisation.
+    pub(super) fn optimizes(&self) -> bool {
+        self.config.route_optimization
+    }
+
+    pub(super) fn poll_transmit(&mut self) -> Option<Packet> {
+        self.transmits.pop_front()
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<ShimEvent> {
+        self.events.pop_front()
+    }
+
     /// A packet of a transport on its way out: to the care-of address of its destination, if there is a binding (section
     /// 9.3.2). Whether there was.
     pub(super) fn route(&mut self, now: Instant, packet: &mut Packet, counters: &mut Counters) -> bool {
         let home_address = packet.ip.destination;
-        let Some(binding) = self.cache.get_mut(home_address).filter(|b| b.expires > now) else {
+        let Some(care_of_address) = self.cache.way_to(now, home_address) else {
             return false;
         };
-        binding.last_used = Some(now);
-        packet.ip.destination = binding.care_of_address;
+        packet.ip.destination = care_of_address;
         let at = place_of(&packet.extensions, false);
         packet
             .extensions
@@ -324,13 +207,8 @@ impl Correspondent {
             .map(|(home, _)| home)
             .collect();
         for home_address in due {
-            let Some(binding) = self.cache.get_mut(home_address) else {
-                continue;
-            };
-            binding.refresh_requests += 1;
             // in active use: within the time before the end for which refreshes are asked for (section 9.5.5)
-            let in_use = binding.last_used.is_some_and(|at| now.since(at) <= before);
-            if in_use {
+            if self.cache.take_refresh(now, home_address, before) {
                 let request = MobilityHeader::new(MobilityMessage::BindingRefreshRequest, Vec::new());
                 self.transmits
                     .push_back(mobility_packet(self.own, home_address, request));
@@ -393,36 +271,9 @@ impl Correspondent {
             self.transmits.push_back(acknowledgement(&reply, status, 0, None));
             return;
         }
-        let Some((home_index, care_of_index)) = nonce_indices(header) else {
-            counters.malformed += 1;
+        let Some(key) = self.authorize(now, header, &reply, care_of_address, counters) else {
             return;
         };
-        let (Some(authenticator), Some(mh_data)) = (header.authenticator(), header.authorized_bytes()) else {
-            counters.unauthenticated += 1;
-            return;
-        };
-        let home_token = self.nonces.token(now, home_index, home_address, TokenKind::Home);
-        let care_of_token = self
-            .nonces
-            .token(now, care_of_index, care_of_address, TokenKind::CareOf);
-        let key = match (home_token, care_of_token) {
-            (Some(home), _) if deletes => BindingManagementKey::new(home, None),
-            (Some(home), Some(care_of)) => BindingManagementKey::new(home, Some(care_of)),
-            (home, care_of) => {
-                counters.expired_nonce += 1;
-                let status = match (home.is_some(), care_of.is_some() || deletes) {
-                    (false, false) => binding_status::EXPIRED_NONCES,
-                    (false, true) => binding_status::EXPIRED_HOME_NONCE,
-                    (true, _) => binding_status::EXPIRED_CARE_OF_NONCE,
-                };
-                self.transmits.push_back(acknowledgement(&reply, status, 0, None));
-                return;
-            }
-        };
-        if !key.verify(reply.covered, self.own, &mh_data, authenticator) {
-            counters.unauthenticated += 1;
-            return;
-        }
         let last = self.cache.last_sequence(now, home_address);
         if let Some(last) = last.filter(|last| !is_newer(update.sequence, *last)) {
             counters.bad_sequence += 1;
@@ -452,6 +303,69 @@ impl Correspondent {
             return;
         }
         counters.bindings_accepted += 1;
+        let granted = self.bind(now, &reply, care_of_address, &update, deletes);
+        if update.acknowledge {
+            let acknowledgement = acknowledgement(&reply, binding_status::ACCEPTED, granted, Some(key));
+            self.transmits.push_back(acknowledgement);
+        }
+    }
+
+    /// What authorises an update: the tokens of which it names the nonces (section 5.2.5). One whose nonces have expired is
+    /// answered; one that is not authentic is not.
+    fn authorize(
+        &mut self,
+        now: Instant,
+        header: &MobilityHeader,
+        reply: &Reply,
+        care_of_address: Ipv6Addr,
+        counters: &mut Counters,
+    ) -> Option<BindingManagementKey> {
+        let deletes = reply.covered == reply.home_address;
+        let Some((home_index, care_of_index)) = nonce_indices(header) else {
+            counters.malformed += 1;
+            return None;
+        };
+        let (Some(authenticator), Some(mh_data)) = (header.authenticator(), header.authorized_bytes()) else {
+            counters.unauthenticated += 1;
+            return None;
+        };
+        let home_token = self
+            .nonces
+            .token(now, home_index, reply.home_address, TokenKind::Home);
+        let care_of_token = self
+            .nonces
+            .token(now, care_of_index, care_of_address, TokenKind::CareOf);
+        let key = match (home_token, care_of_token) {
+            (Some(home), _) if deletes => BindingManagementKey::new(home, None),
+            (Some(home), Some(care_of)) => BindingManagementKey::new(home, Some(care_of)),
+            (home, care_of) => {
+                counters.expired_nonce += 1;
+                let status = match (home.is_some(), care_of.is_some() || deletes) {
+                    (false, false) => binding_status::EXPIRED_NONCES,
+                    (false, true) => binding_status::EXPIRED_HOME_NONCE,
+                    (true, _) => binding_status::EXPIRED_CARE_OF_NONCE,
+                };
+                self.transmits.push_back(acknowledgement(reply, status, 0, None));
+                return None;
+            }
+        };
+        if !key.verify(reply.covered, self.own, &mh_data, authenticator) {
+            counters.unauthenticated += 1;
+            return None;
+        }
+        Some(key)
+    }
+
+    /// The binding is made or deleted. For how long it is granted.
+    pub(super) fn bind(
+        &mut self,
+        now: Instant,
+        reply: &Reply,
+        care_of_address: Ipv6Addr,
+        update: &BindingUpdate,
+        deletes: bool,
+    ) -> u16 {
+        let home_address = reply.home_address;
         let granted = update.lifetime.min(lifetime_units(self.config.max_lifetime));
         let to = if deletes {
             let keep = now + self.config.nonce_lifetime;
@@ -474,11 +388,7 @@ impl Correspondent {
             peer: home_address,
             to,
         }));
-        if update.acknowledge {
-            let granted = if deletes { 0 } else { granted };
-            let acknowledgement = acknowledgement(&reply, binding_status::ACCEPTED, granted, Some(key));
-            self.transmits.push_back(acknowledgement);
-        }
+        if deletes { 0 } else { granted }
     }
 
     /// Section 9.3.3: to the source of the packet, at a limited rate, and never about a packet to a group.

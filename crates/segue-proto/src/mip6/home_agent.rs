@@ -2,7 +2,8 @@
 
 use super::binding_cache::{Binding, BindingCache};
 use super::config::{
-    HomeAgentConfig, LIFETIME_UNIT, MAX_DELETE_BCE_TIMEOUT, ReplayProtection, ServedNode, is_routable_unicast,
+    HomeAgentConfig, LIFETIME_UNIT, MAX_DELETE_BCE_TIMEOUT, ReplayProtection, SecurityAssociation,
+    ServedNode, is_routable_unicast,
 };
 use super::correspondent::alternate;
 use super::reply::Reply;
@@ -182,12 +183,9 @@ impl HomeAgent {
 
     /// A packet to a mobile node that is away (section 10.4.2).
     fn tunnel(&mut self, now: Instant, mut packet: Packet) -> Option<Packet> {
-        let binding = self.cache.get_mut(packet.ip.destination);
-        let Some(binding) = binding.filter(|b| b.expires > now) else {
+        let Some(care_of_address) = self.cache.way_to(now, packet.ip.destination) else {
             return Some(packet);
         };
-        binding.last_used = Some(now);
-        let care_of_address = binding.care_of_address;
         // the tunnel's entry is a hop (RFC 2473 section 3.1), and says so if it is the last (RFC 4443 section 3.3)
         if packet.ip.hop_limit <= 1 {
             self.counters.tunnel_limit += 1;
@@ -302,20 +300,7 @@ impl HomeAgent {
             return;
         };
         let security = &node.security;
-        let authentic = header
-            .message_authentication()
-            .zip(header.authenticated_bytes())
-            .is_some_and(|(option, mh_data)| {
-                option.spi == security.spi
-                    && option.subtype == AuthenticationSubtype::MnHa
-                    && verify_mn_ha_code(
-                        security.key.as_bytes(),
-                        care_of_address,
-                        home_address,
-                        &mh_data,
-                        &option.data,
-                    )
-            });
+        let authentic = is_authentic(security, header, care_of_address, home_address);
         if !authentic {
             self.counters.unauthenticated += 1;
             return;
@@ -466,4 +451,27 @@ pub(super) fn timestamp(header: &MobilityHeader) -> Option<u64> {
         MobilityOption::ReplayProtection(timestamp) => Some(*timestamp),
         _ => None,
     })
+}
+
+/// RFC 4285 section 5.1.
+fn is_authentic(
+    security: &SecurityAssociation,
+    header: &MobilityHeader,
+    care_of_address: Ipv6Addr,
+    home_address: Ipv6Addr,
+) -> bool {
+    header
+        .message_authentication()
+        .zip(header.authenticated_bytes())
+        .is_some_and(|(option, mh_data)| {
+            option.spi == security.spi
+                && option.subtype == AuthenticationSubtype::MnHa
+                && verify_mn_ha_code(
+                    security.key.as_bytes(),
+                    care_of_address,
+                    home_address,
+                    &mh_data,
+                    &option.data,
+                )
+        })
 }

@@ -45,6 +45,7 @@ mod binding_cache;
 mod binding_update_list;
 mod config;
 mod correspondent;
+mod correspondent_node;
 mod counters;
 mod home_agent;
 mod mobile_node;
@@ -60,7 +61,7 @@ pub use config::{
     MAX_NONCE_LIFETIME, MAX_RR_BINDING_LIFETIME, MAX_TOKEN_LIFETIME, MobileNodeConfig, Registration,
     ReplayProtection, SecurityAssociation, ServedNode,
 };
-pub use correspondent::CorrespondentNode;
+pub use correspondent_node::CorrespondentNode;
 pub use counters::Counters;
 pub use home_agent::{HomeAgent, HomeAgentEvent};
 pub use mobile_node::MobileNode;

@@ -1,6 +1,8 @@
 //! The rules that need no network. What the machines do together is in `tests/conformance/tests/rfc6275_*.rs`.
 
+use super::reply::Reply;
 use super::*;
+use segue_wire::mobility::BindingUpdate;
 
 mod lists;
 mod movement;
@@ -76,23 +78,34 @@ fn sequence_numbers_of_ended_bindings_are_bounded() {
     let mut counters = Counters::default();
     let mut now = crate::time::Instant::ZERO;
     for n in 0..98_u16 {
-        let binding = Binding {
-            care_of_address: "2001:db8:2::5".parse().expect("address"),
-            expires: now + LIFETIME_UNIT,
-            sequence: n,
-            last_used: None,
-            refresh_requests: 0,
-        };
         let home = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, n);
-        assert_eq!(node.cache.insert(home, binding), None);
+        assert_eq!(node.binding_cache().get(home), None);
+        let care_of_address = "2001:db8:2::5".parse().expect("address");
+        let reply = Reply {
+            own: node.own(),
+            source: care_of_address,
+            home_address: home,
+            covered: care_of_address,
+            sequence: n,
+        };
+        let update = BindingUpdate {
+            sequence: n,
+            lifetime: 1,
+            ..BindingUpdate::default()
+        };
+        assert_eq!(node.bind(now, &reply, care_of_address, &update, false), 1);
         now += LIFETIME_UNIT;
         node.handle_timeout(now, &mut counters);
-        assert!(node.cache.retired() <= 4, "{} after {n}", node.cache.retired());
+        assert!(
+            node.binding_cache().retired() <= 4,
+            "{} after {n}",
+            node.binding_cache().retired()
+        );
     }
     assert_eq!(counters.bindings_expired, 98);
     // one that is old enough goes by itself
-    let last = node.cache.retired();
+    let last = node.binding_cache().retired();
     now += MAX_NONCE_LIFETIME;
     node.forget_retired(now);
-    assert!(last > 0 && node.cache.retired() == 0);
+    assert!(last > 0 && node.binding_cache().retired() == 0);
 }

@@ -1,7 +1,7 @@
 //! Home registration (RFC 6275 sections 11.7.1, 11.7.3 and 11.8), and returning home (section 11.5.5).
 
 use super::MobileNode;
-use crate::mip6::binding_update_list::{PendingUpdate, Registered, Retransmission};
+use crate::mip6::binding_update_list::{Due, PendingUpdate, Registered};
 use crate::mip6::config::{LIFETIME_UNIT, ReplayProtection};
 use crate::mip6::home_agent::{ntp, timestamp};
 use crate::mip6::return_routability::{mn_ha_code, verify_mn_ha_code};
@@ -26,59 +26,42 @@ impl MobileNode {
             lifetime_units(self.config.home_lifetime)
         };
         // the home agent makes sure of the home address before the first binding
-        let first = self.list.home.registered.is_none() && lifetime > 0;
+        let first = self.list.home.registered().is_none() && lifetime > 0;
         let timeout = if first {
             self.config.initial_bindack_timeout_first_reg
         } else {
             self.config.initial_bindack_timeout
         };
-        let sequence = self.list.home.sequence.wrapping_add(1);
-        self.list.home.sequence = sequence;
-        self.list.home.pending = Some(PendingUpdate {
-            care_of_address,
-            lifetime,
-            first_sequence: sequence,
-            first_sent: now,
-            retransmission: Retransmission::begin(now, timeout),
-            key: None,
-            nonce_indices: (0, 0),
-            reported: false,
-        });
+        self.list.home.begin(now, care_of_address, lifetime, timeout);
         self.send_home_update(now);
     }
 
     /// Retransmissions, refreshes and the end of the binding.
     pub(super) fn handle_home_timeout(&mut self, now: Instant) {
-        if let Some(pending) = &mut self.list.home.pending
-            && pending.retransmission.next <= now
-        {
-            let max = self.config.max_bindack_timeout;
-            self.counters.retransmissions += u64::from(pending.retransmission.attempts > 0);
-            pending.retransmission.again(now, max);
-            let give_notice = pending.retransmission.timeout >= max && !pending.reported;
-            pending.reported |= give_notice;
-            // section 11.8: each with a new sequence number, at the slowest pace for ever
-            self.list.home.sequence = self.list.home.sequence.wrapping_add(1);
-            if give_notice {
-                let peer = self.config.home_agent;
-                self.events.push_back(ShimEvent::HandoffFailed { peer });
+        let max = self.config.max_bindack_timeout;
+        if let Some(again) = self.list.home.take_retransmission(now, max) {
+            self.counters.retransmissions += u64::from(again.retransmits);
+            if again.report {
+                self.home_registration_failed();
             }
             self.send_home_update(now);
         }
-        let Some(registered) = self.list.home.registered else {
-            return;
-        };
-        if registered.expires <= now {
-            self.counters.bindings_expired += 1;
-            self.list.home.registered = None;
-        } else if registered.refresh <= now
-            && let Some(kept) = &mut self.list.home.registered
-        {
-            kept.refresh = kept.expires;
-            if self.list.home.pending.is_none() && self.own_address() == Some(registered.care_of_address) {
-                self.begin_home_registration(now);
+        let registered = self.list.home.registered().map(Registered::care_of_address);
+        match self.list.home.take_due(now) {
+            Due::Nothing => {}
+            Due::Expired => self.counters.bindings_expired += 1,
+            Due::Refresh => {
+                if self.list.home.pending().is_none() && self.own_address() == registered {
+                    self.begin_home_registration(now);
+                }
             }
         }
+    }
+
+    /// No answer comes, or none that helps.
+    fn home_registration_failed(&mut self) {
+        let peer = self.config.home_agent;
+        self.events.push_back(ShimEvent::HandoffFailed { peer });
     }
 
     /// A Binding Acknowledgement from the home agent (section 11.7.3).
@@ -88,11 +71,11 @@ impl MobileNode {
         header: &MobilityHeader,
         acknowledgement: BindingAcknowledgement,
     ) {
-        let Some(pending) = self.list.home.pending else {
+        let Some(pending) = self.list.home.pending().copied() else {
             self.counters.unexpected += 1;
             return;
         };
-        let last = self.list.home.sequence;
+        let last = self.list.home.sequence();
         let out_of_window = acknowledgement.status == binding_status::SEQUENCE_OUT_OF_WINDOW;
         let answers = if out_of_window {
             // its last one is not before ours
@@ -104,38 +87,35 @@ impl MobileNode {
             self.counters.bad_sequence += 1;
             return;
         }
-        if !self.is_authentic(header, pending) {
+        if !self.is_authentic(header, &pending) {
             self.counters.unauthenticated += 1;
             return;
         }
         match acknowledgement.status {
             binding_status::SEQUENCE_OUT_OF_WINDOW => {
-                self.list.home.sequence = acknowledgement.sequence;
-                self.register_again(now, pending.retransmission);
+                self.list.home.adopt_sequence(acknowledgement.sequence);
+                self.register_again(now);
             }
             binding_status::ID_MISMATCH | binding_status::MESSAGE_ID_REQUIRED => {
                 if let Some(theirs) = timestamp(header) {
                     self.clock_offset = theirs.wrapping_sub(ntp(now));
                 }
-                self.config.security.replay_protection = ReplayProtection::Timestamp;
-                self.register_again(now, pending.retransmission);
+                self.replay_protection = ReplayProtection::Timestamp;
+                self.register_again(now);
             }
             // what is to be deleted is not there (section 10.3.2)
-            binding_status::NOT_HOME_AGENT if pending.lifetime == 0 => {
-                self.list.home.pending = None;
-                self.home_registration_done(now, header, pending, 0);
+            binding_status::NOT_HOME_AGENT if pending.lifetime() == 0 => {
+                self.home_registration_done(now, header, &pending, 0);
             }
             status if may_pass(status) => self.register_later(now),
             // nothing that this node could do about it would help (section 11.7.3), but a move may
             status if status >= binding_status::UNSPECIFIED => {
-                self.list.home.pending = None;
+                self.list.home.stop();
                 self.handoff = None;
-                let peer = self.config.home_agent;
-                self.events.push_back(ShimEvent::HandoffFailed { peer });
+                self.home_registration_failed();
             }
             _ => {
-                self.list.home.pending = None;
-                self.home_registration_done(now, header, pending, acknowledgement.lifetime);
+                self.home_registration_done(now, header, &pending, acknowledgement.lifetime);
             }
         }
     }
@@ -144,12 +124,11 @@ impl MobileNode {
         &mut self,
         now: Instant,
         header: &MobilityHeader,
-        pending: PendingUpdate,
+        pending: &PendingUpdate,
         granted: u16,
     ) {
-        let granted = granted.min(pending.lifetime);
-        self.list.home.refusals = 0;
-        self.list.home.registered = (granted > 0).then(|| {
+        let granted = granted.min(pending.lifetime());
+        let registered = (granted > 0).then(|| {
             let lifetime = LIFETIME_UNIT * u64::from(granted);
             let advice = header.options.iter().find_map(|option| match option {
                 // more than the lifetime is to be ignored (section 6.2.4)
@@ -158,13 +137,9 @@ impl MobileNode {
                 }
                 _ => None,
             });
-            Registered {
-                care_of_address: pending.care_of_address,
-                since: now,
-                expires: pending.first_sent + lifetime,
-                refresh: pending.first_sent + advice.unwrap_or(lifetime * 3 / 4),
-            }
+            Registered::new(now, pending, lifetime, advice.unwrap_or(lifetime * 3 / 4))
         });
+        self.list.home.on_acknowledged(registered);
         if self.handoff.is_some() {
             // those who are being told already go on
             self.tell_correspondents(now);
@@ -174,42 +149,23 @@ impl MobileNode {
 
     /// A Binding Update was refused, with what the next one needs: that goes out at once the first time, and then at the
     /// pace of retransmissions (section 11.8), or a home agent that goes on refusing would be asked every round trip.
-    fn register_again(&mut self, now: Instant, refused: Retransmission) {
-        self.list.home.refusals += 1;
-        if self.list.home.refusals == 1 {
+    fn register_again(&mut self, now: Instant) {
+        if self.list.home.on_refused() {
             self.begin_home_registration(now);
-            return;
-        }
-        let sequence = self.list.home.sequence.wrapping_add(1);
-        if let Some(pending) = &mut self.list.home.pending {
-            // the transmission to come has the number behind this one
-            self.list.home.sequence = sequence;
-            pending.first_sequence = sequence;
-            pending.first_sent = refused.next;
         }
     }
 
     /// A Binding Update was refused for a reason that may pass: it goes out again at the slowest pace of retransmissions
     /// (sections 11.7.3 and 11.8), for as long as the node is where it is.
     fn register_later(&mut self, now: Instant) {
-        let sequence = self.list.home.sequence.wrapping_add(1);
         let max = self.config.max_bindack_timeout;
-        let Some(pending) = &mut self.list.home.pending else {
-            return;
-        };
-        // as above: the transmission to come has the number behind this one
-        self.list.home.sequence = sequence;
-        pending.first_sequence = sequence;
-        pending.retransmission = Retransmission::begin(now, max);
-        pending.first_sent = pending.retransmission.next;
-        if !core::mem::replace(&mut pending.reported, true) {
-            let peer = self.config.home_agent;
-            self.events.push_back(ShimEvent::HandoffFailed { peer });
+        if self.list.home.on_refused_for_now(now, max) {
+            self.home_registration_failed();
         }
     }
 
     /// RFC 4285 section 5.1.
-    fn is_authentic(&self, header: &MobilityHeader, pending: PendingUpdate) -> bool {
+    fn is_authentic(&self, header: &MobilityHeader, pending: &PendingUpdate) -> bool {
         let security = &self.config.security;
         header
             .message_authentication()
@@ -219,7 +175,7 @@ impl MobileNode {
                     && option.subtype == AuthenticationSubtype::MnHa
                     && verify_mn_ha_code(
                         security.key.as_bytes(),
-                        pending.care_of_address,
+                        pending.care_of_address(),
                         self.config.home_address,
                         &mh_data,
                         &option.data,
@@ -230,46 +186,39 @@ impl MobileNode {
     /// Sends the Binding Update that is pending, with the sequence number as it is; later, if there were too many within a
     /// second.
     fn send_home_update(&mut self, now: Instant) {
-        let home = &mut self.list.home;
-        let Some(pending) = &mut home.pending else { return };
-        if let Err(until) = home.updates.send(now) {
-            pending.retransmission.postpone(until);
+        let Ok(pending) = self.list.home.send(now) else {
             self.counters.postponed += 1;
             return;
-        }
-        let pending = *pending;
+        };
+        let Some(pending) = pending else { return };
         let home_address = self.config.home_address;
+        let care_of_address = pending.care_of_address();
         let security = &self.config.security;
         let update = BindingUpdate {
-            sequence: self.list.home.sequence,
+            sequence: self.list.home.sequence(),
             acknowledge: true,
             home_registration: true,
-            lifetime: pending.lifetime,
+            lifetime: pending.lifetime(),
             ..BindingUpdate::default()
         };
         let mut options = Vec::new();
-        if security.replay_protection == ReplayProtection::Timestamp {
+        if self.replay_protection == ReplayProtection::Timestamp {
             let timestamp = ntp(now).wrapping_add(self.clock_offset);
             options.push(MobilityOption::ReplayProtection(timestamp));
         }
         options.push(MobilityOption::blank_authentication(security.spi));
         let mut header = MobilityHeader::new(MobilityMessage::BindingUpdate(update), options);
         if let Some(mh_data) = header.authenticated_bytes() {
-            let code = mn_ha_code(
-                security.key.as_bytes(),
-                pending.care_of_address,
-                home_address,
-                &mh_data,
-            );
+            let code = mn_ha_code(security.key.as_bytes(), care_of_address, home_address, &mh_data);
             header.authenticate(code);
         }
-        let mut packet = mobility_packet(pending.care_of_address, self.config.home_agent, header);
-        if pending.care_of_address != home_address {
+        let mut packet = mobility_packet(care_of_address, self.config.home_agent, header);
+        if care_of_address != home_address {
             packet
                 .extensions
                 .push(ExtensionHeader::home_address(home_address));
         }
-        if self.own_address() == Some(pending.care_of_address) {
+        if self.own_address() == Some(care_of_address) {
             self.send(packet);
         } else {
             self.counters.no_care_of_address += 1;

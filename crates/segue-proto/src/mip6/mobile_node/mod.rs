@@ -5,8 +5,8 @@ mod inbound;
 mod route_optimization;
 
 use super::binding_cache::BindingCache;
-use super::binding_update_list::BindingUpdateList;
-use super::config::{MobileNodeConfig, Registration, is_routable_unicast};
+use super::binding_update_list::{BindingUpdateList, Peer, Registered};
+use super::config::{MobileNodeConfig, Registration, ReplayProtection, is_routable_unicast};
 use super::correspondent::Correspondent;
 use super::movement::{Attachment, Movement};
 use super::tunnel::encapsulate;
@@ -30,6 +30,8 @@ use std::collections::VecDeque;
 /// Mobile IPv6.
 pub struct MobileNode {
     config: MobileNodeConfig,
+    /// How the home agent is kept from replays (RFC 4285): as configured, until it asks for timestamps.
+    replay_protection: ReplayProtection,
     movement: Movement,
     attachment: Attachment,
     /// Address of the attachment that was used last: of whom correspondents and home agent know.
@@ -69,6 +71,7 @@ impl MobileNode {
         let mut key = [0; 32];
         secrets.fill(&mut key);
         Self {
+            replay_protection: config.security.replay_protection,
             movement: Movement::new(&config),
             attachment: Attachment::Nowhere,
             last_address: None,
@@ -102,19 +105,19 @@ impl MobileNode {
     /// The care-of address that the home agent acknowledged last; `None` if it has no binding of us that we know of.
     #[must_use]
     pub fn registered(&self) -> Option<Ipv6Addr> {
-        self.list.home.registered.map(|r| r.care_of_address)
+        self.list.home.registered().map(Registered::care_of_address)
     }
 
     /// Whether packets to `peer` take the direct way.
     #[must_use]
     pub fn is_optimized(&self, peer: Ipv6Addr) -> bool {
-        self.list.peers.get(&peer).is_some_and(|p| p.optimized)
+        self.list.peers.get(&peer).is_some_and(Peer::is_optimized)
     }
 
     /// The bindings that other mobile nodes have left here.
     #[must_use]
     pub fn binding_cache(&self) -> &BindingCache {
-        &self.correspondent.cache
+        self.correspondent.binding_cache()
     }
 
     /// Everything counted.
@@ -134,12 +137,7 @@ impl MobileNode {
             return;
         };
         // back where it was, and the home agent knows or is being told
-        let known = match (&self.list.home.pending, &self.list.home.registered) {
-            (Some(pending), _) => pending.care_of_address == address,
-            (None, Some(registered)) => registered.care_of_address == address,
-            (None, None) => self.is_at_home(),
-        };
-        if !known {
+        if !self.list.home.knows(address, self.is_at_home()) {
             self.begin_handoff(now, address);
         }
         self.last_address = Some(address);
@@ -153,7 +151,7 @@ impl MobileNode {
         });
         self.handoff = Some(Handoff { begun: now, to });
         self.leave_direct_ways();
-        self.list.home.refusals = 0;
+        self.list.home.on_handoff();
         self.begin_home_registration(now);
         if self.config.registration == Registration::Simultaneous {
             self.tell_correspondents(now);
@@ -163,7 +161,7 @@ impl MobileNode {
     /// Reports the end of a handoff, if everybody who had to be told has answered or was given up.
     fn check_handoff(&mut self, now: Instant) {
         let Some(handoff) = self.handoff else { return };
-        if self.list.home.pending.is_some() || self.list.peers.values().any(|p| p.is_busy()) {
+        if self.list.home.pending().is_some() || self.list.peers.values().any(|p| p.is_busy()) {
             return;
         }
         self.handoff = None;
@@ -235,10 +233,12 @@ impl MobileNode {
 
     /// Sends what the node says as a correspondent of others.
     fn flush_correspondent(&mut self) {
-        while let Some(packet) = self.correspondent.transmits.pop_front() {
+        while let Some(packet) = self.correspondent.poll_transmit() {
             self.send(packet);
         }
-        self.events.extend(self.correspondent.events.drain(..));
+        while let Some(event) = self.correspondent.poll_event() {
+            self.events.push_back(event);
+        }
     }
 
     /// A transport's packet from the home address (section 11.3.1).

@@ -1,10 +1,10 @@
 //! Return routability and correspondent registration (RFC 6275 sections 11.6, 11.7.2 and 11.7.4).
 
 use super::{ACTIVE, MobileNode};
-use crate::mip6::binding_update_list::{PendingUpdate, Registered, Retransmission, Token};
-use crate::mip6::config::{LIFETIME_UNIT, Registration, is_routable_unicast};
+use crate::mip6::binding_update_list::{Due, Expiry, Peer, PendingUpdate, Tests, Use};
+use crate::mip6::config::{Registration, is_routable_unicast};
 use crate::mip6::movement::Attachment;
-use crate::mip6::return_routability::BindingManagementKey;
+use crate::mip6::return_routability::TokenKind;
 use crate::mip6::{is_newer, lifetime_units, mobility_packet};
 use crate::random::SecretRng;
 use crate::shim::ShimEvent;
@@ -27,33 +27,24 @@ impl MobileNode {
         let Some(entry) = self.list.peer(now, peer) else {
             return false;
         };
-        entry.last_used = now;
-        if entry.optimized {
-            return true;
-        }
-        let idle =
-            !entry.is_busy() && !entry.unsupported && entry.suspended_until.is_none_or(|until| until <= now);
-        if idle && self.may_optimize() {
+        let way = entry.on_use(now);
+        if way == Use::MayBeTried && self.may_optimize() {
             self.begin_tests(now, peer);
         }
-        false
+        way == Use::Direct
     }
 
     /// A packet came from `peer` by the direct way.
     pub(super) fn note_direct(&mut self, now: Instant, peer: Ipv6Addr) {
         if let Some(entry) = self.list.peers.get_mut(&peer) {
-            entry.last_direct = Some(now);
+            entry.on_direct(now);
         }
     }
 
     /// The node moves: what peers know of it is no longer true, and packets to them go by the home agent.
     pub(super) fn leave_direct_ways(&mut self) {
         for (peer, entry) in &mut self.list.peers {
-            entry.stop();
-            entry.refusals = 0;
-            entry.care_of_token = None;
-            entry.suspended_until = None;
-            if core::mem::take(&mut entry.optimized) {
+            if entry.on_move() {
                 self.events.push_back(ShimEvent::RouteChanged {
                     peer: *peer,
                     to: self.config.home_agent,
@@ -74,9 +65,9 @@ impl MobileNode {
             .peers
             .iter()
             .filter(|(_, p)| {
-                let active = !at_home && now.since(p.last_used) <= ACTIVE;
-                let told = at_once && (p.is_busy() || p.optimized);
-                !told && !p.unsupported && (active || p.registered.is_some_and(|r| r.expires > now))
+                let active = !at_home && now.since(p.last_used()) <= ACTIVE;
+                let told = at_once && (p.is_busy() || p.is_optimized());
+                !told && p.is_to_be_told(now, active)
             })
             .map(|(peer, _)| *peer)
             .collect();
@@ -102,21 +93,14 @@ impl MobileNode {
     /// Home Test (section 11.6.2).
     pub(super) fn handle_home_test(&mut self, now: Instant, packet: &Packet, test: Test) {
         let (peer, home_address) = (packet.ip.source, self.config.home_address);
-        let Some(entry) = self.list.peers.get_mut(&peer).filter(|p| p.testing.is_some()) else {
+        let Some(entry) = self.list.peers.get_mut(&peer).filter(|p| p.is_testing()) else {
             self.counters.unexpected += 1;
             return;
         };
-        if packet.ip.destination != home_address || !entry.home_cookies.contains(&test.cookie) {
+        if packet.ip.destination != home_address || !entry.on_test(now, TokenKind::Home, home_address, test) {
             self.counters.wrong_cookie += 1;
             return;
         }
-        entry.home_cookies.clear();
-        entry.home_token = Some(Token {
-            nonce_index: test.nonce_index,
-            value: test.keygen_token,
-            received: now,
-            address: home_address,
-        });
         self.update_when_tested(now, peer);
         self.check_handoff(now);
     }
@@ -125,21 +109,14 @@ impl MobileNode {
     pub(super) fn handle_care_of_test(&mut self, now: Instant, packet: &Packet, test: Test) {
         let (peer, address) = (packet.ip.source, packet.ip.destination);
         let own_address = self.own_address();
-        let Some(entry) = self.list.peers.get_mut(&peer).filter(|p| p.testing.is_some()) else {
+        let Some(entry) = self.list.peers.get_mut(&peer).filter(|p| p.is_testing()) else {
             self.counters.unexpected += 1;
             return;
         };
-        if own_address != Some(address) || !entry.care_of_cookies.contains(&test.cookie) {
+        if own_address != Some(address) || !entry.on_test(now, TokenKind::CareOf, address, test) {
             self.counters.wrong_cookie += 1;
             return;
         }
-        entry.care_of_cookies.clear();
-        entry.care_of_token = Some(Token {
-            nonce_index: test.nonce_index,
-            value: test.keygen_token,
-            received: now,
-            address,
-        });
         self.update_when_tested(now, peer);
         self.check_handoff(now);
     }
@@ -152,11 +129,11 @@ impl MobileNode {
         header: &MobilityHeader,
         acknowledgement: BindingAcknowledgement,
     ) {
-        let Some((entry, pending)) = self
+        let Some((entry, (pending, last))) = self
             .list
             .peers
             .get_mut(&peer)
-            .and_then(|p| p.pending.map(|pending| (p, pending)))
+            .and_then(|p| p.pending().map(|pending| (p, pending)))
         else {
             self.counters.unexpected += 1;
             return;
@@ -164,9 +141,9 @@ impl MobileNode {
         let status = acknowledgement.status;
         let out_of_window = status == binding_status::SEQUENCE_OUT_OF_WINDOW;
         let answers = if out_of_window {
-            !is_newer(entry.sequence, acknowledgement.sequence)
+            !is_newer(last, acknowledgement.sequence)
         } else {
-            pending.answers(acknowledgement.sequence, entry.sequence)
+            pending.answers(acknowledgement.sequence, last)
         };
         if !answers {
             self.counters.bad_sequence += 1;
@@ -177,12 +154,13 @@ impl MobileNode {
             status,
             binding_status::EXPIRED_HOME_NONCE..=binding_status::EXPIRED_NONCES
         );
-        let authentic = pending.key.is_some_and(|key| {
+        let authentic = pending.authorization().is_some_and(|authorization| {
             header
                 .authenticator()
                 .zip(header.authorized_bytes())
                 .is_some_and(|(authenticator, mh_data)| {
-                    key.verify(pending.care_of_address, peer, &mh_data, authenticator)
+                    let key = authorization.key;
+                    key.verify(pending.care_of_address(), peer, &mh_data, authenticator)
                 })
         });
         if !authentic && !nonces_expired {
@@ -191,34 +169,28 @@ impl MobileNode {
         }
         match status {
             // a deletion after giving up: whatever the answer, it is over
-            _ if pending.reported => entry.stop(),
+            _ if pending.is_reported() => entry.stop(),
             // they are counted, or whoever goes on saying so could keep us at it
             _ if (nonces_expired || out_of_window)
-                && entry.refusals + 1 >= self.config.correspondent_attempts =>
+                && entry.has_refused(self.config.correspondent_attempts) =>
             {
                 self.give_up(now, peer);
             }
             _ if out_of_window => {
-                entry.refusals += 1;
-                entry.sequence = acknowledgement.sequence;
-                entry.pending = None;
+                entry.on_out_of_window(acknowledgement.sequence);
                 self.update_when_tested(now, peer);
             }
             _ if nonces_expired => {
-                entry.refusals += 1;
-                entry.stop();
-                if status != binding_status::EXPIRED_CARE_OF_NONCE {
-                    entry.home_token = None;
-                }
-                if status != binding_status::EXPIRED_HOME_NONCE {
-                    entry.care_of_token = None;
-                }
+                entry.on_nonces_expired(
+                    status != binding_status::EXPIRED_CARE_OF_NONCE,
+                    status != binding_status::EXPIRED_HOME_NONCE,
+                );
                 self.begin_tests(now, peer);
             }
             status if status >= binding_status::UNSPECIFIED => self.give_up(now, peer),
             _ => {
-                let granted = acknowledgement.lifetime.min(pending.lifetime);
-                self.correspondent_registered(now, peer, pending, granted);
+                let granted = acknowledgement.lifetime.min(pending.lifetime());
+                self.correspondent_registered(now, peer, &pending, granted);
             }
         }
         self.check_handoff(now);
@@ -230,9 +202,9 @@ impl MobileNode {
             .list
             .peers
             .get(&peer)
-            .filter(|p| p.optimized && !p.is_busy())
-            .and_then(|p| p.registered)
-            .is_some_and(|r| now.since(r.since) >= LEAST_REFRESH);
+            .filter(|p| p.is_optimized() && !p.is_busy())
+            .and_then(Peer::registered)
+            .is_some_and(|r| now.since(r.since()) >= LEAST_REFRESH);
         if due {
             self.begin_tests(now, peer);
         } else {
@@ -256,12 +228,10 @@ impl MobileNode {
             self.counters.unexpected += 1;
             return;
         };
-        let progress = entry
-            .last_direct
-            .is_some_and(|at| now.since(at) < RECENT_PROGRESS);
+        let progress = entry.has_come_directly(now, RECENT_PROGRESS);
         match status {
             binding_error::UNKNOWN_BINDING
-                if home_address == self.config.home_address && entry.optimized && !progress =>
+                if home_address == self.config.home_address && entry.is_optimized() && !progress =>
             {
                 self.lose_direct_way(peer);
                 self.begin_tests(now, peer);
@@ -288,22 +258,20 @@ impl MobileNode {
             .get(8..)
             .and_then(|rest| rest.first_chunk())
             .map(|c| u64::from_be_bytes(*c));
-        let ours =
-            cookie.is_some_and(|c| entry.home_cookies.contains(&c) || entry.care_of_cookies.contains(&c));
+        let ours = cookie.is_some_and(|c| entry.has_sent(c));
         if quoted.next_header != mobility::NEXT_HEADER || quoted.destination != peer || !ours {
             return;
         }
-        entry.stop();
-        entry.unsupported = true;
+        entry.on_unsupported();
         self.events.push_back(ShimEvent::FellBack { peer });
         self.check_handoff(now);
     }
 
     /// Whether there is a binding that correspondents could be told of.
     fn may_optimize(&self) -> bool {
-        match (self.attachment, self.list.home.registered) {
+        match (self.attachment, self.list.home.registered()) {
             (Attachment::Away(local), Some(registered)) => {
-                registered.care_of_address == local.address && self.list.home.pending.is_none()
+                registered.care_of_address() == local.address && self.list.home.pending().is_none()
             }
             _ => false,
         }
@@ -316,11 +284,7 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        entry.stop();
-        if !reuse {
-            entry.home_token = None;
-        }
-        entry.testing = Some(Retransmission::begin(now, initial));
+        entry.begin_tests(now, initial, reuse);
         self.update_when_tested(now, peer);
         self.send_tests(now, peer);
     }
@@ -332,25 +296,20 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        let Some(testing) = &mut entry.testing else { return };
-        if let Err(until) = entry.tests.send(now) {
-            testing.postpone(until);
+        let Ok(tests) = entry.send_tests(now, home_address, own_address) else {
             self.counters.postponed += 1;
             return;
-        }
+        };
+        let Tests { home, care_of } = tests.unwrap_or_default();
         let mut packets = Vec::new();
-        if !entry.home_token.is_some_and(|t| t.is_valid(now, home_address)) {
+        if home {
             let cookie = self.cookies.secret_u64();
-            remember(&mut entry.home_cookies, cookie);
+            entry.on_test_sent(TokenKind::Home, cookie);
             packets.push((home_address, MobilityMessage::HomeTestInit { cookie }));
         }
-        if let Some(care_of_address) = own_address.filter(|a| *a != home_address)
-            && !entry
-                .care_of_token
-                .is_some_and(|t| t.is_valid(now, care_of_address))
-        {
+        if let Some(care_of_address) = care_of {
             let cookie = self.cookies.secret_u64();
-            remember(&mut entry.care_of_cookies, cookie);
+            entry.on_test_sent(TokenKind::CareOf, cookie);
             packets.push((care_of_address, MobilityMessage::CareOfTestInit { cookie }));
         }
         for (source, message) in packets {
@@ -372,28 +331,9 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        let Some(home) = entry.home_token.filter(|t| t.is_valid(now, home_address)) else {
-            return;
-        };
-        let deletes = own_address == home_address;
-        let care_of = entry.care_of_token.filter(|t| t.is_valid(now, own_address));
-        if !deletes && care_of.is_none() {
-            return;
+        if entry.begin_update(now, home_address, own_address, wanted, initial) {
+            self.send_update(now, peer);
         }
-        let care_of = care_of.filter(|_| !deletes);
-        entry.stop();
-        entry.sequence = entry.sequence.wrapping_add(1);
-        entry.pending = Some(PendingUpdate {
-            care_of_address: own_address,
-            lifetime: if deletes { 0 } else { wanted },
-            first_sequence: entry.sequence,
-            first_sent: now,
-            retransmission: Retransmission::begin(now, initial),
-            key: Some(BindingManagementKey::new(home.value, care_of.map(|t| t.value))),
-            nonce_indices: (home.nonce_index, care_of.map_or(0, |t| t.nonce_index)),
-            reported: false,
-        });
-        self.send_update(now, peer);
     }
 
     /// Sends the Binding Update that is pending, with the sequence number as it is (section 11.7.2).
@@ -403,20 +343,22 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        let Some(pending) = &mut entry.pending else { return };
-        if let Err(until) = entry.updates.send(now) {
-            pending.retransmission.postpone(until);
+        let Ok(sent) = entry.send_update(now) else {
             self.counters.postponed += 1;
             return;
-        }
-        let (sequence, pending) = (entry.sequence, *pending);
+        };
+        let Some((pending, sequence)) = sent else {
+            return;
+        };
+        let care_of_address = pending.care_of_address();
+        let authorization = pending.authorization();
         let update = BindingUpdate {
             sequence,
             acknowledge,
-            lifetime: pending.lifetime,
+            lifetime: pending.lifetime(),
             ..BindingUpdate::default()
         };
-        let (home, care_of) = pending.nonce_indices;
+        let (home, care_of) = authorization.map_or((0, 0), |a| a.nonce_indices);
         let mut header = MobilityHeader::new(
             MobilityMessage::BindingUpdate(update),
             vec![
@@ -424,18 +366,19 @@ impl MobileNode {
                 MobilityOption::blank_authorization(),
             ],
         );
-        if let (Some(key), Some(mh_data)) = (pending.key, header.authorized_bytes()) {
-            header.authenticate(key.authenticator(pending.care_of_address, peer, &mh_data));
+        if let (Some(authorization), Some(mh_data)) = (authorization, header.authorized_bytes()) {
+            let key = authorization.key;
+            header.authenticate(key.authenticator(care_of_address, peer, &mh_data));
         }
-        let mut packet = mobility_packet(pending.care_of_address, peer, header);
-        if pending.care_of_address != home_address {
+        let mut packet = mobility_packet(care_of_address, peer, header);
+        if care_of_address != home_address {
             packet
                 .extensions
                 .push(ExtensionHeader::home_address(home_address));
         }
         self.send(packet);
         if !acknowledge {
-            self.correspondent_registered(now, peer, pending, pending.lifetime);
+            self.correspondent_registered(now, peer, &pending, pending.lifetime());
         }
     }
 
@@ -444,24 +387,14 @@ impl MobileNode {
         &mut self,
         now: Instant,
         peer: Ipv6Addr,
-        pending: PendingUpdate,
+        pending: &PendingUpdate,
         granted: u16,
     ) {
         let own_address = self.own_address();
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        entry.stop();
-        entry.refusals = 0;
-        let lifetime = LIFETIME_UNIT * u64::from(granted);
-        entry.registered = (granted > 0).then(|| Registered {
-            care_of_address: pending.care_of_address,
-            since: now,
-            expires: pending.first_sent + lifetime,
-            refresh: pending.first_sent + lifetime * 3 / 4,
-        });
-        let direct = granted > 0 && own_address == Some(pending.care_of_address);
-        if direct != core::mem::replace(&mut entry.optimized, direct) {
+        if let Some(direct) = entry.on_registered(now, pending, granted, own_address) {
             let to = if direct { peer } else { self.config.home_agent };
             self.events.push_back(ShimEvent::RouteChanged { peer, to });
         }
@@ -473,17 +406,15 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        if let Some(registered) = entry.registered {
-            if registered.expires <= now {
+        match entry.take_due(now) {
+            Due::Nothing => {}
+            Due::Expired => {
                 self.counters.bindings_expired += 1;
                 self.lose_direct_way(peer);
-            } else if registered.refresh <= now {
-                let in_use = now.since(entry.last_used) <= ACTIVE;
-                let idle = !entry.is_busy() && entry.optimized;
-                if let Some(kept) = &mut entry.registered {
-                    kept.refresh = kept.expires;
-                }
-                if in_use && idle {
+            }
+            Due::Refresh => {
+                let in_use = now.since(entry.last_used()) <= ACTIVE;
+                if in_use && !entry.is_busy() && entry.is_optimized() {
                     self.begin_tests(now, peer);
                 }
             }
@@ -491,25 +422,15 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        if let Some(testing) = entry.testing.as_mut().filter(|t| t.next <= now) {
-            if testing.attempts >= most {
-                self.give_up(now, peer);
-            } else {
-                self.counters.retransmissions += u64::from(testing.attempts > 0);
-                testing.again(now, max);
+        match entry.on_timeout(now, max, most) {
+            Expiry::Nothing => {}
+            Expiry::GivesUp => self.give_up(now, peer),
+            Expiry::Tests { retransmits } => {
+                self.counters.retransmissions += u64::from(retransmits);
                 self.send_tests(now, peer);
             }
-        } else if let Some(pending) = entry.pending.as_mut().filter(|p| p.retransmission.next <= now) {
-            if pending.retransmission.attempts >= most {
-                if pending.reported {
-                    entry.stop();
-                } else {
-                    self.give_up(now, peer);
-                }
-            } else {
-                self.counters.retransmissions += u64::from(pending.retransmission.attempts > 0);
-                pending.retransmission.again(now, max);
-                entry.sequence = entry.sequence.wrapping_add(1);
+            Expiry::Update { retransmits } => {
+                self.counters.retransmissions += u64::from(retransmits);
                 self.send_update(now, peer);
             }
         }
@@ -526,26 +447,7 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        let known = entry.pending.is_some() || entry.registered.is_some_and(|r| r.expires > now);
-        let token = entry
-            .home_token
-            .filter(|t| known && t.is_valid(now, home_address));
-        entry.stop();
-        entry.refusals = 0;
-        entry.suspended_until = Some(retry);
-        if let Some(home) = token {
-            entry.sequence = entry.sequence.wrapping_add(1);
-            entry.pending = Some(PendingUpdate {
-                care_of_address: home_address,
-                lifetime: 0,
-                first_sequence: entry.sequence,
-                first_sent: now,
-                retransmission: Retransmission::begin(now, initial),
-                key: Some(BindingManagementKey::new(home.value, None)),
-                nonce_indices: (home.nonce_index, 0),
-                reported: true,
-            });
-        }
+        entry.give_up(now, home_address, retry, initial);
         self.lose_direct_way(peer);
         self.correspondent.forget(now, peer);
         self.events.push_back(ShimEvent::HandoffFailed { peer });
@@ -557,23 +459,13 @@ impl MobileNode {
         let Some(entry) = self.list.peers.get_mut(&peer) else {
             return;
         };
-        entry.registered = None;
-        if core::mem::take(&mut entry.optimized) {
+        if entry.on_unregistered() {
             let to = self.config.home_agent;
             self.events.push_back(ShimEvent::RouteChanged { peer, to });
         }
     }
 }
 
-/// Keeps the cookies of the last few transmissions.
-fn remember(cookies: &mut smallvec::SmallVec<[u64; 4]>, cookie: u64) {
-    if cookies.len() == MAX_COOKIES {
-        cookies.remove(0);
-    }
-    cookies.push(cookie);
-}
-
-const MAX_COOKIES: usize = 4;
 /// A refresh that a correspondent asks for comes at least so long after the last registration.
 const LEAST_REFRESH: Duration = Duration::from_secs(10);
 /// Packets that came the direct way so recently show that a Binding Error is forged or late.

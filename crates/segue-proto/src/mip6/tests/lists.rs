@@ -1,10 +1,11 @@
 //! The binding cache and the binding update list, by themselves.
 
 use super::super::binding_update_list::{
-    BindingUpdateList, Peer, PendingUpdate, Registered, Retransmission, Token, UpdateRate,
+    BindingUpdateList, Due, Peer, PendingUpdate, Registered, Retransmission, UpdateRate,
 };
 use super::*;
 use crate::time::Instant;
+use segue_wire::mobility::Test;
 
 fn at(s: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(s)
@@ -65,29 +66,38 @@ fn a_binding_ends_with_its_lifetime_and_its_sequence_number_is_kept_a_while() {
 #[test]
 fn a_token_is_good_for_its_address_and_for_210_s() {
     // RFC 6275 section 12, MAX_TOKEN_LIFETIME
-    let token = Token {
-        nonce_index: 1,
-        value: 2,
-        received: at(100),
-        address: node(1),
+    let is_valid = |now: Instant, address: Ipv6Addr| {
+        let mut peer = Peer::new(at(0));
+        peer.begin_tests(at(99), Duration::from_secs(3), true);
+        peer.on_test_sent(TokenKind::CareOf, 7);
+        let test = Test {
+            nonce_index: 1,
+            cookie: 7,
+            keygen_token: 2,
+        };
+        assert!(!peer.on_test(at(100), TokenKind::CareOf, node(1), Test { cookie: 8, ..test }));
+        assert!(peer.on_test(at(100), TokenKind::CareOf, node(1), test));
+        let tests = peer.send_tests(now, node(9), Some(address)).unwrap().unwrap();
+        assert!(tests.home, "it has no token for that");
+        tests.care_of.is_none()
     };
-    assert!(token.is_valid(at(100), node(1)));
-    assert!(token.is_valid(Instant::ZERO + Duration::from_millis(309_999), node(1)));
-    assert!(!token.is_valid(at(310), node(1)));
-    assert!(!token.is_valid(at(100), node(2)));
+    assert!(is_valid(at(100), node(1)));
+    assert!(is_valid(Instant::ZERO + Duration::from_millis(309_999), node(1)));
+    assert!(!is_valid(at(310), node(1)));
+    assert!(!is_valid(at(100), node(2)));
 }
 
 #[test]
 fn retransmissions_double_up_to_their_bound() {
     // RFC 6275 section 11.8
     let mut it = Retransmission::begin(at(0), Duration::from_secs(1));
-    let mut waited = vec![it.next];
+    let mut waited = vec![it.next()];
     for _ in 0..6 {
-        it.again(it.next, Duration::from_secs(10));
-        waited.push(it.next);
+        it.again(it.next(), Duration::from_secs(10));
+        waited.push(it.next());
     }
     assert_eq!(waited, [1, 3, 7, 15, 25, 35, 45].map(at));
-    assert_eq!(it.attempts, 7);
+    assert!(it.is_over(7) && !it.is_over(8));
 }
 
 #[test]
@@ -116,29 +126,19 @@ fn no_more_than_three_of_a_kind_within_a_second_and_the_first_that_waits_waits_o
     it.postpone(ms(1000));
     it.again(ms(1000), Duration::from_secs(10));
     assert_eq!(
-        (it.next, it.attempts),
-        (ms(2000), 1),
+        it.next(),
+        ms(2000),
         "nothing had been sent that could have been lost"
     );
+    assert!(it.is_over(1) && !it.is_over(2));
     it.again(ms(2000), Duration::from_secs(10));
-    assert_eq!((it.next, it.attempts), (ms(4000), 2));
+    assert_eq!(it.next(), ms(4000));
+    assert!(it.is_over(2) && !it.is_over(3));
 }
 
-fn pending(first_sequence: u16, next: Instant, reported: bool) -> PendingUpdate {
-    PendingUpdate {
-        care_of_address: node(5),
-        lifetime: 10,
-        first_sequence,
-        first_sent: at(0),
-        retransmission: Retransmission {
-            next,
-            timeout: Duration::from_secs(1),
-            attempts: 1,
-        },
-        key: None,
-        nonce_indices: (0, 0),
-        reported,
-    }
+/// An update that is sent at the beginning, and again then.
+fn pending(first_sequence: u16, next: Instant) -> PendingUpdate {
+    PendingUpdate::new(at(0), node(5), 10, first_sequence, next - at(0))
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn an_acknowledgement_may_be_for_any_transmission_of_the_update() {
         (65_534, 1, &[65_534, 65_535, 0, 1], &[65_533, 2]),
         (5, 5, &[5], &[4, 6]),
     ] {
-        let update = pending(first, at(1), false);
+        let update = pending(first, at(1));
         assert!(good.iter().all(|s| update.answers(*s, last)), "{first} to {last}");
         assert!(!bad.iter().any(|s| update.answers(*s, last)), "{first} to {last}");
     }
@@ -159,36 +159,49 @@ fn an_acknowledgement_may_be_for_any_transmission_of_the_update() {
 fn what_a_correspondent_waits_for_is_the_earliest_of_its_timers() {
     let mut peer = Peer::new(at(0));
     assert_eq!(peer.poll_timeout(), None);
-    let registered = |refresh, expires| Registered {
-        care_of_address: node(5),
-        since: at(0),
-        expires,
-        refresh,
-    };
-    peer.registered = Some(registered(at(300), at(400)));
+    // for 400 s, and to be refreshed after three quarters of that
+    let update = pending(1, at(30));
+    peer.on_registered(at(0), &update, 100, None);
     assert_eq!(peer.poll_timeout(), Some(at(300)));
-    peer.registered = Some(registered(at(500), at(400)));
+    assert_eq!(peer.take_due(at(300)), Due::Refresh);
     assert_eq!(peer.poll_timeout(), Some(at(400)));
-    peer.pending = Some(pending(1, at(30), false));
-    assert_eq!(peer.poll_timeout(), Some(at(30)));
-    peer.testing = Some(Retransmission::begin(at(0), Duration::from_secs(3)));
+    peer.begin_tests(at(0), Duration::from_secs(3), true);
     assert_eq!(peer.poll_timeout(), Some(at(3)));
     assert!(peer.is_busy());
-    peer.home_cookies.push(1);
-    peer.care_of_cookies.push(2);
+    for (kind, cookie) in [(TokenKind::Home, 1), (TokenKind::CareOf, 2)] {
+        peer.on_test_sent(kind, cookie);
+        assert!(peer.has_sent(cookie));
+    }
     peer.stop();
-    assert!(!peer.is_busy() && peer.home_cookies.is_empty() && peer.care_of_cookies.is_empty());
+    assert!(!peer.is_busy() && !peer.has_sent(1) && !peer.has_sent(2));
     assert_eq!(peer.poll_timeout(), Some(at(400)), "the binding is still there");
-    peer.pending = Some(pending(1, at(30), true));
+    give_home_token(&mut peer, at(0));
+    assert!(peer.begin_update(at(0), node(9), node(9), 10, Duration::from_secs(30)));
+    assert!(peer.is_busy());
+    assert_eq!(peer.poll_timeout(), Some(at(30)));
+    peer.give_up(at(0), node(9), at(1000), Duration::from_secs(30));
     assert!(!peer.is_busy(), "it was reported: nobody waits for it");
     let mut list = BindingUpdateList::default();
     assert_eq!(list.poll_timeout(), None);
     *list.peer(at(0), node(1)).unwrap() = peer;
     assert_eq!(list.poll_timeout(), Some(at(30)));
-    list.home.registered = Some(registered(at(20), at(90)));
+    let binding = Registered::new(at(0), &update, Duration::from_secs(90), Duration::from_secs(20));
+    list.home.on_acknowledged(Some(binding));
     assert_eq!(list.poll_timeout(), Some(at(20)));
-    list.home.pending = Some(pending(1, at(10), false));
+    list.home.begin(at(0), node(5), 10, Duration::from_secs(10));
     assert_eq!(list.poll_timeout(), Some(at(10)));
+}
+
+/// Has a correspondent answer a test of the home address.
+fn give_home_token(peer: &mut Peer, now: Instant) {
+    peer.begin_tests(now, Duration::from_secs(3), true);
+    peer.on_test_sent(TokenKind::Home, 7);
+    let test = Test {
+        nonce_index: 1,
+        cookie: 7,
+        keygen_token: 2,
+    };
+    assert!(peer.on_test(now, TokenKind::Home, node(9), test));
 }
 
 #[test]
@@ -200,18 +213,19 @@ fn of_too_many_correspondents_the_one_that_has_been_idle_longest_goes() {
     assert!(list.peer(at(200), node(3)).is_some(), "it is known");
     assert_eq!(list.peers.len(), 64);
     // the oldest two are at work or registered
-    list.peers.get_mut(&node(0)).unwrap().pending = Some(pending(1, at(500), false));
-    list.peers.get_mut(&node(1)).unwrap().registered = Some(Registered {
-        care_of_address: node(5),
-        since: at(0),
-        expires: at(900),
-        refresh: at(800),
-    });
+    let at_work = list.peers.get_mut(&node(0)).unwrap();
+    give_home_token(at_work, at(200));
+    assert!(at_work.begin_update(at(200), node(9), node(9), 10, Duration::from_secs(300)));
+    let update = pending(1, at(30));
+    list.peers
+        .get_mut(&node(1))
+        .unwrap()
+        .on_registered(at(200), &update, 100, None);
     assert!(list.peer(at(201), node(100)).is_some());
     assert_eq!(list.peers.len(), 64);
     assert!(!list.peers.contains_key(&node(2)), "the next oldest");
     for peer in list.peers.values_mut() {
-        peer.testing = Some(Retransmission::begin(at(0), Duration::from_secs(3)));
+        peer.begin_tests(at(201), Duration::from_secs(3), true);
     }
     assert!(list.peer(at(202), node(101)).is_none(), "all are at work");
 }
