@@ -1,9 +1,9 @@
 //! A SACK arrives (RFC 9260 sections 6.2.1, 6.3.2, 7.2).
 
 use super::association::Association;
-use super::loss::Transmission;
-use super::outbound::ChunkState;
+use super::multipath::Cuc;
 use super::path::PathId;
+use super::sender::{Acknowledged, Flight, Passed};
 use super::{CwndCredit, Event};
 use crate::congestion::{Acked, CongestionControl, Gain};
 use crate::time::Instant;
@@ -15,17 +15,70 @@ use smallvec::SmallVec;
 /// Ranges as offsets from the cumulative TSN ack, both ends inclusive, ascending.
 pub(super) type Ranges = SmallVec<[(u32, u32); 4]>;
 
+/// What a SACK says of one path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathProgress {
+    pub path: PathId,
+    /// What it newly acknowledges.
+    pub acked_bytes: u32,
+    /// What was under way before.
+    pub flight_before: u32,
+    /// Something was found lost.
+    pub lost: bool,
+    /// The path's pseudo-cumulative ack is acknowledged (CUC).
+    pub pseudo: bool,
+}
+
+/// What a SACK says of each path.
+#[derive(Debug)]
+pub(super) struct Progress(SmallVec<[PathProgress; 2]>);
+
+impl Progress {
+    pub(super) fn begin(flight: &Flight) -> Self {
+        let paths = flight.sizes().map(|(path, flight_before)| PathProgress {
+            path,
+            acked_bytes: 0,
+            flight_before,
+            lost: false,
+            pseudo: false,
+        });
+        Self(paths.collect())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PathProgress> {
+        self.0.iter()
+    }
+
+    pub(super) fn of(&self, path: PathId) -> Option<&PathProgress> {
+        self.0.iter().find(|p| p.path == path)
+    }
+
+    fn note_acknowledged(&mut self, acknowledged: &Acknowledged) {
+        let path = acknowledged.path;
+        if let Some(progress) = self.0.iter_mut().find(|p| Some(p.path) == path) {
+            progress.acked_bytes += acknowledged.size;
+            progress.pseudo |= acknowledged.pseudo;
+        }
+    }
+
+    pub(super) fn note_lost(&mut self, path: PathId) {
+        if let Some(progress) = self.0.iter_mut().find(|p| p.path == path) {
+            progress.lost = true;
+        }
+    }
+}
+
 impl Association {
     /// `from`: the source address of the packet. Returns false if the SACK contradicts what was sent.
     pub(super) fn on_sack(&mut self, now: Instant, from: Ipv6Addr, sack: &Sack) -> bool {
         let cumulative = sack.cumulative_tsn_ack;
-        let former = self.outbound.cumulative_tsn_ack();
+        let former = self.flight.cumulative_tsn_ack();
         if cumulative.before(former) {
             // an old one, overtaken on the way (rule i)
             self.out.counters.multipath.overtaken_sacks += u64::from(self.multipath.is_some());
             return true;
         }
-        let highest_sent = self.outbound.next_tsn().previous();
+        let highest_sent = self.flight.next_tsn().previous();
         if !cumulative.at_or_before(highest_sent) {
             return false;
         }
@@ -37,68 +90,33 @@ impl Association {
             self.open_burst();
             return true;
         }
-        let by_path = self.multipath.is_some();
-        if by_path {
-            self.begin_sack_by_path();
-        }
+        self.begin_sack_by_path();
         self.loss.begin_sack(sack.data_packets);
-        let was_empty = self.outbound.is_empty();
-        for path in self.paths.values_mut() {
-            path.acked_bytes = 0;
-            path.flight_before = path.flightsize;
-            path.earliest_acked = false;
-            path.lost = false;
-        }
-
+        let was_dry = self.is_sender_dry();
         let advanced = cumulative != former;
-        let mut forward_tsn_acked = false;
-        for _ in 0..cumulative.distance_from(former) {
-            let Some((tsn, sent)) = self.outbound.pop_acked() else {
-                break;
-            };
-            if sent.state == ChunkState::Abandoned {
-                forward_tsn_acked = true;
-            } else if sent.state != ChunkState::GapAcked {
-                let size = sent.size();
-                self.on_chunk_acked(now, tsn, sent.state, sent.path, size, sent.transmission);
-                if by_path && let Some(path) = sent.path.and_then(|id| self.paths.get_mut(id)) {
-                    path.share.pseudo.on_cumulatively_acked();
-                }
-            }
-        }
-        if by_path {
-            self.find_pseudo_cumulative_acks();
-        }
-        if !(blocks.is_empty() && self.outbound.gap_acked.is_empty()) {
-            self.apply_gap_ack_blocks(now, cumulative, &blocks);
-        }
-        if !blocks.is_empty() {
-            let threshold = self.missing_report_threshold(sack.a_rwnd);
-            let verdict = self.loss.step(&mut self.outbound, &blocks, threshold);
-            self.recover(now, &verdict);
-        }
+        let (progress, forward_tsn_acked) = self.acknowledge(now, sack, &blocks);
         self.leave_fast_recovery(cumulative);
-        if by_path {
-            self.note_pseudo_cumulative_acks(advanced);
+        if !advanced && self.multipath.as_ref().is_some_and(|m| m.config.cuc != Cuc::Off) {
+            let offered = progress.iter().filter(|p| p.pseudo).count();
+            self.out.counters.multipath.pseudo_cumulative_acks += offered as u64;
         }
-        self.open_windows(now, advanced);
+        self.open_windows(now, advanced, &progress);
         if advanced && self.fast_recovery_exit.is_none() && self.config.cwnd_credit == CwndCredit::AckPath {
-            self.credit_ack_path(from);
+            self.credit_ack_path(from, &progress);
         }
         if self.paths.values().any(|p| p.retired) {
             self.drop_retired_paths();
         }
-
         if self.partial.in_use {
             if forward_tsn_acked {
                 self.on_forward_tsn_acked();
             }
             self.advance_peer_ack_point(now);
         }
-        self.peer_rwnd = sack.a_rwnd.saturating_sub(self.outbound.outstanding_bytes);
+        self.peer_rwnd = sack.a_rwnd.saturating_sub(self.flight.outstanding_bytes());
         self.note_window(sack.a_rwnd);
         self.open_burst();
-        if self.outbound.is_empty() && !was_empty {
+        if self.is_sender_dry() && !was_dry {
             self.out.tell(Event::SendersDry);
         }
         self.announce_space();
@@ -109,16 +127,46 @@ impl Association {
         true
     }
 
+    /// What the SACK acknowledges, and what it tells to be lost. Returns what that means for each path, and whether the
+    /// cumulative TSN ack passed abandoned chunks.
+    fn acknowledge(&mut self, now: Instant, sack: &Sack, blocks: &Ranges) -> (Progress, bool) {
+        let cumulative = sack.cumulative_tsn_ack;
+        let mut progress = Progress::begin(&self.flight);
+        let mut forward_tsn_acked = false;
+        while self.flight.cumulative_tsn_ack() != cumulative {
+            match self.flight.acknowledge_next() {
+                Some(Passed::New(acknowledged)) => {
+                    self.on_acknowledged(now, &acknowledged);
+                    progress.note_acknowledged(&acknowledged);
+                }
+                Some(Passed::Abandoned) => forward_tsn_acked = true,
+                Some(Passed::Known) => {}
+                // it is not beyond what was sent
+                None => break,
+            }
+        }
+        self.flight.find_pseudo_cumulative_acks();
+        if !(blocks.is_empty() && self.flight.reported().is_empty()) {
+            self.apply_gap_ack_blocks(now, cumulative, blocks, &mut progress);
+        }
+        if !blocks.is_empty() {
+            let threshold = self.missing_report_threshold(sack.a_rwnd);
+            let verdict = self.loss.step(&mut self.flight, blocks, threshold);
+            self.recover(now, &verdict, &mut progress);
+        }
+        (progress, forward_tsn_acked)
+    }
+
     /// A chunk that was outstanding or marked is acknowledged.
-    fn on_chunk_acked(
-        &mut self,
-        now: Instant,
-        tsn: Tsn,
-        former: ChunkState,
-        path: Option<PathId>,
-        size: u32,
-        transmission: Transmission,
-    ) {
+    fn on_acknowledged(&mut self, now: Instant, acknowledged: &Acknowledged) {
+        let &Acknowledged {
+            tsn,
+            path,
+            was_outstanding,
+            transmission,
+            timed,
+            ..
+        } = acknowledged;
         let own = path.and_then(|id| self.paths.get(id));
         let least = own.and_then(|p| p.share.least_round_trip.or(p.rtt.srtt()));
         self.loss.on_newly_acked(now, tsn, path, transmission, least);
@@ -127,29 +175,21 @@ impl Association {
         let Some(path) = self.paths.get_mut(id) else {
             return;
         };
-        path.acked_bytes += size;
         path.pmtu.is_good();
-        if former == ChunkState::Outstanding {
-            path.flightsize -= size;
-            // R3
-            path.earliest_acked |= tsn == path.earliest;
-        }
-        if let Some((timed, sent_at)) = path.timed
-            && timed == tsn
+        let destination = path.destination;
+        if let Some(sent_at) = timed
+            && !retransmitted
+            && self.may_end_round_trip(id, now.since(sent_at))
+            && let Some(path) = self.paths.get_mut(id)
         {
-            path.timed = None;
             let round_trip = now.since(sent_at);
-            if !retransmitted && self.may_end_round_trip(id, round_trip) {
-                let path = &mut self.paths[id];
-                path.rtt.measure(round_trip);
-                let least = &mut path.share.least_round_trip;
-                *least = Some(least.map_or(round_trip, |l| l.min(round_trip)));
-            }
+            path.rtt.measure(round_trip);
+            let least = &mut path.share.least_round_trip;
+            *least = Some(least.map_or(round_trip, |l| l.min(round_trip)));
         }
-        let destination = self.paths[id].destination;
         // section 8.1 and 8.2: the address the chunk was last sent to is alive
         if self.destinations[destination].error_count > 0 || self.association_error_count > 0 {
-            let since_last_sent = former == ChunkState::Outstanding && !retransmitted;
+            let since_last_sent = was_outstanding && !retransmitted;
             if since_last_sent || !self.doubts(destination) {
                 self.clear_errors(destination);
             } else {
@@ -160,19 +200,23 @@ impl Association {
 
     /// Brings the chunks' states in line with the blocks, touching only what changed since the last SACK.
     #[inline(never)]
-    fn apply_gap_ack_blocks(&mut self, now: Instant, cumulative: Tsn, blocks: &Ranges) {
-        let former: Ranges = self
-            .outbound
-            .gap_acked
-            .iter()
-            .filter(|r| cumulative.before(r.1))
+    fn apply_gap_ack_blocks(
+        &mut self,
+        now: Instant,
+        cumulative: Tsn,
+        blocks: &Ranges,
+        progress: &mut Progress,
+    ) {
+        let offset = |tsn: Tsn| tsn.distance_from(cumulative);
+        let beyond = self.flight.reported().iter().filter(|r| cumulative.before(r.1));
+        let former: Ranges = beyond
             .map(|&(start, end)| {
                 let start = if cumulative.before(start) {
-                    start.distance_from(cumulative)
+                    offset(start)
                 } else {
                     1
                 };
-                (start, end.distance_from(cumulative))
+                (start, offset(end))
             })
             .collect();
         if former == *blocks && !blocks.is_empty() {
@@ -180,17 +224,9 @@ impl Association {
         }
         for (start, end) in difference(blocks, &former) {
             for offset in start..=end {
-                let tsn = cumulative.add(offset);
-                let Some(sent) = self.outbound.get(tsn) else { break };
-                let transmission = sent.transmission;
-                let Some((state, path, size)) = self.outbound.set_state(tsn, ChunkState::GapAcked) else {
-                    break;
-                };
-                if matches!(state, ChunkState::Outstanding | ChunkState::Marked) {
-                    self.on_chunk_acked(now, tsn, state, path, size, transmission);
-                    if let Some(path) = path {
-                        self.advance_pseudo_cumulative_ack(path, tsn);
-                    }
+                if let Some(acknowledged) = self.flight.acknowledge(cumulative.add(offset)) {
+                    self.on_acknowledged(now, &acknowledged);
+                    progress.note_acknowledged(&acknowledged);
                 }
             }
         }
@@ -198,51 +234,47 @@ impl Association {
         for (start, end) in difference(&former, blocks) {
             for offset in start..=end {
                 let tsn = cumulative.add(offset);
-                if self
-                    .outbound
-                    .get(tsn)
-                    .is_none_or(|s| s.state != ChunkState::GapAcked || s.released)
+                let path = self.flight.get(tsn).and_then(|sent| sent.path());
+                let path = path.and_then(|id| self.paths.get_mut(id));
+                let rto = path.as_ref().map(|path| path.rto());
+                if self.flight.renege(now, tsn, rto)
+                    && let Some(path) = path
                 {
-                    continue;
-                }
-                let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Outstanding) else {
-                    break;
-                };
-                if let Some(path) = path.and_then(|id| self.paths.get_mut(id)) {
-                    path.on_sent(now, tsn, size, false);
-                } else {
-                    self.outbound.set_state(tsn, ChunkState::Marked);
+                    path.note_sent(now);
                 }
             }
         }
-        self.outbound.gap_acked = blocks
+        let reported = blocks
             .iter()
-            .map(|&(start, end)| (cumulative.add(start), cumulative.add(end)))
-            .collect();
+            .map(|&(start, end)| (cumulative.add(start), cumulative.add(end)));
+        self.flight.note_reported(reported.collect());
     }
 
     /// cwnd grows and T3-rtx is stopped (R2) or started anew (R3), path by path.
-    fn open_windows(&mut self, now: Instant, cumulative_advanced: bool) {
+    fn open_windows(&mut self, now: Instant, cumulative_advanced: bool, progress: &Progress) {
         let in_fast_recovery = self.fast_recovery_exit.is_some();
         let by_path = self.multipath.as_ref().map(|m| m.config.cuc);
         let gains = self.coupled_gains();
-        let floor = self.outbound.cumulative_tsn_ack().next();
-        for (id, path) in self.paths.iter_mut() {
-            if path.acked_bytes > 0 {
+        for progress in progress.iter() {
+            let id = progress.path;
+            let Some(path) = self.paths.get_mut(id) else {
+                continue;
+            };
+            if progress.acked_bytes > 0 {
                 let (cumulative_advanced, in_fast_recovery) = match by_path {
                     None => (cumulative_advanced, in_fast_recovery),
-                    Some(cuc) => path.share.window_state(cuc, cumulative_advanced),
+                    Some(cuc) => path.share.window_state(cuc, cumulative_advanced, progress.pseudo),
                 };
-                path.share.inter_loss.on_ack(path.acked_bytes);
+                path.share.inter_loss.on_ack(progress.acked_bytes);
                 let gain = gains.iter().find(|g| g.0 == id).map_or(Gain::WHOLE, |g| g.1);
                 let acked = Acked {
                     now,
-                    bytes: path.acked_bytes,
+                    bytes: progress.acked_bytes,
                     cumulative_advanced,
-                    window_was_full: path.flight_before >= path.window.cwnd(),
+                    window_was_full: progress.flight_before >= path.window.cwnd(),
                     in_fast_recovery,
                     open: !in_fast_recovery,
-                    flight_empty: path.flightsize == 0,
+                    flight_empty: self.flight.size_on(id) == 0,
                     round_start: false,
                     una: 0,
                     next: 0,
@@ -251,21 +283,8 @@ impl Association {
                 };
                 path.window.on_ack_coupled(acked, gain);
             }
-            if path.flightsize == 0 {
-                path.t3_rtx = None;
-            } else if path.earliest_acked {
-                let from = if path.earliest.before(floor) {
-                    floor
-                } else {
-                    path.earliest
-                };
-                if let Some(tsn) = self.outbound.timed_on(id, from, path.share.t3_by_order) {
-                    path.earliest = tsn;
-                }
-                if path.acked_bytes > 0 {
-                    path.t3_rtx = Some(now + path.rtt.rto());
-                }
-            }
+            let restart = (progress.acked_bytes > 0).then(|| now + path.rto());
+            self.flight.settle(id, restart);
         }
     }
 
@@ -273,13 +292,13 @@ impl Association {
     /// acknowledges was sent on: that path's cwnd opens by one segment if it is in slow start, full or not. The path is
     /// the one, from the present source, to the address that the SACK came from. Not in fast recovery.
     #[inline(never)]
-    fn credit_ack_path(&mut self, from: Ipv6Addr) {
+    fn credit_ack_path(&mut self, from: Ipv6Addr, progress: &Progress) {
         let Some(index) = self.destination_index(from) else {
             return;
         };
         let id = self.destinations[index].path;
         if let Some(path) = self.paths.get_mut(id)
-            && path.acked_bytes == 0
+            && progress.of(id).is_none_or(|p| p.acked_bytes == 0)
         {
             path.window.on_credit();
         }
@@ -290,7 +309,7 @@ impl Association {
         let Some(wanted) = self.wanted_space else { return };
         let step = (self.config.send_buffer as usize / 16).min(16 * 1024);
         let space = self.send_space();
-        if space >= wanted.max(step) || (space >= wanted && !self.outbound.has_unsent()) {
+        if space >= wanted.max(step) || (space >= wanted && !self.queue.has_unsent()) {
             self.wanted_space = None;
             self.out.tell(Event::Writable);
         }

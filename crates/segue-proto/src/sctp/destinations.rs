@@ -2,6 +2,7 @@
 
 use super::association::Association;
 use super::path::{Destination, DestinationId, MAX_DESTINATIONS, Path, PathId};
+use super::sender::Cause;
 use super::{Event, PathState, Profile};
 use crate::congestion::{RttEstimator, SctpWindow};
 use crate::time::Instant;
@@ -105,17 +106,12 @@ impl Association {
 
     /// What is outstanding at a destination is to be sent again elsewhere. Gives the number of its chunks.
     pub(super) fn move_outstanding_from(&mut self, index: DestinationId) -> u32 {
-        let before = self.outbound.marked;
-        let paths = &mut self.paths;
-        let marked = self.outbound.mark_where(|sent| {
-            let path = sent.path.and_then(|p| paths.get(p));
-            path.is_some_and(|p| p.destination == index)
+        let there = self.paths_to(index);
+        let left = self.flight.lose(Cause::PathGone, |sent| {
+            sent.path().is_some_and(|path| there.contains(&path))
         });
-        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
-        for path in paths.values_mut().filter(|p| p.destination == index) {
-            path.clear_flight();
-        }
-        self.outbound.marked - before
+        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
+        left.chunks
     }
 
     /// The destination can no longer be the primary: another one is.
@@ -271,7 +267,7 @@ impl Association {
     pub(super) fn drop_retired_paths(&mut self) {
         for id in self.paths.ids() {
             let path = &self.paths[id];
-            if path.retired && path.flightsize == 0 {
+            if path.retired && self.flight.size_on(id) == 0 {
                 self.paths.remove(id);
                 self.lose_heartbeats(|path| path == id);
             }
@@ -300,8 +296,7 @@ impl Association {
         drop(paths);
         let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
         let window = SctpWindow::new(self.rules, self.initial_ssthresh);
-        let mut path = Path::new(source, destination, rtt, window, self.new_pmtu());
-        path.share.t3_by_order = self.multipath.is_some();
+        let path = Path::new(source, destination, rtt, window, self.new_pmtu());
         if self.paths.next_id().is_none() {
             // hundreds of sources, with something outstanding from each
             self.evict_path();
@@ -316,11 +311,13 @@ impl Association {
     fn evict_path(&mut self) {
         let current = |id: PathId| self.destinations.values().any(|d| d.path == id);
         let unused = self.paths.iter().filter(|(id, _)| !current(*id));
-        let Some((evicted, _)) = unused.min_by_key(|(_, p)| p.flightsize) else {
+        let Some((evicted, _)) = unused.min_by_key(|(id, _)| self.flight.size_on(*id)) else {
             return;
         };
-        let marked = self.outbound.mark_where(|sent| sent.path == Some(evicted));
-        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
+        let left = self
+            .flight
+            .lose(Cause::PathGone, |sent| sent.path() == Some(evicted));
+        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
         self.lose_heartbeats(|path| path == evicted);
         self.paths.remove(evicted);
     }

@@ -11,7 +11,6 @@
 
 use super::Profile;
 use super::association::Association;
-use super::outbound::ChunkState;
 
 /// From so many outstanding chunks on fast retransmit is left to itself (RFC 5827 section 3.2).
 const ENOUGH: usize = 4;
@@ -25,20 +24,20 @@ impl Association {
             3
         };
         let early = self.config.early_retransmit
-            && self.outbound.sent.len() < ENOUGH
+            && self.flight.len() < ENOUGH
             && self.all_arrived_but_one()
             && !self.more_may_follow(a_rwnd);
         if early { 1 } else { usual }
     }
 
     fn all_arrived_but_one(&self) -> bool {
-        let sent = self.outbound.sent.iter();
-        sent.filter(|s| s.state != ChunkState::GapAcked).count() == 1
+        let mut others = self.flight.iter().filter(|(_, s)| !s.is_gap_acked());
+        others.next().is_some() && others.next().is_none()
     }
 
     /// Whether there is new data that the peer has room for (condition 3.b).
     fn more_may_follow(&self, a_rwnd: u32) -> bool {
-        let room = a_rwnd.saturating_sub(self.outbound.outstanding_bytes);
-        self.outbound.next_len().is_some_and(|len| len <= room)
+        let room = a_rwnd.saturating_sub(self.flight.outstanding_bytes());
+        self.queue.next_len().is_some_and(|len| len <= room)
     }
 }

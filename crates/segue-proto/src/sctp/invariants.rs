@@ -3,8 +3,7 @@
 
 use super::association::Association;
 use super::endpoint::Endpoint;
-use super::outbound::{ChunkState, Sent};
-use super::path::{MAX_DESTINATIONS, PathId};
+use super::path::MAX_DESTINATIONS;
 use crate::congestion::CongestionControl;
 
 /// Returns the first of the claims that does not hold.
@@ -55,11 +54,11 @@ impl Association {
         if self.is_closed() {
             hold! {
                 self.poll_timeout().is_none(), "a closed association has timers";
-                self.outbound.is_empty(), "a closed association has data";
+                self.is_sender_dry(), "a closed association has data";
             }
         } else if self.is_stranded() {
             // nothing can be done until there is an address again
-        } else if self.is_in_handshake() || !self.outbound.is_empty() || self.asconf_outstanding() {
+        } else if self.is_in_handshake() || !self.is_sender_dry() || self.asconf_outstanding() {
             hold! {
                 self.poll_timeout().is_some(), "something waits and no timer runs, state {:?}", self.state();
             }
@@ -68,57 +67,24 @@ impl Association {
     }
 
     fn check_outbound(&self) -> Result<(), String> {
-        let (mut bytes, mut chunks, mut marked, mut held, mut released) = (0, 0, 0, 0, 0);
-        for (_, sent) in self.outbound.all_sent() {
-            held += sent.data.len();
-            if sent.released {
-                released += sent.data.len();
-            }
-            match sent.state {
-                ChunkState::Outstanding => {
-                    bytes += sent.len();
-                    chunks += 1;
-                }
-                ChunkState::Marked => marked += 1,
-                _ => {}
-            }
-        }
-        let out = &self.outbound;
+        self.flight.check()?;
+        let buffered = self.queue.buffered() + self.flight.buffered();
         hold! {
-            bytes == out.outstanding_bytes, "{} bytes outstanding, counted as {}", bytes, out.outstanding_bytes;
-            chunks == out.outstanding_chunks, "{} chunks outstanding, counted as {}", chunks, out.outstanding_chunks;
-            marked == out.marked, "{} chunks marked, counted as {}", marked, out.marked;
-            held <= out.buffered, "{} bytes sent and held, buffered counted as {}", held, out.buffered;
-            released == out.released, "{} bytes released, counted as {}", released, out.released;
-            out.buffered - out.released <= self.config.send_buffer as usize, "{} bytes in a send buffer of {}", out.buffered, self.config.send_buffer;
+            buffered <= self.config.send_buffer as usize, "{} bytes in a send buffer of {}", buffered, self.config.send_buffer;
         }
         Ok(())
     }
 
     fn check_paths(&self) -> Result<(), String> {
-        let in_flight = |on: PathId| -> u32 {
-            let own = self.outbound.all_sent().map(|(_, sent)| sent);
-            let own = own.filter(|s| s.state == ChunkState::Outstanding && s.path == Some(on));
-            own.map(Sent::size).sum()
-        };
-        let mut booked = 0;
-        for (id, path) in self.paths.iter() {
-            let flight = in_flight(id);
-            booked += flight;
+        for (id, size) in self.flight.sizes() {
             hold! {
-                path.flightsize == flight, "path {:?}: {} bytes in flight, flightsize {}", id, flight, path.flightsize;
-                self.is_closed() || path.t3_rtx.is_some() == (flight > 0),
-                    "path {:?}: T3-rtx {:?} with {} bytes in flight", id, path.t3_rtx, flight;
-                path.window.cwnd() > 0, "path {:?}: cwnd is 0", id;
+                size == 0 || self.paths.contains(id), "{} bytes in flight on path {:?}, which is gone", size, id;
             }
         }
-        let all = self.outbound.all_sent().map(|(_, sent)| sent);
-        let all: u32 = all
-            .filter(|s| s.state == ChunkState::Outstanding)
-            .map(Sent::size)
-            .sum();
-        hold! {
-            all == booked, "{} bytes are outstanding on no path", all - booked;
+        for (id, path) in self.paths.iter() {
+            hold! {
+                path.window.cwnd() > 0, "path {:?}: cwnd is 0", id;
+            }
         }
         Ok(())
     }

@@ -5,8 +5,8 @@
 
 use super::association::{Association, PACKET_HEADERS};
 use super::options::Policy;
-use super::outbound::ChunkState;
 use super::path::DestinationId;
+use super::sender::{ChunkState, Sent};
 use super::{Event, Reliability};
 use crate::contract::InterfaceId;
 use crate::time::Instant;
@@ -48,14 +48,14 @@ impl Association {
         self.abandon_expired_unsent(now);
         let policy = Policy::new(now, reliability);
         let can_tell = self.may_forward_tsn();
-        let reach = self.send_space() + self.outbound.bytes_below(policy, can_tell);
+        let reach = self.send_space() + self.bytes_below(policy, can_tell);
         if reach < len {
             return;
         }
         while self.send_space() < len {
-            if let Some(index) = self.outbound.lowest_unsent_below(policy) {
+            if let Some(index) = self.queue.lowest_below(policy) {
                 self.abandon_unsent(index);
-            } else if let Some(tsn) = self.outbound.lowest_sent_below(policy).filter(|_| can_tell) {
+            } else if let Some(tsn) = self.lowest_sent_below(policy).filter(|_| can_tell) {
                 self.abandon_sent(tsn);
             } else {
                 break;
@@ -68,21 +68,21 @@ impl Association {
     /// Abandons what its policy says before anything is sent (RFC 3758 section 4.1, TR2 and TR3).
     #[inline(never)]
     pub(super) fn abandon_overdue(&mut self, now: Instant) {
-        let former = self.outbound.buffered;
+        let former = self.held_to_send();
         if self.may_forward_tsn() {
-            while let Some(tsn) = self.outbound.next_marked(None)
+            while let Some(tsn) = self.flight.next_marked(None)
                 && self.is_given_up(now, tsn)
             {
                 self.abandon_sent(tsn);
             }
-            if self.outbound.partly_sent().is_some_and(|p| p.is_expired(now)) {
+            if self.queue.partly_sent().is_some_and(|p| p.is_expired(now)) {
                 self.abandon_partly_sent();
             }
         }
-        while self.outbound.next_unsent().is_some_and(|p| p.is_expired(now)) {
+        while self.queue.next_unsent().is_some_and(|p| p.is_expired(now)) {
             self.abandon_unsent(0);
         }
-        if self.outbound.buffered != former {
+        if self.held_to_send() != former {
             self.advance_peer_ack_point(now);
             self.note_emptied(now);
         }
@@ -90,25 +90,21 @@ impl Association {
 
     /// Whether a chunk that waits to be sent again is abandoned instead.
     pub(super) fn is_given_up(&self, now: Instant, tsn: Tsn) -> bool {
-        self.may_forward_tsn()
-            && self
-                .outbound
-                .get(tsn)
-                .is_some_and(|s| s.policy.forbids_retransmission(now, s.retransmissions))
+        self.may_forward_tsn() && self.flight.get(tsn).is_some_and(|s| s.is_given_up(now))
     }
 
     /// Rules C1 to C3, after a SACK or when something was abandoned.
     pub(super) fn advance_peer_ack_point(&mut self, now: Instant) {
-        let cumulative = self.outbound.cumulative_tsn_ack();
+        let cumulative = self.flight.cumulative_tsn_ack();
         let from = match self.partial.point {
             Some(point) if cumulative.before(point) => point,
             _ => cumulative,
         };
         let mut point = from;
         while self
-            .outbound
+            .flight
             .get(point.next())
-            .is_some_and(|s| s.state == ChunkState::Abandoned)
+            .is_some_and(|s| s.state() == ChunkState::Abandoned)
         {
             point = point.next();
         }
@@ -135,10 +131,10 @@ impl Association {
         let point = self.partial.point?;
         let limit = (room as usize).saturating_sub(ForwardTsn::HEADER_LEN) / ForwardTsn::SKIPPED_LEN;
         let mut skipped: Vec<(u16, Ssn)> = Vec::new();
-        let mut new_cumulative_tsn = self.outbound.cumulative_tsn_ack();
+        let mut new_cumulative_tsn = self.flight.cumulative_tsn_ack();
         while new_cumulative_tsn != point {
             let tsn = new_cumulative_tsn.next();
-            let sent = self.outbound.get(tsn)?;
+            let sent = self.flight.get(tsn)?.content();
             if !sent.unordered {
                 // rule C4: the highest of each stream
                 let known = skipped.iter().position(|s| s.0 == sent.stream_id);
@@ -186,7 +182,7 @@ impl Association {
         let Some((_, _, destination)) = self.partial.sent.take() else {
             return;
         };
-        if self.outbound.outstanding_chunks == 0 && self.destinations.contains(destination) {
+        if !self.flight.has_outstanding() && self.destinations.contains(destination) {
             let path = self.destinations[destination].path;
             if let Some(path) = self.paths.get_mut(path) {
                 path.rtt.back_off();
@@ -217,7 +213,7 @@ impl Association {
 
     fn abandon_expired_unsent(&mut self, now: Instant) {
         let mut index = 0;
-        while let Some(policy) = self.outbound.unsent_policy(index) {
+        while let Some(policy) = self.queue.unsent_policy(index) {
             if policy.is_expired(now) {
                 self.abandon_unsent(index);
             } else {
@@ -228,7 +224,7 @@ impl Association {
 
     /// Drops the unsent message at `index` of those of which nothing was sent.
     fn abandon_unsent(&mut self, index: usize) {
-        if let Some((stream_id, payload_protocol_id)) = self.outbound.remove_unsent(index) {
+        if let Some((stream_id, payload_protocol_id)) = self.queue.remove_unsent(index) {
             self.out.counters.messages_abandoned_unsent += 1;
             self.tell_abandoned(stream_id, payload_protocol_id, false);
         }
@@ -237,40 +233,18 @@ impl Association {
     /// Abandons the message that the chunk with `tsn` belongs to, with all its chunks (rule A3) and what of it is yet
     /// unsent.
     fn abandon_sent(&mut self, tsn: Tsn) {
-        let Some((first, last, ends)) = self.outbound.message_around(tsn) else {
+        let Some((first, last, ends)) = self.flight.message_around(tsn) else {
             return;
         };
-        let mut about = None;
+        let content = self.flight.get(first).map(Sent::content);
+        let about = content.map(|c| (c.stream_id, c.payload_protocol_id));
         for offset in 0..=last.distance_from(first) {
-            let tsn = first.add(offset);
-            let Some((former, path, size, len)) = self.outbound.abandon(tsn) else {
-                break;
-            };
-            about = self
-                .outbound
-                .get(tsn)
-                .map(|s| (s.stream_id, s.payload_protocol_id));
-            if former != ChunkState::Outstanding {
-                continue;
-            }
-            self.peer_rwnd = self.peer_rwnd.saturating_add(len);
-            let floor = first;
-            if let Some((path, state)) = path.and_then(|id| Some((id, self.paths.get_mut(id)?))) {
-                state.flightsize -= size;
-                if state.timed.is_some_and(|t| t.0 == tsn) {
-                    state.timed = None;
-                }
-                if state.flightsize == 0 {
-                    state.t3_rtx = None;
-                } else if state.earliest == tsn
-                    && let Some(earliest) = self.outbound.timed_on(path, floor, state.share.t3_by_order)
-                {
-                    state.earliest = earliest;
-                }
+            if let Some(len) = self.flight.abandon(first.add(offset)) {
+                self.peer_rwnd = self.peer_rwnd.saturating_add(len);
             }
         }
-        if !ends {
-            self.outbound.end_partly_sent();
+        if !ends && let Some(end) = self.queue.end_partly_sent() {
+            self.flight.skip(end);
         }
         if let Some((stream_id, payload_protocol_id)) = about {
             self.out.counters.messages_abandoned_sent += 1;
@@ -280,15 +254,41 @@ impl Association {
 
     /// Abandons the message that is being sent.
     fn abandon_partly_sent(&mut self) {
-        let last = self.outbound.next_tsn().previous();
-        let in_flight = self.outbound.get(last).is_some_and(|s| !s.ending);
+        let last = self.flight.next_tsn().previous();
+        let in_flight = self.flight.get(last).is_some_and(|s| !s.content().ending);
         if in_flight {
             self.abandon_sent(last);
-        } else if let Some((stream_id, payload_protocol_id)) = self.outbound.end_partly_sent() {
+        } else if let Some(end) = self.queue.end_partly_sent() {
             // all that was sent of it is acknowledged
+            let (stream_id, payload_protocol_id) = (end.stream_id, end.payload_protocol_id);
+            self.flight.skip(end);
             self.out.counters.messages_abandoned_sent += 1;
             self.tell_abandoned(stream_id, payload_protocol_id, true);
         }
+    }
+
+    /// User bytes of the messages whose priority is below that of `policy`; `sent`: those among them of which some
+    /// was sent, too.
+    fn bytes_below(&self, policy: Policy, sent: bool) -> usize {
+        let under_way = self
+            .flight
+            .to_arrive()
+            .filter(|_| sent)
+            .flat_map(|(_, chunks)| chunks);
+        let below = |s: &&Sent| !s.is_released() && s.content().policy.priority_below(policy).is_some();
+        let under_way: usize = under_way.filter(below).map(|s| s.len() as usize).sum();
+        self.queue.bytes_below(policy) + under_way
+    }
+
+    /// Of the messages of which some was sent and something has not arrived, that of the lowest priority below that of
+    /// `policy`: the oldest.
+    fn lowest_sent_below(&self, policy: Policy) -> Option<Tsn> {
+        let messages = self.flight.to_arrive().enumerate();
+        let candidates = messages.filter_map(|(at, (tsn, mut chunks))| {
+            let priority = chunks.next()?.content().policy.priority_below(policy)?;
+            Some((priority, core::cmp::Reverse(at), tsn))
+        });
+        candidates.max_by_key(|c| (c.0, c.1)).map(|c| c.2)
     }
 
     fn tell_abandoned(&mut self, stream_id: u16, payload_protocol_id: u32, sent: bool) {
@@ -302,7 +302,7 @@ impl Association {
     /// The send queue may have become shorter without a SACK.
     fn note_emptied(&mut self, now: Instant) {
         self.announce_space();
-        if self.outbound.is_empty() {
+        if self.is_sender_dry() {
             self.out.tell(Event::SendersDry);
             self.continue_shutdown(now);
         }

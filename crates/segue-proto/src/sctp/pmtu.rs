@@ -11,6 +11,7 @@ use super::PathState;
 use super::association::{Association, ControlPacket, PACKET_HEADERS};
 use super::encapsulation::UDP_HEADER;
 use super::path::PathId;
+use super::sender::Cause;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -215,30 +216,13 @@ impl Association {
     fn repeat_what_was_too_big(&mut self, index: PathId, mtu: u32) {
         let id = index;
         let room = mtu.saturating_sub(PACKET_HEADERS + self.data_overhead());
-        let mut flight = 0;
-        let marked = self.outbound.mark_where(|sent| {
-            let large = sent.path == Some(id) && sent.size() > room;
-            if large {
-                flight += sent.size();
-            }
-            large
+        let left = self.flight.lose(Cause::TooBig, |sent| {
+            sent.path() == Some(id) && sent.size() > room
         });
-        if marked == 0 {
+        if left.chunks == 0 {
             return;
         }
-        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
-        let path = &mut self.paths[index];
-        path.flightsize -= flight;
-        // no round trip is measured over what a router dropped
-        path.timed = None;
-        if path.flightsize == 0 {
-            path.clear_flight();
-        } else {
-            let floor = self.outbound.cumulative_tsn_ack().next();
-            if let Some(tsn) = self.outbound.timed_on(id, floor, path.share.t3_by_order) {
-                path.earliest = tsn;
-            }
-        }
+        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
         self.open_burst();
     }
 
@@ -512,14 +496,17 @@ mod tests {
         assert!(told(&mut a, 1400));
         assert_eq!((a.paths[0].pmtu.value, a.paths[1].pmtu.value), (1400, 1500));
         assert_eq!(a.paths[0].pmtu.raise_at, Some(ms(600_005)));
-        assert_eq!((a.outbound.marked, a.paths[0].flightsize), (1, 1348));
+        assert_eq!((a.flight.marked(), a.flight.size_on(FIRST)), (1, 1348));
         assert_eq!(a.peer_rwnd, 100_000 - 1332 - 1336);
-        assert_eq!((a.config.mtu, a.paths[0].earliest), (1400, segue_wire::Tsn(1)));
+        assert_eq!(
+            (a.config.mtu, a.flight.watched(FIRST)),
+            (1400, Some((1, ms(1000))))
+        );
         assert_eq!(a.reduced_mtu(address(0)), Some(1400));
         assert_eq!(a.reduced_mtu(address(1)), None);
         assert!(!told(&mut a, 1400), "known");
         assert!(told(&mut a, 1280));
-        assert_eq!((a.paths[0].flightsize, a.paths[0].t3_rtx), (0, None));
+        assert_eq!((a.flight.size_on(FIRST), a.flight.t3_rtx(FIRST)), (0, None));
         a.on_pmtu_timers(ms(600_004));
         assert_eq!(a.paths[0].pmtu.value, 1280);
         a.on_pmtu_timers(ms(600_005));

@@ -1,6 +1,6 @@
 //! Messages from chunks: reassembly of fragments and order within streams (RFC 9260 sections 6.5, 6.6 and 6.9).
 
-use super::outbound_hold::concerns;
+use super::sender::concerns;
 use super::{Config, Message};
 use hold::Held;
 use segue_wire::sctp::DataChunk;

@@ -4,16 +4,19 @@
 //! own, which ends when everything that was outstanding there when it began has been acknowledged.
 
 use super::Profile;
+use super::ack::Progress;
 use super::association::Association;
-use super::loss::{Cause, Verdict};
-use super::outbound::ChunkState;
+use super::multipath::Cuc;
+use super::path::Path;
+use super::sender::Cause;
+use super::sender::loss::{Cause as LossCause, Verdict};
 use crate::congestion::{CongestionControl, Loss};
 use crate::time::Instant;
 use segue_wire::Tsn;
 
 impl Association {
     /// Acts on what loss detection found.
-    pub(super) fn recover(&mut self, now: Instant, verdict: &Verdict) {
+    pub(super) fn recover(&mut self, now: Instant, verdict: &Verdict, progress: &mut Progress) {
         let by_path = self.multipath.is_some();
         if by_path {
             self.out.counters.multipath.missing_reports_withheld += verdict.withheld;
@@ -21,81 +24,64 @@ impl Association {
         if verdict.lost.is_empty() {
             return;
         }
-        let cuc = self.cuc();
         for lost in &verdict.lost {
-            let again = lost.cause == Cause::RetransmissionMissing;
+            let again = lost.cause == LossCause::RetransmissionMissing;
             self.out.counters.multipath.retransmissions_lost += u64::from(again);
-            let Some(sent) = self.outbound.get_mut(lost.tsn) else {
+            let Some((path, len)) = self.flight.lose_one(Cause::MissingReports, lost.tsn) else {
                 continue;
             };
-            sent.fast_marked = true;
-            let (path, len) = (sent.path, sent.len());
-            self.mark_lost(lost.tsn, len);
-            if let Some(path) = path.and_then(|id| self.paths.get_mut(id)) {
+            self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+            if let Some((id, path)) = path.and_then(|id| Some((id, self.paths.get_mut(id)?))) {
+                progress.note_lost(id);
                 path.share.on_lost(1);
-                if let Some(version) = cuc {
-                    path.share.pseudo.on_lost(version);
-                }
             }
         }
         if by_path {
-            self.recover_by_path(now);
+            self.recover_by_path(now, progress);
         } else {
-            self.recover_as_one(now);
-        }
-    }
-
-    pub(super) fn mark_lost(&mut self, tsn: Tsn, len: u32) {
-        let Some((_, path, size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
-            return;
-        };
-        self.peer_rwnd = self.peer_rwnd.saturating_add(len);
-        if let Some(path) = path.and_then(|id| self.paths.get_mut(id)) {
-            path.flightsize -= size;
-            path.lost = true;
-            path.earliest_acked |= path.earliest == tsn;
-            if path.timed.is_some_and(|t| t.0 == tsn) {
-                path.timed = None;
-            }
+            self.recover_as_one(now, progress);
         }
     }
 
     /// Rules 2 and 3 of section 7.2.4: the windows are cut once per loss episode, and one packet goes out whatever cwnd
     /// says. RFC 2960 knows no episode and cuts each time.
-    fn recover_as_one(&mut self, now: Instant) {
+    fn recover_as_one(&mut self, now: Instant, progress: &Progress) {
         let rfc2960 = self.config.profile == Profile::Rfc2960;
         if self.fast_recovery_exit.is_some() && !rfc2960 {
             return;
         }
-        for path in self.paths.values_mut().filter(|p| p.lost) {
-            path.window.on_loss(Loss {
-                now,
-                flightsize: path.flightsize,
-                cut_already: false,
-            });
+        for progress in progress.iter().filter(|p| p.lost) {
+            if let Some(path) = self.paths.get_mut(progress.path) {
+                path.window.on_loss(Loss {
+                    now,
+                    flightsize: self.flight.size_on(progress.path),
+                    cut_already: false,
+                });
+            }
         }
         if !rfc2960 {
-            self.fast_recovery_exit = Some(self.outbound.next_tsn().previous());
+            self.fast_recovery_exit = Some(self.flight.next_tsn().previous());
         }
         self.forced_retransmissions = 1;
     }
 
     /// Each path that lost something is cut once per loss episode of its own, and one packet may go there whatever cwnd says.
-    fn recover_by_path(&mut self, now: Instant) {
-        let last_sent = self.outbound.next_tsn().previous();
-        for i in self.paths.ids() {
-            let path = &self.paths[i];
-            if !path.lost || path.share.fast_recovery_exit.is_some() {
+    fn recover_by_path(&mut self, now: Instant, progress: &Progress) {
+        let last_sent = self.flight.next_tsn().previous();
+        for progress in progress.iter().filter(|p| p.lost) {
+            let id = progress.path;
+            let begun = |p: &Path| p.share.fast_recovery_exit.is_some();
+            if self.paths.get(id).is_none_or(begun) {
                 continue;
             }
-            let coupled = self.coupled_ssthresh(i);
-            let path = &mut self.paths[i];
+            let coupled = self.coupled_ssthresh(id);
+            let path = &mut self.paths[id];
             path.share.inter_loss.on_loss();
             match coupled {
                 Some(ssthresh) => path.window.cut_to(ssthresh),
                 None => path.window.on_loss(Loss {
                     now,
-                    flightsize: path.flightsize,
+                    flightsize: self.flight.size_on(id),
                     cut_already: false,
                 }),
             }
@@ -120,18 +106,13 @@ impl Association {
     /// Ends the fast recovery of paths on which everything that was outstanding when it began has been acknowledged. Without
     /// CUC no path has an ack point of its own, and the association's has to do.
     fn leave_fast_recovery_by_path(&mut self, cumulative: Tsn) {
-        let by_path = self.cuc().is_some();
+        let by_path = self.multipath.as_ref().is_some_and(|m| m.config.cuc != Cuc::Off);
         for i in self.paths.ids() {
             let Some(exit) = self.paths[i].share.fast_recovery_exit else {
                 continue;
             };
             let over = if by_path {
-                let path = i;
-                let base = self.outbound.base;
-                let reach = (exit.distance_from(base) as usize).saturating_add(1);
-                let waits = |state| matches!(state, ChunkState::Outstanding | ChunkState::Marked);
-                let mut before = self.outbound.sent.iter().take(reach);
-                exit.before(base) || !before.any(|s| s.path == Some(path) && waits(s.state))
+                !self.flight.awaits_on(i, exit)
             } else {
                 exit.at_or_before(cumulative)
             };

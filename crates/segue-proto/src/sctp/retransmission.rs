@@ -15,12 +15,13 @@ impl Association {
         let id = index;
         let probe_answered = self.probe_was_answered(id);
         let coupled = self.coupled_ssthresh(id);
-        let path = &mut self.paths[index];
+        let flightsize = self.flight.size_on(id);
+        let path = &mut self.paths[id];
         if !probe_answered {
             path.share.inter_loss.on_loss();
             path.window.on_rto(Loss {
                 now,
-                flightsize: path.flightsize,
+                flightsize,
                 cut_already: false,
             });
             if let Some(ssthresh) = coupled {
@@ -28,24 +29,17 @@ impl Association {
             }
         }
         path.rtt.back_off();
-        let srtt = path.rtt.srtt();
-        path.clear_flight();
-        let destination = path.destination;
+        let (srtt, rto, destination) = (path.rtt.srtt(), path.rto(), path.destination);
+        path.share.fast_recovery_exit = None;
+        path.share.fast_retransmission_due = false;
         if !probe_answered {
-            self.suspect_black_hole(index);
+            self.suspect_black_hole(id);
         }
-        let share = &mut self.paths[index].share;
-        share.fast_recovery_exit = None;
-        share.fast_retransmission_due = false;
-        share.pseudo.forget();
-        let marked = self.outbound.marked;
         let spared = self.spared_from(now, srtt);
-        let bytes = self
-            .outbound
-            .mark_where(|sent| sent.path == Some(id) && sent.transmission.at() < spared);
-        self.paths[index].share.on_lost(self.outbound.marked - marked);
-        self.resume_flight(now, id);
-        self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
+        let (left, chunks) = self.flight.expire(now, id, spared, rto);
+        self.out.counters.multipath.chunks_spared += u64::from(chunks);
+        self.paths[id].share.on_lost(left.chunks);
+        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
         self.fast_recovery_exit = None;
         // section 6.1 rule A: a window probe that is answered but not taken is no error of the path
         if probe_answered {
@@ -53,7 +47,7 @@ impl Association {
         } else if !self.count_error(destination) {
             return;
         }
-        self.forced_retransmissions = (self.forced_retransmissions + 1).min(self.outbound.marked);
+        self.forced_retransmissions = (self.forced_retransmissions + 1).min(self.flight.marked());
         self.open_burst();
         self.drop_retired_paths();
     }

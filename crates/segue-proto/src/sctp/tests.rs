@@ -4,7 +4,6 @@ mod answers;
 mod cuc;
 mod losses;
 mod paths;
-mod queue;
 mod share;
 
 use super::association::{Association, Setup};
@@ -78,11 +77,12 @@ pub(in crate::sctp) fn cmt(multipath: MultipathConfig, destinations: u16) -> Ass
 /// Sends a message of `len` bytes in one chunk on `path`, and books it.
 pub(in crate::sctp) fn send_on(a: &mut Association, now: Instant, path: PathId, len: u32) -> Tsn {
     let data = Data::Synthetic { offset: 0, len };
-    a.outbound.push(now, 0, data, SendOptions::default());
+    a.queue.push(now, 0, data, SendOptions::default());
+    let content = a.queue.cut(false).expect("it waits");
     let transmission = a.loss.on_sent(now);
-    let (tsn, sent) = a.outbound.send_next(transmission, path, false).expect("it waits");
-    let size = sent.size();
-    a.paths[path].on_sent(now, tsn, size, true);
+    let rto = a.paths[path].rto();
+    let (tsn, _) = a.flight.send(now, content, path, rto, transmission);
+    a.paths[path].note_sent(now);
     a.peer_rwnd -= len;
     tsn
 }

@@ -2,8 +2,8 @@
 
 use super::association::{Association, ControlPacket, PACKET_HEADERS};
 use super::handshake::State;
-use super::outbound::{ChunkState, chunk_size};
 use super::path::PathId;
+use super::sender::{Sent, chunk_size};
 use super::{Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
 use crate::congestion::CongestionControl;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
@@ -46,7 +46,7 @@ impl Association {
             };
         };
         let (path, first_size) = match plan {
-            Plan::Retransmit { tsn, path, .. } => (path, self.outbound.get(tsn)?.size()),
+            Plan::Retransmit { tsn, path, .. } => (path, self.flight.get(tsn)?.size()),
             Plan::New { path, len } => (path, chunk_size(len)),
         };
         let mut chunks = SmallVec::new();
@@ -100,29 +100,28 @@ impl Association {
         if self.multipath.is_some() {
             return self.plan_multipath(now);
         }
-        if self.outbound.marked > 0 {
+        if self.flight.marked() > 0 {
             // section 6.1 rule C: chunks marked for retransmission go before new ones, within cwnd
-            let tsn = self.outbound.next_marked(None)?;
+            let tsn = self.flight.next_marked(None)?;
             let path = self.retransmission_path(tsn)?;
             let forced = self.forced_retransmissions > 0;
             // one packet at a time into a closed window
-            if !forced && self.window_probe.closed && self.outbound.outstanding_chunks > 0 {
+            if !forced && self.window_probe.closed && self.flight.has_outstanding() {
                 return None;
             }
-            if forced || (self.burst > 0 && self.paths[path].has_window()) {
+            if forced || (self.burst > 0 && self.has_window(path)) {
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
             return None;
         }
         self.forced_retransmissions = 0;
-        let len = self.outbound.next_len()?;
+        let len = self.queue.next_len()?;
         if self.burst == 0 {
             return None;
         }
         let path = self.current_path()?;
-        let state = &mut self.paths[path];
-        state.decay_idle(now);
-        if !state.has_window() {
+        self.decay_idle(now, path);
+        if !self.has_window(path) {
             return None;
         }
         self.plan_new(now, path, len)
@@ -132,7 +131,7 @@ impl Association {
     #[inline]
     pub(super) fn plan_new(&mut self, now: Instant, path: PathId, len: u32) -> Option<Plan> {
         if len > self.peer_rwnd {
-            if self.outbound.outstanding_chunks > 0 {
+            if self.flight.has_outstanding() {
                 self.rwnd_blocked_since.get_or_insert(now);
                 return None;
             }
@@ -153,6 +152,20 @@ impl Association {
         match &mut self.rwnd_blocked_since {
             Some(blocked) => *blocked = since,
             None => self.out.counters.rwnd_blocked_ns += now.since(since).as_nanos(),
+        }
+    }
+
+    /// Section 6.1 rule B: whether cwnd of a path lets another packet go.
+    #[inline]
+    pub(super) fn has_window(&self, path: PathId) -> bool {
+        self.flight.size_on(path) < self.paths[path].window.cwnd()
+    }
+
+    /// What idle RTOs have done to cwnd of a path.
+    #[inline]
+    pub(super) fn decay_idle(&mut self, now: Instant, path: PathId) {
+        if self.flight.size_on(path) == 0 {
+            self.paths[path].decay_idle(now);
         }
     }
 
@@ -193,22 +206,27 @@ impl Association {
             {
                 break;
             }
-            let Some((_, _, size)) = self.outbound.get(tsn).map(|s| (s.state, s.path, s.size())) else {
+            let Some(size) = self.flight.get(tsn).map(Sent::size) else {
                 break;
             };
-            let state = &mut self.paths[path];
             // what was cut for a larger PMTU goes alone: IPv6 fragments it (section 6.9)
-            if (size > room && tsn != first) || !(forced || state.has_window()) {
+            if (size > room && tsn != first) || !(forced || self.has_window(path)) {
                 break;
             }
-            self.outbound.set_state(tsn, ChunkState::Outstanding);
-            let Some(sent) = self.outbound.get_mut(tsn) else {
+            let fast = self.flight.get(tsn).is_some_and(Sent::is_fast_marked);
+            let rto = self.paths[path].rto();
+            let loss = &mut self.loss;
+            let numbered = |former, moves| loss.on_sent_again(now, former, moves);
+            let Some(sent) = self.flight.resend(now, tsn, path, rto, numbered) else {
                 break;
             };
-            let moves = sent.path.replace(path) != Some(path);
-            sent.transmission = self.loss.on_sent_again(now, sent.transmission, moves);
-            sent.retransmissions = sent.retransmissions.saturating_add(1);
-            let fast = core::mem::take(&mut sent.fast_marked);
+            let mut chunk = sent.chunk(tsn);
+            chunk.immediate |= self.window_probe.tsn == Some(tsn)
+                && self.config.sack_immediately == SackImmediately::WhenBlocked;
+            self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
+            room = room.saturating_sub(size);
+            chunks.push(Chunk::Data(chunk));
+            self.paths[path].note_sent(now);
             if fast {
                 self.out.counters.fast_retransmits += 1;
                 if self.config.tell_fast_retransmissions {
@@ -216,20 +234,9 @@ impl Association {
                     self.out.tell(Event::FastRetransmitted { tsn, peer_tag });
                 }
             }
-            self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
-            room = room.saturating_sub(size);
-            let mut chunk = sent.chunk(tsn);
-            chunk.immediate |= self.window_probe.tsn == Some(tsn)
-                && self.config.sack_immediately == SackImmediately::WhenBlocked;
-            chunks.push(Chunk::Data(chunk));
-            state.on_sent(now, tsn, size, false);
-            // section 7.2.4 rule 4; after a timeout elsewhere, section 6.1: T3-rtx is started anew for the earliest
-            if state.earliest == tsn {
-                state.t3_rtx = Some(now + state.rto());
-            }
             self.out.counters.data_chunks_sent += 1;
             self.out.counters.data_chunks_retransmitted += 1;
-            next = self.outbound.next_marked(Some(tsn.next()));
+            next = self.flight.next_marked(Some(tsn.next()));
         }
     }
 
@@ -240,40 +247,45 @@ impl Association {
         }
         let closing = self.state() == State::ShutdownPending;
         let mut first = true;
-        while let Some(len) = self.outbound.next_len() {
-            if !first && self.partial.in_use && self.outbound.next_unsent().is_some_and(|p| p.is_expired(now))
-            {
+        while let Some(len) = self.queue.next_len() {
+            if !first && self.partial.in_use && self.queue.next_unsent().is_some_and(|p| p.is_expired(now)) {
                 break;
             }
             let size = chunk_size(len);
-            let state = &mut self.paths[path];
-            if size > room || (!first && (len > self.peer_rwnd || !state.has_window())) {
+            if size > room || (!first && (len > self.peer_rwnd || !self.has_window(path))) {
                 break;
             }
             if len > self.peer_rwnd {
-                self.window_probe.on_sent(self.outbound.next_tsn());
+                self.window_probe.on_sent(self.flight.next_tsn());
             }
             first = false;
-            // RFC 7053 section 4: who asks for the SACK at once
-            let immediate = match self.config.sack_immediately {
-                SackImmediately::Never => false,
-                SackImmediately::OnRequest => closing && self.outbound.is_last(len),
-                SackImmediately::WhenBlocked => {
-                    let probes = len > self.peer_rwnd;
-                    let blocks = len >= self.peer_rwnd || state.flightsize + size >= state.window.cwnd();
-                    let last = self.outbound.is_last(len);
-                    probes || (blocks && !last) || (closing && last)
-                }
-            };
-            let transmission = self.loss.on_sent(now);
-            let Some((tsn, sent)) = self.outbound.send_next(transmission, path, immediate) else {
+            let immediate = self.asks_for_sack(path, len, closing);
+            let Some(content) = self.queue.cut(immediate) else {
                 break;
             };
+            let transmission = self.loss.on_sent(now);
+            let rto = self.paths[path].rto();
+            let (tsn, sent) = self.flight.send(now, content, path, rto, transmission);
             chunks.push(Chunk::Data(sent.chunk(tsn)));
-            state.on_sent(now, tsn, size, true);
+            self.paths[path].note_sent(now);
             self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
             self.out.counters.data_chunks_sent += 1;
             room -= size;
+        }
+    }
+
+    /// RFC 7053 section 4: whether a new chunk of `len` user bytes asks for its SACK at once.
+    fn asks_for_sack(&self, path: PathId, len: u32, closing: bool) -> bool {
+        match self.config.sack_immediately {
+            SackImmediately::Never => false,
+            SackImmediately::OnRequest => closing && self.queue.is_last(len),
+            SackImmediately::WhenBlocked => {
+                let probes = len > self.peer_rwnd;
+                let fills = self.flight.size_on(path) + chunk_size(len) >= self.paths[path].window.cwnd();
+                let blocks = len >= self.peer_rwnd || fills;
+                let last = self.queue.is_last(len);
+                probes || (blocks && !last) || (closing && last)
+            }
         }
     }
 
@@ -283,8 +295,8 @@ impl Association {
         if let Some(multipath) = &self.multipath {
             return self.policy_path(multipath.config.rtx_policy, tsn);
         }
-        let sent = self.outbound.get(tsn)?;
-        let Some(path) = sent.path.and_then(|id| self.paths.get(id)) else {
+        let sent = self.flight.get(tsn)?;
+        let Some(path) = sent.path().and_then(|id| self.paths.get(id)) else {
             return self.current_path();
         };
         let last = path.destination;
@@ -292,7 +304,7 @@ impl Association {
             return self.current_path();
         }
         let stay = self.config.retransmit_to == RetransmitTo::SamePath
-            || (sent.fast_marked && self.config.profile != Profile::Rfc2960);
+            || (sent.is_fast_marked() && self.config.profile != Profile::Rfc2960);
         let active = self.destinations[last].state == PathState::Active;
         let target = if stay && active {
             last

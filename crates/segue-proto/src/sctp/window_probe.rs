@@ -6,6 +6,7 @@
 
 use super::association::Association;
 use super::path::PathId;
+use super::sender::{Cause, Sent};
 use segue_wire::Tsn;
 
 /// Probing of a closed peer window.
@@ -33,19 +34,19 @@ impl WindowProbe {
 impl Association {
     /// Keeps the state of window probing in step with the window advertised.
     pub(super) fn note_window(&mut self, a_rwnd: u32) {
-        let next = self.outbound.cumulative_tsn_ack().next();
+        let next = self.flight.cumulative_tsn_ack().next();
         let len = self
-            .outbound
+            .flight
             .get(next)
-            .map(super::outbound::Sent::len)
-            .or_else(|| self.outbound.next_len());
+            .map(Sent::len)
+            .or_else(|| self.queue.next_len());
         self.window_probe.closed = a_rwnd == 0 || len.is_some_and(|len| len > a_rwnd);
         if a_rwnd > 0 {
             self.window_probe.allowed = false;
             self.window_probe_timer = None;
         }
         let Some(tsn) = self.window_probe.tsn else { return };
-        if tsn.at_or_before(self.outbound.cumulative_tsn_ack()) {
+        if tsn.at_or_before(self.flight.cumulative_tsn_ack()) {
             self.window_probe.tsn = None;
             return;
         }
@@ -59,18 +60,8 @@ impl Association {
     /// when T3-rtx expires, which may be RTO.Max away.
     fn repeat_probe(&mut self, tsn: Tsn) {
         self.window_probe.tsn = None;
-        let Some(sent) = self.outbound.get(tsn) else {
-            return;
-        };
-        if sent.state != super::outbound::ChunkState::Outstanding {
-            return;
-        }
-        let (path, len) = (sent.path, sent.len());
-        self.mark_lost(tsn, len);
-        if let Some(path) = path.and_then(|id| self.paths.get_mut(id))
-            && path.flightsize == 0
-        {
-            path.clear_flight();
+        if let Some((_, len)) = self.flight.lose_one(Cause::ProbeRefused, tsn) {
+            self.peer_rwnd = self.peer_rwnd.saturating_add(len);
         }
     }
 
@@ -80,7 +71,7 @@ impl Association {
             && self
                 .window_probe
                 .tsn
-                .and_then(|tsn| self.outbound.get(tsn))
-                .is_some_and(|probe| probe.path == Some(path))
+                .and_then(|tsn| self.flight.get(tsn))
+                .is_some_and(|probe| probe.path() == Some(path))
     }
 }

@@ -20,6 +20,7 @@ use crate::congestion::{RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::sctp::local::{Found, Lost};
 use crate::sctp::path::PathId;
+use crate::sctp::sender::Cause;
 use crate::sctp::{AddressError, AddressRequest, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -219,13 +220,10 @@ impl Association {
     fn abandon_paths_from(&mut self, source: Ipv6Addr) {
         let from_there = self.paths.iter().filter(|(_, p)| p.source.address == source);
         let left: SmallVec<[PathId; 4]> = from_there.map(|(id, _)| id).collect();
-        let marked = self
-            .outbound
-            .mark_where(|sent| sent.path.is_some_and(|p| left.contains(&p)));
-        self.peer_rwnd = self.peer_rwnd.saturating_add(marked);
-        for &id in &left {
-            self.paths[id].clear_flight();
-        }
+        let lost = self.flight.lose(Cause::PathGone, |sent| {
+            sent.path().is_some_and(|path| left.contains(&path))
+        });
+        self.peer_rwnd = self.peer_rwnd.saturating_add(lost.bytes);
         self.lose_heartbeats(|path| left.contains(&path));
         // the route of the retransmissions is another one, whatever the one before was guilty of
         self.fast_recovery_exit = None;
@@ -234,16 +232,16 @@ impl Association {
     /// An address that was gone is back, perhaps on another interface and in another network: what was learnt of paths
     /// from it is no longer known.
     fn renew_paths_from(&mut self, former: LocalAddress, source: LocalAddress) {
-        for path in self
-            .paths
-            .values_mut()
-            .filter(|p| p.source == former && p.flightsize == 0)
-        {
+        for id in self.paths.ids() {
+            let path = &mut self.paths[id];
+            if path.source != former || self.flight.size_on(id) > 0 {
+                continue;
+            }
+            self.flight.forget_round_trip(id);
             path.source = source;
             path.rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
             path.window = SctpWindow::new(self.rules, self.initial_ssthresh);
             path.last_data_sent = None;
-            path.timed = None;
             path.share.least_round_trip = None;
         }
     }

@@ -12,6 +12,7 @@ use crate::sctp::handshake::{
 };
 use crate::sctp::inbound::Received;
 use crate::sctp::reassembly::Reassembly;
+use crate::sctp::sender::messages;
 use crate::sctp::{Config, Event};
 use crate::time::Instant;
 use bytes::Bytes;
@@ -84,7 +85,7 @@ impl Association {
     fn become_established(&mut self, now: Instant) {
         self.phase.establish();
         // section 5.1.1: the peer takes fewer streams than this end asked for, and what waits needs them
-        if self.outbound.streams_needed() > usize::from(self.outbound_streams) {
+        if self.queue.streams_needed() > usize::from(self.outbound_streams) {
             self.abort_with(ErrorCause::UserInitiatedAbort(Bytes::from_static(
                 b"too few streams",
             )));
@@ -114,7 +115,7 @@ impl Association {
         let packet = match chunk {
             OpeningChunk::Init { cookie_preservative } => {
                 let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
-                let tag_and_tsn = (self.identity.local_tag(), self.outbound.next_tsn());
+                let tag_and_tsn = (self.identity.local_tag(), self.flight.next_tsn());
                 let random = self.auth.random();
                 let init = init(&self.config, &local, random, tag_and_tsn, cookie_preservative);
                 let chunks = SmallVec::from_buf([Chunk::Init(Box::new(init))]);
@@ -243,7 +244,7 @@ impl Association {
             // both ends sent INIT: the answer repeats what our own INIT said
             (
                 self.identity.local_tag(),
-                self.outbound.next_tsn(),
+                self.flight.next_tsn(),
                 self.auth.random().copied(),
             )
         } else {
@@ -302,7 +303,7 @@ impl Association {
     pub(in crate::sctp) fn replaces(&mut self, mut former: Association) {
         self.local.inherit(former.local);
         self.follow_source();
-        let (unacknowledged, unsent) = former.outbound.take_messages();
+        let (unacknowledged, unsent) = messages::take(&mut former.flight, &mut former.queue);
         let unread: Vec<Message> = core::iter::from_fn(|| former.reassembly.pop()).collect();
         let restarted = Restarted {
             unsent,

@@ -23,13 +23,13 @@ use super::handshake::{Identity, PeerExtensions, Phase, State};
 use super::heartbeat_limit::HeartbeatLimit;
 use super::inbound::Received;
 use super::local::LocalAddresses;
-use super::loss::LossDetector;
-use super::multipath::{Multipath, pf_max_retrans};
-use super::outbound::{DATA_HEADER, Outbound};
+use super::multipath::{Cuc, Multipath, pf_max_retrans};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, DestinationId, Path};
 use super::reassembly::Reassembly;
 use super::replies::Replies;
+use super::sender::loss::LossDetector;
+use super::sender::{DATA_HEADER, Flight, SendQueue};
 use super::slots::Slots;
 use super::streams::StreamChanges;
 use super::window_probe::WindowProbe;
@@ -82,7 +82,8 @@ pub struct Association {
     pub(super) initial_ssthresh: u32,
 
     // sending
-    pub(super) outbound: Outbound,
+    pub(super) queue: SendQueue,
+    pub(super) flight: Flight,
     pub(super) loss: LossDetector,
     pub(super) outbound_streams: u16,
     pub(super) peer_rwnd: u32,
@@ -191,19 +192,19 @@ impl Association {
             self.wanted_space = Some(data.len());
             return Err(SendError::BufferFull);
         }
-        if !self.outbound.has_unsent() {
+        if !self.queue.has_unsent() {
             self.open_burst();
         }
         options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
         self.partial.in_use |= options.reliability != Reliability::Full;
-        self.outbound.push(now, stream_id, data, options);
+        self.queue.push(now, stream_id, data, options);
         Ok(())
     }
 
     /// Room in the send buffer, bytes.
     #[must_use]
     pub fn send_space(&self) -> usize {
-        (self.config.send_buffer as usize).saturating_sub(self.outbound.buffered - self.outbound.released)
+        (self.config.send_buffer as usize).saturating_sub(self.queue.buffered() + self.flight.buffered())
     }
 
     /// User bytes that fit one DATA chunk.
@@ -256,7 +257,7 @@ impl Association {
 
     /// All (source, destination) pairs that have been used, as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathSnapshot> {
-        self.paths.values().map(|p| {
+        self.paths.iter().map(|(id, p)| {
             let index = p.destination;
             let d = &self.destinations[index];
             PathSnapshot {
@@ -266,7 +267,7 @@ impl Association {
                 state: d.state,
                 cwnd: p.window.cwnd(),
                 ssthresh: p.window.ssthresh(),
-                flightsize: p.flightsize,
+                flightsize: self.flight.size_on(id),
                 srtt: p.rtt.srtt(),
                 rto: p.rtt.rto(),
                 error_count: d.error_count,
@@ -301,7 +302,7 @@ impl Association {
     /// Whether everything given to `send` was acknowledged.
     #[must_use]
     pub fn is_sender_dry(&self) -> bool {
-        self.outbound.is_empty()
+        self.queue.is_empty() && self.flight.is_empty()
     }
 
     /// Receive window offered now, bytes.
@@ -318,10 +319,15 @@ impl Association {
         self.peer_rwnd
     }
 
+    /// User bytes that wait or were sent, those included that the receiver keeps.
+    pub(super) fn held_to_send(&self) -> usize {
+        self.queue.buffered() + self.flight.held()
+    }
+
     /// User bytes sent and not yet acknowledged; those marked for retransmission are not counted.
     #[must_use]
     pub fn outstanding_bytes(&self) -> u32 {
-        self.outbound.outstanding_bytes
+        self.flight.outstanding_bytes()
     }
 }
 
@@ -347,6 +353,7 @@ impl Association {
         secrets.fill(&mut seed);
         let auth = Authentication::new(&config, setup.local_random);
         let (max_data, rules) = chunk_sizes(&config, 0);
+        let cuc = config.multipath.map_or(Cuc::Off, |m| m.cuc);
         let destinations = Slots::default();
         // the name that the peer's first address will have
         let first = destinations.next_id().expect("there are none yet");
@@ -366,7 +373,8 @@ impl Association {
             paths: Slots::default(),
             association_error_count: 0,
             initial_ssthresh: 0,
-            outbound: Outbound::new(setup.local_initial_tsn, max_data),
+            queue: SendQueue::new(max_data),
+            flight: Flight::new(setup.local_initial_tsn, config.multipath.is_some(), cuc),
             loss: LossDetector::new(&config),
             outbound_streams: config.outbound_streams,
             peer_rwnd: 0,
@@ -416,7 +424,7 @@ impl Association {
     /// Chunks are cut, and windows counted, by what is now known of MTU and of the bytes that other chunks take.
     pub(super) fn resize_chunks(&mut self) {
         (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
-        self.outbound.set_max_data(self.max_data);
+        self.queue.cut_to(self.max_data);
     }
 
     /// Bytes that an AUTH chunk takes from a packet with data.

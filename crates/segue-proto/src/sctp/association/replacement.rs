@@ -1,9 +1,10 @@
 //! One address takes the place of others (RFC 5061 section 5.3.2), at either end: see [`asconf`](crate::sctp::asconf).
 
 use super::Association;
+use crate::congestion::RttEstimator;
 use crate::sctp::AddressRequest;
 use crate::sctp::asconf::MAX_REPLACED;
-use crate::sctp::path::{DestinationId, Path};
+use crate::sctp::path::DestinationId;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
@@ -72,11 +73,8 @@ impl Association {
             }
             self.move_outstanding_from(index);
             // wherever retransmissions go as a rule, these follow the new data
-            let paths = &self.paths;
-            self.outbound.forget_paths(|p| {
-                let path = paths.get(p);
-                path.is_some_and(|p| p.destination == index)
-            });
+            let left = self.paths_to(index);
+            self.flight.leave_paths(|path| left.contains(&path));
             self.open_burst();
         }
     }
@@ -85,40 +83,37 @@ impl Association {
     fn is_silent(&self, now: Instant, index: DestinationId) -> bool {
         let destination = &self.destinations[index];
         let failing = destination.error_count > 0;
-        let outstanding = |p: &&Path| p.destination == index && p.flightsize > 0;
-        self.paths
-            .values()
-            .filter(outstanding)
-            .any(|p| failing || is_overdue(p, now, self.config.sack_delay))
+        let delay = self.config.sack_delay;
+        let to_there = self.paths.iter().filter(|(_, p)| p.destination == index);
+        let mut timers = to_there.filter_map(|(id, p)| Some((p, self.flight.t3_rtx(id)?)));
+        timers.any(|(p, t3_rtx)| failing || is_overdue(&p.rtt, t3_rtx, now, delay))
     }
 }
 
-fn is_overdue(path: &Path, now: Instant, sack_delay: Duration) -> bool {
-    let (Some(t3_rtx), Some(measured)) = (path.t3_rtx, path.rtt.measured_rto()) else {
-        return false;
-    };
+fn is_overdue(rtt: &RttEstimator, t3_rtx: Instant, now: Instant, sack_delay: Duration) -> bool {
     // T3-rtx was started an RTO before it expires: with the last acknowledgement, or the first packet since
-    now + path.rto() > t3_rtx + measured + sack_delay
+    let overdue = |measured| now + rtt.rto() > t3_rtx + measured + sack_delay;
+    rtt.measured_rto().is_some_and(overdue)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sctp::Config;
-    use crate::sctp::tests::{ms, up};
+    use crate::sctp::tests::ms;
 
     #[test]
     fn overdue_is_what_was_not_acknowledged_within_the_measured_rto_and_a_delayed_ack() {
-        let mut a = up(Config::default(), 1);
+        let second = Duration::from_secs(1);
+        let mut rtt = RttEstimator::new(second, second, Duration::from_secs(60));
         let delay = Duration::from_millis(200);
-        let path = &mut a.paths[0];
-        path.t3_rtx = Some(ms(2000));
-        assert!(!is_overdue(path, ms(9000), delay), "nothing was measured");
+        assert!(
+            !is_overdue(&rtt, ms(2000), ms(9000), delay),
+            "nothing was measured"
+        );
         // 100 + 4 x 50: T3-rtx was started at 1000
-        path.rtt.measure(Duration::from_millis(100));
-        assert!(!is_overdue(path, ms(1500), delay));
-        assert!(is_overdue(path, ms(1500) + Duration::from_nanos(1), delay));
-        path.t3_rtx = None;
-        assert!(!is_overdue(path, ms(9000), delay));
+        rtt.measure(Duration::from_millis(100));
+        assert!(!is_overdue(&rtt, ms(2000), ms(1500), delay));
+        let later = ms(1500) + Duration::from_nanos(1);
+        assert!(is_overdue(&rtt, ms(2000), later, delay));
     }
 }

@@ -63,12 +63,10 @@ impl Association {
         if !self.phase.close() {
             return;
         }
-        self.outbound.clear();
+        self.queue.clear();
+        self.flight.take();
         self.partial.clear();
         self.streams.end();
-        for path in self.paths.values_mut() {
-            path.clear_flight();
-        }
         self.asconf.end();
         self.sack_timer = None;
         self.window_probe_timer = None;
@@ -77,7 +75,7 @@ impl Association {
 
     /// Section 9.2: with everything acknowledged, the next chunk of the shutdown goes out.
     pub(in crate::sctp) fn continue_shutdown(&mut self, now: Instant) {
-        if self.outbound.is_empty() {
+        if self.is_sender_dry() {
             let chunk = self.phase.on_all_acknowledged(now, self.config.rto_max * 5);
             self.send_shutdown_chunk(now, chunk);
         }
@@ -97,13 +95,13 @@ impl Association {
     }
 
     pub(in crate::sctp) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
-        let is_possible = cumulative_tsn_ack.before(self.outbound.next_tsn());
+        let is_possible = cumulative_tsn_ack.before(self.flight.next_tsn());
         match self.phase.on_shutdown(is_possible) {
             OnShutdown::Acknowledges => {
                 let sack = segue_wire::sctp::Sack {
                     cumulative_tsn_ack,
                     // a SHUTDOWN says nothing of the window: as it was
-                    a_rwnd: self.peer_rwnd.saturating_add(self.outbound.outstanding_bytes),
+                    a_rwnd: self.peer_rwnd.saturating_add(self.flight.outstanding_bytes()),
                     gap_ack_blocks: self.reported_gaps(cumulative_tsn_ack),
                     duplicate_tsns: Box::default(),
                     data_packets: 0,
@@ -200,8 +198,8 @@ impl Association {
 
     /// The gaps last reported, as blocks after `cumulative`.
     fn reported_gaps(&self, cumulative: Tsn) -> SmallVec<[segue_wire::sctp::GapAckBlock; 4]> {
-        self.outbound
-            .gap_acked
+        self.flight
+            .reported()
             .iter()
             .filter(|r| cumulative.before(r.0))
             .map(|r| segue_wire::sctp::GapAckBlock {

@@ -94,12 +94,12 @@ impl Association {
             return;
         };
         if let Some(streams) = next.hold {
-            self.outbound.hold(streams.to_vec());
+            self.queue.hold(streams.to_vec());
         }
         match next.when {
             When::Now => {}
             When::NotAmid(streams) => {
-                if self.outbound.is_amid_message_of(streams) {
+                if self.queue.is_amid_message_of(streams) {
                     return;
                 }
             }
@@ -111,13 +111,13 @@ impl Association {
                     .hold(self.received.cumulative_tsn_ack(), Vec::new());
             }
         }
-        let last_assigned_tsn = self.outbound.next_tsn().previous();
+        let last_assigned_tsn = self.flight.next_tsn().previous();
         self.streams.begin_request(last_assigned_tsn, self.current);
         self.transmit_stream_request(now, self.current);
     }
 
     fn is_anything_under_way(&self) -> bool {
-        self.outbound.has_sent() || self.outbound.has_unsent()
+        !self.flight.is_empty() || self.queue.has_unsent()
     }
 
     fn transmit_stream_request(&mut self, now: Instant, destination: DestinationId) {
@@ -189,9 +189,9 @@ impl Association {
         match &request {
             StreamRequest::ResetOutgoing(streams) => {
                 if outcome.is_ok() {
-                    self.outbound.reset_ssns(streams);
+                    self.queue.reset_ssns(streams);
                 }
-                self.outbound.release();
+                self.queue.release();
             }
             StreamRequest::ResetAssociation => {
                 match next_tsns.filter(|_| outcome.is_ok()) {
@@ -203,7 +203,7 @@ impl Association {
                     }
                 }
                 self.announce_readable();
-                self.outbound.release();
+                self.queue.release();
             }
             StreamRequest::AddOutgoing(new_streams) => {
                 if outcome.is_ok() {
@@ -224,7 +224,8 @@ impl Association {
             self.received = Received::new(senders_next);
             self.reassembly.begin_anew(senders_next);
         }
-        self.outbound.begin_anew(receivers_next);
+        self.flight.begin_anew(receivers_next);
+        self.queue.reset_ssns(&[]);
         self.partial.clear();
         self.fast_recovery_exit = None;
         self.window_probe.tsn = None;
@@ -334,7 +335,7 @@ impl Association {
             }
             Verdict::ResetAssociation => {
                 // what of ours is under way would be lost: first it is acknowledged
-                self.outbound.hold(Vec::new());
+                self.queue.hold(Vec::new());
                 if self.is_anything_under_way() {
                     self.streams.defer_association_reset(serial, from);
                     return ReConfigResult::InProgress;
@@ -360,12 +361,12 @@ impl Association {
 
     /// Section 5.2.4, G1 to G5; gives the answer.
     fn perform_association_reset(&mut self, serial: ReConfigSerial) -> ReConfigParameter {
-        let senders_next = self.outbound.next_tsn();
+        let senders_next = self.flight.next_tsn();
         let receivers_next = self.received.cumulative_tsn_ack().next().add(1 << 31);
         self.received = Received::new(receivers_next);
         self.reassembly.begin_anew(receivers_next);
-        self.outbound.reset_ssns(&[]);
-        self.outbound.release();
+        self.queue.reset_ssns(&[]);
+        self.queue.release();
         self.partial.clear();
         self.out.tell(Event::AssociationReset);
         self.announce_readable();

@@ -21,8 +21,8 @@ impl Association {
             .min(at(self.streams.t_reconfig()))
             .min(at(self.asconf.t4_rto()))
             .min(at(self.replacement_timer()));
+        earliest = earliest.min(at(self.flight.next_timer()));
         for path in self.paths.values() {
-            earliest = earliest.min(at(path.t3_rtx));
             earliest = earliest.min(at(path.pmtu.timer()));
         }
         let heartbeats = self.may_heartbeat();
@@ -60,7 +60,7 @@ impl Association {
         }
         self.on_pmtu_timers(now);
         for i in self.paths.ids() {
-            if !self.is_closed() && due(self.paths[i].t3_rtx) {
+            if !self.is_closed() && due(self.flight.t3_rtx(i)) {
                 self.on_t3(now, i);
             }
         }

@@ -28,13 +28,12 @@ impl Association {
     /// Whether the SACK was overtaken, and is to change nothing.
     pub(in crate::sctp) fn is_overtaken(&mut self, cumulative: Tsn, blocks: &Ranges) -> bool {
         let one_path = self.paths.has_one_place();
-        if one_path || cumulative != self.outbound.cumulative_tsn_ack() || self.outbound.gap_acked.is_empty()
-        {
+        if one_path || cumulative != self.flight.cumulative_tsn_ack() || self.flight.reported().is_empty() {
             return false;
         }
         let known: Ranges = self
-            .outbound
-            .gap_acked
+            .flight
+            .reported()
             .iter()
             .filter(|r| cumulative.before(r.0))
             .map(|&(start, end)| (start.distance_from(cumulative), end.distance_from(cumulative)))
@@ -61,7 +60,6 @@ impl Association {
         multipath.sack_path = came_over.map(|(id, _)| id);
         for path in self.paths.values_mut() {
             path.share.fast_retransmission_due = false;
-            path.share.pseudo.new_pseudo_cumack = false;
         }
     }
 

@@ -6,8 +6,8 @@
 //! closed. A path with nothing of the kind may always send one chunk.
 
 use crate::sctp::association::Association;
-use crate::sctp::outbound::ChunkState;
 use crate::sctp::path::PathId;
+use crate::sctp::sender::ChunkState;
 use serde::{Deserialize, Serialize};
 
 /// Which buffer is split among the paths.
@@ -63,21 +63,21 @@ impl Association {
         }
         let held = self.held_for(path);
         let receive_buffer =
-            u64::from(self.peer_rwnd) + u64::from(self.outbound.outstanding_bytes) + held.gap_acked;
+            u64::from(self.peer_rwnd) + u64::from(self.flight.outstanding_bytes()) + held.gap_acked;
         let buffers = (u64::from(self.config.send_buffer), receive_buffer);
         split.allows(&held, u64::from(len), buffers, paths)
     }
 
     fn held_for(&self, path: PathId) -> Held {
         let mut held = Held::default();
-        for sent in &self.outbound.sent {
+        for (_, sent) in self.flight.iter() {
             let len = u64::from(sent.len());
-            let mine = sent.path == Some(path);
-            match sent.state {
+            let mine = sent.path() == Some(path);
+            match sent.state() {
                 ChunkState::Abandoned => {}
-                ChunkState::Marked => held.on_path += if mine { len } else { 0 },
-                ChunkState::Outstanding | ChunkState::GapAcked => {
-                    if sent.state == ChunkState::GapAcked {
+                ChunkState::Marked(_) => held.on_path += if mine { len } else { 0 },
+                ChunkState::Outstanding { .. } | ChunkState::GapAcked { .. } => {
+                    if sent.is_gap_acked() {
                         held.gap_acked += len;
                     }
                     if mine {

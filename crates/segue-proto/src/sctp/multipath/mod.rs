@@ -8,8 +8,8 @@
 //! | part | file | without it |
 //! |---|---|---|
 //! | send where a window has room | `schedule` | one path at a time |
-//! | CUC, cwnd update for CMT | `cuc` | a cwnd stands still while the cumulative TSN ack waits for another path |
-//! | SFR, split fast retransmit | `loss`, beside this folder | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
+//! | CUC, cwnd update for CMT | `sender/cuc`, beside this folder | a cwnd stands still while the cumulative TSN ack waits for another path |
+//! | SFR, split fast retransmit | `sender/loss`, beside this folder | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
 //! | DAC, delayed acks for CMT | `dac` | a SACK for every packet, for there is nearly always a gap |
 //! | retransmission policy | `rtx` | |
 //! | CMT-PF | `failed`, and `potentially_failed` of RFC 7829 | a dead path gets data until Path.Max.Retrans, and the receive buffer fills |
@@ -34,7 +34,6 @@ mod buffer_split;
 mod config;
 mod counters;
 mod coupling;
-mod cuc;
 mod dac;
 mod failed;
 mod nr_sack;

@@ -8,10 +8,8 @@
 //! Used instead of SACK if both ends have listed the chunk's type in their Supported Extensions parameters.
 
 use crate::sctp::association::Association;
-use crate::sctp::outbound::ChunkState;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::Data;
 use segue_wire::sctp::{Chunk, GapAckBlock, NrSack};
 use smallvec::SmallVec;
 
@@ -46,31 +44,13 @@ impl Association {
         if !self.on_sack(now, from, &sack) {
             return false;
         }
-        let beyond = self.outbound.base.distance_from(sack.cumulative_tsn_ack);
-        for offset in promised(
-            nr_sack.nr_gap_ack_blocks.clone(),
-            beyond,
-            self.outbound.sent.len(),
-        ) {
+        let beyond = self.flight.base().distance_from(sack.cumulative_tsn_ack);
+        for offset in promised(nr_sack.nr_gap_ack_blocks.clone(), beyond, self.flight.len()) {
             // by an NR-SACK that was overtaken, too: what was promised once holds
-            self.outbound.forget_acked(sack.cumulative_tsn_ack.add(offset));
+            self.flight.release(sack.cumulative_tsn_ack.add(offset));
         }
         self.announce_space();
         true
-    }
-}
-
-impl crate::sctp::outbound::Outbound {
-    /// A chunk that a gap ack block reports is forgotten but for its size.
-    fn forget_acked(&mut self, tsn: segue_wire::Tsn) {
-        let Some(sent) = self.get_mut(tsn) else { return };
-        if sent.released || sent.state != ChunkState::GapAcked {
-            return;
-        }
-        sent.released = true;
-        let len = sent.len();
-        sent.data = Data::Synthetic { offset: 0, len };
-        self.released += len as usize;
     }
 }
 

@@ -13,8 +13,8 @@
 
 use crate::congestion::CongestionControl;
 use crate::sctp::association::Association;
-use crate::sctp::outbound::ChunkState;
 use crate::sctp::path::PathId;
+use crate::sctp::sender::{Cause, ChunkState};
 use crate::sctp::transmit::Plan;
 use crate::time::Instant;
 use segue_wire::Tsn;
@@ -37,12 +37,12 @@ impl Association {
             return None;
         }
         self.penalise(now, holder);
-        self.withdraw(tsn);
+        // a chunk that is under way leaves its path's flight, to be sent again
+        if let Some((_, len)) = self.flight.lose_one(Cause::Rescheduled, tsn) {
+            self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+        }
         self.out.counters.multipath.chunks_rescheduled += 1;
         self.forced_retransmissions += 1;
-        if let Some(sent) = self.outbound.get_mut(tsn) {
-            sent.moved = true;
-        }
         Some(Plan::Retransmit {
             tsn,
             path,
@@ -52,9 +52,10 @@ impl Association {
 
     /// The chunk that the peer's cumulative TSN ack waits for, if it is under way and was not moved, with its path.
     fn holding_up(&self) -> Option<(Tsn, PathId)> {
-        let first = self.outbound.sent.front()?;
-        let path = first.path?;
-        (first.state == ChunkState::Outstanding && !first.moved).then_some((self.outbound.base, path))
+        let base = self.flight.base();
+        let first = self.flight.get(base)?;
+        let waits = first.state() == ChunkState::Outstanding { rescheduled: false };
+        Some((base, first.path()?)).filter(|_| waits)
     }
 
     /// What is taken for the smoothed round-trip time; where none was measured, the RTO.
@@ -75,31 +76,5 @@ impl Association {
         let half = state.window.cwnd() / 2;
         state.window.cut_to(half);
         self.out.counters.multipath.penalties += 1;
-    }
-
-    /// Takes a chunk that is under way out of its path's flight, to be sent again.
-    fn withdraw(&mut self, tsn: Tsn) {
-        let Some(len) = self.outbound.get(tsn).map(crate::sctp::outbound::Sent::len) else {
-            return;
-        };
-        let Some((_, Some(path), size)) = self.outbound.set_state(tsn, ChunkState::Marked) else {
-            return;
-        };
-        self.peer_rwnd = self.peer_rwnd.saturating_add(len);
-        let Some(state) = self.paths.get_mut(path) else {
-            return;
-        };
-        state.flightsize -= size;
-        if state.timed.is_some_and(|t| t.0 == tsn) {
-            state.timed = None;
-        }
-        state.share.pseudo.forget();
-        if state.flightsize == 0 {
-            state.t3_rtx = None;
-        } else if state.earliest == tsn
-            && let Some(next) = self.outbound.first_sent_on(path)
-        {
-            self.paths[path].earliest = next;
-        }
     }
 }

@@ -26,9 +26,7 @@ impl Association {
         }
         self.out.counters.multipath.paths_left += 1;
         self.out.counters.multipath.chunks_moved += u64::from(marked);
-        for path in self.paths.values_mut() {
-            path.share.pseudo.forget();
-        }
+        self.flight.forget_pseudo_cumulative_acks();
         if marked > 0 {
             self.forced_retransmissions = self.forced_retransmissions.max(1);
         }

@@ -14,12 +14,12 @@ use segue_wire::Tsn;
 impl Association {
     /// Where a marked chunk goes.
     pub(in crate::sctp) fn policy_path(&self, policy: RtxPolicy, tsn: Tsn) -> Option<PathId> {
-        let last = self.outbound.get(tsn)?.path;
+        let last = self.flight.get(tsn)?.path();
         if policy == RtxPolicy::Same && self.usable_paths().any(|p| Some(p) == last) {
             return last;
         }
-        let key = |path: &Path| match policy {
-            RtxPolicy::Asap => u64::from(path.has_window()),
+        let key = |id: PathId, path: &Path| match policy {
+            RtxPolicy::Asap => u64::from(self.has_window(id)),
             RtxPolicy::Same => 0,
             RtxPolicy::Cwnd => u64::from(path.window.cwnd()),
             RtxPolicy::Ssthresh => u64::from(path.window.ssthresh()),
@@ -28,7 +28,7 @@ impl Association {
         self.usable_paths()
             .max_by_key(|&p| {
                 let path = &self.paths[p];
-                (key(path), Some(p) == last, Reverse(p.place()))
+                (key(p, path), Some(p) == last, Reverse(p.place()))
             })
             .or_else(|| self.current_path())
     }

@@ -17,7 +17,7 @@ use super::scheduler::{Backlog, Candidate};
 use crate::congestion::CongestionControl;
 use crate::sctp::PathState;
 use crate::sctp::association::Association;
-use crate::sctp::path::{Path, PathId};
+use crate::sctp::path::PathId;
 use crate::sctp::transmit::Plan;
 use crate::time::{Duration, Instant};
 use smallvec::SmallVec;
@@ -34,12 +34,12 @@ impl Association {
 
     /// What the next packet of data is to begin with.
     pub(in crate::sctp) fn plan_multipath(&mut self, now: Instant) -> Option<Plan> {
-        if self.outbound.marked == 0 {
+        if self.flight.marked() == 0 {
             self.forced_retransmissions = 0;
         } else if let Some(plan) = self.plan_retransmission() {
             return Some(plan);
         }
-        let len = self.outbound.next_len()?;
+        let len = self.queue.next_len()?;
         let path = self.next_path(now, len)?;
         if let Some(plan) = self.plan_new(now, path, len) {
             return Some(plan);
@@ -64,21 +64,21 @@ impl Association {
             association.forced_retransmissions > 0 || association.paths[path].share.fast_retransmission_due
         };
         // one packet at a time into a closed window
-        let held = self.window_probe.closed && self.outbound.outstanding_chunks > 0;
+        let held = self.window_probe.closed && self.flight.has_outstanding();
         let may_go = |association: &Self, path: PathId| {
-            forced(association, path) || (!held && may_send(&association.paths[path]))
+            forced(association, path) || (!held && association.may_send_on(path))
         };
         if self.usable_paths().next().is_some() && !self.usable_paths().any(|p| may_go(self, p)) {
             return None;
         }
-        let mut next = self.outbound.next_marked(None);
+        let mut next = self.flight.next_marked(None);
         while let Some(tsn) = next {
             let path = self.retransmission_path(tsn)?;
             if may_go(self, path) {
                 let forced = forced(self, path);
                 return Some(Plan::Retransmit { tsn, path, forced });
             }
-            next = self.outbound.next_marked(Some(tsn.next()));
+            next = self.flight.next_marked(Some(tsn.next()));
         }
         None
     }
@@ -112,12 +112,12 @@ impl Association {
         let backlog = Backlog {
             now,
             unsent: if counts_unsent {
-                self.outbound.unsent_bytes() as u64
+                self.queue.unsent_bytes() as u64
             } else {
                 0
             },
             peer_rwnd: self.peer_rwnd,
-            outstanding: u64::from(self.outbound.outstanding_bytes),
+            outstanding: u64::from(self.flight.outstanding_bytes()),
             was_blocked: self
                 .multipath
                 .as_mut()
@@ -135,7 +135,7 @@ impl Association {
         Candidate {
             id: path.place(),
             cwnd: state.window.cwnd(),
-            flightsize: state.flightsize,
+            flightsize: self.flight.size_on(path),
             segment: state.window.segment(),
             srtt: state.rtt.srtt().unwrap_or(UNMEASURED),
             rttvar: state.rtt.rttvar(),
@@ -144,11 +144,16 @@ impl Association {
     }
 
     fn has_room_on(&mut self, now: Instant, path: PathId) -> bool {
-        let Some(state) = self.paths.get_mut(path) else {
+        if !self.paths.contains(path) {
             return false;
-        };
-        state.decay_idle(now);
-        may_send(state)
+        }
+        self.decay_idle(now, path);
+        self.may_send_on(path)
+    }
+
+    /// Whether cwnd and Max.Burst of a path let another packet go.
+    fn may_send_on(&self, path: PathId) -> bool {
+        self.has_window(path) && self.paths[path].share.burst > 0
     }
 
     /// A new opportunity to send, on every path.
@@ -157,11 +162,6 @@ impl Association {
             path.share.burst = self.burst;
         }
     }
-}
-
-/// Whether cwnd and Max.Burst let another packet go.
-fn may_send(path: &Path) -> bool {
-    path.has_window() && path.share.burst > 0
 }
 
 /// Stands for a round-trip time that was not measured yet.

@@ -1,6 +1,5 @@
 //! What is kept for an association, and for each of its paths.
 
-use super::cuc::PseudoCumulativeAck;
 use super::{Cuc, MultipathConfig, Scheduler};
 use crate::congestion::InterLoss;
 use crate::sctp::path::PathId;
@@ -24,11 +23,8 @@ pub(in crate::sctp) struct Multipath {
 /// What is kept of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sctp) struct PathShare {
-    pub pseudo: PseudoCumulativeAck,
     /// Shortest round trip of data.
     pub least_round_trip: Option<Duration>,
-    /// T3-rtx runs for what was sent first, whatever its TSN.
-    pub t3_by_order: bool,
     /// In fast recovery until all that was sent on the path up to this TSN is acknowledged.
     pub fast_recovery_exit: Option<Tsn>,
     /// The SACK at hand began it: a packet of retransmissions may go on this path whatever its cwnd says.
@@ -62,11 +58,16 @@ impl Multipath {
 }
 
 impl PathShare {
-    /// For the growth of cwnd: whether the ack point of the path advanced, and whether it is in fast recovery.
-    pub(in crate::sctp) fn window_state(&self, cuc: Cuc, cumulative_advanced: bool) -> (bool, bool) {
+    /// For the growth of cwnd: whether the ack point of the path advanced (`pseudo`, with CUC), and whether it is in fast recovery.
+    pub(in crate::sctp) fn window_state(
+        &self,
+        cuc: Cuc,
+        cumulative_advanced: bool,
+        pseudo: bool,
+    ) -> (bool, bool) {
         let advanced = match cuc {
             Cuc::Off => cumulative_advanced,
-            Cuc::V1 | Cuc::V2 => self.pseudo.new_pseudo_cumack,
+            Cuc::V1 | Cuc::V2 => pseudo,
         };
         (advanced, self.fast_recovery_exit.is_some())
     }

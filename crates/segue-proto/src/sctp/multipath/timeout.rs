@@ -18,8 +18,6 @@
 //! there. What was sent less than a smoothed round trip ago stays outstanding, and T3-rtx runs on for it.
 
 use crate::sctp::association::Association;
-use crate::sctp::outbound::ChunkState;
-use crate::sctp::path::PathId;
 use crate::time::{Duration, Instant};
 
 impl Association {
@@ -29,29 +27,6 @@ impl Association {
         match srtt {
             Some(srtt) if spares => now - srtt,
             _ => Instant::MAX,
-        }
-    }
-
-    /// Books what T3-rtx left outstanding on a path whose flight was cleared.
-    pub(in crate::sctp) fn resume_flight(&mut self, now: Instant, id: PathId) {
-        if self.multipath.is_none() {
-            return;
-        }
-        let Some(earliest) = self.outbound.first_sent_on(id) else {
-            return;
-        };
-        let spared = self.outbound.sent.iter();
-        let spared = spared.filter(|s| s.path == Some(id) && s.state == ChunkState::Outstanding);
-        let (mut flightsize, mut chunks) = (0, 0);
-        for sent in spared {
-            flightsize += sent.size();
-            chunks += 1;
-        }
-        self.out.counters.multipath.chunks_spared += chunks;
-        if let Some(path) = self.paths.get_mut(id) {
-            path.flightsize = flightsize;
-            path.earliest = earliest;
-            path.t3_rtx = Some(now + path.rto());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Chunks that wait for streams to be reset (RFC 6525 sections 5.2.2 to 5.2.7).
 
 use super::Reassembly;
-use crate::sctp::outbound_hold::concerns;
+use crate::sctp::sender::concerns;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Ssn, Tsn};
 use smallvec::SmallVec;

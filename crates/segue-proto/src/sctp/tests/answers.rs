@@ -1,6 +1,7 @@
 //! What answers a packet, and what a SACK changes.
 
 use super::*;
+use crate::congestion::RttEstimator;
 use crate::sctp::slots::Id;
 use segue_wire::sctp::Sack;
 
@@ -20,10 +21,11 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
     };
     assert!(a.on_sack(ms(400), address(0), &sack(1, 50_000)));
     let path = &a.paths[0];
-    assert_eq!((path.flightsize, path.earliest), (2032, Tsn(2)));
+    assert_eq!(a.flight.size_on(FIRST), 2032);
     assert_eq!(path.rtt.srtt(), Some(Duration::from_millis(400)));
     // 400 + 4 x 200
-    assert_eq!((path.t3_rtx, path.timed), (Some(ms(1600)), None));
+    assert_eq!(a.flight.watched(FIRST), Some((2, ms(1600))));
+    assert_eq!(a.flight.timed(FIRST), None);
     assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (48_000, 1));
     assert_eq!((a.destinations[0].error_count, a.association_error_count), (0, 0));
     // an old one, and one for what was never sent
@@ -32,9 +34,9 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
     assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (48_000, 1));
     // one that says nothing new leaves the timer alone
     assert!(a.on_sack(ms(420), address(0), &sack(1, 40_000)));
-    assert_eq!((a.paths[0].t3_rtx, a.peer_rwnd), (Some(ms(1600)), 38_000));
+    assert_eq!((a.flight.t3_rtx(FIRST), a.peer_rwnd), (Some(ms(1600)), 38_000));
     assert!(a.on_sack(ms(500), address(0), &sack(3, 1500)));
-    assert_eq!((a.paths[0].flightsize, a.paths[0].t3_rtx), (0, None));
+    assert_eq!((a.flight.size_on(FIRST), a.flight.t3_rtx(FIRST)), (0, None));
     assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (1500, 3));
     assert!(a.is_sender_dry());
 }
@@ -58,13 +60,15 @@ fn the_first_of_all_timers_is_the_next() {
     assert_eq!(a.poll_timeout(), Some(ms(50)));
     a.partial.t3_rtx = Some(ms(40));
     assert_eq!(a.poll_timeout(), Some(ms(40)));
-    a.paths[1].t3_rtx = Some(ms(30));
+    a.paths[1].rtt = RttEstimator::new(Duration::from_millis(30), Duration::ZERO, Duration::MAX);
+    send_on(&mut a, ms(0), SECOND, 1000);
     assert_eq!(a.poll_timeout(), Some(ms(30)));
     a.destinations[1].heartbeat_due = Some(ms(20));
     assert_eq!(a.poll_timeout(), Some(ms(20)));
     a.destinations[1].deactivated = true;
     assert_eq!(a.poll_timeout(), Some(ms(30)));
-    (a.partial.t3_rtx, a.paths[1].t3_rtx) = (None, None);
+    a.partial.t3_rtx = None;
+    a.flight.take();
     // a delayed SACK is due at its time and not before
     a.handle_timeout(ms(60) - Duration::from_nanos(1));
     assert!(!a.sack_now && a.window_probe.allowed);

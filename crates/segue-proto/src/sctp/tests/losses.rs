@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::congestion::CongestionControl;
-use crate::sctp::loss::{Cause, Lost, Verdict};
+use crate::sctp::ack::Progress;
 use crate::sctp::multipath::Cuc;
-use crate::sctp::outbound::ChunkState;
+use crate::sctp::sender::Sent;
+use crate::sctp::sender::loss::{Cause, Lost, Verdict};
 use crate::sctp::slots::Id;
 use crate::sctp::{Event, Profile};
 
@@ -18,6 +19,16 @@ fn verdict(lost: &[(u32, Cause)], withheld: u64) -> Verdict {
     }
 }
 
+/// What loss detection found is acted on, and T3-rtx follows.
+fn recover(a: &mut Association, now: Instant, verdict: &Verdict) -> Progress {
+    let mut progress = Progress::begin(&a.flight);
+    a.recover(now, verdict, &mut progress);
+    for path in a.paths.ids() {
+        a.flight.settle(path, None);
+    }
+    progress
+}
+
 #[test]
 fn a_path_that_lost_something_is_cut_once_in_its_episode() {
     let mut a = cmt(MultipathConfig::default(), 2);
@@ -27,28 +38,31 @@ fn a_path_that_lost_something_is_cut_once_in_its_episode() {
     for path in [FIRST, SECOND, FIRST, FIRST] {
         send_on(&mut a, ms(0), path, 1000);
     }
-    a.paths[0].share.pseudo.find_pseudo_cumack = false;
-    a.recover(ms(100), &verdict(&[(1, Cause::MissingReports)], 2));
+    a.flight.find_pseudo_cumulative_acks();
+    assert_eq!(a.flight.awaited(FIRST), [Some(1), None]);
+    let progress = recover(&mut a, ms(100), &verdict(&[(1, Cause::MissingReports)], 2));
     assert_eq!(a.out.counters.multipath.missing_reports_withheld, 2);
     let first = &a.paths[0];
-    assert_eq!((first.window.cwnd(), first.flightsize), (20_000, 2032));
+    assert_eq!((first.window.cwnd(), a.flight.size_on(FIRST)), (20_000, 2032));
     assert_eq!(first.share.fast_recovery_exit, Some(Tsn(4)));
-    assert!(first.share.fast_retransmission_due && first.earliest_acked && first.lost);
-    assert!(first.share.pseudo.find_pseudo_cumack, "version 2 looks again");
-    assert_eq!((first.share.lost, first.timed), (1, None));
+    assert!(first.share.fast_retransmission_due);
+    assert!(progress.of(FIRST).is_some_and(|p| p.lost));
+    assert_eq!(a.flight.watched(FIRST), Some((3, ms(1000))));
+    assert_eq!(a.flight.awaited(FIRST), [None; 2], "version 2 looks again");
+    assert_eq!((first.share.lost, a.flight.timed(FIRST)), (1, None));
     assert_eq!(a.paths[1].window.cwnd(), 40_000);
     assert_eq!(a.paths[1].share.fast_recovery_exit, None);
     assert_eq!(a.peer_rwnd, 97_000);
-    assert!(a.outbound.get(Tsn(1)).expect("sent").fast_marked);
+    assert!(a.flight.get(Tsn(1)).is_some_and(Sent::is_fast_marked));
     // in the same episode
-    a.recover(ms(101), &verdict(&[(3, Cause::RetransmissionMissing)], 1));
+    recover(&mut a, ms(101), &verdict(&[(3, Cause::RetransmissionMissing)], 1));
     assert_eq!(a.paths[0].window.cwnd(), 20_000);
     let counters = a.out.counters.multipath;
     assert_eq!(
         (counters.retransmissions_lost, counters.missing_reports_withheld),
         (1, 3)
     );
-    assert_eq!((a.paths[0].flightsize, a.paths[0].share.lost), (1016, 2));
+    assert_eq!((a.flight.size_on(FIRST), a.paths[0].share.lost), (1016, 2));
 }
 
 #[test]
@@ -61,9 +75,9 @@ fn version_1_of_cuc_goes_on_waiting_for_what_is_lost() {
         2,
     );
     send_on(&mut a, ms(0), FIRST, 1000);
-    a.paths[0].share.pseudo.find_pseudo_cumack = false;
-    a.recover(ms(100), &verdict(&[(1, Cause::MissingReports)], 0));
-    assert!(!a.paths[0].share.pseudo.find_pseudo_cumack);
+    a.flight.find_pseudo_cumulative_acks();
+    recover(&mut a, ms(100), &verdict(&[(1, Cause::MissingReports)], 0));
+    assert_eq!(a.flight.awaited(FIRST), [Some(1), None]);
 }
 
 #[test]
@@ -79,7 +93,7 @@ fn a_path_leaves_fast_recovery_when_what_it_had_outstanding_then_has_arrived() {
         assert!(!over(&|_| (), 0), "{cuc:?}");
         let gap = |tsn| {
             move |a: &mut Association| {
-                a.outbound.set_state(Tsn(tsn), ChunkState::GapAcked);
+                a.flight.acknowledge(Tsn(tsn));
             }
         };
         assert!(!over(&gap(1), 0), "{cuc:?}");
@@ -98,11 +112,11 @@ fn one_episode_of_an_association_ends_with_what_was_sent_when_it_began() {
         for _ in 0..4 {
             send_on(&mut a, ms(0), FIRST, 1000);
         }
-        a.recover(ms(100), &verdict(&[(1, Cause::MissingReports)], 5));
+        recover(&mut a, ms(100), &verdict(&[(1, Cause::MissingReports)], 5));
         assert_eq!(a.out.counters.multipath.missing_reports_withheld, 0);
         assert_eq!(a.paths[0].window.cwnd(), 40_000);
         assert_eq!(a.forced_retransmissions, 1);
-        a.recover(ms(100), &verdict(&[(2, Cause::MissingReports)], 0));
+        recover(&mut a, ms(100), &verdict(&[(2, Cause::MissingReports)], 0));
         if profile == Profile::Rfc2960 {
             assert_eq!(a.paths[0].window.cwnd(), 20_000, "every time");
             assert_eq!(a.fast_recovery_exit, None);
@@ -128,19 +142,19 @@ fn t3_rtx_marks_all_but_what_was_sent_within_a_round_trip() {
     a.paths[0].share.fast_retransmission_due = true;
     a.on_t3(ms(1000), Id::first_at(0));
     assert_eq!(
-        (a.outbound.marked, a.out.counters.multipath.chunks_spared),
+        (a.flight.marked(), a.out.counters.multipath.chunks_spared),
         (2, 2)
     );
     let path = &a.paths[0];
-    assert_eq!((path.flightsize, path.earliest), (2032, Tsn(3)));
     assert_eq!(
-        (path.t3_rtx, path.rto()),
-        (Some(ms(3000)), Duration::from_secs(2))
+        (a.flight.size_on(FIRST), path.rto()),
+        (2032, Duration::from_secs(2))
     );
+    assert_eq!(a.flight.watched(FIRST), Some((3, ms(3000))));
     assert_eq!(path.window.cwnd(), path.window.segment());
     assert_eq!((path.share.lost, path.share.fast_recovery_exit), (2, None));
     assert!(!path.share.fast_retransmission_due);
-    assert_eq!(a.paths[1].flightsize, 1016);
+    assert_eq!(a.flight.size_on(SECOND), 1016);
     assert_eq!(a.peer_rwnd, 97_000);
     assert_eq!((a.out.counters.t3_expiries, a.forced_retransmissions), (1, 1));
     assert_eq!((a.destinations[0].error_count, a.association_error_count), (1, 1));
@@ -155,8 +169,8 @@ fn t3_rtx_of_a_single_path_marks_everything_and_forces_a_packet() {
     a.forced_retransmissions = 1;
     a.fast_recovery_exit = Some(Tsn(2));
     a.on_t3(ms(1000), Id::first_at(0));
-    assert_eq!((a.outbound.marked, a.paths[0].flightsize), (2, 0));
-    assert_eq!((a.paths[0].t3_rtx, a.fast_recovery_exit), (None, None));
+    assert_eq!((a.flight.marked(), a.flight.size_on(FIRST)), (2, 0));
+    assert_eq!((a.flight.t3_rtx(FIRST), a.fast_recovery_exit), (None, None));
     assert_eq!((a.peer_rwnd, a.forced_retransmissions), (100_000, 2));
     assert_eq!(a.out.counters.multipath.chunks_spared, 0);
     // not more than there is
@@ -191,7 +205,7 @@ fn early_retransmit_takes_one_report_where_all_have_arrived_but_one_of_three() {
             send_on(&mut a, ms(0), FIRST, 1000);
         }
         for tsn in 2..2 + arrived {
-            a.outbound.set_state(Tsn(tsn), ChunkState::GapAcked);
+            a.flight.acknowledge(Tsn(tsn));
         }
         a
     };
@@ -204,7 +218,7 @@ fn early_retransmit_takes_one_report_where_all_have_arrived_but_one_of_three() {
     // what may still be sent will be reported behind it
     let mut a = flight(&config, 3, 2);
     let data = Data::Synthetic { offset: 0, len: 500 };
-    a.outbound.push(ms(0), 0, data, SendOptions::default());
+    a.queue.push(ms(0), 0, data, SendOptions::default());
     assert_eq!(a.missing_report_threshold(1500), 3);
     assert_eq!(a.missing_report_threshold(1499), 1);
 }
@@ -213,7 +227,7 @@ fn early_retransmit_takes_one_report_where_all_have_arrived_but_one_of_three() {
 fn a_window_is_closed_to_what_does_not_fit_it() {
     let mut a = up(Config::default(), 1);
     let data = Data::Synthetic { offset: 0, len: 500 };
-    a.outbound.push(ms(0), 0, data, SendOptions::default());
+    a.queue.push(ms(0), 0, data, SendOptions::default());
     for (a_rwnd, closed) in [(500, false), (499, true), (0, true), (501, false)] {
         a.window_probe.allowed = true;
         a.window_probe_timer = Some(ms(9));
@@ -233,19 +247,19 @@ fn a_probe_that_was_refused_goes_out_again_when_the_window_opens() {
     a.note_window(0);
     assert!(a.probe_was_answered(FIRST) && !a.probe_was_answered(SECOND));
     a.note_window(499);
-    assert_eq!(a.outbound.marked, 0);
+    assert_eq!(a.flight.marked(), 0);
     a.note_window(500);
-    assert_eq!(a.outbound.marked, 1);
-    assert_eq!((a.paths[0].flightsize, a.paths[0].t3_rtx), (0, None));
+    assert_eq!(a.flight.marked(), 1);
+    assert_eq!((a.flight.size_on(FIRST), a.flight.t3_rtx(FIRST)), (0, None));
     assert_eq!((a.window_probe.tsn, a.peer_rwnd), (None, 100_000));
     // a first answer that has room says only that it is on its way
     let mut a = up(Config::default(), 1);
     let tsn = send_on(&mut a, ms(0), FIRST, 500);
     a.window_probe.on_sent(tsn);
     a.note_window(500);
-    assert_eq!((a.outbound.marked, a.window_probe.tsn), (0, Some(tsn)));
+    assert_eq!((a.flight.marked(), a.window_probe.tsn), (0, Some(tsn)));
     // and one that acknowledges it, that it was taken
-    a.outbound.pop_acked();
+    a.flight.acknowledge_next();
     a.note_window(500);
     assert_eq!(a.window_probe.tsn, None);
 }
@@ -264,7 +278,7 @@ fn t3_rtx_of_an_answered_probe_blames_nobody() {
     );
     assert_eq!(a.paths[0].rto(), Duration::from_secs(2));
     assert!(!a.window_probe.answered);
-    assert_eq!(a.outbound.marked, 1);
+    assert_eq!(a.flight.marked(), 1);
 }
 
 #[test]

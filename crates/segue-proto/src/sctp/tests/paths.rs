@@ -7,30 +7,6 @@ use crate::sctp::slots::Id;
 use segue_wire::sctp::{Init, Parameter};
 
 #[test]
-fn a_path_books_what_is_sent_on_it() {
-    let mut a = up(Config::default(), 1);
-    let path = &mut a.paths[0];
-    path.on_sent(ms(5), Tsn(10), 100, false);
-    assert_eq!((path.flightsize, path.earliest, path.timed), (100, Tsn(10), None));
-    assert_eq!(path.t3_rtx, Some(ms(1005)));
-    path.on_sent(ms(6), Tsn(11), 50, true);
-    path.on_sent(ms(7), Tsn(12), 50, true);
-    assert_eq!((path.flightsize, path.earliest), (200, Tsn(10)));
-    assert_eq!(path.timed, Some((Tsn(11), ms(6))));
-    assert_eq!((path.t3_rtx, path.last_data_sent), (Some(ms(1005)), Some(ms(7))));
-    assert_eq!(path.share.sent, 3);
-    path.on_sent(ms(8), Tsn(9), 50, false);
-    assert_eq!(path.earliest, Tsn(9));
-    path.share.t3_by_order = true;
-    path.on_sent(ms(8), Tsn(8), 50, false);
-    assert_eq!(path.earliest, Tsn(9));
-    path.clear_flight();
-    assert_eq!((path.flightsize, path.t3_rtx, path.timed), (0, None, None));
-    path.on_sent(ms(9), Tsn(20), 50, false);
-    assert_eq!(path.earliest, Tsn(20));
-}
-
-#[test]
 fn a_window_decays_by_whole_rtos_without_data() {
     let mut a = up(Config::default(), 1);
     let path = &mut a.paths[0];
@@ -40,10 +16,6 @@ fn a_window_decays_by_whole_rtos_without_data() {
     path.last_data_sent = Some(ms(0));
     path.decay_idle(ms(1000) - Duration::from_nanos(1));
     assert_eq!(path.window.cwnd(), 100_000);
-    path.flightsize = 1;
-    path.decay_idle(ms(1000));
-    assert_eq!(path.window.cwnd(), 100_000, "something is out");
-    path.flightsize = 0;
     path.decay_idle(ms(1000));
     assert_eq!(
         (path.window.cwnd(), path.last_data_sent),
@@ -51,10 +23,17 @@ fn a_window_decays_by_whole_rtos_without_data() {
     );
     path.decay_idle(ms(3999));
     assert_eq!(path.window.cwnd(), 12_500);
-    path.flightsize = 12_499;
-    assert!(path.has_window());
-    path.flightsize = 12_500;
-    assert!(!path.has_window());
+    // but not while something is out
+    send_on(&mut a, ms(4000), FIRST, 1000);
+    a.decay_idle(ms(90_000), FIRST);
+    assert_eq!(
+        (a.paths[0].window.cwnd(), a.flight.size_on(FIRST)),
+        (12_500, 1016)
+    );
+    a.paths[0].window.set_cwnd(1017);
+    assert!(a.has_window(FIRST));
+    a.paths[0].window.set_cwnd(1016);
+    assert!(!a.has_window(FIRST));
 }
 
 #[test]
@@ -163,15 +142,18 @@ fn what_was_under_way_to_a_destination_that_goes_is_sent_elsewhere_without_penal
     }
     a.paths[1].window.set_cwnd(30_000);
     a.remove_destination(Id::first_at(0));
-    assert_eq!((a.outbound.marked, a.peer_rwnd), (2, 99_000));
+    assert_eq!((a.flight.marked(), a.peer_rwnd), (2, 99_000));
     assert_eq!(
         (a.primary.place(), a.current.place(), a.destination_count()),
         (1, 1, 1)
     );
-    let of = |tsn| a.outbound.get(Tsn(tsn)).and_then(|sent| sent.path);
+    let of = |tsn| a.flight.get(Tsn(tsn)).and_then(|sent| sent.path());
     let there_is = [1, 2, 3].map(|tsn| of(tsn).is_some_and(|path| a.paths.contains(path)));
     assert_eq!((there_is, of(2)), ([false, true, false], Some(SECOND)));
-    assert_eq!((a.paths[1].window.cwnd(), a.paths[1].flightsize), (30_000, 1016));
+    assert_eq!(
+        (a.paths[1].window.cwnd(), a.flight.size_on(SECOND)),
+        (30_000, 1016)
+    );
     let counters = a.out.counters.multipath;
     assert_eq!((counters.paths_left, counters.chunks_moved), (1, 2));
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::congestion::{CongestionControl, Coupling};
 use crate::sctp::ack::Ranges;
 use crate::sctp::multipath::{BufferSplit, Cuc, PathShare, RtxPolicy};
-use crate::sctp::outbound::ChunkState;
+use crate::sctp::sender::Cause;
 use crate::sctp::transmit::Plan;
 
 /// A path has 1000 bytes each outstanding, acknowledged by a gap ack block, marked and abandoned; the other has 2000
@@ -21,15 +21,11 @@ fn holding(split: BufferSplit) -> Association {
     for path in [FIRST, FIRST, FIRST, FIRST, SECOND, SECOND] {
         send_on(&mut a, ms(0), path, 1000);
     }
-    for (tsn, state) in [
-        (2, ChunkState::GapAcked),
-        (3, ChunkState::Marked),
-        (4, ChunkState::Abandoned),
-        (5, ChunkState::GapAcked),
-        (6, ChunkState::GapAcked),
-    ] {
-        a.outbound.set_state(Tsn(tsn), state);
+    for tsn in [2, 5, 6] {
+        a.flight.acknowledge(Tsn(tsn));
     }
+    a.flight.lose_one(Cause::Timeout, Tsn(3));
+    a.flight.abandon(Tsn(4));
     // with what is outstanding, and what is held out of order: 10 000
     a.peer_rwnd = 6000;
     a
@@ -88,25 +84,27 @@ fn what_holds_everybody_up_moves_to_the_faster_path_and_its_own_is_penalised_onc
     assert_eq!((tsn, path, forced), (Tsn(1), SECOND, true));
     assert_eq!((a.peer_rwnd, a.forced_retransmissions), (97_000, 1));
     let slow = &a.paths[0];
-    assert_eq!((slow.flightsize, slow.earliest, slow.timed), (2032, Tsn(2), None));
-    assert_eq!(slow.t3_rtx, Some(ms(1000)));
+    assert_eq!((a.flight.size_on(FIRST), a.flight.timed(FIRST)), (2032, None));
+    assert_eq!(a.flight.watched(FIRST), Some((2, ms(1000))));
     assert_eq!((slow.window.cwnd(), slow.window.ssthresh()), (20_000, 20_000));
     assert_eq!(a.paths[1].window.cwnd(), 40_000);
     // marked, and sent again: not to be moved any more
     assert!(a.plan_opportunistic(now).is_none());
-    a.outbound.set_state(Tsn(1), ChunkState::Outstanding);
+    let again = |former, moves| a.loss.on_sent_again(now, former, moves);
+    let rto = Duration::from_secs(1);
+    a.flight.resend(now, Tsn(1), SECOND, rto, again).expect("marked");
     assert!(a.plan_opportunistic(now).is_none());
     for (at, penalties, cwnd, left) in [(249, 1, 20_000, 1016), (250, 2, 10_000, 0)] {
-        a.outbound.pop_acked();
+        a.flight.acknowledge_next();
         assert!(a.plan_opportunistic(ms(at)).is_some());
         assert_eq!(a.out.counters.multipath.penalties, penalties, "{at}");
         assert_eq!(
-            (a.paths[0].window.cwnd(), a.paths[0].flightsize),
+            (a.paths[0].window.cwnd(), a.flight.size_on(FIRST)),
             (cwnd, left),
             "{at}"
         );
         // the one that is left is what its timer runs for
-        assert_eq!(a.paths[0].t3_rtx.is_some(), left > 0);
+        assert_eq!(a.flight.t3_rtx(FIRST).is_some(), left > 0);
     }
     assert_eq!(a.out.counters.multipath.chunks_rescheduled, 3);
     assert_eq!(a.forced_retransmissions, 3);
@@ -176,8 +174,8 @@ fn a_sack_with_fewer_blocks_and_the_same_cumulative_ack_was_overtaken() {
             },
             destinations,
         );
-        a.outbound.gap_acked.push((Tsn(3), Tsn(4)));
-        a.outbound.gap_acked.push((Tsn(6), Tsn(6)));
+        let reported = [(Tsn(3), Tsn(4)), (Tsn(6), Tsn(6))];
+        a.flight.note_reported(reported.into_iter().collect());
         a
     };
     let mut a = with(true, 2);
@@ -218,21 +216,21 @@ fn a_sack_came_over_the_path_between_its_addresses() {
     ] {
         a.multipath.as_mut().expect("multipath").packet = packet;
         a.paths[1].share.fast_retransmission_due = true;
-        a.paths[1].share.pseudo.new_pseudo_cumack = true;
         a.begin_sack_by_path();
         assert_eq!(a.multipath.as_ref().expect("multipath").sack_path, path);
         assert!(!a.paths[1].share.fast_retransmission_due);
-        assert!(!a.paths[1].share.pseudo.new_pseudo_cumack);
     }
 }
 
 #[test]
 fn leaving_a_path_forces_one_packet_of_what_was_moved() {
     let mut a = cmt(MultipathConfig::default(), 2);
-    a.paths[1].share.pseudo.find_pseudo_cumack = false;
+    send_on(&mut a, ms(0), SECOND, 1000);
+    a.flight.find_pseudo_cumulative_acks();
+    assert_eq!(a.flight.awaited(SECOND), [Some(1), None]);
     a.quit_path(0);
     assert_eq!(a.forced_retransmissions, 0);
-    assert!(a.paths[1].share.pseudo.find_pseudo_cumack);
+    assert_eq!(a.flight.awaited(SECOND), [None; 2]);
     a.quit_path(3);
     assert_eq!(a.forced_retransmissions, 1);
     a.forced_retransmissions = 4;
@@ -275,9 +273,9 @@ fn retransmissions_go_where_their_policy_has_them_and_stay_among_equals() {
     assert_eq!(to(&a, P::LossRate), Some(SECOND));
     a.paths[1].share.lost = 11;
     assert_eq!(to(&a, P::LossRate), Some(FIRST));
-    a.paths[1].flightsize = 19_999;
-    assert_eq!(to(&a, P::Asap), Some(FIRST));
-    a.paths[1].flightsize = 19_998;
+    a.paths[1].window.set_cwnd(1016);
+    assert_eq!(to(&a, P::Asap), Some(FIRST), "1016 bytes are under way");
+    a.paths[1].window.set_cwnd(1017);
     assert_eq!(to(&a, P::Asap), Some(SECOND));
     a.destinations[1].state = PathState::PotentiallyFailed;
     assert_eq!(to(&a, P::Same), Some(FIRST));
@@ -305,13 +303,11 @@ fn a_loss_rate_is_in_millionths_and_forgets_half_beyond_a_thousand_chunks() {
 #[test]
 fn a_window_opens_by_the_ack_point_that_cuc_names() {
     let mut share = PathShare::default();
-    share.pseudo.new_pseudo_cumack = true;
-    assert_eq!(share.window_state(Cuc::Off, false), (false, false));
-    assert_eq!(share.window_state(Cuc::V1, false), (true, false));
-    share.pseudo.new_pseudo_cumack = false;
+    assert_eq!(share.window_state(Cuc::Off, false, true), (false, false));
+    assert_eq!(share.window_state(Cuc::V1, false, true), (true, false));
     share.fast_recovery_exit = Some(Tsn(1));
-    assert_eq!(share.window_state(Cuc::Off, true), (true, true));
-    assert_eq!(share.window_state(Cuc::V2, true), (false, true));
+    assert_eq!(share.window_state(Cuc::Off, true, false), (true, true));
+    assert_eq!(share.window_state(Cuc::V2, true, false), (false, true));
 }
 
 #[test]
@@ -344,7 +340,8 @@ fn the_least_round_trip_with_room_is_the_fastest() {
         path.rtt.measure(Duration::from_millis(rtt));
     }
     assert_eq!(a.fastest_with_room(ms(0)), Some(SECOND));
-    a.paths[1].flightsize = a.paths[1].window.cwnd();
+    a.paths[1].window.set_cwnd(1016);
+    send_on(&mut a, ms(0), SECOND, 1000);
     assert_eq!(a.fastest_with_room(ms(0)), Some(PathId::first_at(2)));
     a.destinations[2].deactivated = true;
     assert_eq!(a.fastest_with_room(ms(0)), Some(FIRST));

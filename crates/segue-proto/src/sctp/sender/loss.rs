@@ -31,54 +31,14 @@
 //! queue of 1.6 s, for seconds. The authors compare TSNs with the highest one outstanding at the time of the
 //! retransmission; numbers of transmissions do as well where a path sends nothing but retransmissions.
 
-use super::ack::Ranges;
-use super::outbound::{ChunkState, Outbound};
-use super::path::PathId;
-use super::{Config, Profile};
+use super::flight::Flight;
+use super::transmission::Transmission;
+use crate::sctp::ack::Ranges;
+use crate::sctp::path::PathId;
+use crate::sctp::{Config, Profile};
 use crate::time::{Duration, Instant};
 use segue_wire::Tsn;
 use smallvec::SmallVec;
-
-/// The last transmission of a chunk, and what SACKs have said of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Transmission {
-    /// Its number among all transmissions of the association; 0 if it was never sent.
-    number: u64,
-    at: Instant,
-    again: bool,
-    /// The chunk was sent on another path before.
-    moved: bool,
-    missing_reports: u8,
-    /// Found lost by missing reports, this time or before: not eligible for it again but with MFR.
-    fast_retransmitted: bool,
-}
-
-impl Transmission {
-    /// That of a TSN that is never sent.
-    pub(super) const NONE: Self = Self {
-        number: 0,
-        at: Instant::ZERO,
-        again: false,
-        moved: false,
-        missing_reports: 0,
-        fast_retransmitted: false,
-    };
-
-    /// When it was.
-    pub(super) fn at(&self) -> Instant {
-        self.at
-    }
-
-    /// Whether the chunk was sent before: no round trip may be measured from it (rule C5).
-    pub(super) fn is_again(&self) -> bool {
-        self.again
-    }
-
-    /// Its place in the order of sending.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-}
 
 /// Which missing reports count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,7 +119,7 @@ impl Newly {
 
 /// Tells by what is acknowledged, and by when it was sent, which chunks are lost.
 #[derive(Debug)]
-pub(super) struct LossDetector {
+pub(in crate::sctp) struct LossDetector {
     rules: Rules,
     transmissions: u64,
     /// By path.
@@ -170,7 +130,7 @@ pub(super) struct LossDetector {
 
 /// Why a chunk is taken for lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cause {
+pub(in crate::sctp) enum Cause {
     /// Reports enough that it is missing (RFC 9260 section 7.2.4, RFC 5827).
     MissingReports,
     /// The same, and it had been fast retransmitted before (MFR).
@@ -179,14 +139,14 @@ pub(super) enum Cause {
 
 /// A chunk that is taken for lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lost {
+pub(in crate::sctp) struct Lost {
     pub tsn: Tsn,
     pub cause: Cause,
 }
 
 /// What a SACK says of what it leaves out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Verdict {
+pub(in crate::sctp) struct Verdict {
     /// In order of TSN.
     pub lost: SmallVec<[Lost; 4]>,
     /// Missing reports that did not count, because nothing that was sent later is acknowledged.
@@ -194,7 +154,7 @@ pub(super) struct Verdict {
 }
 
 impl LossDetector {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(in crate::sctp) fn new(config: &Config) -> Self {
         Self {
             rules: Rules::new(config),
             transmissions: 0,
@@ -205,27 +165,23 @@ impl LossDetector {
     }
 
     /// A chunk is sent for the first time.
-    pub(super) fn on_sent(&mut self, now: Instant) -> Transmission {
+    pub(in crate::sctp) fn on_sent(&mut self, now: Instant) -> Transmission {
         self.transmissions += 1;
-        Transmission {
-            number: self.transmissions,
-            at: now,
-            ..Transmission::NONE
-        }
+        Transmission::first(self.transmissions, now)
     }
 
     /// A chunk is sent again; `moves`: on another path than it was last.
-    pub(super) fn on_sent_again(&mut self, now: Instant, former: Transmission, moves: bool) -> Transmission {
-        Transmission {
-            again: true,
-            moved: former.moved || moves,
-            fast_retransmitted: former.fast_retransmitted,
-            ..self.on_sent(now)
-        }
+    pub(in crate::sctp) fn on_sent_again(
+        &mut self,
+        now: Instant,
+        former: Transmission,
+        moves: bool,
+    ) -> Transmission {
+        former.again(self.on_sent(now), moves)
     }
 
     /// A SACK arrives that stands for so many packets.
-    pub(super) fn begin_sack(&mut self, packets: u8) {
+    pub(in crate::sctp) fn begin_sack(&mut self, packets: u8) {
         self.newly = Newly::nothing(packets);
         self.all.begin_sack();
         for (_, latest) in &mut self.paths {
@@ -234,7 +190,7 @@ impl LossDetector {
     }
 
     /// It acknowledges `tsn` for the first time, last sent on `path`, whose shortest round trip is `least`, if one is known.
-    pub(super) fn on_newly_acked(
+    pub(in crate::sctp) fn on_newly_acked(
         &mut self,
         now: Instant,
         tsn: Tsn,
@@ -253,16 +209,18 @@ impl LossDetector {
         if let Some(path) = path {
             self.on_path(path).note_tsn(tsn);
         }
-        let may_be_of_former = least.map_or(transmission.moved, |least| now.since(transmission.at) < least);
-        if transmission.again && may_be_of_former {
+        let may_be_of_former = least.map_or(transmission.has_moved(), |least| {
+            now.since(transmission.at()) < least
+        });
+        if transmission.is_again() && may_be_of_former {
             self.newly.earliest = 0;
             return;
         }
-        self.newly.earliest = self.newly.earliest.min(transmission.number);
-        self.newly.again |= transmission.again;
-        self.all.note(transmission.number);
+        self.newly.earliest = self.newly.earliest.min(transmission.number());
+        self.newly.again |= transmission.is_again();
+        self.all.note(transmission.number());
         if let Some(path) = path {
-            self.on_path(path).note(transmission.number);
+            self.on_path(path).note(transmission.number());
         }
     }
 
@@ -281,41 +239,34 @@ impl LossDetector {
         latest
     }
 
-    /// Counts what the SACK leaves out, whose `blocks` have been applied to `outbound`; `threshold` reports make a chunk
+    /// Counts what the SACK leaves out, whose `blocks` have been applied to `flight`; `threshold` reports make a chunk
     /// lost.
     #[inline(never)]
-    pub(super) fn step(&mut self, outbound: &mut Outbound, blocks: &Ranges, threshold: u8) -> Verdict {
+    pub(in crate::sctp) fn step(&self, flight: &mut Flight, blocks: &Ranges, threshold: u8) -> Verdict {
         let mut verdict = Verdict::default();
-        let cumulative = outbound.cumulative_tsn_ack();
+        let cumulative = flight.cumulative_tsn_ack();
         let reach = self.reach(cumulative, blocks);
         let mut hole = 1;
         for &(start, end) in blocks {
             for offset in hole..start.min(reach) {
                 let tsn = cumulative.add(offset);
-                let Some(sent) = outbound.get_mut(tsn) else {
-                    break;
-                };
-                let transmission = &mut sent.transmission;
-                if sent.state != ChunkState::Outstanding
-                    || (transmission.fast_retransmitted && !self.rules.multiple)
-                {
+                let Some(sent) = flight.get(tsn) else { break };
+                let transmission = sent.transmission();
+                let again = transmission.is_fast_retransmitted() && !self.rules.multiple;
+                if !sent.is_outstanding() || again {
                     continue;
                 }
-                let reports = self.reports(tsn, *transmission, sent.path);
-                verdict.withheld += u64::from(reports == 0);
+                let reports = self.reports(tsn, transmission, sent.path());
                 if reports == 0 {
-                    continue;
+                    verdict.withheld += 1;
+                } else if flight.report_missing(tsn, reports) >= threshold {
+                    let cause = if flight.note_fast_retransmission(tsn) {
+                        Cause::RetransmissionMissing
+                    } else {
+                        Cause::MissingReports
+                    };
+                    verdict.lost.push(Lost { tsn, cause });
                 }
-                transmission.missing_reports = transmission.missing_reports.saturating_add(reports);
-                if transmission.missing_reports < threshold {
-                    continue;
-                }
-                let cause = if core::mem::replace(&mut transmission.fast_retransmitted, true) {
-                    Cause::RetransmissionMissing
-                } else {
-                    Cause::MissingReports
-                };
-                verdict.lost.push(Lost { tsn, cause });
             }
             if end >= reach {
                 break;
@@ -341,11 +292,11 @@ impl LossDetector {
             .iter()
             .find(|p| Some(p.0) == path)
             .map_or(Latest::default(), |p| p.1);
-        let (overtaken, by_all) = if self.rules.split && !self.rules.multiple && !transmission.again {
+        let (overtaken, by_all) = if self.rules.split && !self.rules.multiple && !transmission.is_again() {
             let before = |other: Option<Tsn>| other.is_some_and(|other| tsn.before(other));
             (before(own.highest_newly), before(self.newly.lowest))
         } else {
-            let latest = if self.rules.split || transmission.again {
+            let latest = if self.rules.split || transmission.is_again() {
                 own
             } else {
                 self.all
@@ -356,8 +307,8 @@ impl LossDetector {
                 latest.newly
             };
             (
-                latest > transmission.number,
-                self.newly.earliest > transmission.number,
+                latest > transmission.number(),
+                self.newly.earliest > transmission.number(),
             )
         };
         match overtaken {
@@ -375,16 +326,19 @@ mod tests {
     use super::*;
     use crate::sctp::MultipathConfig;
     use crate::sctp::SendOptions;
+    use crate::sctp::multipath::Cuc;
+    use crate::sctp::sender::{Cause as ChunkCause, SendQueue};
     use segue_wire::Data;
 
     const FIRST: PathId = PathId::first_at(0);
     const SECOND: PathId = PathId::first_at(1);
+    const RTO: Duration = Duration::from_secs(1);
     /// Shortest round trip of both paths.
     const LEAST: Duration = Duration::from_millis(20);
 
     /// Chunks with TSNs from 1 on, all of them outstanding, and the SACKs for them.
-    struct Flight {
-        outbound: Outbound,
+    struct Sacks {
+        flight: Flight,
         detector: LossDetector,
     }
 
@@ -392,25 +346,28 @@ mod tests {
         Instant::ZERO + Duration::from_millis(n)
     }
 
-    impl Flight {
+    impl Sacks {
         /// A chunk for each of `paths`, sent a millisecond apart.
         fn new(config: &Config, paths: &[PathId]) -> Self {
-            let mut outbound = Outbound::new(Tsn(1), 1000);
+            let mut queue = SendQueue::new(1000);
+            let mut flight = Flight::new(Tsn(1), config.multipath.is_some(), Cuc::Off);
             let mut detector = LossDetector::new(config);
             for (n, &path) in (1..).zip(paths) {
                 let data = Data::Synthetic { offset: 0, len: 100 };
-                outbound.push(ms(n), 0, data, SendOptions::default());
+                queue.push(ms(n), 0, data, SendOptions::default());
                 let transmission = detector.on_sent(ms(n));
-                outbound.send_next(transmission, path, false).expect("it waits");
+                let content = queue.cut(false).expect("it waits");
+                flight.send(ms(n), content, path, RTO, transmission);
             }
-            Self { outbound, detector }
+            Self { flight, detector }
         }
 
         fn send_again(&mut self, at: Instant, tsn: u32, path: PathId) {
-            let sent = self.outbound.get_mut(Tsn(tsn)).expect("sent");
-            let moves = sent.path != Some(path);
-            sent.transmission = self.detector.on_sent_again(at, sent.transmission, moves);
-            sent.path = Some(path);
+            self.flight.lose_one(ChunkCause::Timeout, Tsn(tsn));
+            let numbered = |former, moves| self.detector.on_sent_again(at, former, moves);
+            self.flight
+                .resend(at, Tsn(tsn), path, RTO, numbered)
+                .expect("marked");
         }
 
         /// A SACK with the cumulative TSN ack 0 acknowledges `newly`; `blocks` are all that it has.
@@ -428,14 +385,13 @@ mod tests {
         ) -> Verdict {
             self.detector.begin_sack(newly.len() as u8);
             for &tsn in newly {
-                let sent = self.outbound.get(Tsn(tsn)).expect("sent");
-                let (path, transmission) = (sent.path, sent.transmission);
-                self.outbound.set_state(Tsn(tsn), ChunkState::GapAcked);
+                let acknowledged = self.flight.acknowledge(Tsn(tsn)).expect("outstanding");
+                let (path, transmission) = (acknowledged.path, acknowledged.transmission);
                 self.detector
                     .on_newly_acked(at, Tsn(tsn), path, transmission, least);
             }
             let blocks = blocks.iter().copied().collect();
-            self.detector.step(&mut self.outbound, &blocks, 3)
+            self.detector.step(&mut self.flight, &blocks, 3)
         }
     }
 
@@ -452,7 +408,7 @@ mod tests {
 
     #[test]
     fn the_third_sack_that_acknowledges_something_sent_later_makes_a_chunk_lost() {
-        let mut flight = Flight::new(&Config::default(), &[FIRST; 6]);
+        let mut flight = Sacks::new(&Config::default(), &[FIRST; 6]);
         assert_eq!(flight.sack(ms(30), &[3], &[(3, 3)]), Verdict::default());
         // nothing new, and then something that was sent before 4
         assert_eq!(flight.sack(ms(31), &[], &[(3, 3)]), Verdict::default());
@@ -469,7 +425,7 @@ mod tests {
     #[test]
     fn rfc_2960_counts_every_sack_that_reports_a_chunk_missing() {
         let config = Config::new(Profile::Rfc2960);
-        let mut flight = Flight::new(&config, &[FIRST; 3]);
+        let mut flight = Sacks::new(&config, &[FIRST; 3]);
         assert_eq!(lost(&flight.sack(ms(30), &[3], &[(3, 3)])), []);
         assert_eq!(lost(&flight.sack(ms(31), &[], &[(3, 3)])), []);
         // but not what was sent after all that it reports
@@ -496,12 +452,12 @@ mod tests {
             (split(true), ms(60), [0, 0, 1]),
             (split(false), ms(60), [0; 3]),
         ] {
-            let mut flight = Flight::new(&config, &[FIRST; 6]);
+            let mut flight = Sacks::new(&config, &[FIRST; 6]);
             for tsn in 2..=4 {
                 flight.send_again(ms(40), tsn, FIRST);
             }
             // 5 has a higher TSN, and was sent before them
-            flight.outbound.set_state(Tsn(6), ChunkState::GapAcked);
+            flight.flight.acknowledge(Tsn(6));
             let found = [(2, 2), (2, 3), (2, 4)].map(|block| {
                 let verdict = flight.sack(answered, &[block.1], &[block, (6, 6)]);
                 lost(&verdict).iter().filter(|t| **t == 5).count()
@@ -515,7 +471,7 @@ mod tests {
         // by RFC 9260 section 7.2.4 what is newly acknowledged counts; of a chunk that was sent on another path before it
         // may be the flight there that is acknowledged
         for (former, expected) in [(FIRST, &[1][..]), (SECOND, &[])] {
-            let mut flight = Flight::new(&Config::default(), &[former; 4]);
+            let mut flight = Sacks::new(&Config::default(), &[former; 4]);
             for tsn in 1..=4 {
                 flight.send_again(ms(40), tsn, FIRST);
             }
@@ -541,7 +497,7 @@ mod tests {
             (whole, false, &[1]),
             (split, false, &[]),
         ] {
-            let mut flight = Flight::new(&config, &[FIRST, SECOND, SECOND, SECOND]);
+            let mut flight = Sacks::new(&config, &[FIRST, SECOND, SECOND, SECOND]);
             if again {
                 flight.send_again(ms(1), 1, FIRST);
                 for tsn in 2..=4 {
@@ -562,7 +518,7 @@ mod tests {
                 mfr,
                 ..MultipathConfig::default()
             });
-            let mut flight = Flight::new(&config, &[FIRST; 8]);
+            let mut flight = Sacks::new(&config, &[FIRST; 8]);
             assert_eq!(
                 lost(&flight.sack(ms(30), &[2, 3, 4], &[(2, 4)])),
                 [1],
@@ -577,8 +533,8 @@ mod tests {
             flight.send_again(ms(32), 8, FIRST);
             let verdict = flight.sack(ms(60), &[8], &[(2, 8)]);
             assert_eq!(verdict.lost.len(), 0, "one packet");
-            let sent = flight.outbound.get_mut(Tsn(1)).expect("sent");
-            assert_eq!(sent.transmission.missing_reports, u8::from(mfr));
+            let sent = flight.flight.get(Tsn(1)).expect("sent");
+            assert_eq!(sent.transmission().missing_reports(), u8::from(mfr));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Messages that wait while streams are reset (RFC 6525 section 5.1.2 A1): not one of them gets a number.
 
-use super::outbound::{Outbound, Unsent};
-use segue_wire::{Ssn, Tsn};
+use super::queue::{SendQueue, Unsent};
 use std::collections::VecDeque;
 
 /// Messages kept out of the send queue.
@@ -19,13 +18,13 @@ impl Held {
 }
 
 /// Whether a list of streams, in which none stands for all, names `stream_id`.
-pub(super) fn concerns(streams: &[u16], stream_id: u16) -> bool {
+pub(in crate::sctp) fn concerns(streams: &[u16], stream_id: u16) -> bool {
     streams.is_empty() || streams.contains(&stream_id)
 }
 
-impl Outbound {
+impl SendQueue {
     /// Keeps the messages of `streams` back, those that come included; a message that is being sent is finished.
-    pub(super) fn hold(&mut self, streams: Vec<u16>) {
+    pub(in crate::sctp) fn hold(&mut self, streams: Vec<u16>) {
         let mut held = self.held.take().unwrap_or_else(|| {
             Box::new(Held {
                 streams: Vec::new(),
@@ -44,7 +43,7 @@ impl Outbound {
     }
 
     /// Lets what was kept back go on.
-    pub(super) fn release(&mut self) {
+    pub(in crate::sctp) fn release(&mut self) {
         if let Some(held) = self.held.take() {
             self.unsent.extend(held.messages);
         }
@@ -60,35 +59,13 @@ impl Outbound {
     }
 
     /// Whether messages are kept back.
-    pub(super) fn holds_messages(&self) -> bool {
+    pub(in crate::sctp) fn holds_messages(&self) -> bool {
         self.held.as_ref().is_some_and(|held| !held.messages.is_empty())
     }
 
     /// Whether a message of one of `streams` is being sent.
-    pub(super) fn is_amid_message_of(&self, streams: &[u16]) -> bool {
+    pub(in crate::sctp) fn is_amid_message_of(&self, streams: &[u16]) -> bool {
         let next = self.unsent.front();
         next.is_some_and(|m| m.position > 0 && concerns(streams, m.stream_id))
-    }
-
-    /// Whether anything that was sent is not cumulatively acknowledged.
-    pub(super) fn has_sent(&self) -> bool {
-        !self.sent.is_empty()
-    }
-
-    /// The streams begin again.
-    pub(super) fn reset_ssns(&mut self, streams: &[u16]) {
-        for (stream_id, ssn) in (0_u16..).zip(&mut self.next_ssn) {
-            if concerns(streams, stream_id) {
-                *ssn = Ssn(0);
-            }
-        }
-    }
-
-    /// All streams begin again, and the TSNs at `next_tsn`; nothing that was sent may be left.
-    pub(super) fn begin_anew(&mut self, next_tsn: Tsn) {
-        self.base = next_tsn;
-        self.marked_from = next_tsn;
-        self.gap_acked.clear();
-        self.reset_ssns(&[]);
     }
 }

@@ -1,0 +1,233 @@
+//! A DATA chunk that was sent: what it carries, and where it stands.
+
+use super::transmission::Transmission;
+use crate::sctp::options::Policy;
+use crate::sctp::path::PathId;
+use segue_wire::sctp::DataChunk;
+use segue_wire::{Data, Ssn, Tsn};
+
+/// Header of a DATA chunk, bytes.
+pub(in crate::sctp) const DATA_HEADER: u32 = 16;
+
+/// What an abandoned chunk holds.
+const NOTHING: Data = Data::Synthetic { offset: 0, len: 0 };
+
+/// Why a chunk is in flight no more although nobody acknowledged it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::sctp) enum Cause {
+    /// T3-rtx of its path expired (RFC 9260 section 6.3.3).
+    Timeout,
+    /// Reports enough that it is missing (section 7.2.4, RFC 5827).
+    MissingReports,
+    /// Its destination, or the address that it was sent from, is left (RFC 5061 section 5.3).
+    PathGone,
+    /// A router said that it is too big (section 7.3).
+    TooBig,
+    /// It holds others up and goes over a faster path at once: see `multipath::opportunistic`.
+    Rescheduled,
+    /// It probed a window that was closed, and was not taken (section 6.1 rule A).
+    ProbeRefused,
+}
+
+/// Where a chunk that was sent stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::sctp) enum ChunkState {
+    /// In flight.
+    Outstanding {
+        /// Since it was last taken for lost it was moved to a faster path, and is not again.
+        rescheduled: bool,
+    },
+    /// Marked for retransmission: not in flight.
+    Marked(Cause),
+    /// Acknowledged by a gap ack block: not in flight.
+    GapAcked {
+        /// The receiver keeps it (NR-SACK): its data is gone here, and its room in the send buffer free. Otherwise it is
+        /// kept, because the receiver may renege.
+        released: bool,
+    },
+    /// Abandoned (RFC 3758): for the sender as good as acknowledged, and without its data.
+    Abandoned,
+}
+
+/// What a chunk carries, and how.
+#[derive(Debug)]
+pub(in crate::sctp) struct Content {
+    pub data: Data,
+    pub payload_protocol_id: u32,
+    pub stream_id: u16,
+    pub ssn: Ssn,
+    pub unordered: bool,
+    pub beginning: bool,
+    pub ending: bool,
+    /// Sent with the I bit whenever it is sent (RFC 7053).
+    pub immediate: bool,
+    pub policy: Policy,
+}
+
+/// A DATA chunk that was sent, or is abandoned without having been.
+#[derive(Debug)]
+pub(in crate::sctp) struct Sent {
+    content: Content,
+    state: ChunkState,
+    /// Path that it was last sent on, and that transmission.
+    path: Option<PathId>,
+    transmission: Transmission,
+    retransmissions: u32,
+}
+
+impl Sent {
+    /// A chunk that is sent for the first time.
+    pub(super) fn new(content: Content, path: PathId, transmission: Transmission) -> Self {
+        Self {
+            content,
+            state: ChunkState::Outstanding { rescheduled: false },
+            path: Some(path),
+            transmission,
+            retransmissions: 0,
+        }
+    }
+
+    /// The end of a message that is never sent.
+    pub(super) fn never(content: Content) -> Self {
+        Self {
+            content: Content {
+                data: NOTHING,
+                ..content
+            },
+            state: ChunkState::Abandoned,
+            path: None,
+            transmission: Transmission::NONE,
+            retransmissions: 0,
+        }
+    }
+
+    pub(in crate::sctp) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    pub(super) fn into_data(self) -> Data {
+        self.content.data
+    }
+
+    pub(in crate::sctp) fn state(&self) -> ChunkState {
+        self.state
+    }
+
+    /// Path that it was last sent on, unless it was told to go wherever new data goes. The path may be gone.
+    pub(in crate::sctp) fn path(&self) -> Option<PathId> {
+        self.path
+    }
+
+    /// The last time it was sent.
+    pub(in crate::sctp) fn transmission(&self) -> Transmission {
+        self.transmission
+    }
+
+    /// Bytes with header and padding: what congestion control counts.
+    pub(in crate::sctp) fn size(&self) -> u32 {
+        chunk_size(self.len())
+    }
+
+    /// User bytes: what the peer's window counts.
+    pub(in crate::sctp) fn len(&self) -> u32 {
+        self.content.data.len() as u32
+    }
+
+    pub(in crate::sctp) fn is_outstanding(&self) -> bool {
+        matches!(self.state, ChunkState::Outstanding { .. })
+    }
+
+    /// Whether it is to be sent again.
+    pub(in crate::sctp) fn is_marked(&self) -> bool {
+        matches!(self.state, ChunkState::Marked(_))
+    }
+
+    /// Whether it is not acknowledged, and may be.
+    pub(in crate::sctp) fn is_awaited(&self) -> bool {
+        self.is_outstanding() || self.is_marked()
+    }
+
+    pub(in crate::sctp) fn is_gap_acked(&self) -> bool {
+        matches!(self.state, ChunkState::GapAcked { .. })
+    }
+
+    pub(in crate::sctp) fn is_released(&self) -> bool {
+        matches!(self.state, ChunkState::GapAcked { released: true })
+    }
+
+    /// Whether it waits to be sent again because of missing reports.
+    pub(in crate::sctp) fn is_fast_marked(&self) -> bool {
+        self.state == ChunkState::Marked(Cause::MissingReports)
+    }
+
+    /// Whether partial reliability has it abandoned instead of sent again.
+    pub(in crate::sctp) fn is_given_up(&self, now: crate::time::Instant) -> bool {
+        self.content
+            .policy
+            .forbids_retransmission(now, self.retransmissions)
+    }
+
+    /// As it goes on the wire.
+    pub(in crate::sctp) fn chunk(&self, tsn: Tsn) -> DataChunk {
+        let content = &self.content;
+        DataChunk {
+            tsn,
+            stream_id: content.stream_id,
+            ssn: content.ssn,
+            payload_protocol_id: content.payload_protocol_id,
+            unordered: content.unordered,
+            beginning: content.beginning,
+            ending: content.ending,
+            immediate: content.immediate,
+            data: content.data.clone(),
+        }
+    }
+
+    pub(super) fn set_state(&mut self, state: ChunkState) -> ChunkState {
+        core::mem::replace(&mut self.state, state)
+    }
+
+    /// It is sent again; `transmission` is given the last one, and whether the path is another.
+    pub(super) fn send_again(
+        &mut self,
+        path: PathId,
+        transmission: impl FnOnce(Transmission, bool) -> Transmission,
+    ) {
+        let moves = self.path.replace(path) != Some(path);
+        self.transmission = transmission(self.transmission, moves);
+        self.retransmissions = self.retransmissions.saturating_add(1);
+        let rescheduled = self.state == ChunkState::Marked(Cause::Rescheduled);
+        self.state = ChunkState::Outstanding { rescheduled };
+    }
+
+    /// So many more reports that it is missing.
+    pub(super) fn report_missing(&mut self, reports: u8) -> u8 {
+        self.transmission.report_missing(reports)
+    }
+
+    /// Found lost by missing reports; returns whether it was before.
+    pub(super) fn note_fast_retransmission(&mut self) -> bool {
+        self.transmission.note_fast_retransmission()
+    }
+
+    /// When it is sent again, wherever new data goes.
+    pub(super) fn leave_path(&mut self) {
+        self.path = None;
+    }
+
+    /// Forgets the data but for its size.
+    pub(super) fn release(&mut self) {
+        let len = self.len();
+        self.content.data = Data::Synthetic { offset: 0, len };
+    }
+
+    /// Forgets the data; returns how long it was.
+    pub(super) fn drop_data(&mut self) -> usize {
+        core::mem::replace(&mut self.content.data, NOTHING).len()
+    }
+}
+
+/// Bytes of a DATA chunk with `len` user bytes, header and padding included.
+pub(in crate::sctp) fn chunk_size(len: u32) -> u32 {
+    DATA_HEADER + len.next_multiple_of(4)
+}

@@ -1,0 +1,758 @@
+//! What was sent and is not cumulatively acknowledged, and what of it is under way on which path.
+//!
+//! Every way in which a chunk comes into flight or leaves it is a method here, and each keeps the counts, T3-rtx, the round
+//! trip that is measured and CUC's pseudo-cumulative acks in step:
+//!
+//! | a chunk | by |
+//! |---|---|
+//! | is sent | [`Flight::send`], [`Flight::resend`] |
+//! | is acknowledged | [`Flight::acknowledge_next`], [`Flight::acknowledge`]; then [`Flight::settle`] |
+//! | is outstanding again, because the receiver reneged | [`Flight::renege`] |
+//! | is to be sent again | [`Flight::lose`], [`Flight::lose_one`], [`Flight::expire`], each with its [`Cause`] |
+//! | is abandoned | [`Flight::abandon`] |
+
+use super::book::{Book, Books, Earliest};
+use super::chunk::{Cause, ChunkState, Content, Sent};
+use super::transmission::Transmission;
+use crate::sctp::multipath::Cuc;
+use crate::sctp::path::PathId;
+use crate::time::{Duration, Instant};
+use segue_wire::Tsn;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// Ranges of TSNs, ascending, both ends inclusive.
+pub(in crate::sctp) type TsnRanges = SmallVec<[(Tsn, Tsn); 4]>;
+
+/// A chunk is acknowledged for the first time.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sctp) struct Acknowledged {
+    pub tsn: Tsn,
+    /// Path it was last sent on.
+    pub path: Option<PathId>,
+    pub size: u32,
+    /// It was under way, and not to be sent again.
+    pub was_outstanding: bool,
+    pub transmission: Transmission,
+    /// When it was sent, if its round trip was being measured.
+    pub timed: Option<Instant>,
+    /// It is the pseudo-cumulative ack of its path.
+    pub pseudo: bool,
+}
+
+/// What the cumulative TSN ack passes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sctp) enum Passed {
+    New(Acknowledged),
+    /// Acknowledged by a gap ack block before.
+    Known,
+    Abandoned,
+}
+
+/// What was taken out of flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::sctp) struct Left {
+    pub chunks: u32,
+    /// User bytes.
+    pub bytes: u32,
+}
+
+/// The chunks that were sent. Chunk `i` has TSN `base + i`, so every look-up is an index.
+#[derive(Debug)]
+pub(in crate::sctp) struct Flight {
+    base: Tsn,
+    chunks: VecDeque<Sent>,
+    /// User bytes held, those of chunks that were released included.
+    held: usize,
+    /// Of those, bytes of chunks that were released.
+    released: usize,
+    /// User bytes, and number, of chunks that are outstanding.
+    outstanding: Left,
+    /// Chunks to be sent again; none lies before `marked_from`.
+    marked: u32,
+    marked_from: Tsn,
+    /// What the last SACK's gap ack blocks reported.
+    reported: TsnRanges,
+    books: Books,
+    /// T3-rtx runs for what was sent first, and not for the lowest TSN: see `multipath::timeout`.
+    by_order: bool,
+    /// Which pseudo-cumulative acks are kept.
+    cuc: Cuc,
+}
+
+impl Flight {
+    pub(in crate::sctp) fn new(initial_tsn: Tsn, by_order: bool, cuc: Cuc) -> Self {
+        Self {
+            base: initial_tsn,
+            chunks: VecDeque::new(),
+            held: 0,
+            released: 0,
+            outstanding: Left::default(),
+            marked: 0,
+            marked_from: initial_tsn,
+            reported: SmallVec::new(),
+            books: Books::default(),
+            by_order,
+            cuc,
+        }
+    }
+
+    /// The peer's cumulative TSN ack as known here.
+    pub(in crate::sctp) fn cumulative_tsn_ack(&self) -> Tsn {
+        self.base.previous()
+    }
+
+    /// The first TSN that is not cumulatively acknowledged.
+    pub(in crate::sctp) fn base(&self) -> Tsn {
+        self.base
+    }
+
+    /// The TSN that the next new chunk gets.
+    pub(in crate::sctp) fn next_tsn(&self) -> Tsn {
+        self.base.add(self.chunks.len() as u32)
+    }
+
+    /// Whether everything that was sent is cumulatively acknowledged.
+    pub(in crate::sctp) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Chunks that are not cumulatively acknowledged.
+    pub(in crate::sctp) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// User bytes that take room in the send buffer.
+    pub(in crate::sctp) fn buffered(&self) -> usize {
+        self.held - self.released
+    }
+
+    /// The same, with those that take none because the receiver keeps them.
+    pub(in crate::sctp) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// User bytes outstanding.
+    pub(in crate::sctp) fn outstanding_bytes(&self) -> u32 {
+        self.outstanding.bytes
+    }
+
+    pub(in crate::sctp) fn has_outstanding(&self) -> bool {
+        self.outstanding.chunks > 0
+    }
+
+    /// Chunks to be sent again.
+    pub(in crate::sctp) fn marked(&self) -> u32 {
+        self.marked
+    }
+
+    /// What the last SACK's gap ack blocks reported.
+    pub(in crate::sctp) fn reported(&self) -> &TsnRanges {
+        &self.reported
+    }
+
+    /// Every chunk, with its TSN.
+    pub(in crate::sctp) fn iter(&self) -> impl Iterator<Item = (Tsn, &Sent)> + Clone {
+        let base = self.base;
+        let chunks = self.chunks.iter().enumerate();
+        chunks.map(move |(i, sent)| (base.add(i as u32), sent))
+    }
+
+    #[inline]
+    pub(in crate::sctp) fn get(&self, tsn: Tsn) -> Option<&Sent> {
+        self.chunks.get(tsn.distance_from(self.base) as usize)
+    }
+
+    fn get_mut(&mut self, tsn: Tsn) -> Option<&mut Sent> {
+        self.chunks.get_mut(tsn.distance_from(self.base) as usize)
+    }
+
+    /// Bytes under way on each path, with headers and padding.
+    pub(in crate::sctp) fn sizes(&self) -> impl Iterator<Item = (PathId, u32)> {
+        self.books.iter().map(|book| (book.path, book.size))
+    }
+
+    /// Bytes under way on a path, with headers and padding.
+    #[inline]
+    pub(in crate::sctp) fn size_on(&self, path: PathId) -> u32 {
+        self.books.get(path).map_or(0, |book| book.size)
+    }
+
+    /// When T3-rtx of a path expires.
+    pub(in crate::sctp) fn t3_rtx(&self, path: PathId) -> Option<Instant> {
+        self.books.get(path)?.t3_rtx
+    }
+
+    /// When the first T3-rtx expires.
+    #[inline]
+    pub(in crate::sctp) fn next_timer(&self) -> Option<Instant> {
+        self.books.iter().filter_map(|book| book.t3_rtx).min()
+    }
+
+    /// A new chunk goes out on `path`, whose RTO is `rto`.
+    pub(in crate::sctp) fn send(
+        &mut self,
+        now: Instant,
+        content: Content,
+        path: PathId,
+        rto: Duration,
+        transmission: Transmission,
+    ) -> (Tsn, &Sent) {
+        let tsn = self.next_tsn();
+        let sent = Sent::new(content, path, transmission);
+        self.held += sent.len() as usize;
+        self.outstanding.add(&sent);
+        let book = self.books.open(path);
+        book.enter(now, tsn, sent.size(), rto, self.by_order);
+        book.timed.get_or_insert((tsn, now));
+        self.chunks.push_back(sent);
+        (tsn, &self.chunks[self.chunks.len() - 1])
+    }
+
+    /// A TSN that is never sent ends a message.
+    pub(in crate::sctp) fn skip(&mut self, content: Content) {
+        self.chunks.push_back(Sent::never(content));
+    }
+
+    /// A marked chunk goes out again, on `path`, whose RTO is `rto`; `transmission` is given its last one, and whether the path
+    /// is another.
+    pub(in crate::sctp) fn resend(
+        &mut self,
+        now: Instant,
+        tsn: Tsn,
+        path: PathId,
+        rto: Duration,
+        transmission: impl FnOnce(Transmission, bool) -> Transmission,
+    ) -> Option<&Sent> {
+        let index = tsn.distance_from(self.base) as usize;
+        let sent = self.chunks.get_mut(index).filter(|s| s.is_marked())?;
+        sent.send_again(path, transmission);
+        self.marked -= 1;
+        self.outstanding.add(sent);
+        let book = self.books.open(path);
+        book.enter(now, tsn, sent.size(), rto, self.by_order);
+        // section 7.2.4 rule 4; after a timeout elsewhere, section 6.1: T3-rtx is started anew for the earliest
+        if matches!(book.earliest, Some(Earliest::Is(e) | Earliest::Was(e)) if e == tsn) {
+            book.earliest = Some(Earliest::Is(tsn));
+            book.t3_rtx = Some(now + rto);
+        }
+        self.chunks.get(index)
+    }
+
+    /// The chunk at the cumulative TSN ack is acknowledged, which advances.
+    pub(in crate::sctp) fn acknowledge_next(&mut self) -> Option<Passed> {
+        let sent = self.chunks.pop_front()?;
+        let tsn = self.base;
+        self.base = tsn.next();
+        if self.marked_from.before(self.base) {
+            self.marked_from = self.base;
+        }
+        let passed = match sent.state() {
+            ChunkState::Abandoned => Passed::Abandoned,
+            ChunkState::GapAcked { .. } => Passed::Known,
+            ChunkState::Outstanding { .. } | ChunkState::Marked(_) => {
+                let mut acknowledged = self.leave_acknowledged(tsn, &sent);
+                if let Some(book) = sent.path().and_then(|path| self.books.get_mut(path)) {
+                    book.pseudo.forget();
+                    acknowledged.pseudo = true;
+                }
+                Passed::New(acknowledged)
+            }
+        };
+        if sent.is_released() {
+            self.released -= sent.len() as usize;
+        }
+        self.held -= sent.into_data().len();
+        Some(passed)
+    }
+
+    /// A gap ack block reports a chunk; `None` if that is known, or changes nothing.
+    pub(in crate::sctp) fn acknowledge(&mut self, tsn: Tsn) -> Option<Acknowledged> {
+        let index = tsn.distance_from(self.base) as usize;
+        let sent = self.chunks.get_mut(index).filter(|s| s.is_awaited())?;
+        let former = sent.set_state(ChunkState::GapAcked { released: false });
+        let (path, size, len, transmission) = (sent.path(), sent.size(), sent.len(), sent.transmission());
+        let mut acknowledged = self.leave_in(tsn, former, path, size, len, transmission);
+        if self.cuc != Cuc::Off
+            && let Some(path) = path
+            && let Some(mut pseudo) = self.books.get(path).map(|book| book.pseudo)
+        {
+            let behind = |which: &dyn Fn(&Sent) -> bool| self.earliest_on(path, tsn.next(), which);
+            acknowledged.pseudo = pseudo.on_gap_acked(self.cuc, tsn, behind);
+            self.books.open(path).pseudo = pseudo;
+        }
+        Some(acknowledged)
+    }
+
+    fn leave_acknowledged(&mut self, tsn: Tsn, sent: &Sent) -> Acknowledged {
+        let (state, path) = (sent.state(), sent.path());
+        self.leave_in(tsn, state, path, sent.size(), sent.len(), sent.transmission())
+    }
+
+    fn leave_in(
+        &mut self,
+        tsn: Tsn,
+        former: ChunkState,
+        path: Option<PathId>,
+        size: u32,
+        len: u32,
+        transmission: Transmission,
+    ) -> Acknowledged {
+        let was_outstanding = matches!(former, ChunkState::Outstanding { .. });
+        let mut timed = None;
+        if was_outstanding {
+            self.outstanding.chunks -= 1;
+            self.outstanding.bytes -= len;
+            if let Some(book) = path.and_then(|path| self.books.get_mut(path)) {
+                timed = book.timed.filter(|timed| timed.0 == tsn).map(|timed| timed.1);
+                book.leave(tsn, size);
+            }
+        } else {
+            self.marked -= 1;
+        }
+        Acknowledged {
+            tsn,
+            path,
+            size,
+            was_outstanding,
+            transmission,
+            timed,
+            pseudo: false,
+        }
+    }
+
+    /// The receiver reneged (section 6.2.1 rule iii): a chunk that a gap ack block had reported is outstanding again, or is to
+    /// be sent again if its path is gone; `rto` is that of its path, if it is not. Returns whether it was.
+    pub(in crate::sctp) fn renege(&mut self, now: Instant, tsn: Tsn, rto: Option<Duration>) -> bool {
+        let by_order = self.by_order;
+        let Some(sent) = self.get_mut(tsn) else {
+            return false;
+        };
+        if sent.state() != (ChunkState::GapAcked { released: false }) {
+            return false;
+        }
+        let (size, len) = (sent.size(), sent.len());
+        match (sent.path(), rto) {
+            (Some(path), Some(rto)) => {
+                sent.set_state(ChunkState::Outstanding { rescheduled: false });
+                self.outstanding.chunks += 1;
+                self.outstanding.bytes += len;
+                self.books.open(path).enter(now, tsn, size, rto, by_order);
+            }
+            _ => {
+                sent.set_state(ChunkState::Marked(Cause::PathGone));
+                self.note_marked(tsn);
+            }
+        }
+        true
+    }
+
+    /// What the gap ack blocks of a SACK reported, once they are applied.
+    pub(in crate::sctp) fn note_reported(&mut self, reported: TsnRanges) {
+        self.reported = reported;
+    }
+
+    /// After a SACK, or where a chunk has left: T3-rtx of a path runs for the earliest of what is under way, or not at all (R2).
+    /// `restart`: when it expires if the earliest has changed (R3).
+    pub(in crate::sctp) fn settle(&mut self, path: PathId, restart: Option<Instant>) {
+        let Some(&Book { size, earliest, .. }) = self.books.get(path) else {
+            return;
+        };
+        let book = if size == 0 {
+            let book = self.books.open(path);
+            (book.t3_rtx, book.earliest) = (None, None);
+            return;
+        } else if let Some(Earliest::Was(tsn)) = earliest {
+            let next = if self.by_order {
+                self.first_sent_on(path)
+            } else {
+                self.earliest_on(path, tsn, &Sent::is_outstanding)
+            };
+            let book = self.books.open(path);
+            if let Some(next) = next {
+                book.earliest = Some(Earliest::Is(next));
+            }
+            book
+        } else {
+            return;
+        };
+        if restart.is_some() {
+            book.t3_rtx = restart;
+        }
+    }
+
+    /// Before the gap ack blocks of a SACK are looked at, and after its cumulative TSN ack was: the pseudo-cumulative acks of
+    /// CUC that are not known.
+    pub(in crate::sctp) fn find_pseudo_cumulative_acks(&mut self) {
+        if self.cuc == Cuc::Off {
+            return;
+        }
+        let paths: SmallVec<[PathId; 4]> = self.books.iter().map(|book| book.path).collect();
+        for path in paths {
+            let Some(mut pseudo) = self.books.get(path).map(|book| book.pseudo) else {
+                continue;
+            };
+            pseudo.find(self.cuc, |which| self.earliest_on(path, self.base, which));
+            self.books.open(path).pseudo = pseudo;
+        }
+    }
+
+    /// Everything outstanding for which `which` holds is to be sent again.
+    pub(in crate::sctp) fn lose(&mut self, cause: Cause, mut which: impl FnMut(&Sent) -> bool) -> Left {
+        let mut left = Left::default();
+        let mut first = None;
+        for (i, sent) in self.chunks.iter_mut().enumerate() {
+            if !(sent.is_outstanding() && which(sent)) {
+                continue;
+            }
+            sent.set_state(ChunkState::Marked(cause));
+            left.add(sent);
+            first = first.or(Some(i));
+            let tsn = self.base.add(i as u32);
+            if let Some(book) = sent.path().and_then(|path| self.books.get_mut(path)) {
+                book.leave(tsn, sent.size());
+                if cause == Cause::TooBig {
+                    // no round trip is measured over what a router dropped
+                    book.timed = None;
+                }
+            }
+        }
+        let Some(first) = first else { return left };
+        self.outstanding.chunks -= left.chunks;
+        self.outstanding.bytes -= left.bytes;
+        self.marked += left.chunks;
+        let tsn = self.base.add(first as u32);
+        if tsn.before(self.marked_from) || self.marked == left.chunks {
+            self.marked_from = tsn;
+        }
+        let paths: SmallVec<[PathId; 4]> = self.books.iter().map(|book| book.path).collect();
+        for path in paths {
+            self.settle(path, None);
+        }
+        left
+    }
+
+    /// T3-rtx of a path expired: what was sent there before `spared` is to be sent again; what was sent since stays under way, and
+    /// T3-rtx runs on for it, for `rto`. Returns with what is lost how many chunks were spared.
+    pub(in crate::sctp) fn expire(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        spared: Instant,
+        rto: Duration,
+    ) -> (Left, u32) {
+        let left = self.lose(Cause::Timeout, |sent| {
+            sent.path() == Some(path) && sent.transmission().at() < spared
+        });
+        let own = self
+            .chunks
+            .iter()
+            .filter(|s| s.is_outstanding() && s.path() == Some(path));
+        let chunks = own.count() as u32;
+        let earliest = self.first_sent_on(path);
+        let book = self.books.open(path);
+        book.timed = None;
+        book.pseudo.forget();
+        match earliest {
+            Some(earliest) => {
+                book.earliest = Some(Earliest::Is(earliest));
+                book.t3_rtx = Some(now + rto);
+            }
+            None => book.clear(),
+        }
+        (left, chunks)
+    }
+
+    /// One chunk that is outstanding is to be sent again; returns its path and user bytes. With missing reports, which a SACK
+    /// brings, [`settle`](Self::settle) follows with the others that it concerns.
+    pub(in crate::sctp) fn lose_one(&mut self, cause: Cause, tsn: Tsn) -> Option<(Option<PathId>, u32)> {
+        let cuc = self.cuc;
+        let sent = self.get_mut(tsn).filter(|s| s.is_outstanding())?;
+        sent.set_state(ChunkState::Marked(cause));
+        let (path, size, len) = (sent.path(), sent.size(), sent.len());
+        self.outstanding.chunks -= 1;
+        self.outstanding.bytes -= len;
+        self.note_marked(tsn);
+        if let Some(book) = path.and_then(|path| self.books.get_mut(path)) {
+            book.leave(tsn, size);
+            match cause {
+                Cause::MissingReports => book.pseudo.on_lost(cuc),
+                Cause::Rescheduled => book.pseudo.forget(),
+                _ => {}
+            }
+        }
+        let is_last = path.is_some_and(|path| self.size_on(path) == 0);
+        match (cause, path) {
+            (Cause::MissingReports, _) | (_, None) => {}
+            // sent again at once, it begins T3-rtx anew
+            (Cause::ProbeRefused, _) if !is_last => {}
+            (_, Some(path)) => self.settle(path, None),
+        }
+        Some((path, len))
+    }
+
+    fn note_marked(&mut self, tsn: Tsn) {
+        self.marked += 1;
+        if tsn.before(self.marked_from) {
+            self.marked_from = tsn;
+        }
+    }
+
+    /// Abandons one chunk and frees its data; returns how many user bytes it had if it was under way.
+    pub(in crate::sctp) fn abandon(&mut self, tsn: Tsn) -> Option<u32> {
+        let index = tsn.distance_from(self.base) as usize;
+        let sent = self.chunks.get_mut(index)?;
+        let (path, size, len) = (sent.path(), sent.size(), sent.len());
+        if sent.is_released() {
+            self.released -= len as usize;
+        }
+        let former = sent.set_state(ChunkState::Abandoned);
+        self.held -= sent.drop_data();
+        match former {
+            ChunkState::Outstanding { .. } => {
+                self.outstanding.chunks -= 1;
+                self.outstanding.bytes -= len;
+                if let Some(path) = path {
+                    if let Some(book) = self.books.get_mut(path) {
+                        book.leave(tsn, size);
+                    }
+                    self.settle(path, None);
+                }
+                Some(len)
+            }
+            ChunkState::Marked(_) => {
+                self.marked -= 1;
+                None
+            }
+            ChunkState::GapAcked { .. } | ChunkState::Abandoned => None,
+        }
+    }
+
+    /// The receiver keeps a chunk that a gap ack block reports (NR-SACK): it is forgotten but for its size.
+    pub(in crate::sctp) fn release(&mut self, tsn: Tsn) {
+        let Some(sent) = self.get_mut(tsn) else { return };
+        if sent.state() != (ChunkState::GapAcked { released: false }) {
+            return;
+        }
+        sent.set_state(ChunkState::GapAcked { released: true });
+        sent.release();
+        self.released += sent.len() as usize;
+    }
+
+    /// Lowest TSN marked for retransmission at or after `from`.
+    pub(in crate::sctp) fn next_marked(&mut self, from: Option<Tsn>) -> Option<Tsn> {
+        if self.marked == 0 {
+            return None;
+        }
+        let start = match from {
+            Some(from) if self.marked_from.before(from) => from,
+            _ => self.marked_from,
+        };
+        let offset = start.distance_from(self.base) as usize;
+        let found = self.chunks.iter().skip(offset).position(Sent::is_marked)?;
+        let tsn = start.add(found as u32);
+        if start == self.marked_from {
+            self.marked_from = tsn;
+        }
+        Some(tsn)
+    }
+
+    /// The lowest TSN of `path` at or after `from` for whose chunk `which` holds.
+    fn earliest_on(&self, path: PathId, from: Tsn, which: &dyn Fn(&Sent) -> bool) -> Option<Tsn> {
+        let start = if from.before(self.base) { self.base } else { from };
+        let offset = start.distance_from(self.base) as usize;
+        let mut chunks = self.chunks.iter().skip(offset);
+        let found = chunks.position(|s| s.path() == Some(path) && which(s))?;
+        Some(start.add(found as u32))
+    }
+
+    /// Of what is outstanding on `path`, that which was sent first.
+    fn first_sent_on(&self, path: PathId) -> Option<Tsn> {
+        let own = self
+            .iter()
+            .filter(|(_, s)| s.is_outstanding() && s.path() == Some(path));
+        own.min_by_key(|(_, s)| s.transmission().number())
+            .map(|(tsn, _)| tsn)
+    }
+
+    /// Whether anything of `path` up to `tsn` is neither acknowledged nor abandoned.
+    pub(in crate::sctp) fn awaits_on(&self, path: PathId, tsn: Tsn) -> bool {
+        if tsn.before(self.base) {
+            return false;
+        }
+        let reach = (tsn.distance_from(self.base) as usize).saturating_add(1);
+        let mut until = self.chunks.iter().take(reach);
+        until.any(|s| s.path() == Some(path) && s.is_awaited())
+    }
+
+    /// A SACK reports a chunk that is outstanding missing, so many times more; returns how often it has been.
+    pub(in crate::sctp) fn report_missing(&mut self, tsn: Tsn, reports: u8) -> u8 {
+        self.get_mut(tsn).map_or(0, |sent| sent.report_missing(reports))
+    }
+
+    /// A chunk is found lost by missing reports; returns whether it was before.
+    pub(in crate::sctp) fn note_fast_retransmission(&mut self, tsn: Tsn) -> bool {
+        self.get_mut(tsn).is_some_and(Sent::note_fast_retransmission)
+    }
+
+    /// What is sent again of the chunks of paths for which `left` holds goes wherever new data goes.
+    pub(in crate::sctp) fn leave_paths(&mut self, mut left: impl FnMut(PathId) -> bool) {
+        for sent in &mut self.chunks {
+            if sent.path().is_some_and(&mut left) {
+                sent.leave_path();
+            }
+        }
+    }
+
+    /// The pseudo-cumulative acks of all paths are looked for anew: what they waited for may have moved.
+    pub(in crate::sctp) fn forget_pseudo_cumulative_acks(&mut self) {
+        for book in self.books.iter_mut() {
+            book.pseudo.forget();
+        }
+    }
+
+    /// No round trip is measured on a path that begins anew.
+    pub(in crate::sctp) fn forget_round_trip(&mut self, path: PathId) {
+        if let Some(book) = self.books.get_mut(path) {
+            book.timed = None;
+        }
+    }
+
+    /// First and last TSN, of those that are not cumulatively acknowledged, of the message that `tsn` belongs to, and
+    /// whether all of it was sent.
+    pub(in crate::sctp) fn message_around(&self, tsn: Tsn) -> Option<(Tsn, Tsn, bool)> {
+        let at = tsn.distance_from(self.base) as usize;
+        self.chunks.get(at)?;
+        let first = self.chunks.range(..=at).rposition(|s| s.content().beginning);
+        let ending = self.chunks.range(at..).position(|s| s.content().ending);
+        let last = ending.map_or(self.chunks.len() - 1, |n| at + n);
+        let tsn_of = |index: usize| self.base.add(index as u32);
+        Some((tsn_of(first.unwrap_or(0)), tsn_of(last), ending.is_some()))
+    }
+
+    /// The messages of which some was sent that have not arrived in whole and are not abandoned, each as the TSN of its
+    /// first chunk and its chunks.
+    pub(in crate::sctp) fn to_arrive(&self) -> impl Iterator<Item = (Tsn, impl Iterator<Item = &Sent>)> {
+        let mut next = 0;
+        let messages = core::iter::from_fn(move || {
+            let begin = next;
+            let len = self.chunks.range(begin..).position(|s| s.content().ending);
+            next = len.map_or(self.chunks.len(), |len| begin + len + 1);
+            (begin < next).then_some((begin, next))
+        });
+        messages
+            .map(|(begin, end)| (self.base.add(begin as u32), self.chunks.range(begin..end)))
+            .filter(|(_, chunks)| {
+                let abandoned = chunks.clone().any(|s| s.state() == ChunkState::Abandoned);
+                let ends = chunks.clone().last().is_some_and(|s| s.content().ending);
+                !abandoned && (!ends || chunks.clone().any(Sent::is_awaited))
+            })
+    }
+
+    /// Takes every chunk out.
+    pub(in crate::sctp) fn take(&mut self) -> VecDeque<Sent> {
+        let next = self.next_tsn();
+        let chunks = core::mem::take(&mut self.chunks);
+        self.begin_anew(next);
+        chunks
+    }
+
+    /// The TSNs begin at `next_tsn`; whatever was sent is forgotten.
+    pub(in crate::sctp) fn begin_anew(&mut self, next_tsn: Tsn) {
+        self.base = next_tsn;
+        self.chunks.clear();
+        (self.held, self.released) = (0, 0);
+        self.outstanding = Left::default();
+        (self.marked, self.marked_from) = (0, next_tsn);
+        self.reported.clear();
+        for book in self.books.iter_mut() {
+            book.clear();
+        }
+    }
+
+    /// Checks every count against a recount.
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub(in crate::sctp) fn check(&self) -> Result<(), String> {
+        let (mut outstanding, mut marked, mut held, mut released) = (Left::default(), 0, 0, 0);
+        for sent in &self.chunks {
+            held += sent.len() as usize;
+            released += usize::from(sent.is_released()) * sent.len() as usize;
+            marked += u32::from(sent.is_marked());
+            if sent.is_outstanding() {
+                outstanding.add(sent);
+            }
+        }
+        let same = |what: &str, counted: String, is: String| {
+            let text = format!("{what}: {is}, counted as {counted}");
+            (counted == is).then_some(()).ok_or(text)
+        };
+        same(
+            "outstanding",
+            format!("{:?}", self.outstanding),
+            format!("{outstanding:?}"),
+        )?;
+        same("marked", self.marked.to_string(), marked.to_string())?;
+        same("held", self.held.to_string(), held.to_string())?;
+        same("released", self.released.to_string(), released.to_string())?;
+        let mut booked = 0;
+        for book in self.books.iter() {
+            let own = self
+                .iter()
+                .filter(|(_, s)| s.is_outstanding() && s.path() == Some(book.path));
+            let size: u32 = own.clone().map(|(_, s)| s.size()).sum();
+            let name = format!("bytes in flight on path {:?}", book.path);
+            same(&name, book.size.to_string(), size.to_string())?;
+            let name = format!("T3-rtx of path {:?}", book.path);
+            same(&name, book.t3_rtx.is_some().to_string(), (size > 0).to_string())?;
+            if let Some(Earliest::Is(tsn)) = book.earliest {
+                let is_own = own.clone().any(|(other, _)| other == tsn);
+                same("earliest is under way", "true".into(), is_own.to_string())?;
+            }
+            booked += own.count() as u32;
+        }
+        same(
+            "chunks outstanding on no path",
+            booked.to_string(),
+            outstanding.chunks.to_string(),
+        )
+    }
+}
+
+impl Left {
+    fn add(&mut self, sent: &Sent) {
+        self.chunks += 1;
+        self.bytes += sent.len();
+    }
+}
+
+/// What tests look at.
+#[cfg(test)]
+impl Flight {
+    /// The TSN that T3-rtx of a path runs for, and when it expires.
+    pub(in crate::sctp) fn watched(&self, path: PathId) -> Option<(u32, Instant)> {
+        let book = self.books.get(path)?;
+        match book.earliest? {
+            Earliest::Is(tsn) | Earliest::Was(tsn) => Some((tsn.0, book.t3_rtx?)),
+        }
+    }
+
+    /// The TSN whose round trip is measured on a path, and when it was sent.
+    pub(in crate::sctp) fn timed(&self, path: PathId) -> Option<(u32, Instant)> {
+        let (tsn, at) = self.books.get(path)?.timed?;
+        Some((tsn.0, at))
+    }
+
+    /// What CUC waits for on a path, of what was sent once and of what was sent again.
+    pub(in crate::sctp) fn awaited(&self, path: PathId) -> [Option<u32>; 2] {
+        self.books
+            .get(path)
+            .map_or([None; 2], |book| book.pseudo.awaited())
+    }
+
+    /// Bytes and chunks outstanding, and chunks marked.
+    pub(in crate::sctp) fn counts(&self) -> (u32, u32, u32) {
+        (self.outstanding.bytes, self.outstanding.chunks, self.marked)
+    }
+}
