@@ -90,9 +90,8 @@ impl Association {
         self.former_addresses.add(removed.address);
         self.local.forget_destination(removed.address);
         self.leave_primary(index);
-        if !self.has_peer_address(self.reply_to) {
-            self.reply_to = self.destinations[self.primary].address;
-        }
+        self.receiver
+            .leave_address(removed.address, self.destinations[self.primary].address);
         self.follow_pmtu();
         self.choose_current();
         self.quit_path(marked);

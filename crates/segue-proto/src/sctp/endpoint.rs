@@ -15,7 +15,7 @@ use super::auth::{self, Random};
 use super::encapsulation::UDP_HEADER;
 use super::handshake::{CookieKeys, Identity};
 use super::local::address_rules;
-use super::receive::keep_nothing_else;
+use super::receiver::keep_nothing_else;
 use super::transmit::transmit;
 use super::{AssociationId, Config, Counters, EndpointCounters, Event};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};

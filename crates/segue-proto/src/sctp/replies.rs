@@ -3,7 +3,6 @@
 //! longer packet than came from it. Otherwise a peer that claims another's address would make of a packet many, or a
 //! long one of a short one. What does not fit is not sent: whoever asked asks again.
 
-use super::association::PACKET_HEADERS;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::chunk_type::{ERROR, HEARTBEAT_ACK};
@@ -135,7 +134,7 @@ impl Reply {
         let limit = self.packet.limit.unwrap_or(usize::MAX);
         let mut room = Room {
             chunks: SmallVec::new(),
-            mtu: mtu.saturating_sub(PACKET_HEADERS + auth_len) as usize,
+            mtu: (mtu.saturating_sub(auth_len) as usize).saturating_sub(IPV6_HEADER_LEN + COMMON_HEADER_LEN),
             limit: limit.saturating_sub(COMMON_HEADER_LEN + auth_len as usize),
         };
         for chunk in self.answers.chunks {
@@ -162,8 +161,9 @@ impl Reply {
     }
 }
 
+const IPV6_HEADER_LEN: usize = 40;
 /// Length of a HEARTBEAT of ours with its IPv6 header, bytes.
-const HEARTBEAT_PACKET: usize = PACKET_HEADERS as usize + 4 + 4 + 24;
+const HEARTBEAT_PACKET: usize = IPV6_HEADER_LEN + COMMON_HEADER_LEN + 4 + 4 + 24;
 /// Length of an ASCONF-ACK without a word, bytes.
 const ASCONF_ACK_HEADER: usize = 8;
 

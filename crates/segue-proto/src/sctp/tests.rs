@@ -20,6 +20,9 @@ use segue_wire::{Data, Tsn};
 pub(in crate::sctp) const FIRST: PathId = PathId::first_at(0);
 pub(in crate::sctp) const SECOND: PathId = PathId::first_at(1);
 
+/// The peer's initial TSN.
+pub(in crate::sctp) const PEER_TSN: Tsn = Tsn(0);
+
 pub(in crate::sctp) fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
@@ -62,6 +65,9 @@ pub(in crate::sctp) fn up(config: Config, destinations: u16) -> Association {
         ..config
     };
     let mut association = begun(&config, destinations);
+    association
+        .receiver
+        .begin(PEER_TSN, config.max_inbound_streams, address(0), &config);
     association.phase.establish();
     association
 }

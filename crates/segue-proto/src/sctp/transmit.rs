@@ -1,23 +1,26 @@
 //! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
 
 use super::association::{Association, ControlPacket, PACKET_HEADERS};
+use super::auth::Authentication;
+use super::handshake::PeerExtensions;
 use super::handshake::State;
+use super::multipath::uses_nr_sack;
 use super::path::PathId;
+use super::receiver::SackForm;
 use super::sender::{Sent, chunk_size};
-use super::{Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
+use super::{Config, Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
 use crate::congestion::CongestionControl;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::chunk_type::{NR_SACK, SACK, SHUTDOWN};
-use segue_wire::sctp::{Chunk, Sack, SctpPacket};
+use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Ipv6Header, Packet, Payload, Tsn};
 use smallvec::SmallVec;
 
 /// Hop limit of everything sent.
 const HOP_LIMIT: u8 = 64;
 
-const IPV6_HEADER: u32 = 40;
 /// Room in a packet below which a FORWARD TSN travels alone, bytes.
 const FORWARD_TSN_ROOM: u32 = 64;
 
@@ -36,8 +39,8 @@ impl Association {
             self.go_on_from_rwnd_blocking(now, since);
         }
         let Some(plan) = plan else {
-            if self.sack_now {
-                return Some(self.sack_packet(packet));
+            if self.receiver.sack_is_due() {
+                return self.sack_packet(packet);
             }
             return if self.partial.due {
                 self.forward_tsn_packet(now, packet)
@@ -57,19 +60,24 @@ impl Association {
             // a chunk that was cut before the peer, against RFC 4895 section 6.1, listed DATA
             .max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
-        if self.partial.due && first_size + self.received.sack_size() + FORWARD_TSN_ROOM > room {
+        if self.partial.due
+            && first_size + self.receiver.sack_len(SackForm::default()) + FORWARD_TSN_ROOM > room
+        {
             return self.forward_tsn_packet(now, packet);
         }
         // section 6.1: a SACK that is owed goes with the data if it fits
-        if self.unacknowledged_packets > 0 || self.sack_now {
-            let sack_size = self.received.sack_size() + self.nr_sack_overhead();
+        if self.receiver.owes_sack() {
+            let sack_size = self.receiver.sack_len(self.sack_form());
             let path = &self.paths[path];
             let to = self.destinations[path.destination].address;
-            if to == self.reply_to && self.sack_source() == path.source && sack_size + first_size <= room {
-                chunks.push(self.take_acknowledgement());
+            if self.receiver.reply_to() == Some(to)
+                && self.sack_source(to) == path.source
+                && sack_size + first_size <= room
+            {
+                chunks.extend(self.take_sack());
                 room -= sack_size;
-            } else if self.sack_now {
-                return Some(self.sack_packet(packet));
+            } else if self.receiver.sack_is_due() {
+                return self.sack_packet(packet);
             }
         }
         if self.partial.due
@@ -317,14 +325,10 @@ impl Association {
     }
 
     /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
-    fn sack_packet(&mut self, packet: &mut Packet) -> InterfaceId {
-        let acknowledgement = self.take_acknowledgement();
-        self.write(
-            packet,
-            self.sack_source(),
-            self.reply_to,
-            SmallVec::from_buf([acknowledgement]),
-        )
+    fn sack_packet(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
+        let to = self.receiver.reply_to()?;
+        let sack = SmallVec::from_buf([self.take_sack()?]);
+        Some(self.write(packet, self.sack_source(to), to, sack))
     }
 
     /// A SACK that is due goes with control chunks on their way to the same address (section 6.10). Not to one that is not
@@ -348,14 +352,16 @@ impl Association {
                     | Chunk::Asconf(_)
             )
         };
-        let fits = self.sack_now
+        let fits = self.receiver.sack_is_due()
             && !matches!(
                 self.state(),
                 State::CookieWait | State::CookieEchoed | State::Closed
             )
-            && control.destination == self.reply_to
+            && self.receiver.reply_to() == Some(control.destination)
             && control.tag.is_none()
-            && control.source.is_none_or(|source| source == self.sack_source())
+            && control
+                .source
+                .is_none_or(|source| source == self.sack_source(control.destination))
             && self.has_confirmed_address(control.destination)
             && !control.chunks.iter().any(goes_alone);
         if !fits {
@@ -368,50 +374,33 @@ impl Association {
             .chain([SACK, NR_SACK])
             .collect();
         let used: usize = control.chunks.iter().map(Chunk::buffer_len).sum();
-        let sack = self.received.sack_size() + self.nr_sack_overhead();
+        let sack = self.receiver.sack_len(self.sack_form());
         if PACKET_HEADERS + self.auth.overhead(&types) + used as u32 + sack <= self.config.mtu {
-            let acknowledgement = self.take_acknowledgement();
-            control.chunks.push(acknowledgement);
+            let sack = self.take_sack();
+            control.chunks.extend(sack);
         }
     }
 
-    fn sack_source(&self) -> LocalAddress {
+    /// The source of a SACK to `to`.
+    fn sack_source(&self, to: Ipv6Addr) -> LocalAddress {
         if self.config.sack_route == SackRoute::Arrival
-            && let Some(source) = self.local.source_at(self.arrived_at)
+            && let Some(at) = self.receiver.arrived_at()
+            && let Some(source) = self.local.source_at(at)
         {
             return source;
         }
-        self.source_towards(self.reply_to)
+        self.source_towards(to)
     }
 
-    /// The SACK owed; with it nothing is owed any more.
-    pub(super) fn take_sack(&mut self) -> Sack {
-        let a_rwnd = self.rwnd_to_advertise();
-        self.advertised_rwnd = a_rwnd;
-        let mut sack = self.received.sack(a_rwnd, self.sack_blocks());
-        if self.multipath.is_some() {
-            self.count_packets(&mut sack);
-        }
-        self.settle_acknowledgement();
-        self.out.counters.sacks_sent += 1;
-        sack
+    /// The acknowledgement owed; with it nothing is owed any more.
+    fn take_sack(&mut self) -> Option<Chunk> {
+        let form = self.sack_form();
+        self.receiver.take_sack(form, &self.config, &mut self.out)
     }
 
-    /// What has arrived is acknowledged: no SACK is owed.
-    pub(super) fn settle_acknowledgement(&mut self) {
-        self.sack_now = false;
-        self.sack_timer = None;
-        self.unacknowledged_packets = 0;
-    }
-
-    /// Gap ack blocks and duplicates that fit a packet, with a SHUTDOWN beside them (section 9.2).
-    pub(super) fn sack_blocks(&self) -> usize {
-        let (sack_header, shutdown) = (16 + self.nr_sack_overhead(), 8);
-        // to an address that is not confirmed, no more than came from it
-        let most = self.config.mtu.min(self.sack_limit.saturating_add(IPV6_HEADER));
-        (most.saturating_sub(
-            PACKET_HEADERS + self.auth.overhead(&[SACK, NR_SACK, SHUTDOWN]) + sack_header + shutdown,
-        ) / 4) as usize
+    /// What acknowledgements are made like.
+    pub(super) fn sack_form(&self) -> SackForm {
+        sack_form(&self.config, &self.auth, &self.peer_extensions)
     }
 
     /// Writes a packet of these chunks for the peer to `packet`; gives the interface to send it on.
@@ -452,6 +441,15 @@ impl Association {
             sctp,
         );
         source.interface
+    }
+}
+
+/// What acknowledgements of an association are made like.
+pub(super) fn sack_form(config: &Config, auth: &Authentication, peer: &PeerExtensions) -> SackForm {
+    SackForm {
+        non_renegable: uses_nr_sack(config, peer),
+        mtu: config.mtu,
+        auth_len: auth.overhead(&[SACK, NR_SACK, SHUTDOWN]),
     }
 }
 

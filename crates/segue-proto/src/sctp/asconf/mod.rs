@@ -163,7 +163,7 @@ impl Asconf {
     }
 
     /// The association goes on from an address that took the place of others, until `due` without deleting those.
-    pub(super) fn await_data(&mut self, cumulative_tsn_ack: Tsn, due: Instant) {
+    pub(super) fn await_data(&mut self, cumulative_tsn_ack: Option<Tsn>, due: Instant) {
         self.replacement = Some(Replacement {
             cumulative_tsn_ack,
             due,

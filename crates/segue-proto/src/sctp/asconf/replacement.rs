@@ -26,8 +26,8 @@ pub(in crate::sctp) const MAX_REPLACED: usize = 4;
 /// What the deletion of addresses that another one replaced waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Replacement {
-    /// The cumulative TSN ack when the new address was granted.
-    pub cumulative_tsn_ack: Tsn,
+    /// The cumulative TSN ack when the new address was granted; `None` if the peer's TSNs were not known yet.
+    pub cumulative_tsn_ack: Option<Tsn>,
     /// When it waits no longer.
     pub due: Instant,
 }
@@ -35,6 +35,7 @@ pub(super) struct Replacement {
 impl Replacement {
     /// Whether data has come, in order, that was sent since.
     pub(super) fn is_over(&self, cumulative_tsn_ack: Tsn, has_gap: bool) -> bool {
-        !has_gap && self.cumulative_tsn_ack.before(cumulative_tsn_ack)
+        let then = self.cumulative_tsn_ack;
+        !has_gap && then.is_none_or(|then| then.before(cumulative_tsn_ack))
     }
 }

@@ -360,7 +360,7 @@ fn a_refusal_quotes_the_request() {
 fn addresses_that_were_replaced_wait_for_data_in_order_or_for_their_time() {
     let mut asconf = begun();
     assert!(!asconf.may_delete_replaced(Tsn(200), false));
-    asconf.await_data(Tsn(100), at(5000));
+    asconf.await_data(Some(Tsn(100)), at(5000));
     assert_eq!(asconf.replacement_due(), Some(at(5000)));
     assert!(!asconf.may_delete_replaced(Tsn(100), false), "nothing came since");
     assert!(
@@ -370,7 +370,7 @@ fn addresses_that_were_replaced_wait_for_data_in_order_or_for_their_time() {
     assert!(asconf.may_delete_replaced(Tsn(101), false));
     asconf.end_replacement();
     assert_eq!(asconf.replacement_due(), None);
-    asconf.await_data(Tsn(100), at(5000));
+    asconf.await_data(Some(Tsn(100)), at(5000));
     asconf.end();
     assert_eq!(asconf.replacement_due(), None);
 }

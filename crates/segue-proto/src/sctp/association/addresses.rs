@@ -173,13 +173,10 @@ impl Association {
             destination.heartbeat = None;
             destination.heartbeat_due = None;
         }
-        for stopped in [
-            &mut self.sack_timer,
-            &mut self.window_probe_timer,
-            &mut self.partial.t3_rtx,
-        ] {
+        for stopped in [&mut self.window_probe_timer, &mut self.partial.t3_rtx] {
             *stopped = None;
         }
+        self.receiver.suspend_sack();
         self.streams.suspend();
     }
 
@@ -210,8 +207,7 @@ impl Association {
         if self.partial.in_use {
             self.repeat_forward_tsn(now);
         }
-        // whatever the peer sent meanwhile was lost: it learns at once what is missing
-        self.sack_now |= self.unacknowledged_packets > 0;
+        self.receiver.resume_sack();
         self.open_burst();
     }
 

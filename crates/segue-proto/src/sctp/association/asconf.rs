@@ -428,9 +428,8 @@ impl Association {
         self.out.tell(Event::PeerAddressDeactivated(address));
         let marked = self.move_outstanding_from(index);
         self.leave_primary(index);
-        if self.reply_to == address {
-            self.reply_to = self.destinations[self.primary].address;
-        }
+        self.receiver
+            .leave_address(address, self.destinations[self.primary].address);
         self.choose_current();
         self.open_burst();
         self.quit_path(marked);

@@ -5,13 +5,11 @@ use super::{Association, ControlPacket, Setup};
 use crate::congestion::SctpWindow;
 use crate::contract::LocalAddress;
 use crate::random::SecretRng;
-use crate::sctp::event::{Message, Restarted};
+use crate::sctp::event::Restarted;
 use crate::sctp::handshake::{
     Answer, Cookie, Identity, OpeningChunk, PeerParameters, Retry, State, check_init_ack, init,
     note_not_taken,
 };
-use crate::sctp::inbound::Received;
-use crate::sctp::reassembly::Reassembly;
 use crate::sctp::sender::messages;
 use crate::sctp::{Config, Event};
 use crate::time::Instant;
@@ -52,7 +50,6 @@ impl Association {
     pub(in crate::sctp) fn adopt_cookie(&mut self, now: Instant, cookie: &Cookie) {
         self.identity.learn_peer_tag(cookie.peer_tag);
         self.outbound_streams = cookie.outbound_streams;
-        self.inbound_streams = cookie.inbound_streams;
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
         self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
@@ -62,17 +59,17 @@ impl Association {
         for &address in &cookie.not_taken {
             self.former_addresses.add(address);
         }
-        self.reply_to = cookie
-            .peer_addresses
-            .first()
-            .copied()
-            .unwrap_or(self.primary_path());
+        let named = cookie.peer_addresses.first().copied();
+        self.receiver.begin(
+            cookie.peer_initial_tsn,
+            cookie.inbound_streams,
+            named.unwrap_or(self.primary_path()),
+            &self.config,
+        );
         self.become_established(now);
     }
 
     fn set_peer(&mut self, initial_tsn: Tsn, rwnd: u32) {
-        self.received = Received::new(initial_tsn);
-        self.reassembly = Reassembly::new(initial_tsn, &self.config);
         self.asconf.begin(initial_tsn);
         self.streams.begin(initial_tsn);
         self.peer_rwnd = rwnd;
@@ -172,10 +169,11 @@ impl Association {
         };
         self.identity.learn_peer_tag(init_ack.initiate_tag);
         self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
-        self.inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
         self.negotiate(&peer.extensions);
         self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
-        self.reply_to = from;
+        let inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
+        self.receiver
+            .begin(init_ack.initial_tsn, inbound_streams, from, &self.config);
         // section 5.4: the address that the INIT ACK came from has proven itself by the tag
         self.add_destination(now, from, true);
         for address in peer.addresses {
@@ -265,8 +263,7 @@ impl Association {
         self.identity.learn_peer_tag(cookie.peer_tag);
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
-        self.received = Received::new(cookie.peer_initial_tsn);
-        self.reassembly = Reassembly::new(cookie.peer_initial_tsn, &self.config);
+        self.receiver.begin_tsns(cookie.peer_initial_tsn, &self.config);
         self.streams.begin(cookie.peer_initial_tsn);
         self.asconf.begin(cookie.peer_initial_tsn);
     }
@@ -304,11 +301,10 @@ impl Association {
         self.local.inherit(former.local);
         self.follow_source();
         let (unacknowledged, unsent) = messages::take(&mut former.flight, &mut former.queue);
-        let unread: Vec<Message> = core::iter::from_fn(|| former.reassembly.pop()).collect();
         let restarted = Restarted {
             unsent,
             unacknowledged,
-            unread,
+            unread: former.receiver.into_messages(),
         };
         let restarted = Event::Restarted(Box::new(restarted));
         self.out.tell_instead(&Event::Connected, restarted);

@@ -8,7 +8,8 @@ mod addresses;
 mod asconf;
 mod auth;
 mod handshake;
-mod outbox;
+pub(super) mod outbox;
+mod receive;
 mod replacement;
 mod shutdown;
 mod streams;
@@ -21,12 +22,11 @@ use super::auth::{Authentication, Random};
 use super::former_addresses::FormerAddresses;
 use super::handshake::{Identity, PeerExtensions, Phase, State};
 use super::heartbeat_limit::HeartbeatLimit;
-use super::inbound::Received;
 use super::local::LocalAddresses;
 use super::multipath::{Cuc, Multipath, pf_max_retrans};
 use super::partial_reliability::PartialReliability;
 use super::path::{Destination, DestinationId, Path};
-use super::reassembly::Reassembly;
+use super::receiver::Receiver;
 use super::replies::Replies;
 use super::sender::loss::LossDetector;
 use super::sender::{DATA_HEADER, Flight, SendQueue};
@@ -105,23 +105,7 @@ pub struct Association {
     pub(super) wanted_space: Option<usize>,
 
     // receiving
-    pub(super) received: Received,
-    pub(super) reassembly: Reassembly,
-    pub(super) inbound_streams: u16,
-    pub(super) readable_announced: bool,
-    /// Packets with DATA since the last SACK.
-    pub(super) unacknowledged_packets: u32,
-    /// So many packets with DATA, from the first on, are still to be acknowledged one by one.
-    pub(super) quick_sacks: u32,
-    pub(super) sack_now: bool,
-    /// a_rwnd last advertised, less what arrived since.
-    pub(super) advertised_rwnd: u32,
-    /// Where the last DATA came from, and to.
-    pub(super) reply_to: Ipv6Addr,
-    pub(super) arrived_at: Ipv6Addr,
-    /// Bytes that a packet with a SACK may have.
-    pub(super) sack_limit: u32,
-
+    pub(super) receiver: Receiver,
     /// Answers to the packet at hand.
     pub(super) replies: Replies,
 
@@ -135,7 +119,6 @@ pub struct Association {
     pub(super) asconf: Asconf,
 
     // timers; T3-rtx and heartbeats are kept by path and destination
-    pub(super) sack_timer: Option<Instant>,
     pub(super) window_probe_timer: Option<Instant>,
 }
 
@@ -215,11 +198,11 @@ impl Association {
 
     /// The next message received; opens the receive window again.
     pub fn recv(&mut self) -> Option<Message> {
-        let Some(message) = self.reassembly.pop() else {
-            self.readable_announced = false;
-            return None;
-        };
-        self.consider_window_update();
+        let message = self.receiver.take_message()?;
+        if self.is_up() {
+            self.receiver
+                .consider_window_update(self.config.mtu, &self.config);
+        }
         Some(message)
     }
 
@@ -296,7 +279,7 @@ impl Association {
     /// Streams that the peer may send on: the fewer of those that it asked for and those that this end takes.
     #[must_use]
     pub fn inbound_streams(&self) -> u16 {
-        self.inbound_streams
+        self.receiver.inbound_streams()
     }
 
     /// Whether everything given to `send` was acknowledged.
@@ -308,9 +291,7 @@ impl Association {
     /// Receive window offered now, bytes.
     #[must_use]
     pub fn a_rwnd(&self) -> u32 {
-        self.config
-            .receive_buffer
-            .saturating_sub(u32::try_from(self.held_bytes()).unwrap_or(u32::MAX))
+        self.receiver.a_rwnd(&self.config)
     }
 
     /// Room left in the peer's receive window, bytes.
@@ -388,23 +369,12 @@ impl Association {
             multipath: config.multipath.map(|c| Box::new(Multipath::new(c))),
             partial: PartialReliability::default(),
             wanted_space: None,
-            received: Received::new(Tsn(0)),
-            reassembly: Reassembly::new(Tsn(0), &config),
-            inbound_streams: config.max_inbound_streams,
-            readable_announced: false,
-            unacknowledged_packets: 0,
-            quick_sacks: config.quick_sacks,
-            sack_now: false,
-            advertised_rwnd: config.receive_buffer,
-            reply_to: Ipv6Addr::UNSPECIFIED,
-            arrived_at: setup.route.address,
-            sack_limit: u32::MAX,
+            receiver: Receiver::new(&config),
             replies: Replies::default(),
             peer_extensions: PeerExtensions::default(),
             auth,
             streams: StreamChanges::new(setup.local_initial_tsn),
             asconf: Asconf::new(setup.local_initial_tsn),
-            sack_timer: None,
             window_probe_timer: None,
             config,
         };
@@ -434,13 +404,13 @@ impl Association {
 
     /// Whether nothing of a closed association is left to be told or taken.
     pub(super) fn is_done(&self) -> bool {
-        self.is_closed() && self.out.is_empty() && !self.reassembly.has_ready()
+        self.is_closed() && self.out.is_empty() && !self.receiver.has_message()
     }
 
     /// Drops events and messages that the user does not want.
     pub(super) fn drop_untold(&mut self) {
         self.out.forget_events();
-        while self.reassembly.pop().is_some() {}
+        self.receiver.drop_messages();
     }
 
     pub(super) fn has_events(&self) -> bool {

@@ -23,7 +23,7 @@ impl Association {
     pub(super) fn await_peer_data(&mut self, now: Instant) {
         if self.local.replaced().next().is_some() {
             let due = now + self.config.rto_max;
-            self.asconf.await_data(self.received.cumulative_tsn_ack(), due);
+            self.asconf.await_data(self.receiver.cumulative_tsn_ack(), due);
         } else {
             self.asconf.end_replacement();
         }
@@ -34,10 +34,14 @@ impl Association {
         self.asconf.replacement_due().filter(|_| !self.is_stranded())
     }
 
-    /// DATA arrived, at `arrived_at`.
-    pub(in crate::sctp) fn on_data_after_replacement(&mut self, now: Instant) {
-        let (cumulative, has_gap) = (self.received.cumulative_tsn_ack(), self.received.has_gap());
-        if self.asconf.may_delete_replaced(cumulative, has_gap) && self.local.is_present(self.arrived_at) {
+    /// DATA arrived, at an address.
+    pub(in crate::sctp) fn on_data_after_replacement(&mut self, now: Instant, at: Ipv6Addr) {
+        let has_gap = self.receiver.has_gap();
+        let shown = self
+            .receiver
+            .cumulative_tsn_ack()
+            .is_some_and(|cumulative| self.asconf.may_delete_replaced(cumulative, has_gap));
+        if shown && self.local.is_present(at) {
             self.delete_replaced(now);
         }
     }

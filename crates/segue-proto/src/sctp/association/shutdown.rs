@@ -68,7 +68,7 @@ impl Association {
         self.partial.clear();
         self.streams.end();
         self.asconf.end();
-        self.sack_timer = None;
+        self.receiver.suspend_sack();
         self.window_probe_timer = None;
         self.out.tell(event);
     }
@@ -106,7 +106,8 @@ impl Association {
                     duplicate_tsns: Box::default(),
                     data_packets: 0,
                 };
-                self.on_sack(now, self.reply_to, &sack);
+                let from = self.receiver.reply_to().unwrap_or(self.primary_path());
+                self.on_sack(now, from, &sack);
                 self.continue_shutdown(now);
             }
             OnShutdown::Impossible => self.out.counters.refused.impossible_acks += 1,
@@ -165,21 +166,13 @@ impl Association {
         self.abort(now, Bytes::from_static(b"shutdown guard timer"));
     }
 
-    /// SHUTDOWN, which acknowledges DATA that still arrives (section 9.2). A SACK goes before it only if it has more to say:
-    /// of gaps, of duplicates, or of a window that the peer has nearly used up.
+    /// SHUTDOWN, which acknowledges DATA that still arrives (section 9.2), with a SACK before it if that has more to say.
     pub(in crate::sctp) fn send_shutdown(&mut self, now: Instant) {
-        let cumulative_tsn_ack = self.received.cumulative_tsn_ack();
-        let mut chunks = SmallVec::new();
-        if self.sack_now || self.unacknowledged_packets > 0 {
-            let window_is_short = self.advertised_rwnd < self.config.receive_buffer / 2;
-            if self.received.has_gap() || self.received.has_duplicates() || window_is_short {
-                chunks.push(self.take_acknowledgement());
-            } else {
-                self.settle_acknowledgement();
-            }
+        let form = self.sack_form();
+        let chunks = self.receiver.take_shutdown(form, &self.config, &mut self.out);
+        if let Some(chunks) = chunks {
+            self.send_and_start_t2(now, chunks);
         }
-        chunks.push(Chunk::Shutdown { cumulative_tsn_ack });
-        self.send_and_start_t2(now, chunks);
     }
 
     pub(in crate::sctp) fn send_shutdown_ack(&mut self, now: Instant) {

@@ -2,7 +2,6 @@
 //! the messages and chunks of both directions.
 
 use super::{Association, PACKET_HEADERS};
-use crate::sctp::inbound::Received;
 use crate::sctp::path::DestinationId;
 use crate::sctp::streams::{Numbers, Standing, Verdict, When};
 use crate::sctp::{Event, StreamError, StreamRefused, StreamRequest};
@@ -27,7 +26,7 @@ impl Association {
     /// # Errors
     /// See [`StreamError`].
     pub fn reset_incoming_streams(&mut self, now: Instant, streams: &[u16]) -> Result<(), StreamError> {
-        self.check_streams(streams, self.inbound_streams)?;
+        self.check_streams(streams, self.receiver.inbound_streams())?;
         self.ask(now, StreamRequest::ResetIncoming(streams.to_vec()))
     }
 
@@ -47,7 +46,7 @@ impl Association {
     pub fn add_streams(&mut self, now: Instant, outgoing: u16, incoming: u16) -> Result<(), StreamError> {
         let most = |old: u16, new: u16| old.checked_add(new).ok_or(StreamError::TooMany);
         most(self.outbound_streams, outgoing)?;
-        most(self.inbound_streams, incoming)?;
+        most(self.receiver.inbound_streams(), incoming)?;
         if outgoing > 0 {
             self.ask(now, StreamRequest::AddOutgoing(outgoing))?;
         }
@@ -107,8 +106,7 @@ impl Association {
                 if self.is_anything_under_way() || peer_waits {
                     return;
                 }
-                self.reassembly
-                    .hold(self.received.cumulative_tsn_ack(), Vec::new());
+                self.receiver.await_association_reset();
             }
         }
         let last_assigned_tsn = self.flight.next_tsn().previous();
@@ -197,12 +195,11 @@ impl Association {
                 match next_tsns.filter(|_| outcome.is_ok()) {
                     Some((senders_next, receivers_next)) => self.go_on_at(senders_next, receivers_next),
                     None => {
-                        self.reassembly.release();
+                        self.receiver.go_on_without_reset(&mut self.out);
                         // success without the TSNs to go on with is none
                         outcome = outcome.and(Err(StreamRefused::Error));
                     }
                 }
-                self.announce_readable();
                 self.queue.release();
             }
             StreamRequest::AddOutgoing(new_streams) => {
@@ -219,11 +216,7 @@ impl Association {
 
     /// The peer has reset the association: it goes on with `senders_next`, and this end with `receivers_next`.
     fn go_on_at(&mut self, senders_next: Tsn, receivers_next: Tsn) {
-        self.reassembly.release_around(senders_next);
-        if self.received.cumulative_tsn_ack().next().before(senders_next) {
-            self.received = Received::new(senders_next);
-            self.reassembly.begin_anew(senders_next);
-        }
+        self.receiver.association_was_reset(senders_next, &mut self.out);
         self.flight.begin_anew(receivers_next);
         self.queue.reset_ssns(&[]);
         self.partial.clear();
@@ -273,15 +266,16 @@ impl Association {
 
     /// DATA, a FORWARD TSN or a SACK arrived: what waited for it may go on.
     pub(in crate::sctp) fn continue_stream_changes(&mut self, now: Instant) {
-        let cumulative = self.received.cumulative_tsn_ack();
-        if let Some((streams, answer, to)) = self.streams.take_deferred_reset(cumulative) {
-            self.reset_incoming(streams);
+        if let Some(cumulative) = self.receiver.cumulative_tsn_ack()
+            && let Some((streams, answer, to)) = self.streams.take_deferred_reset(cumulative)
+        {
+            self.receiver.reset_streams(streams, &mut self.out);
             self.answer_streams(to, answer);
         }
         if let Some((serial, from)) = self.streams.deferred_association_reset()
             && !self.is_anything_under_way()
+            && let Some(answer) = self.perform_association_reset(serial)
         {
-            let answer = self.perform_association_reset(serial);
             self.answer_streams(from, answer);
         }
         self.send_stream_request(now);
@@ -300,12 +294,15 @@ impl Association {
         serial: ReConfigSerial,
         request: &ReConfigParameter,
     ) -> ReConfigResult {
+        let Some(cumulative_tsn_ack) = self.receiver.cumulative_tsn_ack() else {
+            return ReConfigResult::Denied;
+        };
         let numbers = Numbers {
             established: self.is_established(),
-            inbound_streams: self.inbound_streams,
+            inbound_streams: self.receiver.inbound_streams(),
             max_inbound_streams: self.config.max_inbound_streams,
             outbound_streams: self.outbound_streams,
-            cumulative_tsn_ack: self.received.cumulative_tsn_ack(),
+            cumulative_tsn_ack,
         };
         match self.streams.judge(request, &numbers) {
             Verdict::Refuse(result) => result,
@@ -313,7 +310,7 @@ impl Association {
                 if settles {
                     self.settle_stream_request(now, Ok(()), None);
                 }
-                self.reset_incoming(streams);
+                self.receiver.reset_streams(streams, &mut self.out);
                 ReConfigResult::Performed
             }
             Verdict::Defer {
@@ -324,7 +321,8 @@ impl Association {
                 if settles {
                     self.settle_stream_request(now, Ok(()), None);
                 }
-                self.reassembly.hold(last_assigned_tsn, streams.clone());
+                self.receiver
+                    .defer_stream_reset(last_assigned_tsn, streams.clone());
                 self.streams.defer_reset(serial, from, last_assigned_tsn, streams);
                 ReConfigResult::InProgress
             }
@@ -343,35 +341,23 @@ impl Association {
                 self.perform_association_reset(serial);
                 ReConfigResult::Performed
             }
-            Verdict::AddIncoming { new_streams, total } => {
-                self.inbound_streams = total;
+            Verdict::AddIncoming { new_streams } => {
+                self.receiver.add_streams(new_streams);
                 self.out.tell(Event::IncomingStreamsAdded(new_streams));
                 ReConfigResult::Performed
             }
         }
     }
 
-    /// E3 and E4: the streams begin again, and what was held goes on.
-    fn reset_incoming(&mut self, streams: Vec<u16>) {
-        self.reassembly.reset_streams(&streams);
-        self.reassembly.release();
-        self.out.tell(Event::IncomingStreamsReset(streams));
-        self.announce_readable();
-    }
-
     /// Section 5.2.4, G1 to G5; gives the answer.
-    fn perform_association_reset(&mut self, serial: ReConfigSerial) -> ReConfigParameter {
+    fn perform_association_reset(&mut self, serial: ReConfigSerial) -> Option<ReConfigParameter> {
         let senders_next = self.flight.next_tsn();
-        let receivers_next = self.received.cumulative_tsn_ack().next().add(1 << 31);
-        self.received = Received::new(receivers_next);
-        self.reassembly.begin_anew(receivers_next);
+        let receivers_next = self.receiver.reset_association(&mut self.out)?;
         self.queue.reset_ssns(&[]);
         self.queue.release();
         self.partial.clear();
-        self.out.tell(Event::AssociationReset);
-        self.announce_readable();
         self.open_burst();
-        self.streams
-            .association_was_reset(serial, (senders_next, receivers_next))
+        let next_tsns = (senders_next, receivers_next);
+        Some(self.streams.association_was_reset(serial, next_tsns))
     }
 }

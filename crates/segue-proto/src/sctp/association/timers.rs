@@ -14,7 +14,7 @@ impl Association {
         // asked for after every packet: without branches, a timer that does not run is at the end of time
         let at = |timer: Option<Instant>| timer.unwrap_or(Instant::MAX);
         let own = at(self.phase.next_timer())
-            .min(at(self.sack_timer))
+            .min(at(self.receiver.sack_timer()))
             .min(at(self.window_probe_timer))
             .min(at(self.partial.t3_rtx));
         let mut earliest = own
@@ -49,10 +49,7 @@ impl Association {
             Some(PhaseTimer::T2Shutdown) => self.on_t2(now),
             None => {}
         }
-        if due(self.sack_timer) {
-            self.sack_timer = None;
-            self.sack_now = true;
-        }
+        self.receiver.on_timeout(now);
         if due(self.window_probe_timer) {
             self.window_probe_timer = None;
             self.window_probe.allowed = true;

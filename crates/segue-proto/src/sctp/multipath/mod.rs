@@ -10,7 +10,7 @@
 //! | send where a window has room | `schedule` | one path at a time |
 //! | CUC, cwnd update for CMT | `sender/cuc`, beside this folder | a cwnd stands still while the cumulative TSN ack waits for another path |
 //! | SFR, split fast retransmit | `sender/loss`, beside this folder | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
-//! | DAC, delayed acks for CMT | `dac` | a SACK for every packet, for there is nearly always a gap |
+//! | DAC, delayed acks for CMT | `receiver/acknowledgement`, beside this folder | a SACK for every packet, for there is nearly always a gap |
 //! | retransmission policy | `rtx` | |
 //! | CMT-PF | `failed`, and `potentially_failed` of RFC 7829 | a dead path gets data until Path.Max.Retrans, and the receive buffer fills |
 //! | what SACKs over several paths leave open | `ambiguity` | reneging that is none, round trips that are too short |
@@ -34,7 +34,6 @@ mod buffer_split;
 mod config;
 mod counters;
 mod coupling;
-mod dac;
 mod failed;
 mod nr_sack;
 mod opportunistic;
@@ -49,5 +48,6 @@ pub use buffer_split::BufferSplit;
 pub use config::{Cuc, MultipathConfig, RtxPolicy};
 pub use counters::MultipathCounters;
 pub(super) use failed::pf_max_retrans;
+pub(super) use nr_sack::uses_nr_sack;
 pub use scheduler::{Scheduler, SchedulerKind};
 pub(super) use state::{Multipath, PathShare};

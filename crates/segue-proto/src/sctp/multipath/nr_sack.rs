@@ -7,34 +7,18 @@
 //!
 //! Used instead of SACK if both ends have listed the chunk's type in their Supported Extensions parameters.
 
+use crate::sctp::Config;
 use crate::sctp::association::Association;
+use crate::sctp::handshake::PeerExtensions;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::sctp::{Chunk, GapAckBlock, NrSack};
+use segue_wire::sctp::{GapAckBlock, NrSack};
 use smallvec::SmallVec;
 
 impl Association {
     /// Whether acknowledgements are NR-SACKs.
     pub(in crate::sctp) fn uses_nr_sack(&self) -> bool {
-        self.peer_extensions.nr_sack() && self.config.multipath.is_some_and(|m| m.nr_sack)
-    }
-
-    /// Bytes by which the acknowledgements of this association are longer than SACKs.
-    pub(in crate::sctp) fn nr_sack_overhead(&self) -> u32 {
-        if self.uses_nr_sack() { 4 } else { 0 }
-    }
-
-    /// The acknowledgement owed; with it nothing is owed any more.
-    pub(in crate::sctp) fn take_acknowledgement(&mut self) -> Chunk {
-        let mut sack = self.take_sack();
-        if !self.uses_nr_sack() {
-            return Chunk::Sack(sack);
-        }
-        let nr_gap_ack_blocks = core::mem::take(&mut sack.gap_ack_blocks);
-        Chunk::NrSack(Box::new(NrSack {
-            sack,
-            nr_gap_ack_blocks,
-        }))
+        uses_nr_sack(&self.config, &self.peer_extensions)
     }
 
     /// As [`on_sack`](Self::on_sack); what the peer will not discard is forgotten.
@@ -52,6 +36,11 @@ impl Association {
         self.announce_space();
         true
     }
+}
+
+/// Whether acknowledgements are NR-SACKs.
+pub(in crate::sctp) fn uses_nr_sack(config: &Config, peer: &PeerExtensions) -> bool {
+    peer.nr_sack() && config.multipath.is_some_and(|m| m.nr_sack)
 }
 
 /// Offsets from the cumulative TSN ack that `blocks` name, of `sent` chunks of which the first is at `beyond`. Each once,

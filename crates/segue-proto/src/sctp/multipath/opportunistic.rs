@@ -27,7 +27,7 @@ impl Association {
             return None;
         }
         // these may go first, as packets of their own, and the policy would then have the chunk back on its path
-        if self.sack_now || self.partial.due {
+        if self.receiver.sack_is_due() || self.partial.due {
             return None;
         }
         let (tsn, holder) = self.holding_up()?;

@@ -15,7 +15,7 @@ impl Association {
     /// had in flight there, had better know what arrived.
     pub(in crate::sctp) fn tell_what_arrived(&mut self) {
         if self.multipath.is_some() && self.is_up() {
-            self.sack_now = true;
+            self.receiver.hurry_sack();
         }
     }
 

@@ -80,7 +80,7 @@ pub(in crate::sctp) enum Verdict {
     /// The association is reset, when everything that was sent is acknowledged: new messages are held back.
     ResetAssociation,
     /// The peer has so many more streams, which makes `total`.
-    AddIncoming { new_streams: u16, total: u16 },
+    AddIncoming { new_streams: u16 },
 }
 
 impl StreamAnswers {
@@ -238,9 +238,8 @@ pub(super) fn judge(
         ReConfigParameter::AddOutgoingStreams { new_streams, .. } => {
             let total = numbers.inbound_streams.checked_add(*new_streams);
             match total.filter(|&total| total <= numbers.max_inbound_streams) {
-                Some(total) => Verdict::AddIncoming {
+                Some(_) => Verdict::AddIncoming {
                     new_streams: *new_streams,
-                    total,
                 },
                 None => Verdict::Refuse(ReConfigResult::Denied),
             }

@@ -54,11 +54,6 @@ impl StreamChanges {
         self.answers.is_busy()
     }
 
-    /// Whether a reset of the association that we asked for is outstanding.
-    pub(super) fn resets_association(&self) -> bool {
-        self.requests.resets_association()
-    }
-
     /// T-reconfig; `None` while nothing is outstanding, or nothing can be sent.
     pub(super) fn t_reconfig(&self) -> Option<Instant> {
         self.requests.t_reconfig()

@@ -133,9 +133,9 @@ fn messages_of_a_stream_that_is_to_be_reset_are_held_back_once() {
     changes.ask(StreamRequest::ResetAssociation, None);
     let (hold, when) = (Some(&[][..]), When::AllAcknowledged);
     assert_eq!(changes.next_request(), Some(NextRequest { hold, when }));
-    assert!(!changes.resets_association(), "not yet");
+    assert!(!changes.requests.resets_association(), "not yet");
     assert_eq!(send(&mut changes), association(12));
-    assert!(changes.resets_association());
+    assert!(changes.requests.resets_association());
 }
 
 #[test]
@@ -224,10 +224,7 @@ fn requests_are_judged_by_what_there_is() {
         streams: Vec::new(),
         settles: false,
     };
-    let add = Verdict::AddIncoming {
-        new_streams: 2,
-        total: 6,
-    };
+    let add = Verdict::AddIncoming { new_streams: 2 };
     let ask_reset = Verdict::Ask(StreamRequest::ResetOutgoing(vec![2]));
     let ask_add = Verdict::Ask(StreamRequest::AddOutgoing(9));
     // what is asked; the verdict; that while the association is about to end; that while a request of ours waits

@@ -43,7 +43,12 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
 
 #[test]
 fn the_first_of_all_timers_is_the_next() {
-    let mut a = up(Config::default(), 2);
+    let config = Config {
+        sack_delay: Duration::from_millis(60),
+        quick_sacks: 0,
+        ..Config::default()
+    };
+    let mut a = up(config, 2);
     assert_eq!(a.poll_timeout(), None);
     let mut opening = begun(&Config::default(), 1);
     opening.phase.opening_chunk_sent(ms(0), ms(90));
@@ -54,7 +59,7 @@ fn the_first_of_all_timers_is_the_next() {
     assert_eq!(ending.poll_timeout(), Some(ms(80)));
     ending.phase.shutdown_chunk_sent(ms(70));
     assert_eq!(ending.poll_timeout(), Some(ms(70)));
-    a.sack_timer = Some(ms(60));
+    a.receiver.owe(ms(0), false, false, &a.config, &mut a.out);
     assert_eq!(a.poll_timeout(), Some(ms(60)));
     a.window_probe_timer = Some(ms(50));
     assert_eq!(a.poll_timeout(), Some(ms(50)));
@@ -71,7 +76,7 @@ fn the_first_of_all_timers_is_the_next() {
     a.flight.take();
     // a delayed SACK is due at its time and not before
     a.handle_timeout(ms(60) - Duration::from_nanos(1));
-    assert!(!a.sack_now && a.window_probe.allowed);
+    assert!(!a.receiver.sack_is_due() && a.window_probe.allowed);
     a.handle_timeout(ms(60));
-    assert!(a.sack_now && a.sack_timer.is_none());
+    assert!(a.receiver.sack_is_due() && a.receiver.sack_timer().is_none());
 }

@@ -175,9 +175,9 @@ fn addresses_of_an_init_ack_that_cannot_be_the_peers_are_counted() {
     a.on_init_ack(ms(10), address(0), &init_ack);
     assert!(a.state() == State::CookieEchoed);
     assert_eq!(a.out.counters.addresses_ignored, 2);
-    assert_eq!((a.outbound_streams, a.inbound_streams), (3, 4));
+    assert_eq!((a.outbound_streams, a.inbound_streams()), (3, 4));
     assert_eq!((a.peer_verification_tag(), a.peer_rwnd), (Some(77), 50_000));
-    assert_eq!(a.received.cumulative_tsn_ack(), Tsn(999));
+    assert_eq!(a.receiver.cumulative_tsn_ack(), Some(Tsn(999)));
     assert_eq!(states(&a), [PathState::Active, PathState::Unconfirmed]);
     // another one comes too late
     a.on_init_ack(ms(11), address(0), &init_ack);

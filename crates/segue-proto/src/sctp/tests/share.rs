@@ -119,7 +119,7 @@ fn nothing_moves_to_a_path_that_is_not_faster_or_before_what_goes_first() {
     for hindrance in 0..4 {
         let mut a = opportunistic([200, 20]);
         match hindrance {
-            0 => a.sack_now = true,
+            0 => a.receiver.hurry_sack(),
             1 => a.partial.due = true,
             2 => a.paths[1].window.set_cwnd(1016),
             _ => a.paths[1].share.burst = 0,
@@ -240,11 +240,14 @@ fn leaving_a_path_forces_one_packet_of_what_was_moved() {
     assert_eq!((counters.paths_left, counters.chunks_moved), (3, 4));
     // it tells at once what arrived
     a.tell_what_arrived();
-    assert!(a.sack_now);
+    assert!(a.receiver.sack_is_due());
     let mut one = up(Config::default(), 2);
     one.quit_path(3);
     one.tell_what_arrived();
-    assert_eq!((one.forced_retransmissions, one.sack_now), (0, false));
+    assert_eq!(
+        (one.forced_retransmissions, one.receiver.sack_is_due()),
+        (0, false)
+    );
     assert_eq!(one.out.counters.multipath.paths_left, 0);
 }
 

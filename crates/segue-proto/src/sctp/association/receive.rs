@@ -1,30 +1,31 @@
 //! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
-use super::association::{Association, ControlPacket};
-use super::auth;
-use super::handshake::State;
-use super::inbound::Arrival;
-use super::{Event, SackRoute};
+use super::{Association, ControlPacket};
+use crate::sctp::auth;
+use crate::sctp::handshake::State;
+use crate::sctp::receiver::Outcome;
+use crate::sctp::transmit::sack_form;
+use crate::sctp::{Event, SackRoute};
 use crate::time::Instant;
-use bytes::Bytes;
 use core::net::Ipv6Addr;
-use segue_wire::Data;
 use segue_wire::sctp::chunk_type::ASCONF;
-use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, SctpPacket, UnrecognizedAction};
+use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, ForwardTsn, SctpPacket, UnrecognizedAction};
 
-/// What the DATA chunks of one packet mean for the SACK.
-#[derive(Default)]
-pub(super) struct DataSeen {
-    pub any: bool,
+/// What the DATA chunks and FORWARD TSNs of one packet mean for the SACK.
+struct DataSeen {
+    /// There are any.
+    any: bool,
     /// Acknowledge without delay.
-    pub immediate: bool,
+    immediate: bool,
+    /// Something was missing before the packet came.
+    had_gap: bool,
     /// Length of the packet, bytes.
-    pub packet_len: usize,
+    packet_len: usize,
 }
 
 impl Association {
     /// `from` and `to`: the addresses of the packet. Returns false if it is refused whole.
-    pub(super) fn handle_packet(
+    pub(in crate::sctp) fn handle_packet(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
@@ -55,7 +56,7 @@ impl Association {
 
     /// Works off the chunks of a packet that may be acted on. `len` is the length that it had as it came, `limit` that of
     /// what may answer it.
-    pub(super) fn handle_chunks(
+    pub(in crate::sctp) fn handle_chunks(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
@@ -68,10 +69,11 @@ impl Association {
         self.ignore_aborts_of_deleted(to, packet);
         self.asconf.begin_packet();
         let mut data = DataSeen {
+            any: false,
+            immediate: false,
+            had_gap: self.receiver.has_gap(),
             packet_len: len,
-            ..DataSeen::default()
         };
-        let had_gap = self.received.has_gap();
         let awaited = self.awaited_for(to);
         if let Some(multipath) = &mut self.multipath {
             multipath.packet = (from, to);
@@ -86,17 +88,32 @@ impl Association {
             self.ask_again(now, serial);
         }
         if data.any && !self.is_closed() {
-            if self.streams.awaits_transfer() {
-                self.continue_stream_changes(now);
-            }
-            if self.has_peer_address(from) {
-                self.reply_to = from;
-                self.sack_limit = limit.map_or(u32::MAX, |l| u32::try_from(l).unwrap_or(u32::MAX));
-            }
-            self.arrived_at = to;
-            self.on_data_after_replacement(now);
-            let gap = self.gap_asks_for_sack(had_gap);
-            self.owe_sack(now, data.immediate || gap);
+            let back = self.has_peer_address(from).then_some((from, limit));
+            self.owe_for_packet(now, back, to, &data);
+        }
+    }
+
+    /// A packet with DATA or a FORWARD TSN is worked off, which came to `to`. `back`: where it came from, if that is an address
+    /// of the peer's, and what a packet there may have.
+    fn owe_for_packet(
+        &mut self,
+        now: Instant,
+        back: Option<(Ipv6Addr, Option<usize>)>,
+        to: Ipv6Addr,
+        data: &DataSeen,
+    ) {
+        if self.streams.awaits_transfer() {
+            self.continue_stream_changes(now);
+        }
+        self.receiver.arrived(back, to);
+        self.on_data_after_replacement(now, to);
+        let shutting_down = self.state() == State::ShutdownSent;
+        let immediate = data.immediate || shutting_down;
+        self.receiver
+            .owe(now, data.had_gap, immediate, &self.config, &mut self.out);
+        if shutting_down {
+            // section 9.2: SACK and SHUTDOWN, T2 starts anew
+            self.send_shutdown(now);
         }
     }
 
@@ -113,7 +130,7 @@ impl Association {
 
     /// Bytes of SCTP that a packet from an address may be answered with: of no more than came from it, until somebody has
     /// proven to hear us there.
-    pub(super) fn reply_limit(&self, from: Ipv6Addr, packet: &SctpPacket) -> Option<usize> {
+    pub(in crate::sctp) fn reply_limit(&self, from: Ipv6Addr, packet: &SctpPacket) -> Option<usize> {
         (!self.has_confirmed_address(from)).then(|| packet.buffer_len())
     }
 
@@ -144,7 +161,7 @@ impl Association {
 
     /// Section 8.5 and its exceptions 8.5.1.
     #[inline]
-    pub(super) fn accepts_tag(&self, packet: &SctpPacket) -> bool {
+    pub(in crate::sctp) fn accepts_tag(&self, packet: &SctpPacket) -> bool {
         let tag = packet.verification_tag;
         // nearly every packet, and it is asked more than once of each
         if let [Chunk::Data(_) | Chunk::Sack(_), ..] = packet.chunks.as_slice() {
@@ -240,7 +257,7 @@ impl Association {
     }
 
     /// Section 3.2: the two highest bits of an unknown chunk's type say what to do.
-    pub(super) fn on_unknown_chunk(&mut self, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
+    pub(in crate::sctp) fn on_unknown_chunk(&mut self, chunk_type: u8, flags: u8, value: &[u8]) -> bool {
         self.out.counters.refused.unknown += 1;
         let action = UnrecognizedAction::of_chunk_type(chunk_type);
         if action.reports() && self.is_up() {
@@ -266,135 +283,66 @@ impl Association {
     }
 
     fn on_data(&mut self, chunk: &mut DataChunk, seen: &mut DataSeen) -> bool {
-        // section 6: DATA counts only where the association is up and the peer may still send
-        if !matches!(
-            self.state(),
-            State::Established | State::ShutdownPending | State::ShutdownSent
-        ) {
+        if !self.takes_data() {
             self.out.counters.refused.unexpected += 1;
             return true;
         }
         seen.any = true;
-        if chunk.data.is_empty() {
-            self.abort_with(ErrorCause::NoUserData(chunk.tsn)); // section 6.2
-            return false;
-        }
         seen.immediate |= chunk.immediate || self.state() == State::ShutdownSent;
-        let tsn = chunk.tsn;
-        let arrival = self.received.classify(tsn);
-        match arrival {
-            Arrival::InOrder | Arrival::OutOfOrder => {}
-            Arrival::Duplicate => {
-                self.out.counters.duplicate_data_chunks += 1;
-                let limit = self.sack_blocks();
-                self.received.note_duplicate(tsn, limit);
-                seen.immediate = true;
-                return true;
+        let form = || sack_form(&self.config, &self.auth, &self.peer_extensions);
+        let outcome = self
+            .receiver
+            .on_data(chunk, seen.packet_len, &self.config, form, &mut self.out);
+        seen.immediate |= outcome.asks_for_sack();
+        match outcome {
+            Outcome::Taken | Outcome::Duplicate | Outcome::NoRoom | Outcome::Unexpected => true,
+            Outcome::NoSuchStream => {
+                self.replies
+                    .report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
+                true
             }
-            Arrival::TooFar => {
-                self.out.counters.refused.beyond_window += 1;
-                seen.immediate = true;
-                return true;
+            Outcome::NoUserData => {
+                self.abort_with(ErrorCause::NoUserData(chunk.tsn));
+                false
             }
-        }
-        if !self.has_room_for(tsn, chunk.data.len()) {
-            self.out.counters.refused.beyond_window += 1;
-            seen.immediate = true;
-            return !self.is_closed();
-        }
-        self.received.record(tsn);
-        self.out.counters.data_chunks_received += 1;
-        self.advertised_rwnd = self.advertised_rwnd.saturating_sub(chunk.data.len() as u32);
-        if chunk.stream_id >= self.inbound_streams {
-            // section 6.5: acknowledged, reported and dropped
-            self.out.counters.refused.bad_stream += 1;
-            self.replies
-                .report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
-            return true;
-        }
-        let mut taken = chunk.take();
-        keep_no_packet(&mut taken.data, seen.packet_len);
-        self.reassembly.insert(taken);
-        self.announce_readable();
-        true
-    }
-
-    /// Section 6.2: with the window closed, a TSN beyond all received is dropped; one that fills a gap is taken, up to
-    /// twice the buffer, because what is held may wait for it. If what is next in order does not fit even so and the
-    /// user has nothing to take, a message is longer than the buffer and will never be complete; unless it is a reset of the
-    /// association that keeps what came, until the peer has carried it out.
-    fn has_room_for(&mut self, tsn: segue_wire::Tsn, len: usize) -> bool {
-        let buffer = self.config.receive_buffer as usize;
-        let held = self.held_bytes();
-        if held < buffer {
-            return true;
-        }
-        let fills_gap = tsn.before(self.received.highest());
-        if fills_gap && held + len <= 2 * buffer {
-            return true;
-        }
-        let cumulative = self.received.cumulative_tsn_ack();
-        let next = tsn == cumulative.next();
-        if next && !self.reassembly.has_ready() {
-            let resets = self.streams.resets_association();
-            let waits = resets && self.reassembly.take_what_goes_on(cumulative);
-            if self.reassembly.has_ready() || self.reassembly.deliver_in_parts() {
-                self.announce_readable();
-            } else if !waits && (!self.received.has_gap() || held + len > 2 * buffer) {
+            Outcome::OutOfResource => {
                 self.abort_with(ErrorCause::OutOfResource);
+                false
             }
-            return false;
-        }
-        false
-    }
-
-    /// What is held of the receive buffer: user bytes, and what many small chunks cost beyond as much again.
-    pub(super) fn held_bytes(&self) -> usize {
-        let allowance = self.config.receive_buffer as usize;
-        self.reassembly.buffered + self.reassembly.overhead_beyond(allowance)
-    }
-
-    /// Section 6.2: every second packet with DATA is acknowledged at once, any other within the delay. The first of an
-    /// association is too (section 5.1; RFC 2960 and 4960 section 5.1 say the same), and more from there on if so
-    /// configured.
-    fn owe_sack(&mut self, now: Instant, immediate: bool) {
-        let immediate = immediate || self.quick_sacks > 0;
-        self.quick_sacks = self.quick_sacks.saturating_sub(1);
-        self.unacknowledged_packets += 1;
-        if self.state() == State::ShutdownSent {
-            // section 9.2: SACK and SHUTDOWN, T2 starts anew
-            self.sack_now = true;
-            self.send_shutdown(now);
-        } else if immediate || self.unacknowledged_packets >= self.config.sack_frequency {
-            self.sack_now = true;
-        } else if self.sack_timer.is_none() {
-            self.sack_timer = Some(now + self.config.sack_delay);
         }
     }
 
-    /// Advertised window: what is free; nothing, if that is less than a segment (RFC 1122 section 4.2.3.3).
-    pub(super) fn rwnd_to_advertise(&self) -> u32 {
-        let free = self.a_rwnd();
-        if free < self.config.mtu.min(self.config.receive_buffer / 2) {
-            0
-        } else {
-            free
-        }
-    }
-
-    /// The user took a message: the peer is told of the room if that may matter to it, that is when the window it
-    /// knows of is nearly used up and has grown by two segments, or has grown by half the buffer.
-    pub(super) fn consider_window_update(&mut self) {
-        if !self.is_up() {
+    fn on_forward_tsn(&mut self, chunk: &ForwardTsn, seen: &mut DataSeen) {
+        if !self.takes_data() {
+            self.out.counters.refused.unexpected += 1;
             return;
         }
-        let (known, now) = (self.advertised_rwnd, self.rwnd_to_advertise());
-        let buffer = self.config.receive_buffer;
-        let grown = now.saturating_sub(known);
-        let segments = 2 * self.config.mtu;
-        if grown >= buffer / 2 || (known < segments && grown >= segments.min(buffer / 2)) {
-            self.sack_now = true;
-        }
+        // as for DATA, a SACK is owed
+        seen.any = true;
+        let outcome = self.receiver.on_forward_tsn(chunk, &mut self.out);
+        seen.immediate |= outcome.asks_for_sack() || self.state() == State::ShutdownSent;
+    }
+
+    /// Section 6: DATA counts only where the association is up and the peer may still send.
+    fn takes_data(&self) -> bool {
+        matches!(
+            self.state(),
+            State::Established | State::ShutdownPending | State::ShutdownSent
+        )
+    }
+
+    /// Whether both ends offered FORWARD TSN.
+    pub(in crate::sctp) fn may_forward_tsn(&self) -> bool {
+        self.config.partial_reliability && self.peer_extensions.forward_tsn()
+    }
+
+    /// A chunk of an extension that was not agreed on is one of an unknown type (RFC 3758 section 3.3.1, RFC 6525
+    /// section 5.2).
+    fn on_unagreed_chunk(&mut self, chunk: &Chunk) -> bool {
+        let mut whole = Vec::with_capacity(chunk.buffer_len());
+        chunk.emit(&mut whole);
+        let value = whole.get(4..).unwrap_or_default();
+        self.on_unknown_chunk(chunk.chunk_type(), chunk.flags(), value)
     }
 }
 
@@ -404,25 +352,6 @@ fn length_as_it_came(packet: &SctpPacket) -> usize {
         packet.buffer_len()
     } else {
         usize::MAX
-    }
-}
-
-/// Gives the data of a packet memory of its own: what carried it had more than SCTP in it.
-pub(super) fn keep_nothing_else(packet: &mut SctpPacket) {
-    for chunk in &mut packet.chunks {
-        if let Chunk::Data(data) = chunk {
-            keep_no_packet(&mut data.data, usize::MAX);
-        }
-    }
-}
-
-/// What is kept of a packet must not keep all of it: data that is less than half of its packet gets memory of its own, so
-/// that what is held is at most twice what the receive window counts.
-fn keep_no_packet(data: &mut Data, packet_len: usize) {
-    if let Data::Bytes(bytes) = data
-        && bytes.len().saturating_mul(2) < packet_len
-    {
-        *bytes = Bytes::copy_from_slice(bytes);
     }
 }
 

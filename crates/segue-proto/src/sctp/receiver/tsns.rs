@@ -11,7 +11,7 @@ pub(super) enum Arrival {
     InOrder,
     /// New, with a gap before it.
     OutOfOrder,
-    /// Received before.
+    /// ReceivedTsns before.
     Duplicate,
     /// Too far ahead to be reported by a gap ack block.
     TooFar,
@@ -19,14 +19,14 @@ pub(super) enum Arrival {
 
 /// The TSNs received.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedTsns {
     cumulative_tsn_ack: Tsn,
     /// Ranges beyond it, ascending, both ends inclusive, never adjacent.
     ranges: Vec<(Tsn, Tsn)>,
     duplicates: Vec<Tsn>,
 }
 
-impl Received {
+impl ReceivedTsns {
     pub(super) fn new(initial_tsn: Tsn) -> Self {
         Self {
             cumulative_tsn_ack: initial_tsn.previous(),
@@ -43,12 +43,12 @@ impl Received {
         !self.ranges.is_empty()
     }
 
-    /// Highest TSN received.
     /// Whether TSNs have come more than once since the last SACK.
     pub(super) fn has_duplicates(&self) -> bool {
         !self.duplicates.is_empty()
     }
 
+    /// Highest TSN received.
     pub(super) fn highest(&self) -> Tsn {
         self.ranges.last().map_or(self.cumulative_tsn_ack, |r| r.1)
     }
@@ -117,9 +117,9 @@ impl Received {
         }
     }
 
-    /// Bytes that the next SACK chunk takes, at least: without gaps and duplicates it is exact.
-    pub(super) fn sack_size(&self) -> u32 {
-        16 + 4 * (self.ranges.len() + self.duplicates.len()) as u32
+    /// Gap ack blocks and duplicates that there are to tell.
+    pub(super) fn entries(&self) -> usize {
+        self.ranges.len() + self.duplicates.len()
     }
 
     /// The SACK to send now, of at most `limit` gap ack blocks and duplicates together; forgets the duplicates.
@@ -150,8 +150,10 @@ impl Received {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
-    fn receive(r: &mut Received, tsn: u32) -> Arrival {
+    fn receive(r: &mut ReceivedTsns, tsn: u32) -> Arrival {
         let arrival = r.classify(Tsn(tsn));
         if matches!(arrival, Arrival::InOrder | Arrival::OutOfOrder) {
             r.record(Tsn(tsn));
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn gaps_open_join_and_close() {
-        let mut r = Received::new(Tsn(u32::MAX));
+        let mut r = ReceivedTsns::new(Tsn(u32::MAX));
         assert_eq!(receive(&mut r, u32::MAX), Arrival::InOrder);
         for tsn in [2, 4, 3, 7] {
             assert_eq!(receive(&mut r, tsn), Arrival::OutOfOrder);
@@ -184,26 +186,26 @@ mod tests {
     }
 
     #[test]
-    fn a_sack_is_as_long_as_its_blocks_and_duplicates_and_takes_no_more_than_fit() {
-        let mut r = Received::new(Tsn(1));
-        assert_eq!(r.sack_size(), 16);
+    fn a_sack_has_all_blocks_and_duplicates_that_fit() {
+        let mut r = ReceivedTsns::new(Tsn(1));
+        assert_eq!(r.entries(), 0);
         for tsn in [2, 4, 6] {
             receive(&mut r, tsn);
         }
-        assert_eq!(r.sack_size(), 28);
+        assert_eq!(r.entries(), 3);
         for _ in 0..3 {
             r.note_duplicate(Tsn(4), 2);
         }
-        assert_eq!(r.sack_size(), 36);
+        assert_eq!(r.entries(), 5);
         let sack = r.sack(1000, 4);
         assert_eq!((sack.gap_ack_blocks.len(), sack.duplicate_tsns.len()), (3, 1));
-        assert_eq!(r.sack_size(), 28);
+        assert_eq!(r.entries(), 3);
         assert_eq!(r.sack(1000, 2).gap_ack_blocks.len(), 2);
     }
 
     #[test]
     fn what_no_gap_ack_block_can_report_is_too_far() {
-        let r = Received::new(Tsn(1));
+        let r = ReceivedTsns::new(Tsn(1));
         assert_eq!(r.classify(Tsn(65_535)), Arrival::OutOfOrder);
         assert_eq!(r.classify(Tsn(65_536)), Arrival::TooFar);
         assert_eq!(r.classify(Tsn(0)), Arrival::Duplicate);
@@ -212,7 +214,7 @@ mod tests {
     #[test]
     fn advancing_passes_gaps_and_joins_what_follows() {
         // the example of RFC 3758 section 3.6
-        let mut r = Received::new(Tsn(102));
+        let mut r = ReceivedTsns::new(Tsn(102));
         for tsn in [102, 104, 105, 107] {
             receive(&mut r, tsn);
         }
@@ -230,14 +232,14 @@ mod tests {
 
     #[test]
     fn tsns_beyond_the_reach_of_a_gap_ack_block_are_not_taken() {
-        let r = Received::new(Tsn(1));
+        let r = ReceivedTsns::new(Tsn(1));
         assert_eq!(r.classify(Tsn(65_535)), Arrival::OutOfOrder);
         assert_eq!(r.classify(Tsn(65_536)), Arrival::TooFar);
     }
 
     #[test]
     fn gap_ack_blocks_and_duplicates_fit_the_limit() {
-        let mut r = Received::new(Tsn(1));
+        let mut r = ReceivedTsns::new(Tsn(1));
         for tsn in (3..2000).step_by(2) {
             receive(&mut r, tsn);
         }
@@ -245,5 +247,84 @@ mod tests {
         let sack = r.sack(0, 358);
         assert_eq!(sack.gap_ack_blocks.len(), 358);
         assert!(sack.duplicate_tsns.is_empty());
+    }
+
+    /// The same as a set of offsets from the TSN before the first.
+    #[derive(Default)]
+    struct Naive {
+        cumulative: u32,
+        beyond: BTreeSet<u32>,
+    }
+
+    impl Naive {
+        fn classify(&self, offset: u32) -> Arrival {
+            if offset <= self.cumulative || self.beyond.contains(&offset) {
+                Arrival::Duplicate
+            } else if offset - self.cumulative > 65_535 {
+                Arrival::TooFar
+            } else if offset == self.cumulative + 1 {
+                Arrival::InOrder
+            } else {
+                Arrival::OutOfOrder
+            }
+        }
+
+        fn close(&mut self) {
+            while self.beyond.remove(&(self.cumulative + 1)) {
+                self.cumulative += 1;
+            }
+        }
+
+        fn blocks(&self) -> Vec<GapAckBlock> {
+            let mut blocks: Vec<GapAckBlock> = Vec::new();
+            for offset in &self.beyond {
+                let at = (offset - self.cumulative) as u16;
+                match blocks.last_mut() {
+                    Some(block) if block.end + 1 == at => block.end = at,
+                    _ => blocks.push(GapAckBlock { start: at, end: at }),
+                }
+            }
+            blocks
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_has_arrived_is_what_a_set_of_tsns_says(
+            initial in prop_oneof![Just(1), Just(u32::MAX - 30), any::<u32>()],
+            moves in proptest::collection::vec((0..10_u8, 0..30_u32), 1..150),
+        ) {
+            let mut r = ReceivedTsns::new(Tsn(initial));
+            let mut naive = Naive::default();
+            let tsn = |offset: u32| Tsn(initial).previous().add(offset);
+            for (kind, step) in moves {
+                if kind == 0 {
+                    // a FORWARD TSN, beyond the cumulative TSN ack
+                    naive.cumulative += 1 + step / 5;
+                    r.advance_to(tsn(naive.cumulative));
+                    naive.beyond.retain(|&offset| offset > naive.cumulative);
+                } else {
+                    // one far away now and then, else from somewhat before what is known to somewhat beyond
+                    let far = if kind == 1 { 65_520 } else { 0 };
+                    let offset = (naive.cumulative + far + step).saturating_sub(8).max(1);
+                    let arrival = r.classify(tsn(offset));
+                    prop_assert_eq!(arrival, naive.classify(offset));
+                    if matches!(arrival, Arrival::InOrder | Arrival::OutOfOrder) {
+                        r.record(tsn(offset));
+                        naive.beyond.insert(offset);
+                    }
+                }
+                naive.close();
+                prop_assert_eq!(r.cumulative_tsn_ack(), tsn(naive.cumulative));
+                prop_assert_eq!(r.has_gap(), !naive.beyond.is_empty());
+                let highest = naive.beyond.last().copied().unwrap_or(naive.cumulative);
+                prop_assert_eq!(r.highest(), tsn(highest));
+                let blocks = naive.blocks();
+                prop_assert_eq!(r.entries(), blocks.len());
+                let sack = r.sack(0, usize::MAX);
+                prop_assert_eq!(sack.cumulative_tsn_ack, tsn(naive.cumulative));
+                prop_assert_eq!(sack.gap_ack_blocks.to_vec(), blocks);
+            }
+        }
     }
 }
