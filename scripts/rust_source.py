@@ -172,7 +172,7 @@ class Sources:
         file.lines = source.count(b"\n") - sum(
             node.end_point.row - node.start_point.row + 1
             for node in root.named_children
-            if is_for_tests(node) and node.type == "mod_item" and node.child_by_field_name("body") is not None
+            if is_for_tests(node) and node.child_by_field_name("body") is not None
         )
         self.files[module] = file
         self._gather(file, root, folder)
