@@ -3,7 +3,7 @@
 use super::association::Association;
 use super::multipath::Cuc;
 use super::path::PathId;
-use super::sender::{Acknowledged, Flight, Passed};
+use super::sender::{Acknowledged, Cause, Flight, Passed, Sent};
 use super::{CwndCredit, Event};
 use crate::congestion::{Acked, CongestionControl, Gain};
 use crate::time::Instant;
@@ -101,7 +101,7 @@ impl Association {
             self.out.counters.multipath.pseudo_cumulative_acks += offered as u64;
         }
         self.open_windows(now, advanced, &progress);
-        if advanced && self.fast_recovery_exit.is_none() && self.config.cwnd_credit == CwndCredit::AckPath {
+        if advanced && !self.recovery.is_on() && self.config.cwnd_credit == CwndCredit::AckPath {
             self.credit_ack_path(from, &progress);
         }
         if self.paths.values().any(|p| p.retired) {
@@ -113,7 +113,6 @@ impl Association {
             }
             self.advance_peer_ack_point(now);
         }
-        self.peer_rwnd = sack.a_rwnd.saturating_sub(self.flight.outstanding_bytes());
         self.note_window(sack.a_rwnd);
         self.open_burst();
         if self.is_sender_dry() && !was_dry {
@@ -198,6 +197,25 @@ impl Association {
         }
     }
 
+    /// The peer's window is as a SACK advertises it; a probe that it did not take goes out again.
+    pub(super) fn note_window(&mut self, a_rwnd: u32) {
+        let cumulative = self.flight.cumulative_tsn_ack();
+        let first = self.flight.get(cumulative.next()).map(Sent::len);
+        let next_len = first.or_else(|| self.queue.next_len());
+        let outstanding = self.flight.outstanding_bytes();
+        if let Some(probe) = self.credit.on_sack(a_rwnd, outstanding, next_len, cumulative)
+            && let Some((_, len)) = self.flight.lose_one(Cause::ProbeRefused, probe)
+        {
+            self.credit.give_back(len);
+        }
+    }
+
+    /// Whether the probe of a closed window is out on `path`, and was answered.
+    pub(super) fn probe_was_answered(&self, path: PathId) -> bool {
+        let probe = self.credit.answered_probe().and_then(|tsn| self.flight.get(tsn));
+        probe.is_some_and(|probe| probe.path() == Some(path))
+    }
+
     /// Brings the chunks' states in line with the blocks, touching only what changed since the last SACK.
     #[inline(never)]
     fn apply_gap_ack_blocks(
@@ -252,7 +270,7 @@ impl Association {
 
     /// cwnd grows and T3-rtx is stopped (R2) or started anew (R3), path by path.
     fn open_windows(&mut self, now: Instant, cumulative_advanced: bool, progress: &Progress) {
-        let in_fast_recovery = self.fast_recovery_exit.is_some();
+        let in_fast_recovery = self.recovery.is_on();
         let by_path = self.multipath.as_ref().map(|m| m.config.cuc);
         let gains = self.coupled_gains();
         for progress in progress.iter() {

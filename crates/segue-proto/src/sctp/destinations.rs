@@ -109,7 +109,7 @@ impl Association {
         let left = self.flight.lose(Cause::PathGone, |sent| {
             sent.path().is_some_and(|path| there.contains(&path))
         });
-        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
+        self.credit.give_back(left.bytes);
         left.chunks
     }
 
@@ -294,7 +294,7 @@ impl Association {
         }
         drop(paths);
         let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
-        let window = SctpWindow::new(self.rules, self.initial_ssthresh);
+        let window = SctpWindow::new(self.sizes.rules(), self.initial_ssthresh);
         let path = Path::new(source, destination, rtt, window, self.new_pmtu());
         if self.paths.next_id().is_none() {
             // hundreds of sources, with something outstanding from each
@@ -316,7 +316,7 @@ impl Association {
         let left = self
             .flight
             .lose(Cause::PathGone, |sent| sent.path() == Some(evicted));
-        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
+        self.credit.give_back(left.bytes);
         self.lose_heartbeats(|path| path == evicted);
         self.paths.remove(evicted);
     }

@@ -129,7 +129,6 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod transmit;
-mod window_probe;
 
 pub use association::Association;
 pub use auth::{AsconfAuth, AuthConfig, AuthError, HmacIdentifier, SharedKey};

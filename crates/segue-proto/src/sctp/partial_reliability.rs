@@ -3,7 +3,7 @@
 //!
 //! Nothing here runs before a message with a policy was sent.
 
-use super::association::{Association, PACKET_HEADERS};
+use super::association::Association;
 use super::options::Policy;
 use super::path::DestinationId;
 use super::sender::{ChunkState, Sent};
@@ -167,10 +167,7 @@ impl Association {
         let path = &self.paths[self.current_path()?];
         let destination = self.destinations[self.current].address;
         let source = path.source;
-        let room = self
-            .config
-            .mtu
-            .saturating_sub(PACKET_HEADERS + self.data_overhead());
+        let room = self.sizes.room();
         let chunk = self.take_forward_tsn(now, room)?;
         let chunks = SmallVec::from_buf([chunk]);
         Some(self.write(packet, source, destination, chunks))
@@ -240,7 +237,7 @@ impl Association {
         let about = content.map(|c| (c.stream_id, c.payload_protocol_id));
         for offset in 0..=last.distance_from(first) {
             if let Some(len) = self.flight.abandon(first.add(offset)) {
-                self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+                self.credit.give_back(len);
             }
         }
         if !ends && let Some(end) = self.queue.end_partly_sent() {

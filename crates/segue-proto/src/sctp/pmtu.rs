@@ -131,13 +131,17 @@ impl Association {
 
     /// PMTU of a path that begins.
     pub(super) fn new_pmtu(&self) -> Pmtu {
-        Pmtu::new(self.config.pmtu_discovery, self.interface_mtu, self.base_mtu())
+        Pmtu::new(
+            self.config.pmtu_discovery,
+            self.sizes.interface_mtu(),
+            self.base_mtu(),
+        )
     }
 
     /// The PMTU towards `destination` with whatever carries SCTP, if it is less than the interface's.
     pub(super) fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
         // asked for every packet, and nearly always of an association whose paths all carry what the interface does
-        if self.config.mtu == self.interface_mtu {
+        if !self.sizes.is_reduced() {
             return None;
         }
         let index = self.destination_index(destination)?;
@@ -147,7 +151,7 @@ impl Association {
             .filter(|p| p.destination == index)
             .map(|p| p.pmtu.value)
             .min()?;
-        (value < self.interface_mtu).then_some(value + self.encapsulation_overhead())
+        (value < self.sizes.interface_mtu()).then_some(value + self.encapsulation_overhead())
     }
 
     /// Everything follows the smallest PMTU of the paths in use: where messages are cut, how much a packet bundles, the
@@ -159,13 +163,12 @@ impl Association {
             .filter(|p| !p.retired)
             .map(|p| p.pmtu.value)
             .min()
-            .unwrap_or(self.config.mtu);
-        if smallest == self.config.mtu {
+            .unwrap_or(self.sizes.mtu());
+        if !self.sizes.follow_mtu(&self.config, smallest) {
             return;
         }
-        self.config.mtu = smallest;
-        self.resize_chunks();
-        let rules = self.rules;
+        self.queue.cut_to(self.sizes.max_data());
+        let rules = self.sizes.rules();
         for path in self.paths.values_mut() {
             path.window.set_rules(rules);
         }
@@ -215,14 +218,14 @@ impl Association {
     /// and T3-rtx need not tell.
     fn repeat_what_was_too_big(&mut self, index: PathId, mtu: u32) {
         let id = index;
-        let room = mtu.saturating_sub(PACKET_HEADERS + self.data_overhead());
+        let room = self.sizes.room_in(mtu);
         let left = self.flight.lose(Cause::TooBig, |sent| {
             sent.path() == Some(id) && sent.size() > room
         });
         if left.chunks == 0 {
             return;
         }
-        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
+        self.credit.give_back(left.bytes);
         self.open_burst();
     }
 
@@ -249,7 +252,7 @@ impl Association {
                 None => {
                     let pmtu = &mut self.paths[i].pmtu;
                     pmtu.searching = false;
-                    pmtu.raise_at = (pmtu.value < self.interface_mtu).then(|| now + RAISE_INTERVAL);
+                    pmtu.raise_at = (pmtu.value < self.sizes.interface_mtu()).then(|| now + RAISE_INTERVAL);
                 }
             }
         }
@@ -292,7 +295,7 @@ impl Association {
     }
 
     pub(super) fn on_pmtu_timers(&mut self, now: Instant) {
-        let mtu = self.interface_mtu;
+        let mtu = self.sizes.interface_mtu();
         let probing = self.config.pmtu_discovery == PmtuDiscovery::Probing;
         let mut changed = false;
         for path in self.paths.values_mut() {
@@ -325,7 +328,7 @@ impl Association {
     /// T3-rtx expired on a path. If that happens again and again to packets larger than the least MTU, it is perhaps
     /// their size (RFC 8899 section 4.3).
     pub(super) fn suspect_black_hole(&mut self, index: PathId) {
-        let (base, mtu) = (self.base_mtu(), self.interface_mtu);
+        let (base, mtu) = (self.base_mtu(), self.sizes.interface_mtu());
         let pmtu = &mut self.paths[index].pmtu;
         pmtu.timeouts += 1;
         if self.config.pmtu_discovery != PmtuDiscovery::Probing
@@ -435,7 +438,7 @@ mod tests {
             ..Config::default()
         };
         let a = up(config, 1);
-        assert_eq!((a.paths[0].pmtu.value, a.config.mtu), (1272, 1272));
+        assert_eq!((a.paths[0].pmtu.value, a.sizes.mtu()), (1272, 1272));
         assert_eq!(a.reduced_mtu(address(0)), Some(1280));
     }
 
@@ -468,7 +471,7 @@ mod tests {
         assert!(!a.on_pmtu_probe_answered(probe.nonce ^ 1));
         assert!(a.on_pmtu_probe_answered(probe.nonce));
         let pmtu = &a.paths[0].pmtu;
-        assert_eq!((pmtu.value, pmtu.lost, a.config.mtu), (1388, 0, 1388));
+        assert_eq!((pmtu.value, pmtu.lost, a.sizes.mtu()), (1388, 0, 1388));
         // at the end of the search, ten minutes
         a.paths[0].pmtu.ceiling = 1390;
         a.send_pmtu_probes(ms(2000));
@@ -497,9 +500,9 @@ mod tests {
         assert_eq!((a.paths[0].pmtu.value, a.paths[1].pmtu.value), (1400, 1500));
         assert_eq!(a.paths[0].pmtu.raise_at, Some(ms(600_005)));
         assert_eq!((a.flight.marked(), a.flight.size_on(FIRST)), (1, 1348));
-        assert_eq!(a.peer_rwnd, 100_000 - 1332 - 1336);
+        assert_eq!(a.peer_rwnd(), 100_000 - 1332 - 1336);
         assert_eq!(
-            (a.config.mtu, a.flight.watched(FIRST)),
+            (a.sizes.mtu(), a.flight.watched(FIRST)),
             (1400, Some((1, ms(1000))))
         );
         assert_eq!(a.reduced_mtu(address(0)), Some(1400));
@@ -510,7 +513,7 @@ mod tests {
         a.on_pmtu_timers(ms(600_004));
         assert_eq!(a.paths[0].pmtu.value, 1280);
         a.on_pmtu_timers(ms(600_005));
-        assert_eq!((a.paths[0].pmtu.value, a.config.mtu), (1500, 1500));
+        assert_eq!((a.paths[0].pmtu.value, a.sizes.mtu()), (1500, 1500));
     }
 
     #[test]
@@ -523,9 +526,9 @@ mod tests {
         a.paths[0].pmtu.is_good();
         a.suspect_black_hole(Id::first_at(0));
         a.suspect_black_hole(Id::first_at(0));
-        assert_eq!(a.config.mtu, 1500);
+        assert_eq!(a.sizes.mtu(), 1500);
         a.suspect_black_hole(Id::first_at(0));
-        assert_eq!((a.paths[0].pmtu.value, a.config.mtu), (1280, 1280));
+        assert_eq!((a.paths[0].pmtu.value, a.sizes.mtu()), (1280, 1280));
         assert_eq!(a.paths[0].pmtu.timeouts, 0);
     }
 }

@@ -30,7 +30,7 @@ impl Association {
             let Some((path, len)) = self.flight.lose_one(Cause::MissingReports, lost.tsn) else {
                 continue;
             };
-            self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+            self.credit.give_back(len);
             if let Some((id, path)) = path.and_then(|id| Some((id, self.paths.get_mut(id)?))) {
                 progress.note_lost(id);
                 path.share.on_lost(1);
@@ -47,7 +47,7 @@ impl Association {
     /// says. RFC 2960 knows no episode and cuts each time.
     fn recover_as_one(&mut self, now: Instant, progress: &Progress) {
         let rfc2960 = self.config.profile == Profile::Rfc2960;
-        if self.fast_recovery_exit.is_some() && !rfc2960 {
+        if self.recovery.is_on() && !rfc2960 {
             return;
         }
         for progress in progress.iter().filter(|p| p.lost) {
@@ -60,9 +60,9 @@ impl Association {
             }
         }
         if !rfc2960 {
-            self.fast_recovery_exit = Some(self.flight.next_tsn().previous());
+            self.recovery.begin(self.flight.next_tsn().previous());
         }
-        self.forced_retransmissions = 1;
+        self.recovery.force_one();
     }
 
     /// Each path that lost something is cut once per loss episode of its own, and one packet may go there whatever cwnd says.
@@ -95,12 +95,7 @@ impl Association {
         if self.multipath.is_some() {
             self.leave_fast_recovery_by_path(cumulative);
         }
-        if self
-            .fast_recovery_exit
-            .is_some_and(|exit| exit.at_or_before(cumulative))
-        {
-            self.fast_recovery_exit = None;
-        }
+        self.recovery.on_acknowledged(cumulative);
     }
 
     /// Ends the fast recovery of paths on which everything that was outstanding when it began has been acknowledged. Without

@@ -39,15 +39,15 @@ impl Association {
         let (left, chunks) = self.flight.expire(now, id, spared, rto);
         self.out.counters.multipath.chunks_spared += u64::from(chunks);
         self.paths[id].share.on_lost(left.chunks);
-        self.peer_rwnd = self.peer_rwnd.saturating_add(left.bytes);
-        self.fast_recovery_exit = None;
+        self.credit.give_back(left.bytes);
+        self.recovery.end();
         // section 6.1 rule A: a window probe that is answered but not taken is no error of the path
         if probe_answered {
-            self.window_probe.answered = false;
+            self.credit.await_answer();
         } else if !self.count_error(destination) {
             return;
         }
-        self.forced_retransmissions = (self.forced_retransmissions + 1).min(self.flight.marked());
+        self.recovery.force_more(self.flight.marked());
         self.open_burst();
         self.drop_retired_paths();
     }

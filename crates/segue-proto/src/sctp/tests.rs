@@ -53,7 +53,7 @@ pub(in crate::sctp) fn begun(config: &Config, destinations: u16) -> Association 
         confirmed: addresses.len(),
     };
     let mut association = Association::new(Instant::ZERO, &setup, &mut Stream::new(1, "unit"));
-    association.peer_rwnd = 100_000;
+    association.credit.begin(100_000);
     association.open_burst();
     association
 }
@@ -89,7 +89,7 @@ pub(in crate::sctp) fn send_on(a: &mut Association, now: Instant, path: PathId, 
     let rto = a.paths[path].rto();
     let (tsn, _) = a.flight.send(now, content, path, rto, transmission);
     a.paths[path].note_sent(now);
-    a.peer_rwnd -= len;
+    a.credit.take(len);
     tsn
 }
 

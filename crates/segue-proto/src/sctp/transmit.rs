@@ -11,7 +11,7 @@ use super::sender::{Sent, chunk_size};
 use super::{Config, Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
 use crate::congestion::CongestionControl;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::sctp::chunk_type::{NR_SACK, SACK, SHUTDOWN};
 use segue_wire::sctp::{Chunk, SctpPacket};
@@ -33,10 +33,11 @@ pub(super) enum Plan {
 impl Association {
     #[inline]
     pub(super) fn poll_sack_or_data(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
-        let blocked_since = self.rwnd_blocked_since.take();
+        let blocked_since = self.credit.look_again();
         let plan = self.plan(now);
         if let Some(since) = blocked_since {
-            self.go_on_from_rwnd_blocking(now, since);
+            let ended = self.credit.go_on_from_blocking(now, since);
+            self.out.counters.rwnd_blocked_ns += ended.map_or(0, Duration::as_nanos);
         }
         let Some(plan) = plan else {
             if self.receiver.sack_is_due() {
@@ -54,9 +55,8 @@ impl Association {
         };
         let mut chunks = SmallVec::new();
         let mut room = self
-            .config
-            .mtu
-            .saturating_sub(PACKET_HEADERS + self.data_overhead())
+            .sizes
+            .room()
             // a chunk that was cut before the peer, against RFC 4895 section 6.1, listed DATA
             .max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
@@ -112,9 +112,9 @@ impl Association {
             // section 6.1 rule C: chunks marked for retransmission go before new ones, within cwnd
             let tsn = self.flight.next_marked(None)?;
             let path = self.retransmission_path(tsn)?;
-            let forced = self.forced_retransmissions > 0;
+            let forced = self.recovery.forces();
             // one packet at a time into a closed window
-            if !forced && self.window_probe.closed && self.flight.has_outstanding() {
+            if !forced && self.credit.is_closed() && self.flight.has_outstanding() {
                 return None;
             }
             if forced || (self.burst > 0 && self.has_window(path)) {
@@ -122,7 +122,7 @@ impl Association {
             }
             return None;
         }
-        self.forced_retransmissions = 0;
+        self.recovery.nothing_is_marked();
         let len = self.queue.next_len()?;
         if self.burst == 0 {
             return None;
@@ -138,29 +138,12 @@ impl Association {
     /// New data of `len` bytes on a path whose window has room, if the peer's has (section 6.1 rule A).
     #[inline]
     pub(super) fn plan_new(&mut self, now: Instant, path: PathId, len: u32) -> Option<Plan> {
-        if len > self.peer_rwnd {
-            if self.flight.has_outstanding() {
-                self.rwnd_blocked_since.get_or_insert(now);
-                return None;
-            }
-            if self.peer_rwnd == 0 && !self.window_probe.allowed {
-                self.rwnd_blocked_since.get_or_insert(now);
-                if self.window_probe_timer.is_none() {
-                    self.window_probe_timer = Some(now + self.paths[path].rto());
-                }
-                return None;
-            }
+        let is_under_way = self.flight.has_outstanding();
+        let rto = self.paths[path].rto();
+        if !self.credit.admits(now, len, is_under_way, rto) {
+            return None;
         }
         Some(Plan::New { path, len })
-    }
-
-    /// The peer's window has kept data from being sent since `since`: it still does, or that has ended.
-    #[cold]
-    fn go_on_from_rwnd_blocking(&mut self, now: Instant, since: Instant) {
-        match &mut self.rwnd_blocked_since {
-            Some(blocked) => *blocked = since,
-            None => self.out.counters.rwnd_blocked_ns += now.since(since).as_nanos(),
-        }
     }
 
     /// Section 6.1 rule B: whether cwnd of a path lets another packet go.
@@ -198,13 +181,13 @@ impl Association {
         // what may go on any path is spent first: if it were left, the next chunk would go beyond cwnd on a path that lost
         // nothing
         let due = &mut self.paths[path].share.fast_retransmission_due;
-        if forced && self.forced_retransmissions > 0 {
-            self.forced_retransmissions -= 1;
+        if forced && self.recovery.use_forced() {
+            // it is spent
         } else if !core::mem::take(due) {
             self.use_burst(path);
         }
-        if self.window_probe.closed {
-            self.window_probe.on_sent(first);
+        if self.credit.is_closed() {
+            self.credit.on_probe_sent(first);
         }
         let mut next = Some(first);
         while let Some(tsn) = next {
@@ -229,9 +212,9 @@ impl Association {
                 break;
             };
             let mut chunk = sent.chunk(tsn);
-            chunk.immediate |= self.window_probe.tsn == Some(tsn)
+            chunk.immediate |= self.credit.probe() == Some(tsn)
                 && self.config.sack_immediately == SackImmediately::WhenBlocked;
-            self.peer_rwnd = self.peer_rwnd.saturating_sub(sent.len());
+            self.credit.take(sent.len());
             room = room.saturating_sub(size);
             chunks.push(Chunk::Data(chunk));
             self.paths[path].note_sent(now);
@@ -260,11 +243,11 @@ impl Association {
                 break;
             }
             let size = chunk_size(len);
-            if size > room || (!first && (len > self.peer_rwnd || !self.has_window(path))) {
+            if size > room || (!first && (len > self.credit.peer_rwnd() || !self.has_window(path))) {
                 break;
             }
-            if len > self.peer_rwnd {
-                self.window_probe.on_sent(self.flight.next_tsn());
+            if len > self.credit.peer_rwnd() {
+                self.credit.on_probe_sent(self.flight.next_tsn());
             }
             first = false;
             let immediate = self.asks_for_sack(path, len, closing);
@@ -276,7 +259,7 @@ impl Association {
             let (tsn, sent) = self.flight.send(now, content, path, rto, transmission);
             chunks.push(Chunk::Data(sent.chunk(tsn)));
             self.paths[path].note_sent(now);
-            self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
+            self.credit.take(len);
             self.out.counters.data_chunks_sent += 1;
             room -= size;
         }
@@ -288,9 +271,9 @@ impl Association {
             SackImmediately::Never => false,
             SackImmediately::OnRequest => closing && self.queue.is_last(len),
             SackImmediately::WhenBlocked => {
-                let probes = len > self.peer_rwnd;
+                let probes = len > self.credit.peer_rwnd();
                 let fills = self.flight.size_on(path) + chunk_size(len) >= self.paths[path].window.cwnd();
-                let blocks = len >= self.peer_rwnd || fills;
+                let blocks = len >= self.credit.peer_rwnd() || fills;
                 let last = self.queue.is_last(len);
                 probes || (blocks && !last) || (closing && last)
             }
@@ -375,7 +358,7 @@ impl Association {
             .collect();
         let used: usize = control.chunks.iter().map(Chunk::buffer_len).sum();
         let sack = self.receiver.sack_len(self.sack_form());
-        if PACKET_HEADERS + self.auth.overhead(&types) + used as u32 + sack <= self.config.mtu {
+        if PACKET_HEADERS + self.auth.overhead(&types) + used as u32 + sack <= self.sizes.mtu() {
             let sack = self.take_sack();
             control.chunks.extend(sack);
         }
@@ -400,7 +383,7 @@ impl Association {
 
     /// What acknowledgements are made like.
     pub(super) fn sack_form(&self) -> SackForm {
-        sack_form(&self.config, &self.auth, &self.peer_extensions)
+        sack_form(&self.config, self.sizes.mtu(), &self.auth, &self.peer_extensions)
     }
 
     /// Writes a packet of these chunks for the peer to `packet`; gives the interface to send it on.
@@ -445,10 +428,10 @@ impl Association {
 }
 
 /// What acknowledgements of an association are made like.
-pub(super) fn sack_form(config: &Config, auth: &Authentication, peer: &PeerExtensions) -> SackForm {
+pub(super) fn sack_form(config: &Config, mtu: u32, auth: &Authentication, peer: &PeerExtensions) -> SackForm {
     SackForm {
         non_renegable: uses_nr_sack(config, peer),
-        mtu: config.mtu,
+        mtu,
         auth_len: auth.overhead(&[SACK, NR_SACK, SHUTDOWN]),
     }
 }

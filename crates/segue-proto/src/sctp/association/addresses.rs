@@ -173,10 +173,9 @@ impl Association {
             destination.heartbeat = None;
             destination.heartbeat_due = None;
         }
-        for stopped in [&mut self.window_probe_timer, &mut self.partial.t3_rtx] {
-            *stopped = None;
-        }
+        self.partial.t3_rtx = None;
         self.receiver.suspend_sack();
+        self.credit.suspend();
         self.streams.suspend();
     }
 
@@ -219,10 +218,10 @@ impl Association {
         let lost = self.flight.lose(Cause::PathGone, |sent| {
             sent.path().is_some_and(|path| left.contains(&path))
         });
-        self.peer_rwnd = self.peer_rwnd.saturating_add(lost.bytes);
+        self.credit.give_back(lost.bytes);
         self.lose_heartbeats(|path| left.contains(&path));
         // the route of the retransmissions is another one, whatever the one before was guilty of
-        self.fast_recovery_exit = None;
+        self.recovery.end();
     }
 
     /// An address that was gone is back, perhaps on another interface and in another network: what was learnt of paths
@@ -236,7 +235,7 @@ impl Association {
             self.flight.forget_round_trip(id);
             path.source = source;
             path.rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
-            path.window = SctpWindow::new(self.rules, self.initial_ssthresh);
+            path.window = SctpWindow::new(self.sizes.rules(), self.initial_ssthresh);
             path.last_data_sent = None;
             path.share.least_round_trip = None;
         }

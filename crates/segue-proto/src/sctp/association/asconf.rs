@@ -141,7 +141,7 @@ impl Association {
 
     fn send_waiting_asconf(&mut self, now: Instant) {
         let known = self.local.source().address;
-        if self.asconf.begin_request(self.config.mtu, known, self.current) {
+        if self.asconf.begin_request(self.sizes.mtu(), known, self.current) {
             self.transmit_asconf(now, self.current);
         }
     }

@@ -72,10 +72,10 @@ impl Association {
     fn set_peer(&mut self, initial_tsn: Tsn, rwnd: u32) {
         self.asconf.begin(initial_tsn);
         self.streams.begin(initial_tsn);
-        self.peer_rwnd = rwnd;
+        self.credit.begin(rwnd);
         self.initial_ssthresh = rwnd;
         for path in self.paths.values_mut() {
-            path.window = SctpWindow::new(self.rules, rwnd);
+            path.window = SctpWindow::new(self.sizes.rules(), rwnd);
         }
     }
 

@@ -12,8 +12,11 @@ pub(super) mod outbox;
 mod receive;
 mod replacement;
 mod shutdown;
+mod sizes;
 mod streams;
 mod timers;
+
+use sizes::PacketSizes;
 
 pub(super) use outbox::{ControlPacket, Outbox};
 
@@ -29,15 +32,14 @@ use super::path::{Destination, DestinationId, Path};
 use super::receiver::Receiver;
 use super::replies::Replies;
 use super::sender::loss::LossDetector;
-use super::sender::{DATA_HEADER, Flight, SendQueue};
+use super::sender::{Credit, Flight, Recovery, SendQueue};
 use super::slots::Slots;
 use super::streams::StreamChanges;
-use super::window_probe::WindowProbe;
 use super::{
     AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability, SackImmediately, SendError,
     SendOptions,
 };
-use crate::congestion::{CongestionControl, WindowRules};
+use crate::congestion::CongestionControl;
 use crate::contract::{InterfaceId, LocalAddress};
 use crate::random::SecretRng;
 use crate::time::Instant;
@@ -54,10 +56,8 @@ pub(super) const PACKET_HEADERS: u32 = 40 + 12;
 
 /// An association with a peer.
 pub struct Association {
-    /// Its `mtu` follows the smallest PMTU (see `pmtu`).
     pub(super) config: Config,
-    /// `Config::mtu` as configured: what the interfaces carry.
-    pub(super) interface_mtu: u32,
+    pub(super) sizes: PacketSizes,
     /// Where it stands between its beginning and its end.
     pub(super) phase: Phase,
     pub(super) identity: Identity,
@@ -86,18 +86,10 @@ pub struct Association {
     pub(super) flight: Flight,
     pub(super) loss: LossDetector,
     pub(super) outbound_streams: u16,
-    pub(super) peer_rwnd: u32,
-    /// Largest user data of a DATA chunk.
-    pub(super) max_data: u32,
-    pub(super) rules: WindowRules,
+    pub(super) credit: Credit,
     /// Packets that may still be sent at this opportunity (Max.Burst).
     pub(super) burst: u32,
-    /// Packets of marked chunks to be sent whatever cwnd says (E3 and section 7.2.4).
-    pub(super) forced_retransmissions: u32,
-    pub(super) fast_recovery_exit: Option<Tsn>,
-    pub(super) window_probe: WindowProbe,
-    /// Since when cwnd has room for data that waits, and the peer's window has none.
-    pub(super) rwnd_blocked_since: Option<Instant>,
+    pub(super) recovery: Recovery,
     /// Concurrent multipath transfer, where it is on.
     pub(super) multipath: Option<Box<Multipath>>,
     pub(super) partial: PartialReliability,
@@ -117,9 +109,7 @@ pub struct Association {
 
     // dynamic addresses
     pub(super) asconf: Asconf,
-
     // timers; T3-rtx and heartbeats are kept by path and destination
-    pub(super) window_probe_timer: Option<Instant>,
 }
 
 impl Association {
@@ -193,7 +183,7 @@ impl Association {
     /// User bytes that fit one DATA chunk.
     #[must_use]
     pub fn max_message_in_one_chunk(&self) -> u32 {
-        self.max_data
+        self.sizes.max_data()
     }
 
     /// The next message received; opens the receive window again.
@@ -201,7 +191,7 @@ impl Association {
         let message = self.receiver.take_message()?;
         if self.is_up() {
             self.receiver
-                .consider_window_update(self.config.mtu, &self.config);
+                .consider_window_update(self.sizes.mtu(), &self.config);
         }
         Some(message)
     }
@@ -297,7 +287,7 @@ impl Association {
     /// Room left in the peer's receive window, bytes.
     #[must_use]
     pub fn peer_rwnd(&self) -> u32 {
-        self.peer_rwnd
+        self.credit.peer_rwnd()
     }
 
     /// User bytes that wait or were sent, those included that the receiver keeps.
@@ -333,13 +323,12 @@ impl Association {
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
         let auth = Authentication::new(&config, setup.local_random);
-        let (max_data, rules) = chunk_sizes(&config, 0);
+        let sizes = PacketSizes::new(&config);
         let cuc = config.multipath.map_or(Cuc::Off, |m| m.cuc);
         let destinations = Slots::default();
         // the name that the peer's first address will have
         let first = destinations.next_id().expect("there are none yet");
         let mut association = Self {
-            interface_mtu: config.mtu,
             phase: Phase::new(first),
             identity: setup.identity,
             rng: ChaCha8Rng::from_seed(seed),
@@ -354,18 +343,14 @@ impl Association {
             paths: Slots::default(),
             association_error_count: 0,
             initial_ssthresh: 0,
-            queue: SendQueue::new(max_data),
+            queue: SendQueue::new(sizes.max_data()),
+            sizes,
             flight: Flight::new(setup.local_initial_tsn, config.multipath.is_some(), cuc),
             loss: LossDetector::new(&config),
             outbound_streams: config.outbound_streams,
-            peer_rwnd: 0,
-            max_data,
-            rules,
+            credit: Credit::default(),
             burst: 0,
-            forced_retransmissions: 0,
-            fast_recovery_exit: None,
-            window_probe: WindowProbe::default(),
-            rwnd_blocked_since: None,
+            recovery: Recovery::default(),
             multipath: config.multipath.map(|c| Box::new(Multipath::new(c))),
             partial: PartialReliability::default(),
             wanted_space: None,
@@ -375,7 +360,6 @@ impl Association {
             auth,
             streams: StreamChanges::new(setup.local_initial_tsn),
             asconf: Asconf::new(setup.local_initial_tsn),
-            window_probe_timer: None,
             config,
         };
         for (i, &address) in setup.peer_addresses.iter().enumerate() {
@@ -391,10 +375,11 @@ impl Association {
         self.resize_chunks();
     }
 
-    /// Chunks are cut, and windows counted, by what is now known of MTU and of the bytes that other chunks take.
+    /// Chunks are cut, and windows counted, by what is now known of the bytes that other chunks take.
     pub(super) fn resize_chunks(&mut self) {
-        (self.max_data, self.rules) = chunk_sizes(&self.config, self.data_overhead());
-        self.queue.cut_to(self.max_data);
+        let overhead = self.data_overhead();
+        self.sizes.leave_room_for(&self.config, overhead);
+        self.queue.cut_to(self.sizes.max_data());
     }
 
     /// Bytes that an AUTH chunk takes from a packet with data.
@@ -501,16 +486,4 @@ impl Association {
             self.open_bursts();
         }
     }
-}
-
-/// Largest user data of a DATA chunk, and the rules of the window, in packets that give `overhead` bytes to other chunks.
-fn chunk_sizes(config: &Config, overhead: u32) -> (u32, WindowRules) {
-    let room = config.mtu.saturating_sub(PACKET_HEADERS + overhead);
-    let max_in_mtu = (room.saturating_sub(DATA_HEADER) & !3).max(4);
-    let max_data = config
-        .max_chunk_data
-        .map_or(max_in_mtu, |m| m.clamp(1, max_in_mtu));
-    let rules = WindowRules::new(config.profile, config.mtu, DATA_HEADER + max_in_mtu)
-        .with_initial(config.initial_cwnd);
-    (max_data, rules)
 }

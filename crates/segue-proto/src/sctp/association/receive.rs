@@ -147,7 +147,7 @@ impl Association {
         let source = self.local.source_at(to).filter(|_| back);
         let (destination, behind) = (reply.destination(), reply.behind());
         let auth_len = self.auth.overhead(&reply.chunk_types());
-        let chunks = reply.into_chunks(self.config.mtu, auth_len);
+        let chunks = reply.into_chunks(self.sizes.mtu(), auth_len);
         if !chunks.is_empty() {
             let answer = ControlPacket {
                 source,
@@ -289,7 +289,7 @@ impl Association {
         }
         seen.any = true;
         seen.immediate |= chunk.immediate || self.state() == State::ShutdownSent;
-        let form = || sack_form(&self.config, &self.auth, &self.peer_extensions);
+        let form = || sack_form(&self.config, self.sizes.mtu(), &self.auth, &self.peer_extensions);
         let outcome = self
             .receiver
             .on_data(chunk, seen.packet_len, &self.config, form, &mut self.out);

@@ -69,7 +69,7 @@ impl Association {
         self.streams.end();
         self.asconf.end();
         self.receiver.suspend_sack();
-        self.window_probe_timer = None;
+        self.credit.suspend();
         self.out.tell(event);
     }
 
@@ -101,7 +101,10 @@ impl Association {
                 let sack = segue_wire::sctp::Sack {
                     cumulative_tsn_ack,
                     // a SHUTDOWN says nothing of the window: as it was
-                    a_rwnd: self.peer_rwnd.saturating_add(self.flight.outstanding_bytes()),
+                    a_rwnd: self
+                        .credit
+                        .peer_rwnd()
+                        .saturating_add(self.flight.outstanding_bytes()),
                     gap_ack_blocks: self.reported_gaps(cumulative_tsn_ack),
                     duplicate_tsns: Box::default(),
                     data_packets: 0,

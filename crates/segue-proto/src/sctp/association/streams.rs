@@ -66,7 +66,7 @@ impl Association {
             return Err(StreamError::NoSuchStream);
         }
         // chunk and parameter headers take at most 24 bytes, an AUTH chunk 40
-        let most = (self.config.mtu.saturating_sub(PACKET_HEADERS + 24 + 40) / 2) as usize;
+        let most = (self.sizes.mtu().saturating_sub(PACKET_HEADERS + 24 + 40) / 2) as usize;
         if streams.len() > most {
             return Err(StreamError::TooMany);
         }
@@ -220,8 +220,8 @@ impl Association {
         self.flight.begin_anew(receivers_next);
         self.queue.reset_ssns(&[]);
         self.partial.clear();
-        self.fast_recovery_exit = None;
-        self.window_probe.tsn = None;
+        self.recovery.end();
+        self.credit.forget_probe();
     }
 
     pub(in crate::sctp) fn on_re_config(&mut self, now: Instant, from: Ipv6Addr, chunk: &ReConfig) {

@@ -15,7 +15,7 @@ impl Association {
         let at = |timer: Option<Instant>| timer.unwrap_or(Instant::MAX);
         let own = at(self.phase.next_timer())
             .min(at(self.receiver.sack_timer()))
-            .min(at(self.window_probe_timer))
+            .min(at(self.credit.timer()))
             .min(at(self.partial.t3_rtx));
         let mut earliest = own
             .min(at(self.streams.t_reconfig()))
@@ -50,9 +50,8 @@ impl Association {
             None => {}
         }
         self.receiver.on_timeout(now);
-        if due(self.window_probe_timer) {
-            self.window_probe_timer = None;
-            self.window_probe.allowed = true;
+        if due(self.credit.timer()) {
+            self.credit.on_timer();
             self.open_burst();
         }
         self.on_pmtu_timers(now);

@@ -63,7 +63,7 @@ impl Association {
         }
         let held = self.held_for(path);
         let receive_buffer =
-            u64::from(self.peer_rwnd) + u64::from(self.flight.outstanding_bytes()) + held.gap_acked;
+            u64::from(self.credit.peer_rwnd()) + u64::from(self.flight.outstanding_bytes()) + held.gap_acked;
         let buffers = (u64::from(self.config.send_buffer), receive_buffer);
         split.allows(&held, u64::from(len), buffers, paths)
     }

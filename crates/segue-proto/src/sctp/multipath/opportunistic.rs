@@ -39,10 +39,10 @@ impl Association {
         self.penalise(now, holder);
         // a chunk that is under way leaves its path's flight, to be sent again
         if let Some((_, len)) = self.flight.lose_one(Cause::Rescheduled, tsn) {
-            self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+            self.credit.give_back(len);
         }
         self.out.counters.multipath.chunks_rescheduled += 1;
-        self.forced_retransmissions += 1;
+        self.recovery.force_more(u32::MAX);
         Some(Plan::Retransmit {
             tsn,
             path,

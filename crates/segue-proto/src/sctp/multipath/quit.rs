@@ -28,7 +28,7 @@ impl Association {
         self.out.counters.multipath.chunks_moved += u64::from(marked);
         self.flight.forget_pseudo_cumulative_acks();
         if marked > 0 {
-            self.forced_retransmissions = self.forced_retransmissions.max(1);
+            self.recovery.force_any();
         }
         self.open_burst();
     }

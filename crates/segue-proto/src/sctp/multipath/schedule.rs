@@ -35,7 +35,7 @@ impl Association {
     /// What the next packet of data is to begin with.
     pub(in crate::sctp) fn plan_multipath(&mut self, now: Instant) -> Option<Plan> {
         if self.flight.marked() == 0 {
-            self.forced_retransmissions = 0;
+            self.recovery.nothing_is_marked();
         } else if let Some(plan) = self.plan_retransmission() {
             return Some(plan);
         }
@@ -61,10 +61,10 @@ impl Association {
     /// The first marked chunk that may be sent where it is to go.
     fn plan_retransmission(&mut self) -> Option<Plan> {
         let forced = |association: &Self, path: PathId| {
-            association.forced_retransmissions > 0 || association.paths[path].share.fast_retransmission_due
+            association.recovery.forces() || association.paths[path].share.fast_retransmission_due
         };
         // one packet at a time into a closed window
-        let held = self.window_probe.closed && self.flight.has_outstanding();
+        let held = self.credit.is_closed() && self.flight.has_outstanding();
         let may_go = |association: &Self, path: PathId| {
             forced(association, path) || (!held && association.may_send_on(path))
         };
@@ -116,7 +116,7 @@ impl Association {
             } else {
                 0
             },
-            peer_rwnd: self.peer_rwnd,
+            peer_rwnd: self.credit.peer_rwnd(),
             outstanding: u64::from(self.flight.outstanding_bytes()),
             was_blocked: self
                 .multipath

@@ -26,18 +26,18 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
     // 400 + 4 x 200
     assert_eq!(a.flight.watched(FIRST), Some((2, ms(1600))));
     assert_eq!(a.flight.timed(FIRST), None);
-    assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (48_000, 1));
+    assert_eq!((a.peer_rwnd(), a.out.counters.sacks_received), (48_000, 1));
     assert_eq!((a.destinations[0].error_count, a.association_error_count), (0, 0));
     // an old one, and one for what was never sent
     assert!(a.on_sack(ms(410), address(0), &sack(0, 9)));
     assert!(!a.on_sack(ms(410), address(0), &sack(4, 9)));
-    assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (48_000, 1));
+    assert_eq!((a.peer_rwnd(), a.out.counters.sacks_received), (48_000, 1));
     // one that says nothing new leaves the timer alone
     assert!(a.on_sack(ms(420), address(0), &sack(1, 40_000)));
-    assert_eq!((a.flight.t3_rtx(FIRST), a.peer_rwnd), (Some(ms(1600)), 38_000));
+    assert_eq!((a.flight.t3_rtx(FIRST), a.peer_rwnd()), (Some(ms(1600)), 38_000));
     assert!(a.on_sack(ms(500), address(0), &sack(3, 1500)));
     assert_eq!((a.flight.size_on(FIRST), a.flight.t3_rtx(FIRST)), (0, None));
-    assert_eq!((a.peer_rwnd, a.out.counters.sacks_received), (1500, 3));
+    assert_eq!((a.peer_rwnd(), a.out.counters.sacks_received), (1500, 3));
     assert!(a.is_sender_dry());
 }
 
@@ -61,7 +61,8 @@ fn the_first_of_all_timers_is_the_next() {
     assert_eq!(ending.poll_timeout(), Some(ms(70)));
     a.receiver.owe(ms(0), false, false, &a.config, &mut a.out);
     assert_eq!(a.poll_timeout(), Some(ms(60)));
-    a.window_probe_timer = Some(ms(50));
+    a.credit.begin(0);
+    assert!(!a.credit.admits(ms(0), 1, false, Duration::from_millis(50)));
     assert_eq!(a.poll_timeout(), Some(ms(50)));
     a.partial.t3_rtx = Some(ms(40));
     assert_eq!(a.poll_timeout(), Some(ms(40)));
@@ -76,7 +77,7 @@ fn the_first_of_all_timers_is_the_next() {
     a.flight.take();
     // a delayed SACK is due at its time and not before
     a.handle_timeout(ms(60) - Duration::from_nanos(1));
-    assert!(!a.receiver.sack_is_due() && a.window_probe.allowed);
+    assert!(!a.receiver.sack_is_due() && a.credit.admits(ms(59), 1, false, Duration::ZERO));
     a.handle_timeout(ms(60));
     assert!(a.receiver.sack_is_due() && a.receiver.sack_timer().is_none());
 }

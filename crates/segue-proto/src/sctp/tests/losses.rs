@@ -52,7 +52,7 @@ fn a_path_that_lost_something_is_cut_once_in_its_episode() {
     assert_eq!((first.share.lost, a.flight.timed(FIRST)), (1, None));
     assert_eq!(a.paths[1].window.cwnd(), 40_000);
     assert_eq!(a.paths[1].share.fast_recovery_exit, None);
-    assert_eq!(a.peer_rwnd, 97_000);
+    assert_eq!(a.peer_rwnd(), 97_000);
     assert!(a.flight.get(Tsn(1)).is_some_and(Sent::is_fast_marked));
     // in the same episode
     recover(&mut a, ms(101), &verdict(&[(3, Cause::RetransmissionMissing)], 1));
@@ -115,19 +115,19 @@ fn one_episode_of_an_association_ends_with_what_was_sent_when_it_began() {
         recover(&mut a, ms(100), &verdict(&[(1, Cause::MissingReports)], 5));
         assert_eq!(a.out.counters.multipath.missing_reports_withheld, 0);
         assert_eq!(a.paths[0].window.cwnd(), 40_000);
-        assert_eq!(a.forced_retransmissions, 1);
+        assert_eq!(a.recovery.episode().1, 1);
         recover(&mut a, ms(100), &verdict(&[(2, Cause::MissingReports)], 0));
         if profile == Profile::Rfc2960 {
             assert_eq!(a.paths[0].window.cwnd(), 20_000, "every time");
-            assert_eq!(a.fast_recovery_exit, None);
+            assert_eq!(a.recovery.episode().0, None);
             continue;
         }
         assert_eq!(a.paths[0].window.cwnd(), 40_000);
-        assert_eq!(a.fast_recovery_exit, Some(Tsn(4)));
+        assert_eq!(a.recovery.episode().0, Some(4));
         a.leave_fast_recovery(Tsn(3));
-        assert_eq!(a.fast_recovery_exit, Some(Tsn(4)));
+        assert_eq!(a.recovery.episode().0, Some(4));
         a.leave_fast_recovery(Tsn(4));
-        assert_eq!(a.fast_recovery_exit, None);
+        assert_eq!(a.recovery.episode().0, None);
     }
 }
 
@@ -155,8 +155,8 @@ fn t3_rtx_marks_all_but_what_was_sent_within_a_round_trip() {
     assert_eq!((path.share.lost, path.share.fast_recovery_exit), (2, None));
     assert!(!path.share.fast_retransmission_due);
     assert_eq!(a.flight.size_on(SECOND), 1016);
-    assert_eq!(a.peer_rwnd, 97_000);
-    assert_eq!((a.out.counters.t3_expiries, a.forced_retransmissions), (1, 1));
+    assert_eq!(a.peer_rwnd(), 97_000);
+    assert_eq!((a.out.counters.t3_expiries, a.recovery.episode().1), (1, 1));
     assert_eq!((a.destinations[0].error_count, a.association_error_count), (1, 1));
 }
 
@@ -166,17 +166,16 @@ fn t3_rtx_of_a_single_path_marks_everything_and_forces_a_packet() {
     a.paths[0].rtt.measure(Duration::from_millis(100));
     send_on(&mut a, ms(0), FIRST, 1000);
     send_on(&mut a, ms(999), FIRST, 999);
-    a.forced_retransmissions = 1;
-    a.fast_recovery_exit = Some(Tsn(2));
+    a.recovery.force_one();
+    a.recovery.begin(Tsn(2));
     a.on_t3(ms(1000), Id::first_at(0));
     assert_eq!((a.flight.marked(), a.flight.size_on(FIRST)), (2, 0));
-    assert_eq!((a.flight.t3_rtx(FIRST), a.fast_recovery_exit), (None, None));
-    assert_eq!((a.peer_rwnd, a.forced_retransmissions), (100_000, 2));
+    assert_eq!((a.flight.t3_rtx(FIRST), a.recovery.is_on()), (None, false));
+    assert_eq!((a.peer_rwnd(), a.recovery.episode().1), (100_000, 2));
     assert_eq!(a.out.counters.multipath.chunks_spared, 0);
     // not more than there is
-    a.forced_retransmissions = 2;
     a.on_t3(ms(3000), Id::first_at(0));
-    assert_eq!(a.forced_retransmissions, 2);
+    assert_eq!(a.recovery.episode().1, 2);
 }
 
 #[test]
@@ -224,25 +223,10 @@ fn early_retransmit_takes_one_report_where_all_have_arrived_but_one_of_three() {
 }
 
 #[test]
-fn a_window_is_closed_to_what_does_not_fit_it() {
-    let mut a = up(Config::default(), 1);
-    let data = Data::Synthetic { offset: 0, len: 500 };
-    a.queue.push(ms(0), 0, data, SendOptions::default());
-    for (a_rwnd, closed) in [(500, false), (499, true), (0, true), (501, false)] {
-        a.window_probe.allowed = true;
-        a.window_probe_timer = Some(ms(9));
-        a.note_window(a_rwnd);
-        assert_eq!(a.window_probe.closed, closed, "{a_rwnd}");
-        assert_eq!(a.window_probe.allowed, a_rwnd == 0, "{a_rwnd}");
-        assert_eq!(a.window_probe_timer.is_some(), a_rwnd == 0, "{a_rwnd}");
-    }
-}
-
-#[test]
 fn a_probe_that_was_refused_goes_out_again_when_the_window_opens() {
     let mut a = up(Config::default(), 2);
     let tsn = send_on(&mut a, ms(0), FIRST, 500);
-    a.window_probe.on_sent(tsn);
+    a.credit.on_probe_sent(tsn);
     assert!(!a.probe_was_answered(FIRST));
     a.note_window(0);
     assert!(a.probe_was_answered(FIRST) && !a.probe_was_answered(SECOND));
@@ -251,17 +235,17 @@ fn a_probe_that_was_refused_goes_out_again_when_the_window_opens() {
     a.note_window(500);
     assert_eq!(a.flight.marked(), 1);
     assert_eq!((a.flight.size_on(FIRST), a.flight.t3_rtx(FIRST)), (0, None));
-    assert_eq!((a.window_probe.tsn, a.peer_rwnd), (None, 100_000));
+    assert_eq!((a.credit.probe(), a.peer_rwnd()), (None, 500));
     // a first answer that has room says only that it is on its way
     let mut a = up(Config::default(), 1);
     let tsn = send_on(&mut a, ms(0), FIRST, 500);
-    a.window_probe.on_sent(tsn);
+    a.credit.on_probe_sent(tsn);
     a.note_window(500);
-    assert_eq!((a.flight.marked(), a.window_probe.tsn), (0, Some(tsn)));
+    assert_eq!((a.flight.marked(), a.credit.probe()), (0, Some(tsn)));
     // and one that acknowledges it, that it was taken
     a.flight.acknowledge_next();
     a.note_window(500);
-    assert_eq!(a.window_probe.tsn, None);
+    assert_eq!(a.credit.probe(), None);
 }
 
 #[test]
@@ -269,7 +253,7 @@ fn t3_rtx_of_an_answered_probe_blames_nobody() {
     let mut a = up(Config::default(), 1);
     a.paths[0].window.set_cwnd(9000);
     let tsn = send_on(&mut a, ms(0), FIRST, 500);
-    a.window_probe.on_sent(tsn);
+    a.credit.on_probe_sent(tsn);
     a.note_window(0);
     a.on_t3(ms(1000), Id::first_at(0));
     assert_eq!(
@@ -277,7 +261,7 @@ fn t3_rtx_of_an_answered_probe_blames_nobody() {
         (9000, 0)
     );
     assert_eq!(a.paths[0].rto(), Duration::from_secs(2));
-    assert!(!a.window_probe.answered);
+    assert_eq!(a.credit.answered_probe(), None);
     assert_eq!(a.flight.marked(), 1);
 }
 

@@ -142,7 +142,7 @@ fn what_was_under_way_to_a_destination_that_goes_is_sent_elsewhere_without_penal
     }
     a.paths[1].window.set_cwnd(30_000);
     a.remove_destination(Id::first_at(0));
-    assert_eq!((a.flight.marked(), a.peer_rwnd), (2, 99_000));
+    assert_eq!((a.flight.marked(), a.peer_rwnd()), (2, 99_000));
     assert_eq!(
         (a.primary.place(), a.current.place(), a.destination_count()),
         (1, 1, 1)
@@ -176,7 +176,7 @@ fn addresses_of_an_init_ack_that_cannot_be_the_peers_are_counted() {
     assert!(a.state() == State::CookieEchoed);
     assert_eq!(a.out.counters.addresses_ignored, 2);
     assert_eq!((a.outbound_streams, a.inbound_streams()), (3, 4));
-    assert_eq!((a.peer_verification_tag(), a.peer_rwnd), (Some(77), 50_000));
+    assert_eq!((a.peer_verification_tag(), a.peer_rwnd()), (Some(77), 50_000));
     assert_eq!(a.receiver.cumulative_tsn_ack(), Some(Tsn(999)));
     assert_eq!(states(&a), [PathState::Active, PathState::Unconfirmed]);
     // another one comes too late

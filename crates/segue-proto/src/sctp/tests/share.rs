@@ -27,7 +27,7 @@ fn holding(split: BufferSplit) -> Association {
     a.flight.lose_one(Cause::Timeout, Tsn(3));
     a.flight.abandon(Tsn(4));
     // with what is outstanding, and what is held out of order: 10 000
-    a.peer_rwnd = 6000;
+    a.credit.begin(6000);
     a
 }
 
@@ -82,7 +82,7 @@ fn what_holds_everybody_up_moves_to_the_faster_path_and_its_own_is_penalised_onc
         panic!("nothing moves")
     };
     assert_eq!((tsn, path, forced), (Tsn(1), SECOND, true));
-    assert_eq!((a.peer_rwnd, a.forced_retransmissions), (97_000, 1));
+    assert_eq!((a.peer_rwnd(), a.recovery.episode().1), (97_000, 1));
     let slow = &a.paths[0];
     assert_eq!((a.flight.size_on(FIRST), a.flight.timed(FIRST)), (2032, None));
     assert_eq!(a.flight.watched(FIRST), Some((2, ms(1000))));
@@ -107,7 +107,7 @@ fn what_holds_everybody_up_moves_to_the_faster_path_and_its_own_is_penalised_onc
         assert_eq!(a.flight.t3_rtx(FIRST).is_some(), left > 0);
     }
     assert_eq!(a.out.counters.multipath.chunks_rescheduled, 3);
-    assert_eq!(a.forced_retransmissions, 3);
+    assert_eq!(a.recovery.episode().1, 3);
 }
 
 #[test]
@@ -229,13 +229,15 @@ fn leaving_a_path_forces_one_packet_of_what_was_moved() {
     a.flight.find_pseudo_cumulative_acks();
     assert_eq!(a.flight.awaited(SECOND), [Some(1), None]);
     a.quit_path(0);
-    assert_eq!(a.forced_retransmissions, 0);
+    assert_eq!(a.recovery.episode().1, 0);
     assert_eq!(a.flight.awaited(SECOND), [None; 2]);
     a.quit_path(3);
-    assert_eq!(a.forced_retransmissions, 1);
-    a.forced_retransmissions = 4;
+    assert_eq!(a.recovery.episode().1, 1);
+    for _ in 0..3 {
+        a.recovery.force_more(4);
+    }
     a.quit_path(1);
-    assert_eq!(a.forced_retransmissions, 4);
+    assert_eq!(a.recovery.episode().1, 4);
     let counters = a.out.counters.multipath;
     assert_eq!((counters.paths_left, counters.chunks_moved), (3, 4));
     // it tells at once what arrived
@@ -244,10 +246,7 @@ fn leaving_a_path_forces_one_packet_of_what_was_moved() {
     let mut one = up(Config::default(), 2);
     one.quit_path(3);
     one.tell_what_arrived();
-    assert_eq!(
-        (one.forced_retransmissions, one.receiver.sack_is_due()),
-        (0, false)
-    );
+    assert_eq!((one.recovery.episode().1, one.receiver.sack_is_due()), (0, false));
     assert_eq!(one.out.counters.multipath.paths_left, 0);
 }
 
