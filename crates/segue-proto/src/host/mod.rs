@@ -13,110 +13,57 @@
 //! touches the endpoint and its application only: everything else is looked at when it was marked dirty.
 
 mod config;
-mod fragments;
+mod event;
+mod inbound;
 mod location;
-mod report;
+mod parts;
 mod settle;
 mod shim;
 mod tcp;
 mod udp;
 
-use fragments::{Outcome, Reassembler};
-
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
-pub use location::LocationConfig;
+pub use event::{HostCounters, HostEvent};
+pub use parts::location::LocationConfig;
 
 use crate::address::{Acquisition, AddressEvent};
 use crate::app::{self, Application};
-use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
-use crate::location::{ClientEvent, LookupId, Name};
+use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::location::{LookupId, Name};
 use crate::random::{SecretRng, Stream};
-use crate::sctp::{self, AssociationId, Endpoint, Event};
-use crate::shim::{Shim, ShimEvent};
-use crate::sigma::{Sigma, SigmaEvent};
+use crate::sctp::{self, AssociationId, Endpoint};
+use crate::shim::Shim;
+use crate::sigma::Sigma;
 use crate::tcp::ConnectionId;
 use crate::time::Instant;
 use crate::udp::SocketId;
 use core::net::Ipv6Addr;
-use segue_wire::fragment::{Fragment, fragment};
-use segue_wire::icmpv6::Icmpv6;
-use segue_wire::ipv6::OptionAction;
+use parts::fragments::{Fragmenter, Reassembler};
+use parts::interfaces::Interfaces;
+use parts::location::Location;
+use parts::shims;
+use parts::tcp::Tcp;
+use parts::udp::Udp;
+use segue_wire::Packet;
 use segue_wire::sctp::Chunk;
-use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
+use settle::Notice;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// What a host tells its driver.
-#[derive(Clone, PartialEq, Debug)]
-pub enum HostEvent {
-    /// Layer 2 is to attach `interface` to `cell`: a command to the driver.
-    Attach {
-        /// Interface.
-        interface: InterfaceId,
-        /// Cell.
-        cell: CellId,
-    },
-    /// An address can be used from now on.
-    AddressReady(LocalAddress),
-    /// An address can no longer be used.
-    AddressLost(LocalAddress),
-    /// Duplicate address detection found the address taken.
-    AddressRefused(LocalAddress),
-    /// The location manager is to be told that the host is at this address: step 4. Its client does so, where there
-    /// is one.
-    UpdateLocation(Ipv6Addr),
-    /// The location client reports.
-    Location(ClientEvent),
-    /// The trail of a handover.
-    Sigma(SigmaEvent),
-    /// The shim reports.
-    Shim(ShimEvent),
-    /// A notification of an association; `Readable`, `Writable` and `SendersDry` stay inside the host.
-    Sctp(AssociationId, Event),
-    /// A notification of a TCP connection; `Readable`, `Writable` and `SendersDry` stay inside the host.
-    Tcp(ConnectionId, crate::tcp::Event),
-    /// An application reports.
-    App {
-        /// Its number, see [`Host::application`].
-        application: usize,
-        /// What it reports.
-        event: app::AppEvent,
-    },
-}
-
-/// Packets and commands that came to nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct HostCounters {
-    /// Packets to an address that is not this host's.
-    pub not_for_us: u64,
-    /// Packets with a payload that nothing here takes, or with an extension header that says to discard them.
-    pub not_understood: u64,
-    /// Associations accepted although no application listens for more.
-    pub without_application: u64,
-    /// Packets sent in fragments.
-    pub fragmented: u64,
-    /// Packets put together from fragments that arrived.
-    pub reassembled: u64,
-    /// Commands of SIGMA that SCTP did not take.
-    pub commands_refused: u64,
-    /// Times that the parts did not come to rest within the bound: a bug of this program.
-    pub restless: u64,
-}
-
 /// A host.
 pub struct Host {
-    interfaces: Vec<Interface>,
+    interfaces: Interfaces,
     /// Addresses that can be used: few, and looked through for every packet.
     addresses: SmallVec<[LocalAddress; 4]>,
     endpoint: Endpoint,
-    tcp: Option<Box<tcp::Tcp>>,
-    udp: Option<Box<udp::Udp>>,
+    tcp: Option<Box<Tcp>>,
+    udp: Option<Box<Udp>>,
     shim: Option<Box<dyn Shim>>,
     applications: Vec<Running>,
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
     sigma: Option<Sigma>,
-    location: location::Location,
+    location: Location,
     /// The association that SIGMA drives.
     sigma_association: Option<AssociationId>,
     /// Something other than SCTP and its applications may have events, commands or timers.
@@ -125,22 +72,11 @@ pub struct Host {
     slow_timeout: Option<Instant>,
     transmits: VecDeque<Transmit>,
     reassembler: Reassembler,
-    /// Of the last packet that was fragmented.
-    identification: u32,
-    /// That packet.
-    fragmented: Option<Box<Packet>>,
+    fragmenter: Fragmenter,
     events: VecDeque<HostEvent>,
     counters: HostCounters,
     /// The packet taken last got past the shim, when so many had not been for this host.
     passed_up: Option<u64>,
-}
-
-struct Interface {
-    acquisition: Option<Acquisition>,
-    /// Cell connected to or being attached to: kept where there is no SIGMA to do it.
-    cell: Option<CellId>,
-    /// Addresses that it has whenever its link is up.
-    while_up: Vec<Ipv6Addr>,
 }
 
 struct Running {
@@ -185,16 +121,16 @@ impl Host {
     /// [`HostError`]: what is wrong with the configuration.
     pub fn new(config: HostConfig, seed: u64, mut secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
         config.check()?;
-        let location = location::Location::new(config.location, &mut *secrets);
+        let location = Location::new(config.location, &mut *secrets);
         let location = location.map_err(|message| HostError::Part {
             host: config.name.clone(),
             message,
         })?;
-        let shim = shim::from_config(&config.shim, &mut *secrets);
-        let tcp = tcp::Tcp::for_applications(config.tcp, config.port, &config.applications, &mut *secrets);
-        let udp = udp::Udp::for_applications(config.port, &config.applications, &mut *secrets);
+        let shim = shims::from_config(&config.shim, &mut *secrets);
+        let tcp = Tcp::for_applications(config.tcp, config.port, &config.applications, &mut *secrets);
+        let udp = Udp::for_applications(config.port, &config.applications, &mut *secrets);
         let mut host = Self {
-            interfaces: Vec::new(),
+            interfaces: Interfaces::default(),
             addresses: SmallVec::new(),
             endpoint: Endpoint::new(
                 sctp::Config {
@@ -217,8 +153,9 @@ impl Host {
             slow_timeout: None,
             transmits: VecDeque::new(),
             reassembler: Reassembler::default(),
-            identification: Stream::new(seed, &format!("host {} fragments", config.name)).secret_u32(),
-            fragmented: None,
+            fragmenter: Fragmenter::new(
+                Stream::new(seed, &format!("host {} fragments", config.name)).secret_u32(),
+            ),
             events: VecDeque::new(),
             counters: HostCounters::default(),
             passed_up: None,
@@ -226,8 +163,25 @@ impl Host {
         if let Some(shim) = shim {
             host.install_shim(shim);
         }
+        let radios = host.install_interfaces(&config.name, &config.interfaces, &config.shim, seed);
+        host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
+        for (number, config) in config.applications.into_iter().enumerate() {
+            host.install_application(number, config);
+        }
+        host.update_slow_timeout(None);
+        Ok(host)
+    }
+
+    /// The interfaces, and the addresses that they have from the beginning. Gives those whose links come and go.
+    fn install_interfaces(
+        &mut self,
+        name: &str,
+        interfaces: &[InterfaceConfig],
+        shim: &ShimConfig,
+        seed: u64,
+    ) -> SmallVec<[InterfaceId; 2]> {
         let mut radios: SmallVec<[InterfaceId; 2]> = SmallVec::new();
-        for (number, interface) in config.interfaces.iter().enumerate() {
+        for (number, interface) in interfaces.iter().enumerate() {
             let id = InterfaceId(number as u8);
             let mut while_up = Vec::new();
             let acquisition = match &interface.addressing {
@@ -237,8 +191,8 @@ impl Host {
                             interface: id,
                             address,
                         };
-                        host.tell_shim(Instant::ZERO, &AddressEvent::Ready(local));
-                        host.address_ready(local);
+                        self.tell_shim(Instant::ZERO, &AddressEvent::Ready(local));
+                        self.address_ready(local);
                     }
                     None
                 }
@@ -249,137 +203,45 @@ impl Host {
                 }
                 Addressing::Acquire(method) => {
                     radios.push(id);
-                    let stream = Stream::new(seed, &format!("host {} interface {number}", config.name));
+                    let stream = Stream::new(seed, &format!("host {} interface {number}", name));
                     let mut acquisition = Acquisition::new(id, interface.link_layer, method, &stream);
-                    if let Some(identifier) = shim::interface_identifier(&config.shim) {
+                    if let Some(identifier) = shims::interface_identifier(shim) {
                         acquisition.set_interface_identifier(identifier);
                     }
                     Some(acquisition)
                 }
             };
-            host.interfaces.push(Interface {
-                acquisition,
-                cell: None,
-                while_up,
-            });
+            self.interfaces.push(acquisition, while_up);
         }
-        host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
-        for (number, config) in config.applications.into_iter().enumerate() {
-            let connection = match config.role {
-                app::Role::Listen if config.transport != app::Transport::Sctp => Connecting::Listening,
-                app::Role::Listen => {
-                    host.endpoint.listen();
-                    host.listener = Some((number, config.kind.clone()));
-                    Connecting::Listening
-                }
-                app::Role::Connect { peer, port, start } => Connecting::At {
-                    start: Instant::ZERO + start,
-                    peer,
-                    port,
-                },
-                app::Role::ConnectByName { name, port, start } => Connecting::AtName {
-                    start: Instant::ZERO + start,
-                    name,
-                    port,
-                    looking_up: None,
-                },
-            };
-            host.applications.push(Running {
-                application: Application::new(&config.kind),
-                transport: config.transport,
-                connection,
-                accepted: false,
-            });
-        }
-        host.update_slow_timeout(None);
-        Ok(host)
+        radios
     }
 
-    /// Takes a packet that arrived over `interface`.
-    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
-        self.handle_packet_in_place(now, interface, &mut packet);
-    }
-
-    /// The same for a packet where it lies, which saves moving it. What is left of it is of no use.
-    pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
-        // what stands in front of a fragment header comes first (RFC 8200 section 4.1): it may be the shim's
-        if !packet.extensions.is_empty()
-            && !names_home_address(packet)
-            && let Some(fragment) = Fragment::of(packet)
-        {
-            self.passed_up = None;
-            self.handle_fragment(now, interface, fragment);
-            return;
-        }
-        self.passed_up = None;
-        if !self.up(now, interface, packet) {
-            self.settle(now);
-            return;
-        }
-        if self.shim.is_some()
-            && let Some(fragment) = Fragment::of(packet)
-        {
-            // it was in a tunnel, or behind what the shim took off
-            self.handle_fragment(now, interface, fragment);
-            self.settle(now);
-            return;
-        }
-        self.passed_up = Some(self.counters.not_for_us);
-        if packet.extensions.iter().any(forbids_processing) {
-            self.counters.not_understood += 1;
-            self.report_option(interface, packet);
-            return;
-        }
-        match &packet.payload {
-            Payload::Sctp(_) | Payload::SctpOverUdp { .. } => {
-                if !self.has_address(packet.ip.destination) {
-                    self.counters.not_for_us += 1;
-                    return;
-                }
-                self.endpoint.handle_packet_in_place(now, interface, packet);
+    fn install_application(&mut self, number: usize, config: app::Config) {
+        let connection = match config.role {
+            app::Role::Listen if config.transport != app::Transport::Sctp => Connecting::Listening,
+            app::Role::Listen => {
+                self.endpoint.listen();
+                self.listener = Some((number, config.kind.clone()));
+                Connecting::Listening
             }
-            Payload::Tcp(_) => self.handle_tcp(now, interface, packet),
-            _ => self.handle_message(now, interface, packet),
-        }
-        self.settle(now);
-    }
-
-    /// Takes a packet that is no transport's.
-    #[inline(never)]
-    fn handle_message(&mut self, now: Instant, interface: InterfaceId, packet: &Packet) {
-        match &packet.payload {
-            Payload::Icmpv6(Icmpv6::EchoRequest(_)) => self.answer_echo(now, interface, packet),
-            Payload::Udp(datagram)
-                if self.has_address(packet.ip.destination)
-                    && self.location.handle_datagram(
-                        now,
-                        packet.ip.destination,
-                        packet.ip.source,
-                        datagram,
-                    ) =>
-            {
-                self.dirty = true;
-            }
-            Payload::Udp(datagram) if self.handle_udp(now, interface, packet, datagram) => {}
-            Payload::Icmpv6(message) if message.is_error() => {
-                if !self.has_address(packet.ip.destination) {
-                    self.counters.not_for_us += 1;
-                    return;
-                }
-                self.endpoint.handle_icmp(now, message);
-                if let Some(tcp) = &mut self.tcp {
-                    tcp.handle_icmp(message);
-                }
-            }
-            Payload::Icmpv6(_) | Payload::Udp(_) => match self.acquisition_mut(interface) {
-                Some(acquisition) => {
-                    acquisition.handle_packet(now, packet);
-                    self.dirty = true;
-                }
-                None => self.counters.not_understood += 1,
+            app::Role::Connect { peer, port, start } => Connecting::At {
+                start: Instant::ZERO + start,
+                peer,
+                port,
             },
-            _ => self.counters.not_understood += 1,
-        }
+            app::Role::ConnectByName { name, port, start } => Connecting::AtName {
+                start: Instant::ZERO + start,
+                name,
+                port,
+                looking_up: None,
+            },
+        };
+        self.applications.push(Running {
+            application: Application::new(&config.kind),
+            transport: config.transport,
+            connection,
+            accepted: false,
+        });
     }
 
     /// Takes a link event.
@@ -390,21 +252,18 @@ impl Host {
         }
         match &mut self.sigma {
             Some(sigma) => sigma.handle_link(now, &event),
-            None => self.attach_to_first_cell(&event),
+            None => {
+                if let (Some(cell), LinkEvent::Beacon { interface, .. }) =
+                    (self.interfaces.attach_to_first_cell(&event), event)
+                {
+                    self.events.push_back(HostEvent::Attach { interface, cell });
+                }
+            }
         }
+        self.interfaces.handle_link(now, &event);
         match event {
-            LinkEvent::Up { interface, .. } => {
-                if let Some(acquisition) = self.acquisition_mut(interface) {
-                    acquisition.handle_link_up(now);
-                }
-                self.tell_of_wire(now, interface, AddressEvent::Ready);
-            }
-            LinkEvent::Down { interface, .. } => {
-                if let Some(acquisition) = self.acquisition_mut(interface) {
-                    acquisition.handle_link_down(now);
-                }
-                self.tell_of_wire(now, interface, AddressEvent::Lost);
-            }
+            LinkEvent::Up { interface, .. } => self.tell_of_wire(now, interface, AddressEvent::Ready),
+            LinkEvent::Down { interface, .. } => self.tell_of_wire(now, interface, AddressEvent::Lost),
             _ => {}
         }
         self.settle(now);
@@ -419,9 +278,7 @@ impl Host {
             if let Some(sigma) = &mut self.sigma {
                 sigma.handle_timeout(now);
             }
-            for acquisition in self.interfaces.iter_mut().filter_map(|i| i.acquisition.as_mut()) {
-                acquisition.handle_timeout(now);
-            }
+            self.interfaces.handle_timeout(now);
             self.location.handle_timeout(now);
             self.settle(now);
         }
@@ -434,13 +291,7 @@ impl Host {
                 .poll_timeout()
                 .is_some_and(|at| at <= now)
             {
-                self.with_application(index, |application, association| {
-                    application.on_timeout(now, association);
-                });
-                self.with_tcp_application(index, |application, connection| {
-                    application.on_timeout(now, connection);
-                });
-                self.with_udp_application(index, |application, socket| application.on_timeout(now, socket));
+                self.notify(now, index, Notice::Due);
             }
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
@@ -515,9 +366,7 @@ impl Host {
     /// The packet that was last sent in fragments, if they have this identification.
     #[must_use]
     pub fn fragmented_packet(&self, identification: u32) -> Option<&Packet> {
-        self.fragmented
-            .as_deref()
-            .filter(|_| self.identification == identification)
+        self.fragmenter.last(identification)
     }
 
     /// The SCTP endpoint.
@@ -555,10 +404,7 @@ impl Host {
     /// Address acquisition of an interface that has it.
     #[must_use]
     pub fn acquisition(&self, interface: InterfaceId) -> Option<&Acquisition> {
-        self.interfaces
-            .get(usize::from(interface.0))?
-            .acquisition
-            .as_ref()
+        self.interfaces.acquisition(interface)
     }
 
     /// SIGMA, on a mobile host.
@@ -577,13 +423,10 @@ impl Host {
     /// one that is padded to find out what a path carries is not (RFC 4820 section 3).
     #[inline(never)]
     fn fragmented(&mut self, transmit: Transmit, mtu: usize) -> Option<Transmit> {
-        self.identification = self.identification.wrapping_add(1);
         self.counters.fragmented += 1;
         let interface = transmit.interface;
-        self.fragmented = Some(Box::new(transmit.packet.clone()));
-        let mut fragments = fragment(transmit.packet, mtu, self.identification)
-            .into_iter()
-            .map(|packet| Transmit { interface, packet });
+        let fragments = self.fragmenter.cut(transmit.packet, mtu).into_iter();
+        let mut fragments = fragments.map(|packet| Transmit { interface, packet });
         let first = fragments.next();
         self.transmits.extend(fragments);
         first
@@ -624,110 +467,7 @@ impl Host {
         }
     }
 
-    #[inline(never)]
-    fn handle_fragment(&mut self, now: Instant, interface: InterfaceId, fragment: Fragment) {
-        if !self.has_address(fragment.ip.destination) {
-            self.counters.not_for_us += 1;
-            return;
-        }
-        match self.reassembler.take(now, fragment) {
-            Outcome::Whole(packet) => {
-                self.counters.reassembled += 1;
-                self.handle_packet(now, interface, *packet);
-            }
-            Outcome::Waits => {}
-            Outcome::Bad => self.counters.not_understood += 1,
-        }
-    }
-
-    fn acquisition_mut(&mut self, interface: InterfaceId) -> Option<&mut Acquisition> {
-        self.interfaces
-            .get_mut(usize::from(interface.0))?
-            .acquisition
-            .as_mut()
-    }
-
     fn has_address(&self, address: Ipv6Addr) -> bool {
         self.addresses.iter().any(|l| l.address == address)
-    }
-
-    /// RFC 4443 section 4.2.
-    fn answer_echo(&mut self, now: Instant, interface: InterfaceId, packet: &Packet) {
-        let own = packet.ip.destination;
-        let ours = self.has_address(own) || self.acquisition(interface).is_some_and(|a| a.owns(own));
-        let Payload::Icmpv6(Icmpv6::EchoRequest(echo)) = &packet.payload else {
-            return;
-        };
-        if !ours || packet.ip.source.is_unspecified() || packet.ip.source.is_multicast() {
-            self.counters.not_for_us += 1;
-            return;
-        }
-        let ip = Ipv6Header {
-            source: own,
-            destination: packet.ip.source,
-            hop_limit: 64,
-            ..packet.ip
-        };
-        let reply = Packet {
-            ip,
-            extensions: Vec::new(),
-            payload: Payload::Icmpv6(Icmpv6::EchoReply(echo.clone())),
-        };
-        let reply = self.down(
-            now,
-            Transmit {
-                interface,
-                packet: reply,
-            },
-        );
-        self.transmits.extend(reply);
-    }
-
-    /// Without SIGMA, an idle radio attaches to the first cell it hears that no other radio is in.
-    fn attach_to_first_cell(&mut self, event: &LinkEvent) {
-        match *event {
-            LinkEvent::Beacon { interface, cell, .. } => {
-                let taken = self.interfaces.iter().any(|i| i.cell == Some(cell));
-                let radio = self.interfaces.get_mut(usize::from(interface.0));
-                if let Some(radio) = radio.filter(|r| !taken && r.cell.is_none() && r.acquisition.is_some()) {
-                    radio.cell = Some(cell);
-                    self.events.push_back(HostEvent::Attach { interface, cell });
-                }
-            }
-            LinkEvent::Up { interface, cell } => {
-                if let Some(radio) = self.interfaces.get_mut(usize::from(interface.0)) {
-                    radio.cell = Some(cell);
-                }
-            }
-            LinkEvent::Down { interface, cell } => {
-                if let Some(radio) = self.interfaces.get_mut(usize::from(interface.0)) {
-                    radio.cell = radio.cell.filter(|c| *c != cell);
-                }
-            }
-            LinkEvent::GoingDown { .. } | LinkEvent::Overlap { .. } => {}
-        }
-    }
-}
-
-/// Whether a packet has a home address of Mobile IPv6 among its extension headers: a type 2 routing header that leads on,
-/// or a Home Address option.
-fn names_home_address(packet: &Packet) -> bool {
-    !packet.extensions.is_empty()
-        && (packet.home_address().is_some()
-            || packet
-                .extensions
-                .iter()
-                .any(|e| e.type_2_home_address().is_some()))
-}
-
-/// Whether a packet with this header is to be discarded: an unknown option whose type says so (RFC 8200 section 4.2),
-/// a routing header that leads on from here (section 4.4). It is not reported to the sender.
-fn forbids_processing(extension: &ExtensionHeader) -> bool {
-    match extension {
-        ExtensionHeader::HopByHop(options) | ExtensionHeader::DestinationOptions(options) => {
-            options.iter().any(|o| o.action() != OptionAction::Skip)
-        }
-        ExtensionHeader::Routing { segments_left, .. } => *segments_left > 0,
-        ExtensionHeader::Fragment { .. } => false,
     }
 }

@@ -1,10 +1,11 @@
 //! How the parts of a host pass events to each other.
 
-use super::{Connecting, Host, HostEvent, Running};
+use super::event::HostEvent;
+use super::{Connecting, Host, Running};
 use crate::address::AddressEvent;
 use crate::app::{self, Application};
 use crate::contract::{InterfaceId, LocalAddress};
-use crate::sctp::{AddressChange, Association, AssociationId, Event};
+use crate::sctp::{AddressChange, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
@@ -12,6 +13,33 @@ use smallvec::SmallVec;
 
 /// Rounds in which the parts must come to rest. A handover takes two or three.
 const MAX_ROUNDS: usize = 64;
+
+/// What an application is told of its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Notice {
+    Connected,
+    /// The peer began anew.
+    Restarted,
+    Readable,
+    Writable,
+    /// Everything sent has arrived.
+    Dry,
+    /// A timer of the application's own is due.
+    Due,
+}
+
+impl Notice {
+    fn give(self, now: Instant, application: &mut Application, connection: &mut impl app::Connection) {
+        match self {
+            Self::Connected => application.on_connected(now, connection),
+            Self::Restarted => application.on_restarted(now, connection),
+            Self::Readable => application.on_readable(now, connection),
+            Self::Writable => application.on_writable(now, connection),
+            Self::Dry => application.on_dry(now, connection),
+            Self::Due => application.on_timeout(now, connection),
+        }
+    }
+}
 
 impl Host {
     /// Passes events and commands between the parts until there are none. Whether there were any.
@@ -84,18 +112,12 @@ impl Host {
     fn settle_slow(&mut self, now: Instant) -> bool {
         let mut moved = false;
         for index in 0..self.interfaces.len() {
-            while let Some(event) = self.interfaces[index]
-                .acquisition
-                .as_mut()
-                .and_then(|a| a.poll_event())
-            {
+            while let Some(event) = self.interfaces.poll_event(index) {
                 moved = true;
                 self.on_address(now, event);
             }
-            if let Some(acquisition) = &mut self.interfaces[index].acquisition {
-                while let Some(transmit) = acquisition.poll_transmit(now) {
-                    self.transmits.push_back(transmit);
-                }
+            while let Some(transmit) = self.interfaces.poll_transmit(index, now) {
+                self.transmits.push_back(transmit);
             }
         }
         while let Some(command) = self.sigma.as_mut().and_then(|s| s.poll_command()) {
@@ -114,10 +136,7 @@ impl Host {
     /// When the slow parts are due next. Connections that were to begin by `tried` could not yet: what they want will come
     /// as an event, an address or the end of another association with the peer, and no time brings it.
     pub(super) fn update_slow_timeout(&mut self, tried: Option<Instant>) {
-        let acquisitions = self
-            .interfaces
-            .iter()
-            .filter_map(|i| i.acquisition.as_ref().and_then(|a| a.poll_timeout()));
+        let acquisitions = self.interfaces.poll_timeout();
         let starts = self.applications.iter().filter_map(|a| match &a.connection {
             Connecting::At { start, .. }
             | Connecting::AtName {
@@ -129,7 +148,7 @@ impl Host {
         });
         let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
         let location = self.location.poll_timeout();
-        self.slow_timeout = acquisitions.chain(starts).chain(sigma).chain(location).min();
+        self.slow_timeout = starts.chain(acquisitions).chain(sigma).chain(location).min();
     }
 
     /// Makes an address usable.
@@ -149,22 +168,33 @@ impl Host {
         self.events.push_back(HostEvent::AddressReady(local));
     }
 
-    /// Has an application act on its association.
-    pub(super) fn with_application(
-        &mut self,
-        index: usize,
-        act: impl FnOnce(&mut Application, &mut Association),
-    ) {
+    /// Tells an application what its connection has come to, if it has one.
+    pub(super) fn notify(&mut self, now: Instant, index: usize, notice: Notice) {
         let Some(Running {
             application,
-            connection: Connecting::With(id),
+            connection,
             ..
         }) = self.applications.get_mut(index)
         else {
             return;
         };
-        if let Some(association) = self.endpoint.association_mut(*id) {
-            act(application, association);
+        match *connection {
+            Connecting::With(id) => {
+                if let Some(association) = self.endpoint.association_mut(id) {
+                    notice.give(now, application, association);
+                }
+            }
+            Connecting::WithTcp(id) => {
+                if let Some(tcp) = &mut self.tcp {
+                    tcp.command(id, |connection| notice.give(now, application, connection));
+                }
+            }
+            Connecting::WithUdp(id) => {
+                if let Some(udp) = &mut self.udp {
+                    udp.command(id, |socket| notice.give(now, application, socket));
+                }
+            }
+            _ => return,
         }
         self.tell_of_application(index);
     }
@@ -198,11 +228,12 @@ impl Host {
             return self.on_change_of_sctp(now, id, event);
         };
         if let Some(index) = self.application_of(id) {
-            self.with_application(index, |app, association| match event {
-                Event::Readable => app.on_readable(now, association),
-                Event::Writable => app.on_writable(now, association),
-                _ => app.on_dry(now, association),
-            });
+            let notice = match event {
+                Event::Readable => Notice::Readable,
+                Event::Writable => Notice::Writable,
+                _ => Notice::Dry,
+            };
+            self.notify(now, index, notice);
         }
     }
 
@@ -244,9 +275,7 @@ impl Host {
             }
         }
         match index {
-            Some(index) => {
-                self.with_application(index, |app, association| app.on_connected(now, association));
-            }
+            Some(index) => self.notify(now, index, Notice::Connected),
             None => {
                 self.counters.without_application += 1;
                 if let Some(association) = self.endpoint.association_mut(id) {
@@ -269,7 +298,7 @@ impl Host {
             sigma.handle_established(now, association.local_addresses(), route);
         }
         if let Some(index) = self.application_of(id) {
-            self.with_application(index, |app, association| app.on_restarted(now, association));
+            self.notify(now, index, Notice::Restarted);
         }
     }
 
@@ -312,7 +341,7 @@ impl Host {
     fn on_gone(&mut self, now: Instant, id: AssociationId) {
         if let Some(index) = self.application_of(id) {
             // What arrived before the end is still there to be read.
-            self.with_application(index, |app, association| app.on_readable(now, association));
+            self.notify(now, index, Notice::Readable);
             let running = &mut self.applications[index];
             running.connection = Connecting::Over;
             running.application.on_closed(now);
@@ -336,10 +365,7 @@ impl Host {
         interface: InterfaceId,
         event: impl Fn(LocalAddress) -> AddressEvent,
     ) {
-        let Some(wire) = self.interfaces.get(usize::from(interface.0)) else {
-            return;
-        };
-        for address in wire.while_up.clone() {
+        for address in self.interfaces.while_up(interface) {
             self.on_address(now, event(LocalAddress { interface, address }));
         }
     }

@@ -1,47 +1,14 @@
 //! The shim in its place: below the transports, above the interfaces.
 
-use super::{Host, HostEvent, ShimConfig};
+use super::Host;
+use super::event::HostEvent;
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
-use crate::ilnp::Ilnp;
-use crate::location::Identity;
-use crate::mip6::{CorrespondentNode, MobileNode};
-use crate::random::{SecretRng, Stream};
 use crate::shim::{Inbound, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::{Packet, Payload};
 use smallvec::SmallVec;
-
-/// The shim that `config` asks for. Its secrets come from a generator of its own, keyed by its host's
-/// ([`Stream::from_key`](crate::random::Stream::from_key)).
-pub(super) fn from_config(config: &ShimConfig, secrets: &mut dyn SecretRng) -> Option<Box<dyn Shim>> {
-    let mut own_secrets = || {
-        let mut key = [0; 32];
-        secrets.fill(&mut key);
-        Box::new(Stream::from_key(key))
-    };
-    match config {
-        ShimConfig::None => None,
-        ShimConfig::MobileIpv6(config) => Some(Box::new(MobileNode::new((**config).clone(), own_secrets()))),
-        ShimConfig::MobileIpv6Correspondent(config) => Some(Box::new(CorrespondentNode::new(
-            (**config).clone(),
-            own_secrets(),
-        ))),
-        ShimConfig::Ilnp(config) => {
-            let shim = Ilnp::new((**config).clone(), own_secrets());
-            Some(Box::new(shim.expect("the configuration was checked")))
-        }
-    }
-}
-
-/// The interface identifier that addresses are to be formed with, if the shim has one.
-pub(super) fn interface_identifier(config: &ShimConfig) -> Option<[u8; 8]> {
-    match config {
-        ShimConfig::Ilnp(config) => Some(config.nid.0.to_be_bytes()),
-        _ => None,
-    }
-}
 
 impl Host {
     /// The shim, if there is one.
@@ -166,31 +133,22 @@ impl Host {
         match event {
             ShimEvent::FormAddress(local) => {
                 self.dirty = true;
-                match self.acquisition_mut(local.interface) {
-                    Some(acquisition) => acquisition.add_address(now, local.address),
-                    None => {
-                        self.tell_shim(now, &AddressEvent::Ready(local));
-                        self.address_ready(local);
-                    }
+                if !self.interfaces.add_address(now, local) {
+                    self.tell_shim(now, &AddressEvent::Ready(local));
+                    self.address_ready(local);
                 }
             }
             ShimEvent::WithdrawAddress(local) => {
                 self.dirty = true;
-                match self.acquisition_mut(local.interface) {
-                    Some(acquisition) => acquisition.remove_address(now, local.address),
-                    None => {
-                        self.addresses.retain(|l| *l != local);
-                        self.tell_shim(now, &AddressEvent::Lost(local));
-                        self.events.push_back(HostEvent::AddressLost(local));
-                    }
+                if !self.interfaces.remove_address(now, local) {
+                    self.addresses.retain(|l| *l != local);
+                    self.tell_shim(now, &AddressEvent::Lost(local));
+                    self.events.push_back(HostEvent::AddressLost(local));
                 }
             }
             ShimEvent::UpdateDirectory => {
-                if let Some((nid, locators)) = self.shim.as_ref().and_then(|s| s.directory_entry())
-                    && let Some(client) = &mut self.location.client
-                {
-                    client.update_locators(now, nid, &locators);
-                    self.dirty = true;
+                if let Some((nid, locators)) = self.shim.as_ref().and_then(|s| s.directory_entry()) {
+                    self.dirty |= self.location.update_locators(now, nid, &locators);
                 }
             }
             ShimEvent::LookUp { peer } => self.look_up_for_shim(now, peer),
@@ -205,13 +163,7 @@ impl Host {
 
     /// Asks the directory where `peer` is. Without one it is the driver's to answer, by [`handle_found`](Self::handle_found).
     fn look_up_for_shim(&mut self, now: Instant, peer: Ipv6Addr) {
-        let zone = self.location.directory.as_ref();
-        let name = zone.and_then(|zone| Identity::HomeAddress(peer).name(zone).ok());
-        if let (Some(name), Some(client)) = (name, &mut self.location.client) {
-            let id = client.look_up_locators(now, &name);
-            self.location.for_shim.push((id, peer));
-            self.dirty = true;
-        }
+        self.dirty |= self.location.look_up_for_shim(now, peer);
     }
 
     /// An address came or went: the shim's business, and then none of the transports'. Whether there is a shim.

@@ -1,14 +1,14 @@
-//! Reassembly of the fragments that a host receives (RFC 8200 section 4.5).
+//! Fragments that a host receives, and those that it sends (RFC 8200 section 4.5).
 
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
-use segue_wire::fragment::{Fragment, reassembled};
+use segue_wire::fragment::{Fragment, fragment, reassembled};
 use std::collections::VecDeque;
 
 /// Packets of which some fragments have arrived. Memory is bounded: the oldest gives way to the newest.
 #[derive(Debug, Default)]
-pub(super) struct Reassembler {
+pub(in crate::host) struct Reassembler {
     partial: VecDeque<Partial>,
 }
 
@@ -20,9 +20,42 @@ struct Partial {
     since: Instant,
 }
 
+/// What a host sends in fragments.
+#[derive(Debug)]
+pub(in crate::host) struct Fragmenter {
+    /// Of the last packet.
+    identification: u32,
+    /// That packet.
+    last: Option<Box<Packet>>,
+}
+
+impl Fragmenter {
+    /// The first packet has the identification behind this one.
+    pub(in crate::host) fn new(identification: u32) -> Self {
+        Self {
+            identification,
+            last: None,
+        }
+    }
+
+    /// Cuts a packet.
+    pub(in crate::host) fn cut(&mut self, packet: Packet, mtu: usize) -> Vec<Packet> {
+        self.identification = self.identification.wrapping_add(1);
+        self.last = Some(Box::new(packet.clone()));
+        fragment(packet, mtu, self.identification)
+    }
+
+    /// The packet that was last cut, if its fragments have this identification.
+    pub(in crate::host) fn last(&self, identification: u32) -> Option<&Packet> {
+        self.last
+            .as_deref()
+            .filter(|_| self.identification == identification)
+    }
+}
+
 /// What came of a fragment.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(in crate::host) enum Outcome {
     /// The packet is whole.
     Whole(Box<Packet>),
     /// More are missing.
@@ -32,7 +65,7 @@ pub(super) enum Outcome {
 }
 
 impl Reassembler {
-    pub(super) fn take(&mut self, now: Instant, fragment: Fragment) -> Outcome {
+    pub(in crate::host) fn take(&mut self, now: Instant, fragment: Fragment) -> Outcome {
         // 60 seconds; what is too old is found when something new comes, for the number is bounded
         self.partial.retain(|p| now.since(p.since) < LIFE);
         let key = (

@@ -1,0 +1,137 @@
+//! The interfaces of a host: how each gets its addresses, and which cell it is in.
+
+use crate::address::{Acquisition, AddressEvent};
+use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::Packet;
+
+/// All of them, by number.
+#[derive(Default)]
+pub(in crate::host) struct Interfaces {
+    list: Vec<Interface>,
+}
+
+struct Interface {
+    acquisition: Option<Acquisition>,
+    /// Cell connected to or being attached to: kept where there is no SIGMA to do it.
+    cell: Option<CellId>,
+    /// Addresses that it has whenever its link is up.
+    while_up: Vec<Ipv6Addr>,
+}
+
+impl Interfaces {
+    /// One that acquires its addresses, or has these whenever its link is up.
+    pub fn push(&mut self, acquisition: Option<Acquisition>, while_up: Vec<Ipv6Addr>) {
+        self.list.push(Interface {
+            acquisition,
+            cell: None,
+            while_up,
+        });
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Address acquisition of an interface that has it.
+    pub fn acquisition(&self, interface: InterfaceId) -> Option<&Acquisition> {
+        self.list.get(usize::from(interface.0))?.acquisition.as_ref()
+    }
+
+    fn acquiring(&mut self, interface: InterfaceId) -> Option<&mut Acquisition> {
+        self.list.get_mut(usize::from(interface.0))?.acquisition.as_mut()
+    }
+
+    /// Addresses that an interface has whenever its link is up.
+    pub fn while_up(&self, interface: InterfaceId) -> Vec<Ipv6Addr> {
+        let wire = self.list.get(usize::from(interface.0));
+        wire.map(|wire| wire.while_up.clone()).unwrap_or_default()
+    }
+
+    /// Takes a packet that is about addresses. Whether the interface acquires them.
+    pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, packet: &Packet) -> bool {
+        let acquisition = self.acquiring(interface);
+        acquisition.map(|a| a.handle_packet(now, packet)).is_some()
+    }
+
+    /// A link comes or goes.
+    pub fn handle_link(&mut self, now: Instant, event: &LinkEvent) {
+        match *event {
+            LinkEvent::Up { interface, .. } => {
+                if let Some(acquisition) = self.acquiring(interface) {
+                    acquisition.handle_link_up(now);
+                }
+            }
+            LinkEvent::Down { interface, .. } => {
+                if let Some(acquisition) = self.acquiring(interface) {
+                    acquisition.handle_link_down(now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Without SIGMA, an idle radio attaches to the first cell it hears that no other radio is in. Gives the cell that one is
+    /// to attach to.
+    pub fn attach_to_first_cell(&mut self, event: &LinkEvent) -> Option<CellId> {
+        let (LinkEvent::Beacon { interface, cell, .. }
+        | LinkEvent::Up { interface, cell }
+        | LinkEvent::Down { interface, cell }) = *event
+        else {
+            return None;
+        };
+        let taken = self.list.iter().any(|i| i.cell == Some(cell));
+        let radio = self.list.get_mut(usize::from(interface.0))?;
+        match event {
+            LinkEvent::Up { .. } => radio.cell = Some(cell),
+            LinkEvent::Down { .. } => radio.cell = radio.cell.filter(|c| *c != cell),
+            _ if !taken && radio.cell.is_none() && radio.acquisition.is_some() => {
+                radio.cell = Some(cell);
+                return Some(cell);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Forms another address. Whether the interface acquires them.
+    pub fn add_address(&mut self, now: Instant, local: LocalAddress) -> bool {
+        let acquisition = self.acquiring(local.interface);
+        acquisition.map(|a| a.add_address(now, local.address)).is_some()
+    }
+
+    /// Gives an address up. Whether the interface acquires them.
+    pub fn remove_address(&mut self, now: Instant, local: LocalAddress) -> bool {
+        let acquisition = self.acquiring(local.interface);
+        acquisition
+            .map(|a| a.remove_address(now, local.address))
+            .is_some()
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for acquisition in self.list.iter_mut().filter_map(|i| i.acquisition.as_mut()) {
+            acquisition.handle_timeout(now);
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let acquisitions = self.list.iter().filter_map(|i| i.acquisition.as_ref());
+        acquisitions.filter_map(Acquisition::poll_timeout).min()
+    }
+
+    /// The next event of the interface with this number.
+    pub fn poll_event(&mut self, number: usize) -> Option<AddressEvent> {
+        self.list.get_mut(number)?.acquisition.as_mut()?.poll_event()
+    }
+
+    /// The next packet of the interface with this number.
+    pub fn poll_transmit(&mut self, number: usize, now: Instant) -> Option<Transmit> {
+        self.list
+            .get_mut(number)?
+            .acquisition
+            .as_mut()?
+            .poll_transmit(now)
+    }
+}

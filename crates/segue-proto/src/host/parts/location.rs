@@ -1,0 +1,182 @@
+//! A host's part in location management: its client and server, and what was asked of them.
+
+use crate::ilnp::Advertised;
+use crate::location::{
+    Client, ClientConfig, ClientEvent, Datagram, Identity, LookupId, Name, Server, ServerConfig, Transport,
+};
+use crate::random::{SecretRng, Stream};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use segue_wire::Data;
+use segue_wire::ilnp::Nid;
+use segue_wire::udp::UdpDatagram;
+use std::collections::VecDeque;
+
+/// Ports of clients (RFC 6335 section 6).
+const FIRST_CLIENT_PORT: u16 = 49_152;
+
+/// A host's part in location management.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LocationConfig {
+    /// Updates the host's own name, and resolves those of others.
+    pub client: Option<ClientConfig>,
+    /// Makes the host a location manager. Nothing that it keeps is durable: that is a driver's to do.
+    pub server: Option<ServerConfig>,
+    /// Zone in which a shim's peers are looked up by their identities, as
+    /// [`Identity::HomeAddress`](crate::location::Identity::HomeAddress) names them.
+    pub directory: Option<Name>,
+}
+
+/// The machines.
+#[derive(Debug, Default)]
+pub(in crate::host) struct Location {
+    client: Option<Client>,
+    server: Option<Server>,
+    directory: Option<Name>,
+    /// Look-ups of the shim's, and of whom.
+    for_shim: Vec<(LookupId, Ipv6Addr)>,
+    /// The address that the location manager was told last.
+    told: Option<Ipv6Addr>,
+    /// The addresses of ours that the server was asked at, for its answers to come from.
+    asked_at: VecDeque<Ipv6Addr>,
+}
+
+impl Location {
+    /// Randomness of the client is drawn from `secrets` only if there is one.
+    pub fn new(config: LocationConfig, secrets: &mut dyn SecretRng) -> Result<Self, String> {
+        let client = config.client.map(|client| {
+            let mut key = [0; 32];
+            secrets.fill(&mut key);
+            Client::new(client, Box::new(Stream::from_key(key))).map_err(|e| e.to_string())
+        });
+        let server = config
+            .server
+            .map(|server| Server::new(server).map_err(|e| e.to_string()));
+        Ok(Self {
+            client: client.transpose()?,
+            server: server.transpose()?,
+            directory: config.directory,
+            for_shim: Vec::new(),
+            told: None,
+            asked_at: VecDeque::new(),
+        })
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.client.as_ref().and_then(Client::poll_timeout)
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Some(client) = &mut self.client {
+            client.handle_timeout(now);
+        }
+    }
+
+    /// Whether `datagram`, from `peer` to `own`, was for the server or the client here.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        own: Ipv6Addr,
+        peer: Ipv6Addr,
+        datagram: &UdpDatagram,
+    ) -> bool {
+        let data = match &datagram.data {
+            Data::Bytes(bytes) => bytes.clone(),
+            Data::Synthetic { .. } => return false,
+        };
+        let message = Datagram {
+            peer,
+            peer_port: datagram.source_port,
+            local_port: datagram.destination_port,
+            data,
+        };
+        if let Some(server) = self
+            .server
+            .as_mut()
+            .filter(|s| s.port() == datagram.destination_port)
+        {
+            if server.handle_message(now, Transport::Udp, &message) {
+                self.asked_at.push_back(own);
+            }
+            return true;
+        }
+        match &mut self.client {
+            Some(client) if datagram.destination_port >= FIRST_CLIENT_PORT => {
+                client.handle_datagram(now, &message);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn client(&self) -> Option<&Client> {
+        self.client.as_ref()
+    }
+
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    /// The address that the location manager was told last.
+    pub fn told(&self) -> Option<Ipv6Addr> {
+        self.told
+    }
+
+    /// Tells the location manager where the host is.
+    pub fn update(&mut self, now: Instant, address: Ipv6Addr) {
+        if let Some(client) = &mut self.client {
+            client.update(now, address);
+            self.told = Some(address);
+        }
+    }
+
+    /// Tells the directory of the host's locators. Whether there is a client to do so.
+    pub fn update_locators(&mut self, now: Instant, nid: Nid, locators: &[Advertised]) -> bool {
+        let Some(client) = &mut self.client else {
+            return false;
+        };
+        client.update_locators(now, nid, locators);
+        true
+    }
+
+    /// Looks a name up. `None`: there is no client.
+    pub fn look_up(&mut self, now: Instant, name: &Name) -> Option<LookupId> {
+        Some(self.client.as_mut()?.look_up(now, name))
+    }
+
+    /// Asks the directory where a peer of the shim's is, where there is one. Whether there is.
+    pub fn look_up_for_shim(&mut self, now: Instant, peer: Ipv6Addr) -> bool {
+        let zone = self.directory.as_ref();
+        let name = zone.and_then(|zone| Identity::HomeAddress(peer).name(zone).ok());
+        let (Some(name), Some(client)) = (name, &mut self.client) else {
+            return false;
+        };
+        let id = client.look_up_locators(now, &name);
+        self.for_shim.push((id, peer));
+        true
+    }
+
+    /// The peer of whom the shim asked what is answered by this event.
+    pub fn take_asked_by_shim(&mut self, event: &ClientEvent) -> Option<Ipv6Addr> {
+        let (ClientEvent::LocatorsFound { id, .. } | ClientEvent::LookupFailed { id, .. }) = event else {
+            return None;
+        };
+        let at = self.for_shim.iter().position(|(own, _)| own == id)?;
+        Some(self.for_shim.swap_remove(at).1)
+    }
+
+    /// The next address of ours that the server was asked at, and its answer, if there is one.
+    pub fn poll_answer(&mut self) -> Option<(Ipv6Addr, Option<Datagram>)> {
+        let own = self.asked_at.pop_front()?;
+        let answer = self.server.as_mut().and_then(Server::poll_answer);
+        Some((own, answer.map(|answer| answer.datagram)))
+    }
+
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.client.as_mut().and_then(Client::poll_event)
+    }
+
+    pub fn poll_transmit(&mut self) -> Option<Datagram> {
+        self.client.as_mut().and_then(Client::poll_transmit)
+    }
+}

@@ -1,0 +1,8 @@
+//! The parts of a host that are its own, each by itself: what they keep nobody else writes.
+
+pub(super) mod fragments;
+pub(super) mod interfaces;
+pub(super) mod location;
+pub(super) mod shims;
+pub(super) mod tcp;
+pub(super) mod udp;
