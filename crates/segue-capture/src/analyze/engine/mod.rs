@@ -23,7 +23,7 @@ use super::places::Places;
 use super::reader::Record;
 use super::report::Results;
 use crate::pcapng::Direction;
-use packet::Found;
+use packet::Seen;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Signals kept; further ones are counted.
@@ -140,13 +140,7 @@ impl Engine {
     }
 
     /// Who the ends are, and where the packet was seen.
-    fn place<'a>(
-        &mut self,
-        capture: u8,
-        time_ns: u64,
-        record: &Record<'_>,
-        packet: Decoded<'a>,
-    ) -> Found<'a> {
+    fn place<'a>(&mut self, capture: u8, time_ns: u64, record: &Record<'_>, packet: Decoded<'a>) -> Seen<'a> {
         let (source, destination) = packet.identity;
         let mut ends = packet.identity;
         let mut taken = true;
@@ -195,7 +189,7 @@ impl Engine {
             taken,
             both,
         };
-        Found { sight, packet, ends }
+        Seen { sight, packet, ends }
     }
 
     /// Whether a host has the locator of an address, by what it said last itself.
@@ -222,7 +216,7 @@ impl Engine {
     }
 
     /// The flow of a key, or a new one that begins with this packet.
-    fn flow(&mut self, key: Key, protocol: Protocol, found: &Found<'_>) -> Slot {
+    fn flow(&mut self, key: Key, protocol: Protocol, found: &Seen<'_>) -> Slot {
         if let Some(slot) = self.table.find(&key) {
             self.table.touch(slot);
             return slot;
@@ -231,7 +225,7 @@ impl Engine {
     }
 
     #[cold]
-    fn new_flow(&mut self, key: Key, protocol: Protocol, found: &Found<'_>) -> Slot {
+    fn new_flow(&mut self, key: Key, protocol: Protocol, found: &Seen<'_>) -> Slot {
         let ports = found.sight.ports;
         let (a, b) = ((found.ends.0, ports.0), (found.ends.1, ports.1));
         let mut conn = Conn::new(protocol, a, b, found.sight.time_ns);
@@ -331,14 +325,14 @@ impl Engine {
     }
 
     /// Notes a message of signalling.
-    fn signal(&mut self, found: &Found<'_>, kind: SignalKind, about: Option<Address>, flow: Option<Slot>) {
+    fn signal(&mut self, found: &Seen<'_>, kind: SignalKind, about: Option<Address>, flow: Option<Slot>) {
         self.numbered_signal(found, kind, about, flow, (kind != SignalKind::MptcpJoin, None));
     }
 
     /// The same with whether it asks for an answer, and the number of that.
     fn numbered_signal(
         &mut self,
-        found: &Found<'_>,
+        found: &Seen<'_>,
         kind: SignalKind,
         about: Option<Address>,
         flow: Option<Slot>,

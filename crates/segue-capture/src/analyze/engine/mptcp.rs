@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::early_join::UNKNOWN;
-use super::packet::Found;
+use super::packet::Seen;
 use crate::analyze::decode::{Address, MptcpOption, Tcp, flag, mptcp_options};
 use crate::analyze::flows::conn::Conn;
 use crate::analyze::flows::item::Item;
@@ -14,7 +14,7 @@ impl Engine {
     /// The options of a segment, the data that they map, and when the data was sent that the segment acknowledges.
     pub(super) fn mptcp(
         &mut self,
-        found: &Found<'_>,
+        found: &Seen<'_>,
         slot: Slot,
         direction: usize,
         tcp: &Tcp<'_>,
@@ -64,7 +64,7 @@ impl Engine {
 
     fn mptcp_option(
         &mut self,
-        found: &Found<'_>,
+        found: &Seen<'_>,
         slot: Slot,
         direction: usize,
         tcp: &Tcp<'_>,
@@ -118,7 +118,7 @@ impl Engine {
     }
 
     /// A subflow, or an address, is left.
-    pub(super) fn path_left(&mut self, found: &Found<'_>, slot: Slot) {
+    pub(super) fn path_left(&mut self, found: &Seen<'_>, slot: Slot) {
         if let Some(parent) = self.table.get(slot).and_then(|c| c.parent())
             && let Some(connection) = self.table.get(parent)
         {
@@ -127,13 +127,13 @@ impl Engine {
     }
 
     /// Signalling of a subflow is its connection's.
-    fn mptcp_signal(&mut self, found: &Found<'_>, kind: SignalKind, slot: Slot) {
+    fn mptcp_signal(&mut self, found: &Seen<'_>, kind: SignalKind, slot: Slot) {
         let parent = self.table.get(slot).and_then(|c| c.parent());
         self.signal(found, kind, None, Some(parent.unwrap_or(slot)));
     }
 
     /// The first subflow of a connection.
-    fn capable(&mut self, found: &Found<'_>, slot: Slot) {
+    fn capable(&mut self, found: &Seen<'_>, slot: Slot) {
         let Some(conn) = self.table.get(slot) else {
             return;
         };

@@ -1,7 +1,7 @@
 //! SCTP (RFC 9260): associations are found by their verification tags, whatever addresses they use; ASCONF (RFC 5061).
 
 use super::Engine;
-use super::packet::{Found, ends_key};
+use super::packet::{Seen, ends_key};
 use crate::analyze::decode::{Address, Skip};
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{Key, KeyKind, Slot};
@@ -25,7 +25,7 @@ impl Engine {
     /// ```text
     /// | source port (2) | destination port (2) | verification tag (4) | checksum (4) | chunks ...
     /// ```
-    pub(super) fn sctp(&mut self, found: &Found<'_>, payload: &[u8]) -> Result<(), Skip> {
+    pub(super) fn sctp(&mut self, found: &Seen<'_>, payload: &[u8]) -> Result<(), Skip> {
         let &[s0, s1, d0, d1, t0, t1, t2, t3, ..] = payload.first_chunk::<12>().ok_or(Skip::CutOff)?;
         let mut found = *found;
         found.sight.ports = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// The association of a packet.
-    fn association(&mut self, found: &Found<'_>, tag: u32, init: bool, chunks: &[u8]) -> Slot {
+    fn association(&mut self, found: &Seen<'_>, tag: u32, init: bool, chunks: &[u8]) -> Slot {
         if tag != 0
             && let Some(slot) = self.table.find(&tag_key(tag, found.sight.ports))
         {
@@ -91,7 +91,7 @@ impl Engine {
 
     fn chunks(
         &mut self,
-        found: &Found<'_>,
+        found: &Seen<'_>,
         slot: Slot,
         direction: usize,
         mut rest: &[u8],
@@ -177,7 +177,7 @@ impl Engine {
     }
 
     /// INIT or INIT ACK: the tag that the other direction will carry, and the first TSN of this one.
-    fn initiate(&mut self, found: &Found<'_>, slot: Slot, direction: usize, tag: u32, tsn: u32) {
+    fn initiate(&mut self, found: &Seen<'_>, slot: Slot, direction: usize, tag: u32, tsn: u32) {
         let ports = found.sight.ports;
         self.table.know(slot, tag_key(tag, (ports.1, ports.0)));
         if let Some(conn) = self.table.get(slot) {
@@ -189,7 +189,7 @@ impl Engine {
     /// ```text
     /// | type (1) | flags (1) | length (2) | serial number (4) | address parameter | parameters ...
     /// ```
-    fn asconf(&mut self, found: &Found<'_>, slot: Slot, direction: usize, chunk: &[u8]) {
+    fn asconf(&mut self, found: &Seen<'_>, slot: Slot, direction: usize, chunk: &[u8]) {
         let serial = chunk
             .get(4..)
             .and_then(|b| b.first_chunk())

@@ -1,7 +1,7 @@
 //! Signalling of mobility below the transports: neighbour discovery (RFC 4861, 4862), the mobility header (RFC 6275),
 //! locator updates (RFC 6743).
 
-use super::packet::Found;
+use super::packet::Seen;
 use super::{Engine, Locators, MAX_HOSTS};
 use crate::analyze::decode::{Address, Skip};
 use crate::analyze::flows::paths::Role;
@@ -9,7 +9,7 @@ use crate::analyze::model::SignalKind;
 
 impl Engine {
     /// `| type (1) | code (1) | checksum (2) | ...`
-    pub(super) fn icmpv6(&mut self, found: &Found<'_>) -> Result<(), Skip> {
+    pub(super) fn icmpv6(&mut self, found: &Seen<'_>) -> Result<(), Skip> {
         let payload = found.packet.payload;
         let kind = *payload.first().ok_or(Skip::CutOff)?;
         match kind {
@@ -32,7 +32,7 @@ impl Engine {
     /// ```text
     /// | type, code, checksum (4) | locators (1) | operation (1) | reserved (2) | locator (8), preference, lifetime (4) ...
     /// ```
-    fn locator_update(&mut self, found: &Found<'_>, payload: &[u8]) -> Result<(), Skip> {
+    fn locator_update(&mut self, found: &Seen<'_>, payload: &[u8]) -> Result<(), Skip> {
         let &[_, _, _, _, count, operation, _, _] = payload.first_chunk().ok_or(Skip::CutOff)?;
         let entries = payload
             .get(8..)
@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// `| payload protocol (1) | length (1) | type (1) | reserved (1) | checksum (2) | ...`
-    pub(super) fn mobility(&mut self, found: &Found<'_>) -> Result<(), Skip> {
+    pub(super) fn mobility(&mut self, found: &Seen<'_>) -> Result<(), Skip> {
         let &[_, _, kind] = found.packet.payload.first_chunk().ok_or(Skip::CutOff)?;
         let kind = match kind {
             1 => SignalKind::HomeTestInit,

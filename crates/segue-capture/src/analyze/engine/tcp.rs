@@ -1,7 +1,7 @@
 //! TCP, and what MPTCP puts into it.
 
 use super::Engine;
-use super::packet::{Found, ends_key};
+use super::packet::{Seen, ends_key};
 use crate::analyze::decode::{Skip, Tcp, flag};
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{KeyKind, Slot};
@@ -10,7 +10,7 @@ use crate::analyze::flows::progress::What;
 use crate::analyze::model::Protocol;
 
 impl Engine {
-    pub(super) fn tcp(&mut self, found: &Found<'_>) -> Result<(), Skip> {
+    pub(super) fn tcp(&mut self, found: &Seen<'_>) -> Result<(), Skip> {
         let tcp = Tcp::parse(&found.packet)?;
         let mut found = *found;
         found.sight.ports = (tcp.source_port, tcp.destination_port);
@@ -74,7 +74,7 @@ impl Engine {
     }
 
     /// Whether a SYN begins another connection between the same ends.
-    fn is_another(&mut self, slot: Slot, found: &Found<'_>, tcp: &Tcp<'_>) -> bool {
+    fn is_another(&mut self, slot: Slot, found: &Seen<'_>, tcp: &Tcp<'_>) -> bool {
         let Some(conn) = self.table.get(slot) else {
             return false;
         };

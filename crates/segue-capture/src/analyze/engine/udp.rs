@@ -1,7 +1,7 @@
 //! UDP, and what goes over it and survives a change of address: QUIC (RFC 9000), WireGuard, SCTP (RFC 6951).
 
 use super::Engine;
-use super::packet::{Found, ends_key};
+use super::packet::{Seen, ends_key};
 use crate::analyze::decode::{self, Skip};
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{Key, KeyKind, Slot};
@@ -34,7 +34,7 @@ enum Content<'a> {
 }
 
 impl Engine {
-    pub(super) fn udp(&mut self, found: &Found<'_>) -> Result<(), Skip> {
+    pub(super) fn udp(&mut self, found: &Seen<'_>) -> Result<(), Skip> {
         let (source_port, destination_port, data, data_len) = decode::udp(&found.packet)?;
         let mut found = *found;
         found.sight.ports = (source_port, destination_port);
@@ -80,7 +80,7 @@ impl Engine {
     }
 
     /// The flow that a datagram between unknown ends continues, by what identifies it at the receiver.
-    fn moved(&mut self, found: &Found<'_>, content: &Content<'_>, data: &[u8]) -> Option<(Slot, SignalKind)> {
+    fn moved(&mut self, found: &Seen<'_>, content: &Content<'_>, data: &[u8]) -> Option<(Slot, SignalKind)> {
         let (slot, kind) = match content {
             Content::Wireguard {
                 receiver: Some(index),
@@ -129,7 +129,7 @@ impl Engine {
         Some((slot, kind))
     }
 
-    fn datagram(&mut self, found: &Found<'_>, slot: Slot, content: &Content<'_>, data: &[u8], data_len: u32) {
+    fn datagram(&mut self, found: &Seen<'_>, slot: Slot, content: &Content<'_>, data: &[u8], data_len: u32) {
         let limits = self.limits();
         let ports = found.sight.ports;
         let Some(conn) = self.table.get(slot) else {
