@@ -1,6 +1,7 @@
 //! How the parts of a host pass events to each other.
 
 use super::event::HostEvent;
+use super::notice::Notice;
 use super::{Connecting, Host, Running};
 use crate::address::AddressEvent;
 use crate::app::{self, Application};
@@ -13,33 +14,6 @@ use smallvec::SmallVec;
 
 /// Rounds in which the parts must come to rest. A handover takes two or three.
 const MAX_ROUNDS: usize = 64;
-
-/// What an application is told of its connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Notice {
-    Connected,
-    /// The peer began anew.
-    Restarted,
-    Readable,
-    Writable,
-    /// Everything sent has arrived.
-    Dry,
-    /// A timer of the application's own is due.
-    Due,
-}
-
-impl Notice {
-    fn give(self, now: Instant, application: &mut Application, connection: &mut impl app::Connection) {
-        match self {
-            Self::Connected => application.on_connected(now, connection),
-            Self::Restarted => application.on_restarted(now, connection),
-            Self::Readable => application.on_readable(now, connection),
-            Self::Writable => application.on_writable(now, connection),
-            Self::Dry => application.on_dry(now, connection),
-            Self::Due => application.on_timeout(now, connection),
-        }
-    }
-}
 
 impl Host {
     /// Passes events and commands between the parts until there are none. Whether there were any.

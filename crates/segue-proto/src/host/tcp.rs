@@ -4,7 +4,7 @@
 //! with, whatever becomes of that; with one, it begins with the identity.
 
 use super::event::HostEvent;
-use super::settle::Notice;
+use super::notice::Notice;
 use super::{Connecting, Host, Running};
 use crate::contract::InterfaceId;
 use crate::tcp::{Connection, ConnectionId, Endpoint, Event};

@@ -3,7 +3,7 @@
 //! A host has it only if one of its applications asks for it. Without a shim a socket keeps the address that it began with,
 //! whatever becomes of that; with one, it begins with the identity.
 
-use super::settle::Notice;
+use super::notice::Notice;
 use super::{Connecting, Host, Running};
 use crate::contract::InterfaceId;
 use crate::time::Instant;
