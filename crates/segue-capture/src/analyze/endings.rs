@@ -13,6 +13,7 @@
 //!   known of a sender that never heard anything.
 
 use super::flows::conn::{Conn, Half};
+use super::flows::moved::Moved;
 use super::flows::paths::PathState;
 use super::flows::progress::{Note, Outages, What};
 use super::flows::silence::patience_ns;
@@ -37,6 +38,23 @@ pub(super) struct Ending {
 }
 
 impl Ending {
+    /// Until when the direction had something to say, as far as `end_ns` was read.
+    pub(super) fn lasts_until_ns(&self, view: &View, end_ns: u64) -> u64 {
+        match self.state {
+            FlowState::Closed | FlowState::Idle => view.last_new_ns,
+            FlowState::Dead | FlowState::Active | FlowState::Unknown => {
+                self.silent_ns.map_or(end_ns, |silent| silent.1)
+            }
+        }
+    }
+
+    /// What a sender tried in vain is no handover that went well.
+    pub(super) fn leave_out_vain(&self, moved: &mut Vec<Moved>) {
+        if let Some((since_ns, _)) = self.silent_ns {
+            moved.retain(|m| m.first_new_ns <= since_ns);
+        }
+    }
+
     /// For the report, with the longest of its pauses, and with the outages before it.
     pub(super) fn record(self, view: &View, healed: &Outages, start_ns: u64) -> FlowEnd {
         let seconds = |ns: u64| ns as f64 / 1e9;

@@ -77,19 +77,11 @@ impl Found {
             .iter()
             .find(advertises)
             .filter(|s| s.time_ns >= self.last_old_ns);
-        let answers = signals.get(early..).unwrap_or_default().iter();
-        let answers =
-            answers.filter(|a| a.capture == registration.capture && a.is_answer() && self.concerns(a));
-        let answers: Vec<&Heard> = answers.take(4 * MAX_LISTED).collect();
-        let added = registration.kind == SignalKind::AsconfAdd;
-        let waits = telling
-            .clone()
-            .filter(|s| s.capture == registration.capture && s.asks)
-            .take(MAX_LISTED)
-            .map(|s| Some((s.time_ns, answers.iter().find(|a| a.answers(s))?.time_ns)));
-        let waits: Option<Vec<(u64, u64)>> = waits.collect();
+        let later = signals.get(early..).unwrap_or_default();
+        let waits = self.waits(registration.capture, telling.clone(), later);
         // an address that nobody was asked to use is only one more
-        let asked = !added || telling.clone().any(|s| s.kind == SignalKind::AsconfSetPrimary);
+        let asked = registration.kind != SignalKind::AsconfAdd
+            || telling.clone().any(|s| s.kind == SignalKind::AsconfSetPrimary);
         let waits = waits.filter(|w| asked && !w.is_empty());
         // where both addresses differ, the end that says so is the one that moved
         let both = self.old.0 != self.new.0 && self.old.1 != self.new.1;
@@ -128,6 +120,25 @@ impl Found {
         record.begin_s = Some(span(start_ns, registered_ns));
         record.end_s = end_ns.map(|end| span(start_ns, end));
         record.handoff_delay_s = waits.map(|w| together_ns(w) as f64 / 1e9);
+    }
+
+    /// From when to when each of those who were told was waited for, if all have answered. Those who tell are `telling`, in this
+    /// capture; the answers are among what came `later`.
+    fn waits<'a>(
+        &self,
+        capture: u8,
+        telling: impl Iterator<Item = &'a Heard>,
+        later: &[Heard],
+    ) -> Option<Vec<(u64, u64)>> {
+        let answers = later
+            .iter()
+            .filter(|a| a.capture == capture && a.is_answer() && self.concerns(a));
+        let answers: Vec<&Heard> = answers.take(4 * MAX_LISTED).collect();
+        telling
+            .filter(|s| s.capture == capture && s.asks)
+            .take(MAX_LISTED)
+            .map(|s| Some((s.time_ns, answers.iter().find(|a| a.answers(s))?.time_ns)))
+            .collect()
     }
 
     /// Whether it is the moving host that tells of its new address.

@@ -21,11 +21,13 @@ mod flows;
 mod found;
 mod heard;
 mod input;
+mod kinds;
 mod model;
 mod offset;
 mod places;
 mod reader;
 mod report;
+mod signal;
 mod watch;
 
 pub use adaptation::{AdaptationTime, BIN_NS, Bin, MAX_BINS, ThroughputBins, adaptation_time};

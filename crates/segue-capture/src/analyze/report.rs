@@ -1,19 +1,18 @@
 //! From flows that have ended to what is reported of them.
 
-use super::decode::Address;
 use super::endings::{self, Ending};
 use super::flows::conn::{Conn, Half};
 use super::flows::ends::Ends;
 use super::flows::item::Settings;
 use super::flows::moved::Moved;
 use super::flows::mover::SETTLING_NS;
-use super::flows::paths::PathState;
 use super::flows::shares::Moves;
 use super::flows::view::View;
 use super::found::Found;
+use super::kinds::{describe, direction_of, kind, layer, mobility, rate};
 use super::model::{
-    Direction, DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility,
-    Path, PathShare, Protocol, Share, Vantage,
+    DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Path, PathShare, Share,
+    Vantage,
 };
 use crate::record::{FlowEnd, FlowState, HandoverRecord, Layer, Parts};
 
@@ -189,25 +188,15 @@ impl Results {
             (Some(ends), Some(sender)) => beyond(ends, sender, &moved, settings.window_ns),
             _ => Vec::new(),
         };
-        // what a sender tried in vain is no handover that went well
-        if let Some((since_ns, _)) = ending.silent_ns {
-            senders.retain(|m| m.first_new_ns <= since_ns);
-            if place == 0 {
-                moved.retain(|m| m.first_new_ns <= since_ns);
-            }
+        ending.leave_out_vain(&mut senders);
+        if place == 0 {
+            ending.leave_out_vain(&mut moved);
         }
         let counts = ends.map(|e| e.finish(end_ns));
         let (counts, around) = counts.map_or((None, Vec::new()), |(c, a)| (Some(c), a));
         let sender_rtt = half.at[0]
             .as_ref()
             .and_then(|v| v.detail.as_ref()?.round_trips.spread());
-        let vantage = match (counts, place, certain) {
-            (Some(_), ..) => Vantage::Both,
-            (None, 1, _) => Vantage::Receiver,
-            (None, _, true) => Vantage::Sender,
-            _ => Vantage::Unknown,
-        };
-        let packets = half.packets[place];
         self.interruptions(conn.id, number, &view, &moved, settings);
         self.silence(conn, number, &ending, settings);
         let mut outages = half.progress.outages.clone();
@@ -232,17 +221,13 @@ impl Results {
             self.handover(conn, number, &m, &[], first_sent_ns, settings);
             senders_paths.extend([m.from, m.to]);
         }
-        let lasts_until_ns = match ending.state {
-            FlowState::Closed | FlowState::Idle => view.last_new_ns,
-            FlowState::Dead | FlowState::Active | FlowState::Unknown => {
-                ending.silent_ns.map_or(end_ns, |s| s.1)
-            }
-        };
-        let lasted_ns = lasts_until_ns.saturating_sub(view.first_data_ns);
+        let lasted_ns = ending
+            .lasts_until_ns(&view, end_ns)
+            .saturating_sub(view.first_data_ns);
         let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
         let report = DirectionReport {
-            vantage,
-            packets,
+            vantage: vantage(counts.is_some(), place, certain),
+            packets: half.packets[place],
             data_packets: view.data_packets,
             data_bytes: view.data_bytes,
             useful_bytes: view.useful_bytes,
@@ -355,7 +340,6 @@ impl Results {
             self.handovers_dropped += 1;
             return;
         }
-        let latency_ns = m.first_new_ns as i128 - i128::from(m.last_old_ns);
         // a flow that is younger than the window had less time for its bytes
         let before_ns = m
             .last_old_ns
@@ -365,36 +349,7 @@ impl Results {
         let identities = [shown[number], shown[1 - number]];
         let kind = kind(conn, from, to);
         let ends = m.ends.and_then(|n| around.get(n).copied());
-        let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;
-        let latency_s = (!m.in_vain).then_some(latency_ns as f64 / 1e9);
-        let record = HandoverRecord {
-            host: String::new(),
-            flow: Some(conn.id),
-            layer: layer(kind),
-            from: None,
-            to: None,
-            time: seconds(m.first_new_ns),
-            interruption_s: Some(m.interruption_ns as f64 / 1e9),
-            censored: m.in_vain,
-            latency_s,
-            handoff_delay_s: None,
-            begin_s: None,
-            end_s: None,
-            failed: Vec::new(),
-            parts: m
-                .adaptation
-                .filter(|_| layer(kind) == Some(Layer::Network))
-                .map(|a| Parts {
-                    since_s: seconds(m.last_old_ns),
-                    first_data_s: latency_s,
-                    t_a_s: Some(a.adaptation_time_s),
-                    threshold_bps: Some(a.threshold_bps),
-                    ..Parts::default()
-                }),
-            lost_packets: ends.map(|e| e.lost_packets),
-            retransmissions: ends.map(|e| e.retransmissions),
-            spurious_retransmissions: ends.map(|e| e.spurious_retransmissions),
-        };
+        let record = record(conn, m, kind, ends, settings);
         let handover = Handover {
             record,
             direction: direction_of(number),
@@ -431,6 +386,57 @@ impl Results {
             from.outer.0 == to.outer.0 && (from.outer.1 != to.outer.1 || m.received),
         ));
         self.handovers.push(found);
+    }
+}
+
+/// The record of a handover, as far as it is known without its signalling.
+fn record(
+    conn: &Conn,
+    m: &Moved,
+    kind: HandoverKind,
+    ends: Option<EndCounts>,
+    settings: &Settings,
+) -> HandoverRecord {
+    let latency_ns = m.first_new_ns as i128 - i128::from(m.last_old_ns);
+    let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;
+    let latency_s = (!m.in_vain).then_some(latency_ns as f64 / 1e9);
+    HandoverRecord {
+        host: String::new(),
+        flow: Some(conn.id),
+        layer: layer(kind),
+        from: None,
+        to: None,
+        time: seconds(m.first_new_ns),
+        interruption_s: Some(m.interruption_ns as f64 / 1e9),
+        censored: m.in_vain,
+        latency_s,
+        handoff_delay_s: None,
+        begin_s: None,
+        end_s: None,
+        failed: Vec::new(),
+        parts: m
+            .adaptation
+            .filter(|_| layer(kind) == Some(Layer::Network))
+            .map(|a| Parts {
+                since_s: seconds(m.last_old_ns),
+                first_data_s: latency_s,
+                t_a_s: Some(a.adaptation_time_s),
+                threshold_bps: Some(a.threshold_bps),
+                ..Parts::default()
+            }),
+        lost_packets: ends.map(|e| e.lost_packets),
+        retransmissions: ends.map(|e| e.retransmissions),
+        spurious_retransmissions: ends.map(|e| e.spurious_retransmissions),
+    }
+}
+
+/// Where a direction was captured.
+const fn vantage(at_both: bool, place: usize, certain: bool) -> Vantage {
+    match (at_both, place, certain) {
+        (true, ..) => Vantage::Both,
+        (false, 1, _) => Vantage::Receiver,
+        (false, _, true) => Vantage::Sender,
+        _ => Vantage::Unknown,
     }
 }
 
@@ -471,80 +477,4 @@ fn worse(forward: &DirectionReport, reverse: &DirectionReport) -> FlowEnd {
         .max_by_key(rank)
         .map(|d| d.end.clone())
         .unwrap_or_default()
-}
-
-/// The layer that moves a flow so.
-const fn layer(kind: HandoverKind) -> Option<Layer> {
-    match kind {
-        HandoverKind::Address => None,
-        HandoverKind::Interface => Some(Layer::Link),
-        HandoverKind::CareOfAddress | HandoverKind::Locator => Some(Layer::Network),
-        HandoverKind::SctpPath
-        | HandoverKind::MptcpSubflow
-        | HandoverKind::QuicPath
-        | HandoverKind::WireguardEndpoint => Some(Layer::Transport),
-    }
-}
-
-const fn direction_of(number: usize) -> Direction {
-    if number == 0 {
-        Direction::Forward
-    } else {
-        Direction::Reverse
-    }
-}
-
-/// Bits by second; zero where no time passed.
-fn rate(bytes: u64, ns: u64) -> f64 {
-    if ns == 0 {
-        0.0
-    } else {
-        bytes as f64 * 8.0 / (ns as f64 / 1e9)
-    }
-}
-
-fn mobility(conn: &Conn) -> Mobility {
-    let marks = conn.marks;
-    match conn.protocol {
-        _ if marks.ilnp => Mobility::Ilnp,
-        _ if marks.route_optimised => Mobility::Mip6Ro,
-        _ if marks.tunnelled && !conn.a.0.is_v4() => Mobility::Mip6,
-        Protocol::Mptcp | Protocol::Sctp | Protocol::Quic | Protocol::Wireguard
-            if (0..2).any(|d| conn.paths.iter().filter(|p| p.direction == d).count() > 1) =>
-        {
-            Mobility::Transport
-        }
-        _ => Mobility::None,
-    }
-}
-
-fn kind(conn: &Conn, from: &PathState, to: &PathState) -> HandoverKind {
-    let moved = |x: Address, y: Address| x != y && x.nid() == y.nid();
-    match conn.protocol {
-        Protocol::Sctp if conn.path_is_the_senders() => HandoverKind::SctpPath,
-        Protocol::Mptcp => HandoverKind::MptcpSubflow,
-        Protocol::Quic => HandoverKind::QuicPath,
-        Protocol::Wireguard => HandoverKind::WireguardEndpoint,
-        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
-            if from.outer == to.outer && from.tunnelled == to.tunnelled =>
-        {
-            HandoverKind::Interface
-        }
-        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
-            if conn.marks.ilnp && (moved(from.outer.0, to.outer.0) || moved(from.outer.1, to.outer.1)) =>
-        {
-            HandoverKind::Locator
-        }
-        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
-            if conn.marks.tunnelled || conn.marks.route_optimised =>
-        {
-            HandoverKind::CareOfAddress
-        }
-        Protocol::Tcp | Protocol::Udp | Protocol::Sctp => HandoverKind::Address,
-    }
-}
-
-fn describe(path: &PathState) -> String {
-    let tunnel = if path.tunnelled { " in a tunnel" } else { "" };
-    format!("{} to {}{tunnel}", path.outer.0.ip(), path.outer.1.ip())
 }

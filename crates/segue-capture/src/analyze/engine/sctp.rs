@@ -3,6 +3,7 @@
 use super::Engine;
 use super::packet::{Seen, ends_key};
 use crate::analyze::decode::{Address, Skip};
+use crate::analyze::flows::conn::Limits;
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{Key, KeyKind, Slot};
 use crate::analyze::flows::paths::Role;
@@ -97,7 +98,7 @@ impl Engine {
         mut rest: &[u8],
     ) -> Result<(), Skip> {
         let limits = self.limits();
-        while let Some(&[kind, flags, l0, l1]) = rest.first_chunk() {
+        while let Some(&[kind, _, l0, l1]) = rest.first_chunk() {
             let len = usize::from(u16::from_be_bytes([l0, l1]));
             if len < 4 {
                 return Err(Skip::Malformed);
@@ -105,73 +106,85 @@ impl Engine {
             // a snap length may cut a chunk off behind its header
             let chunk = rest.get(..len).unwrap_or(rest);
             rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
-            let word = |at: usize| {
-                chunk
-                    .get(at..)
-                    .and_then(|b| b.first_chunk())
-                    .map(|b| u32::from_be_bytes(*b))
-            };
-            match kind {
-                DATA | I_DATA => {
-                    let header = if kind == DATA { 16 } else { 20 };
-                    let (Some(tsn), Some(bytes)) = (word(4), len.checked_sub(header)) else {
-                        return Err(Skip::CutOff);
-                    };
-                    let item = Item::new(tsn, 1, bytes as u32, None);
-                    if let Some(conn) = self.table.get(slot) {
-                        conn.data(direction, &found.sight, item, 0, &limits);
-                    }
+            self.chunk(found, (slot, direction), kind, chunk, len, &limits)?;
+        }
+        Ok(())
+    }
+
+    /// A chunk of this type, so long on the wire.
+    fn chunk(
+        &mut self,
+        found: &Seen<'_>,
+        (slot, direction): (Slot, usize),
+        kind: u8,
+        chunk: &[u8],
+        len: usize,
+        limits: &Limits,
+    ) -> Result<(), Skip> {
+        let word = |at: usize| {
+            chunk
+                .get(at..)
+                .and_then(|b| b.first_chunk())
+                .map(|b| u32::from_be_bytes(*b))
+        };
+        match kind {
+            DATA | I_DATA => {
+                let header = if kind == DATA { 16 } else { 20 };
+                let (Some(tsn), Some(bytes)) = (word(4), len.checked_sub(header)) else {
+                    return Err(Skip::CutOff);
+                };
+                let item = Item::new(tsn, 1, bytes as u32, None);
+                if let Some(conn) = self.table.get(slot) {
+                    conn.data(direction, &found.sight, item, 0, limits);
                 }
-                SACK | NR_SACK => {
-                    if let (Some(cumulative), Some(conn)) = (word(4), self.table.get(slot)) {
-                        let (beyond, closed) = (gap_acks(kind, chunk), word(8) == Some(0));
-                        conn.acknowledged(
-                            direction,
-                            &found.sight,
-                            cumulative.wrapping_add(1),
-                            beyond,
-                            closed,
-                        );
-                    }
-                }
-                INIT | INIT_ACK => {
-                    if let (Some(tag), Some(tsn)) = (word(4), word(16)) {
-                        self.initiate(found, slot, direction, tag, tsn);
-                    }
-                }
-                HEARTBEAT => {
-                    if let Some(conn) = self.table.get(slot) {
-                        conn.probe(direction, &found.sight, What::Heartbeat);
-                    }
-                }
-                ASCONF => {
-                    if let Some(conn) = self.table.get(slot) {
-                        conn.probe(direction, &found.sight, What::Asconf);
-                    }
-                    self.asconf(found, slot, direction, chunk);
-                }
-                // who says so has nothing outstanding (RFC 9260 section 9.2)
-                SHUTDOWN | SHUTDOWN_ACK => {
-                    if let Some(conn) = self.table.get(slot) {
-                        conn.closed[direction] = true;
-                    }
-                }
-                ASCONF_ACK => {
-                    let kind = SignalKind::AsconfAcknowledgement;
-                    self.numbered_signal(found, kind, None, Some(slot), (false, word(4)));
-                }
-                ABORT | SHUTDOWN_COMPLETE => {
-                    if let Some(conn) = self.table.get(slot) {
-                        conn.closed = [true; 2];
-                        if kind == ABORT {
-                            conn.reset.get_or_insert((direction, found.sight.time_ns));
-                        }
-                    }
-                    // T bit: the tag is the sender's own, and tells nothing of the direction
-                    let _ = flags;
-                }
-                _ => {}
             }
+            SACK | NR_SACK => {
+                if let (Some(cumulative), Some(conn)) = (word(4), self.table.get(slot)) {
+                    let (beyond, closed) = (gap_acks(kind, chunk), word(8) == Some(0));
+                    conn.acknowledged(
+                        direction,
+                        &found.sight,
+                        cumulative.wrapping_add(1),
+                        beyond,
+                        closed,
+                    );
+                }
+            }
+            INIT | INIT_ACK => {
+                if let (Some(tag), Some(tsn)) = (word(4), word(16)) {
+                    self.initiate(found, slot, direction, tag, tsn);
+                }
+            }
+            HEARTBEAT => {
+                if let Some(conn) = self.table.get(slot) {
+                    conn.probe(direction, &found.sight, What::Heartbeat);
+                }
+            }
+            ASCONF => {
+                if let Some(conn) = self.table.get(slot) {
+                    conn.probe(direction, &found.sight, What::Asconf);
+                }
+                self.asconf(found, slot, direction, chunk);
+            }
+            // who says so has nothing outstanding (RFC 9260 section 9.2)
+            SHUTDOWN | SHUTDOWN_ACK => {
+                if let Some(conn) = self.table.get(slot) {
+                    conn.closed[direction] = true;
+                }
+            }
+            ASCONF_ACK => {
+                let kind = SignalKind::AsconfAcknowledgement;
+                self.numbered_signal(found, kind, None, Some(slot), (false, word(4)));
+            }
+            ABORT | SHUTDOWN_COMPLETE => {
+                if let Some(conn) = self.table.get(slot) {
+                    conn.closed = [true; 2];
+                    if kind == ABORT {
+                        conn.reset.get_or_insert((direction, found.sight.time_ns));
+                    }
+                }
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -203,6 +203,11 @@ impl Engine {
         for key in learnt.into_iter().flatten() {
             self.table.know(slot, key);
         }
+        self.note_id_length(id_length);
+    }
+
+    /// Connection IDs of QUIC may be so long.
+    fn note_id_length(&mut self, id_length: u8) {
         if id_length > 0 && !self.quic_id_lengths.contains(&id_length) {
             let free = self.quic_id_lengths.iter_mut().find(|l| **l == 0);
             if let Some(free) = free {

@@ -13,6 +13,7 @@ pub(super) mod paths;
 pub(super) mod progress;
 pub(super) mod rates;
 pub(super) mod sequence;
+mod series;
 pub(super) mod shares;
 pub(super) mod silence;
 pub(super) mod table;

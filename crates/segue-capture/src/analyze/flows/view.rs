@@ -2,24 +2,17 @@
 
 use super::item::{Item, Settings};
 use super::mover::{Arrival, Mover};
-use super::paths::MAX_PATHS;
 use super::rates::{RateRing, RoundTrips};
-use super::sequence::{BASE, Sequence};
+use super::sequence::Sequence;
+use super::series::SeriesBuilder;
 use super::shares::Moves;
 use crate::analyze::model::{SegmentMark, Series};
-use std::collections::BTreeMap;
 
 /// Packets with data after which a direction is worth the memory of details.
 const DETAILS_AFTER: u64 = 4;
 
 /// Longest pauses kept.
 const MAX_GAPS: usize = 8;
-
-/// Points of a figure.
-const MAX_POINTS: usize = 8192;
-
-/// Width of the throughput bins of a figure.
-const SERIES_BIN_NS: u64 = 100_000_000;
 
 /// A pause in data not seen before.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +104,49 @@ impl View {
             self.path = path;
         }
         self.last_data_ns = self.last_data_ns.max(time_ns);
+        self.note_order(time_ns, item, stamp, late, older);
+        let mut repeats = 0;
+        if useful > 0 {
+            repeats = core::mem::take(&mut self.repeats);
+            if gap_ns > self.longest_gap_ns {
+                (self.longest_gap_at_ns, self.longest_gap_ns) = (last_new_ns, gap_ns);
+            }
+            self.last_new_ns = time_ns;
+        }
+        let mut settled = false;
+        let worth_it = settings.series || self.data_packets >= DETAILS_AFTER || path != self.path;
+        if self.detail.is_none() && worth_it {
+            self.detail = Some(Box::default());
+        }
+        if let Some(detail) = &mut self.detail {
+            let seen = Seen {
+                arrival: Arrival {
+                    time_ns,
+                    path,
+                    seq: item.seq,
+                    useful,
+                    bytes: item.bytes,
+                    out_of_order: noted.mark == SegmentMark::Fills,
+                    last_data_ns,
+                    last_new_ns,
+                },
+                before: (!first).then_some((last_path, last_seq)),
+                gap_ns,
+                repaired: late,
+                repeats,
+                last_repeat_ns: self.last_repeat_ns,
+                offset: noted.offset,
+                mark: noted.mark,
+            };
+            settled = detail.data(&seen, settings);
+        }
+        self.switches += u64::from(self.path != path);
+        self.path = path;
+        settled
+    }
+
+    /// An item is the newest, or one that is `late`: repeated, or, if it is `older` than the newest, reordered.
+    fn note_order(&mut self, time_ns: u64, item: Item, stamp: u32, late: bool, older: bool) {
         if !late {
             self.newest_seq = item.seq;
             self.newest_stamp = stamp;
@@ -126,63 +162,6 @@ impl View {
             self.repeats = self.repeats.saturating_add(1);
             self.last_repeat_ns = time_ns;
         }
-        let mut repeats = 0;
-        if useful > 0 {
-            repeats = core::mem::take(&mut self.repeats);
-            if gap_ns > self.longest_gap_ns {
-                (self.longest_gap_at_ns, self.longest_gap_ns) = (last_new_ns, gap_ns);
-            }
-            self.last_new_ns = time_ns;
-        }
-        let mut settled = false;
-        let worth_it = settings.series || self.data_packets >= DETAILS_AFTER || path != self.path;
-        if self.detail.is_none() && worth_it {
-            self.detail = Some(Box::default());
-        }
-        if let Some(detail) = &mut self.detail {
-            if path != last_path && !first && detail.mover.is_none() {
-                detail.mover = Some(Box::new(Mover::new(last_path, last_data_ns, last_seq)));
-            }
-            if let Some(mover) = &mut detail.mover {
-                let arrival = Arrival {
-                    time_ns,
-                    path,
-                    seq: item.seq,
-                    useful,
-                    bytes: item.bytes,
-                    out_of_order: noted.mark == SegmentMark::Fills,
-                    last_data_ns,
-                    last_new_ns,
-                };
-                let (rate, trips) = (&detail.rate, &detail.round_trips);
-                settled = mover.arrived(arrival, settings.window_ns, || (rate.bytes(), trips.median_s()));
-            }
-            if useful > 0 {
-                detail.rate.add(time_ns, u64::from(useful), settings.window_ns);
-                if gap_ns >= settings.min_gap_ns {
-                    let after_ns = time_ns.saturating_sub(self.last_repeat_ns);
-                    detail.gap(Gap {
-                        begin_ns: time_ns - gap_ns,
-                        duration_ns: gap_ns,
-                        repaired: late,
-                        repeats: if after_ns <= gap_ns / 2 { repeats } else { 0 },
-                    });
-                }
-            }
-            if settings.series {
-                let series = detail.series.get_or_insert_default();
-                series.add(
-                    time_ns.saturating_sub(settings.start_ns),
-                    path,
-                    useful,
-                    noted.offset,
-                    noted.mark,
-                );
-            }
-        }
-        self.switches += u64::from(self.path != path);
-        self.path = path;
-        settled
     }
 
     /// Acknowledged up to this sequence number, as seen at the place of the sender. Gives when what was timed was sent.
@@ -247,11 +226,71 @@ impl View {
     /// Points of figures.
     pub(in super::super) fn series(&mut self) -> Option<Series> {
         let detail = self.detail.as_mut()?;
-        detail.series.take().map(|s| s.series)
+        detail.series.take().map(|s| s.finish())
     }
 }
 
+/// An item of data with what the view makes of it.
+struct Seen {
+    arrival: Arrival,
+    /// Path and sequence number of the data before it.
+    before: Option<(u16, u32)>,
+    /// The pause that it ends, and what was repeated in it.
+    gap_ns: u64,
+    repaired: bool,
+    repeats: u32,
+    last_repeat_ns: u64,
+    /// Where it is in the stream, and what it is there.
+    offset: u64,
+    mark: SegmentMark,
+}
+
 impl Detail {
+    /// An item of data. Gives whether a handover settled.
+    fn data(&mut self, seen: &Seen, settings: &Settings) -> bool {
+        let Arrival {
+            time_ns,
+            path,
+            useful,
+            last_data_ns,
+            ..
+        } = seen.arrival;
+        if let Some((last_path, last_seq)) = seen.before.filter(|(last, _)| *last != path)
+            && self.mover.is_none()
+        {
+            self.mover = Some(Box::new(Mover::new(last_path, last_data_ns, last_seq)));
+        }
+        let mut settled = false;
+        if let Some(mover) = &mut self.mover {
+            let (rate, trips) = (&self.rate, &self.round_trips);
+            settled = mover.arrived(seen.arrival, settings.window_ns, || {
+                (rate.bytes(), trips.median_s())
+            });
+        }
+        if useful > 0 {
+            self.rate.add(time_ns, u64::from(useful), settings.window_ns);
+            if seen.gap_ns >= settings.min_gap_ns {
+                let after_ns = time_ns.saturating_sub(seen.last_repeat_ns);
+                self.gap(Gap {
+                    begin_ns: time_ns - seen.gap_ns,
+                    duration_ns: seen.gap_ns,
+                    repaired: seen.repaired,
+                    repeats: if after_ns <= seen.gap_ns / 2 {
+                        seen.repeats
+                    } else {
+                        0
+                    },
+                });
+            }
+        }
+        if settings.series {
+            let since_start_ns = time_ns.saturating_sub(settings.start_ns);
+            let series = self.series.get_or_insert_default();
+            series.add(since_start_ns, path, useful, seen.offset, seen.mark);
+        }
+        settled
+    }
+
     /// Keeps the longest.
     fn gap(&mut self, gap: Gap) {
         if self.gaps.len() < MAX_GAPS {
@@ -261,123 +300,5 @@ impl Detail {
         {
             *shortest = gap;
         }
-    }
-}
-
-/// Points of a figure, thinned out as they come.
-#[derive(Clone, Debug)]
-struct SeriesBuilder {
-    series: Series,
-    bin_ns: u64,
-    every: u32,
-    until_next: u32,
-}
-
-impl Default for SeriesBuilder {
-    fn default() -> Self {
-        Self {
-            series: Series {
-                bin_s: SERIES_BIN_NS as f64 / 1e9,
-                ..Series::default()
-            },
-            bin_ns: SERIES_BIN_NS,
-            every: 1,
-            until_next: 0,
-        }
-    }
-}
-
-impl SeriesBuilder {
-    fn add(&mut self, since_start_ns: u64, path: u16, useful: u32, offset: u64, mark: SegmentMark) {
-        let bin = u32::try_from(since_start_ns / self.bin_ns).unwrap_or(u32::MAX);
-        let bins = &mut self.series.throughput;
-        let mut newest = bins.iter_mut().rev().take(MAX_PATHS);
-        match newest.find(|b| b.0 == bin && b.1 == path) {
-            Some(known) => known.2 += u64::from(useful),
-            None => bins.push((bin, path, u64::from(useful))),
-        }
-        if bins.len() > MAX_POINTS {
-            self.widen();
-        }
-        if self.until_next > 0 && mark == SegmentMark::New {
-            self.until_next -= 1;
-            return;
-        }
-        self.until_next = self.every - 1;
-        let segments = &mut self.series.segments;
-        segments.push((
-            since_start_ns as f64 / 1e9,
-            offset.saturating_sub(BASE),
-            path,
-            mark,
-        ));
-        if segments.len() > MAX_POINTS {
-            let mut keep = false;
-            segments.retain(|_| {
-                keep = !keep;
-                keep
-            });
-            self.every = self.every.saturating_mul(2);
-        }
-    }
-
-    /// Puts together what is of the same bin and path, and makes bins wider until a quarter of the room is free.
-    fn widen(&mut self) {
-        let mut halvings = 0;
-        loop {
-            let mut places: BTreeMap<(u32, u16), usize> = BTreeMap::new();
-            let mut wide: Vec<(u32, u16, u64)> = Vec::with_capacity(MAX_POINTS / 2);
-            for &(bin, path, bytes) in &self.series.throughput {
-                let bin = bin >> halvings;
-                match places.get(&(bin, path)).and_then(|&at| wide.get_mut(at)) {
-                    Some(known) => known.2 += bytes,
-                    None => {
-                        places.insert((bin, path), wide.len());
-                        wide.push((bin, path, bytes));
-                    }
-                }
-            }
-            self.series.throughput = wide;
-            // a flow has fewer paths than that: there is an end to it
-            if self.series.throughput.len() <= MAX_POINTS / 4 * 3 {
-                return;
-            }
-            halvings = 1;
-            self.bin_ns *= 2;
-            self.series.bin_s *= 2.0;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_figure_of_a_flow_over_many_paths_at_once_keeps_its_bins() {
-        let mut builder = SeriesBuilder::default();
-        let packets = 200_000u64;
-        for n in 0..packets {
-            builder.add(n * 1_000_000, (n % 40) as u16, 7, BASE, SegmentMark::New);
-        }
-        let Series {
-            bin_s, throughput, ..
-        } = builder.series;
-        assert!(throughput.len() <= MAX_POINTS, "{} points", throughput.len());
-        assert_eq!(throughput.iter().map(|b| b.2).sum::<u64>(), 7 * packets);
-        // 250 bins of 0.8 s would be 10,000 points
-        assert_eq!(bin_s, 1.6);
-    }
-
-    #[test]
-    fn bins_of_a_figure_become_twice_as_wide_when_there_are_too_many() {
-        let mut builder = SeriesBuilder::default();
-        for n in 0..=MAX_POINTS as u64 {
-            builder.add(n * SERIES_BIN_NS, 0, 1, BASE, SegmentMark::New);
-        }
-        let Series {
-            bin_s, throughput, ..
-        } = builder.series;
-        assert_eq!((bin_s, throughput.len()), (0.2, MAX_POINTS / 2 + 1));
     }
 }

@@ -1,15 +1,17 @@
 //! A flow while it lives: its two directions, and the paths that their packets take.
 
-use super::datagrams::Datagrams;
-use super::ends::{AtEnd, Ends, Listens};
-use super::item::{Item, Settings};
-use super::key::{Key, Slot};
-use super::mptcp::Subflow;
-use super::paths::{MAX_PATHS, PathState, Role, Sight};
-use super::progress::{Progress, What};
-use super::shares::Choice;
-use super::view::View;
+mod ways;
+
 use crate::analyze::decode::{Address, Marks};
+use crate::analyze::flows::datagrams::Datagrams;
+use crate::analyze::flows::ends::{AtEnd, Ends, Listens};
+use crate::analyze::flows::item::{Item, Settings};
+use crate::analyze::flows::key::{Key, Slot};
+use crate::analyze::flows::mptcp::Subflow;
+use crate::analyze::flows::paths::{PathState, Role, Sight};
+use crate::analyze::flows::progress::{Progress, What};
+use crate::analyze::flows::shares::Choice;
+use crate::analyze::flows::view::View;
 use crate::analyze::model::Protocol;
 use crate::record::DEAD_AFTER_NS;
 use std::collections::VecDeque;
@@ -17,15 +19,9 @@ use std::collections::VecDeque;
 /// Messages that are remembered that a path is left.
 const MAX_TOLD: usize = 64;
 
-/// Packets remembered to notice that a capture has them twice.
-const RECENT: usize = 8;
-
-/// Copies of a packet that one host captures are no further apart than this.
-const CAPTURED_TWICE_NS: u64 = 1_000_000;
-
 /// One direction.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Half {
+pub(in crate::analyze) struct Half {
     /// By [`Role::place`].
     pub at: [Option<Box<View>>; 2],
     pub ends: Option<Box<Ends>>,
@@ -50,7 +46,7 @@ pub(in super::super) struct Half {
 
 impl Half {
     /// Whether the receiver is seen to have all that is known to be sent, acknowledged or not.
-    pub(in super::super) fn has_arrived_whole(&self) -> bool {
+    pub(in crate::analyze) fn has_arrived_whole(&self) -> bool {
         let received = self.at[1].as_ref().filter(|v| v.data_packets > 0);
         received.is_some_and(|v| v.sequence.is_whole() && v.sequence.end() == self.progress.sent)
     }
@@ -72,7 +68,7 @@ impl Half {
 
 /// A flow.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Conn {
+pub(in crate::analyze) struct Conn {
     /// Given by the table.
     pub id: u64,
     pub protocol: Protocol,
@@ -111,7 +107,7 @@ pub(in super::super) struct Conn {
 }
 
 impl Conn {
-    pub(in super::super) fn new(
+    pub(in crate::analyze) fn new(
         protocol: Protocol,
         a: (Address, u16),
         b: (Address, u16),
@@ -143,7 +139,7 @@ impl Conn {
     }
 
     /// Direction of a packet between these ends: 0 from `a`, 1 from `b`.
-    pub(in super::super) fn direction(&self, source: (Address, u16), destination: (Address, u16)) -> usize {
+    pub(in crate::analyze) fn direction(&self, source: (Address, u16), destination: (Address, u16)) -> usize {
         if source == self.a || destination == self.b {
             return 0;
         }
@@ -162,7 +158,7 @@ impl Conn {
     }
 
     /// A packet of this direction: 0 from `a`, 1 from `b`.
-    pub(in super::super) fn packet(&mut self, direction: usize, sight: &Sight) {
+    pub(in crate::analyze) fn packet(&mut self, direction: usize, sight: &Sight) {
         self.last_ns = self.last_ns.max(sight.time_ns);
         let senders = self.path_is_the_senders();
         self.marks.tunnelled |= sight.marks.tunnelled;
@@ -198,13 +194,13 @@ impl Conn {
     }
 
     /// Whether acknowledgements can be seen.
-    pub(in super::super) const fn is_acknowledged(&self) -> bool {
+    pub(in crate::analyze) const fn is_acknowledged(&self) -> bool {
         matches!(self.protocol, Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp)
     }
 
     /// Whether the transport's sender chooses the path, so that it looks the same at both ends: not where the network layer
     /// sees to mobility.
-    pub(in super::super) const fn path_is_the_senders(&self) -> bool {
+    pub(in crate::analyze) const fn path_is_the_senders(&self) -> bool {
         let Marks {
             tunnelled,
             route_optimised,
@@ -213,117 +209,8 @@ impl Conn {
         matches!(self.protocol, Protocol::Sctp | Protocol::Mptcp) && !tunnelled && !route_optimised && !ilnp
     }
 
-    /// Number of the path that a packet takes.
-    pub(in super::super) fn path(&mut self, direction: usize, sight: &Sight) -> u16 {
-        let senders = self.path_is_the_senders();
-        let place = if senders { 0 } else { sight.role.place() };
-        let interface = if senders {
-            None
-        } else {
-            Some((sight.capture, sight.interface))
-        };
-        let is = |p: &PathState| {
-            p.outer == sight.outer
-                && p.direction == direction
-                && p.place == place
-                && p.interface == interface
-                && p.ports == sight.ports
-                && p.tunnelled == sight.marks.tunnelled
-        };
-        let last = self.halves[direction].last_path[place];
-        let number = if self.paths.get(usize::from(last)).is_some_and(is) {
-            last
-        } else if let Some(known) = self.paths.iter().position(is) {
-            known as u16
-        } else if self.paths.len() < MAX_PATHS {
-            // most flows have one path in each direction
-            if self.paths.len() < 2 {
-                self.paths.reserve_exact(1);
-            }
-            self.paths.push(PathState {
-                direction,
-                outer: sight.outer,
-                ports: sight.ports,
-                tunnelled: sight.marks.tunnelled,
-                interface,
-                seen_at: (sight.capture, sight.interface),
-                place,
-                first_ns: sight.time_ns,
-                last_ns: sight.time_ns,
-                last_data_ns: None,
-                data_packets: [0; 2],
-                data_bytes: [0; 2],
-            });
-            self.paths.len() as u16 - 1
-        } else {
-            self.paths_beyond += 1;
-            MAX_PATHS as u16 - 1
-        };
-        self.halves[direction].last_path[place] = number;
-        if let Some(path) = self.paths.get_mut(usize::from(number)) {
-            path.last_ns = sight.time_ns;
-        }
-        number
-    }
-
-    /// The path of this direction to an address, from the source used last.
-    pub(in super::super) fn path_to(&mut self, direction: usize, to: Address, sight: &Sight) -> u16 {
-        let last = self.halves[direction].last_path[0];
-        let known = self
-            .paths
-            .get(usize::from(last))
-            .filter(|p| p.direction == direction);
-        let (source, ports) = known.map_or((sight.outer.1, (sight.ports.1, sight.ports.0)), |p| {
-            (p.outer.0, p.ports)
-        });
-        let there = Sight {
-            outer: (source, to),
-            ports,
-            marks: Marks::default(),
-            ..*sight
-        };
-        let number = self.path(direction, &there);
-        self.halves[direction].last_path[0] = last;
-        number
-    }
-
-    /// Whether the same packet was captured on another interface, or inside a tunnel, a moment ago.
-    fn is_captured_twice(
-        &mut self,
-        direction: usize,
-        sight: &Sight,
-        path: u16,
-        item: Item,
-        identification: u16,
-    ) -> bool {
-        if item.stamp.is_none() && identification == 0 || self.path_is_the_senders() {
-            return false;
-        }
-        let half = &mut self.halves[direction];
-        let what = u64::from(item.seq) << 32 | u64::from(item.stamp.unwrap_or_default());
-        let what = what.rotate_left(7)
-            ^ u64::from(identification) << 24
-            ^ u64::from(item.span)
-            ^ u64::from(sight.capture) << 60;
-        let same = |r: &(u64, u64, u16)| {
-            r.0 == what && r.2 != path && sight.time_ns.saturating_sub(r.1) < CAPTURED_TWICE_NS
-        };
-        if self.paths.len() > 1 {
-            let recent = &mut half.recent;
-            if same(&half.last_packet) || recent.iter().any(same) {
-                return true;
-            }
-            if recent.len() >= RECENT {
-                recent.pop_front();
-            }
-            recent.push_back(half.last_packet);
-        }
-        half.last_packet = (what, sight.time_ns, path);
-        false
-    }
-
     /// An item of data of this direction. Gives whether it counts.
-    pub(in super::super) fn data(
+    pub(in crate::analyze) fn data(
         &mut self,
         direction: usize,
         sight: &Sight,
@@ -346,42 +233,15 @@ impl Conn {
                 quiet_ns = sight.time_ns.saturating_sub(last_ns);
             }
         }
-        // what leaves by one pair of addresses goes one way, whatever else tells paths apart
-        let goes =
-            |p: &PathState| p.direction == direction && p.outer == sight.outer && p.ports == sight.ports;
-        let way = if sight.both {
-            self.paths.iter().position(goes).map_or(path, |n| n as u16)
-        } else {
-            path
-        };
         let silent_ns = if place == 1 {
             self.silent_ns(direction, sight.time_ns)
         } else {
             None
         };
-        let half = &mut self.halves[direction];
         if sight.both {
-            let receivers = match sight.role {
-                Role::Receiver => sight.capture & 1,
-                _ => 1 - (sight.capture & 1),
-            };
-            let listens = limits.listens[usize::from(receivers)];
-            let ends = half.ends.get_or_insert_with(|| Box::new(Ends::new(listens)));
-            if let Some(begin) = half.begin {
-                ends.begin(begin);
-            }
-            let at = |number: u32| AtEnd {
-                time_ns: sight.time_ns,
-                seq: number,
-                span: item.span,
-                stamp: item.stamp.or(sight.fragments),
-            };
-            match (item.number, sight.role) {
-                (Some(number), Role::Receiver) => ends.received(at(number), way, sight.taken),
-                (Some(number), _) => ends.sent(at(number), way, limits.copies),
-                (None, _) => ends.unmatched(),
-            }
+            self.account(direction, sight, item, path, limits);
         }
+        let half = &mut self.halves[direction];
         if !sight.taken && sight.role == Role::Receiver {
             return true;
         }
@@ -415,9 +275,38 @@ impl Conn {
         true
     }
 
+    /// The account of both ends, where both are seen.
+    fn account(&mut self, direction: usize, sight: &Sight, item: Item, path: u16, limits: &Limits) {
+        // what leaves by one pair of addresses goes one way, whatever else tells paths apart
+        let goes =
+            |p: &PathState| p.direction == direction && p.outer == sight.outer && p.ports == sight.ports;
+        let way = self.paths.iter().position(goes).map_or(path, |n| n as u16);
+        let half = &mut self.halves[direction];
+        let receivers = match sight.role {
+            Role::Receiver => sight.capture & 1,
+            _ => 1 - (sight.capture & 1),
+        };
+        let listens = limits.listens[usize::from(receivers)];
+        let ends = half.ends.get_or_insert_with(|| Box::new(Ends::new(listens)));
+        if let Some(begin) = half.begin {
+            ends.begin(begin);
+        }
+        let at = |number: u32| AtEnd {
+            time_ns: sight.time_ns,
+            seq: number,
+            span: item.span,
+            stamp: item.stamp.or(sight.fragments),
+        };
+        match (item.number, sight.role) {
+            (Some(number), Role::Receiver) => ends.received(at(number), way, sight.taken),
+            (Some(number), _) => ends.sent(at(number), way, limits.copies),
+            (None, _) => ends.unmatched(),
+        }
+    }
+
     /// Data of the other direction than `direction` is acknowledged up to `ack` by a packet of this one. Gives when what
     /// was timed was sent, if something was.
-    pub(in super::super) fn acknowledged(
+    pub(in crate::analyze) fn acknowledged(
         &mut self,
         direction: usize,
         sight: &Sight,
@@ -454,7 +343,7 @@ impl Conn {
     }
 
     /// A message of this direction that has to be answered.
-    pub(in super::super) fn probe(&mut self, direction: usize, sight: &Sight, what: What) {
+    pub(in crate::analyze) fn probe(&mut self, direction: usize, sight: &Sight, what: What) {
         if sight.role != Role::Receiver {
             let last = self.halves[direction].last_path[sight.role.place()];
             let path = self.path(direction, sight);
@@ -472,14 +361,14 @@ impl Conn {
     }
 
     /// A round trip of data of a direction, measured on one of the subflows.
-    pub(in super::super) fn round_trip(&mut self, direction: usize, sent_ns: u64, ns: u64) {
+    pub(in crate::analyze) fn round_trip(&mut self, direction: usize, sent_ns: u64, ns: u64) {
         for view in self.halves[direction].at.iter_mut().flatten() {
             view.round_trip(sent_ns, ns);
         }
     }
 
     /// Timestamps of a packet: at the place of a receiver, the echo of what it sent gives the round trip.
-    pub(in super::super) fn timestamps(&mut self, direction: usize, sight: &Sight, value: u32, echo: u32) {
+    pub(in crate::analyze) fn timestamps(&mut self, direction: usize, sight: &Sight, value: u32, echo: u32) {
         match sight.role {
             Role::Sender => {
                 self.halves[direction].echo.get_or_insert((value, sight.time_ns));
@@ -504,7 +393,7 @@ impl Conn {
     }
 
     /// Sequence number of a WireGuard packet: counters begin anew with every key.
-    pub(in super::super) fn wireguard_seq(&mut self, direction: usize, index: u32, counter: u64) -> u32 {
+    pub(in crate::analyze) fn wireguard_seq(&mut self, direction: usize, index: u32, counter: u64) -> u32 {
         let (known, base, free) = &mut self.counters[direction];
         if *known != index {
             *known = index;
@@ -519,7 +408,7 @@ impl Conn {
     }
 
     /// Somebody says that a path is left; the newest of these are remembered.
-    pub(in super::super) fn path_left(&mut self, time_ns: u64) {
+    pub(in crate::analyze) fn path_left(&mut self, time_ns: u64) {
         if self.told_ns.last() != Some(&time_ns) {
             if self.told_ns.len() >= MAX_TOLD {
                 self.told_ns.remove(0);
@@ -529,7 +418,7 @@ impl Conn {
     }
 
     /// Who chooses the paths of data.
-    pub(in super::super) const fn choice(&self) -> Choice {
+    pub(in crate::analyze) const fn choice(&self) -> Choice {
         match self.protocol {
             Protocol::Mptcp if self.path_is_the_senders() => Choice::Several,
             Protocol::Sctp if self.path_is_the_senders() => Choice::One,
@@ -539,14 +428,14 @@ impl Conn {
     }
 
     /// The MPTCP connection that this is a subflow of.
-    pub(in super::super) fn parent(&self) -> Option<Slot> {
+    pub(in crate::analyze) fn parent(&self) -> Option<Slot> {
         self.subflow.as_ref().and_then(|s| s.parent)
     }
 }
 
 /// What an engine allows its flows.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Limits {
+pub(in crate::analyze) struct Limits {
     pub settings: Settings,
     /// Copies of one direction that may be followed at a time.
     pub copies: usize,

@@ -1,0 +1,83 @@
+//! What flows and handovers are called in a report.
+
+use super::decode::Address;
+use super::flows::conn::Conn;
+use super::flows::paths::PathState;
+use super::model::{Direction, HandoverKind, Mobility, Protocol};
+use crate::record::Layer;
+
+/// The layer that moves a flow so.
+pub(super) const fn layer(kind: HandoverKind) -> Option<Layer> {
+    match kind {
+        HandoverKind::Address => None,
+        HandoverKind::Interface => Some(Layer::Link),
+        HandoverKind::CareOfAddress | HandoverKind::Locator => Some(Layer::Network),
+        HandoverKind::SctpPath
+        | HandoverKind::MptcpSubflow
+        | HandoverKind::QuicPath
+        | HandoverKind::WireguardEndpoint => Some(Layer::Transport),
+    }
+}
+
+pub(super) const fn direction_of(number: usize) -> Direction {
+    if number == 0 {
+        Direction::Forward
+    } else {
+        Direction::Reverse
+    }
+}
+
+/// Bits by second; zero where no time passed.
+pub(super) fn rate(bytes: u64, ns: u64) -> f64 {
+    if ns == 0 {
+        0.0
+    } else {
+        bytes as f64 * 8.0 / (ns as f64 / 1e9)
+    }
+}
+
+pub(super) fn mobility(conn: &Conn) -> Mobility {
+    let marks = conn.marks;
+    match conn.protocol {
+        _ if marks.ilnp => Mobility::Ilnp,
+        _ if marks.route_optimised => Mobility::Mip6Ro,
+        _ if marks.tunnelled && !conn.a.0.is_v4() => Mobility::Mip6,
+        Protocol::Mptcp | Protocol::Sctp | Protocol::Quic | Protocol::Wireguard
+            if (0..2).any(|d| conn.paths.iter().filter(|p| p.direction == d).count() > 1) =>
+        {
+            Mobility::Transport
+        }
+        _ => Mobility::None,
+    }
+}
+
+pub(super) fn kind(conn: &Conn, from: &PathState, to: &PathState) -> HandoverKind {
+    let moved = |x: Address, y: Address| x != y && x.nid() == y.nid();
+    match conn.protocol {
+        Protocol::Sctp if conn.path_is_the_senders() => HandoverKind::SctpPath,
+        Protocol::Mptcp => HandoverKind::MptcpSubflow,
+        Protocol::Quic => HandoverKind::QuicPath,
+        Protocol::Wireguard => HandoverKind::WireguardEndpoint,
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
+            if from.outer == to.outer && from.tunnelled == to.tunnelled =>
+        {
+            HandoverKind::Interface
+        }
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
+            if conn.marks.ilnp && (moved(from.outer.0, to.outer.0) || moved(from.outer.1, to.outer.1)) =>
+        {
+            HandoverKind::Locator
+        }
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp
+            if conn.marks.tunnelled || conn.marks.route_optimised =>
+        {
+            HandoverKind::CareOfAddress
+        }
+        Protocol::Tcp | Protocol::Udp | Protocol::Sctp => HandoverKind::Address,
+    }
+}
+
+pub(super) fn describe(path: &PathState) -> String {
+    let tunnel = if path.tunnelled { " in a tunnel" } else { "" };
+    format!("{} to {}{tunnel}", path.outer.0.ip(), path.outer.1.ip())
+}
