@@ -11,7 +11,6 @@
 
 mod config;
 mod host;
-mod retained;
 mod router;
 
 pub use config::{AdvertisedHomeAgent, AdvertisedPrefix, HostConfig, INFINITE_LIFETIME_S, RouterConfig};

@@ -1,9 +1,9 @@
 //! The host's side.
 
-use super::config::{HostConfig, INFINITE_LIFETIME_S};
-use super::{
-    ALL_NODES, ALL_ROUTERS, form_address_with, interface_identifier, link_local, nd_packet, solicited_node,
-};
+mod inbound;
+
+use super::config::HostConfig;
+use super::{ALL_ROUTERS, interface_identifier, link_local, nd_packet, solicited_node};
 use crate::contract::{InterfaceId, Transmit};
 use crate::random::Stream;
 use crate::time::{Duration, Instant};
@@ -11,8 +11,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::nd::{
-    LinkLayerAddress, NdOption, NeighborAdvertisement, NeighborSolicitation, PrefixInformation,
-    RouterAdvertisement, RouterSolicitation,
+    LinkLayerAddress, NdOption, NeighborSolicitation, PrefixInformation, RouterSolicitation,
 };
 use segue_wire::{Packet, Payload};
 use smallvec::SmallVec;
@@ -65,14 +64,14 @@ pub struct NdCounters {
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) address: Ipv6Addr,
-    pub(super) state: AddressState,
+struct Entry {
+    address: Ipv6Addr,
+    state: AddressState,
     /// Running duplicate address detection.
     dad: Option<Dad>,
     /// `None` for ever.
     preferred_until: Option<Instant>,
-    pub(super) valid_until: Option<Instant>,
+    valid_until: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -90,7 +89,7 @@ pub struct HostNd {
     link_layer: LinkLayerAddress,
     /// Interface identifier of addresses of advertised prefixes.
     identifier: [u8; 8],
-    pub(super) config: HostConfig,
+    config: HostConfig,
     /// Whether addresses are formed from advertised prefixes.
     autoconfigure: bool,
     stream: Stream,
@@ -99,9 +98,9 @@ pub struct HostNd {
     disabled: bool,
     /// No packet has been sent since the link came up.
     silent: bool,
-    pub(super) entries: Vec<Entry>,
+    entries: Vec<Entry>,
     /// Addresses of links that were lost.
-    pub(super) retained: Vec<Entry>,
+    retained: Vec<Entry>,
     /// Default routers with the end of their lifetimes.
     routers: Vec<(Ipv6Addr, Instant)>,
     solicitations_left: u32,
@@ -111,7 +110,7 @@ pub struct HostNd {
     link_mtu: Option<u32>,
     timeout: Option<Instant>,
     transmits: VecDeque<Packet>,
-    pub(super) events: VecDeque<NdEvent>,
+    events: VecDeque<NdEvent>,
     counters: NdCounters,
 }
 
@@ -461,172 +460,7 @@ impl HostNd {
             .flatten()
             .min();
     }
-
-    /// RFC 4861 section 6.3.4.
-    fn handle_advertisement(&mut self, now: Instant, packet: &Packet, ra: &RouterAdvertisement) {
-        let router = packet.ip.source;
-        if ra.cur_hop_limit != 0 {
-            self.cur_hop_limit = ra.cur_hop_limit;
-        }
-        if ra.retrans_timer_ms != 0 {
-            self.retrans_timer = Duration::from_millis(u64::from(ra.retrans_timer_ms));
-        }
-        let until = now + Duration::from_secs(u64::from(ra.router_lifetime_s));
-        match self.routers.iter().position(|r| r.0 == router) {
-            Some(at) if ra.router_lifetime_s == 0 => drop(self.routers.remove(at)),
-            Some(at) => self.routers[at].1 = until,
-            None if ra.router_lifetime_s != 0 && self.routers.len() < MAX_ROUTERS => {
-                self.routers.push((router, until));
-            }
-            None => {}
-        }
-        if ra.router_lifetime_s != 0 {
-            // Section 6.3.7: one is enough.
-            self.next_solicitation = None;
-        }
-        let mut prefixes = SmallVec::new();
-        for option in &ra.options {
-            match option {
-                NdOption::Mtu(mtu) if *mtu >= 1280 => self.link_mtu = Some(*mtu),
-                NdOption::PrefixInformation(prefix) if !self.retained.is_empty() => {
-                    self.use_retained(now, prefix);
-                    if is_for_autoconfiguration(prefix) {
-                        prefixes.push(*prefix);
-                    }
-                }
-                NdOption::PrefixInformation(prefix) if is_for_autoconfiguration(prefix) => {
-                    prefixes.push(*prefix);
-                }
-                _ => {}
-            }
-        }
-        for prefix in &prefixes {
-            self.handle_prefix(now, prefix, packet.ip.destination.is_multicast());
-        }
-        self.events.push_back(NdEvent::RouterAdvertised {
-            router,
-            managed: ra.managed,
-            prefixes,
-        });
-    }
-
-    /// RFC 4862 section 5.5.3 d and e.
-    fn handle_prefix(&mut self, now: Instant, prefix: &PrefixInformation, announced: bool) {
-        let address = form_address_with(prefix.prefix, self.identifier);
-        let preferred = lifetime(prefix.preferred_lifetime_s);
-        let valid = lifetime(prefix.valid_lifetime_s);
-        if !self.autoconfigure {
-            // the lifetimes of an address that came from elsewhere come from there too
-            return;
-        }
-        let Some(entry) = self.entries.iter_mut().find(|e| e.address == address) else {
-            if prefix.valid_lifetime_s != 0 {
-                self.add_address(now, address, preferred, valid, announced);
-            }
-            return;
-        };
-        entry.preferred_until = preferred.map(|d| now + d);
-        let remaining = entry.valid_until.map(|t| t - now);
-        let longer = match (valid, remaining) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(new), Some(old)) => new > old,
-        };
-        if longer || valid.is_none_or(|v| v > TWO_HOURS) {
-            entry.valid_until = valid.map(|d| now + d);
-        } else if remaining.is_none_or(|r| r > TWO_HOURS) {
-            entry.valid_until = Some(now + TWO_HOURS);
-        }
-    }
-
-    /// RFC 4861 section 7.2.3; RFC 4862 section 5.4.3.
-    fn handle_solicitation(&mut self, packet: &Packet, ns: &NeighborSolicitation) {
-        let from_unspecified = packet.ip.source.is_unspecified();
-        let Some(entry) = self.entries.iter().find(|e| e.address == ns.target) else {
-            return;
-        };
-        if let Some(dad) = &entry.dad {
-            if from_unspecified {
-                let own = ns
-                    .options
-                    .iter()
-                    .any(|o| matches!(o, NdOption::Nonce(n) if n[..] == dad.nonce));
-                if !own {
-                    self.refuse(ns.target);
-                }
-                return;
-            }
-            if entry.state == AddressState::Tentative {
-                return;
-            }
-        }
-        let optimistic = entry.dad.is_some();
-        let answer = Icmpv6::NeighborAdvertisement(NeighborAdvertisement {
-            target: ns.target,
-            router: false,
-            solicited: !from_unspecified,
-            override_flag: !optimistic,
-            options: vec![NdOption::TargetLinkLayerAddress(self.link_layer)],
-        });
-        let destination = if from_unspecified {
-            ALL_NODES
-        } else {
-            packet.ip.source
-        };
-        self.transmits
-            .push_back(nd_packet(ns.target, destination, answer));
-    }
-
-    /// RFC 4862 section 5.4.4.
-    fn handle_neighbor(&mut self, na: &NeighborAdvertisement) {
-        if self
-            .entries
-            .iter()
-            .any(|e| e.address == na.target && e.dad.is_some())
-        {
-            self.refuse(na.target);
-        }
-    }
-
-    /// RFC 4862 section 5.4.5.
-    fn refuse(&mut self, address: Ipv6Addr) {
-        self.counters.duplicates += 1;
-        if let Some(at) = self.entries.iter().position(|e| e.address == address) {
-            let entry = self.entries.remove(at);
-            if entry.state != AddressState::Tentative {
-                self.events.push_back(NdEvent::AddressLost(address));
-            }
-        }
-        self.events.push_back(NdEvent::AddressRefused(address));
-        if address == link_local(self.link_layer) {
-            // The identifier comes from the hardware address: no other address formed from it is safe.
-            self.disabled = true;
-            self.next_solicitation = None;
-            for entry in core::mem::take(&mut self.entries) {
-                if entry.state != AddressState::Tentative {
-                    self.events.push_back(NdEvent::AddressLost(entry.address));
-                }
-            }
-        }
-    }
 }
 
 /// Addresses of an interface, default routers of its list: whoever is on the link can advertise any number of either.
 const MAX_ADDRESSES: usize = 16;
-const MAX_ROUTERS: usize = 16;
-
-/// Bound on how far an unauthenticated advertisement may shorten a valid lifetime (RFC 4862 section 5.5.3 e).
-const TWO_HOURS: Duration = Duration::from_secs(7200);
-
-fn is_for_autoconfiguration(prefix: &PrefixInformation) -> bool {
-    prefix.autonomous
-        && prefix.prefix_length == 64
-        && !prefix.prefix.is_unicast_link_local()
-        && !prefix.prefix.is_multicast()
-        && prefix.preferred_lifetime_s <= prefix.valid_lifetime_s
-}
-
-/// A lifetime field; `None` for ever.
-fn lifetime(seconds: u32) -> Option<Duration> {
-    (seconds != INFINITE_LIFETIME_S).then(|| Duration::from_secs(u64::from(seconds)))
-}
