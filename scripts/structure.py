@@ -13,8 +13,9 @@ Of each machine (a folder of Rust sources, tests left out):
 
 A plain value is a struct that others may take apart: no method of it takes `&mut self`, and nothing writes to a field
 of it where it is part of something else (`self.paths[i].state = ...`, or through a `&mut` that was handed in). One that
-is built up in a local variable and then returned stays plain. A setter is a method, not private, that is called `set_*`
-or does nothing but store arguments in fields; to note when something happened is none (`self.sent_at = Some(now)`).
+is built up in a local variable and then returned stays plain. A setter is a method, not private, called `set_*`, or for
+a field in which it stores an argument, doing nothing else. To note when something happened is none
+(`self.sent_at = Some(now)`), nor is what is named for what happens (`begin`).
 
 What is written where is found by the names of types as the sources spell them: it sees through `Option`, `Box`, vectors
 and maps, `let`, `if let`, `for` and methods of the machine itself, not through generics.
@@ -85,7 +86,7 @@ def _of_method(method: Method) -> Iterator[Finding]:
             yield Finding("accessor", path, line, f"{method.full_name} hands out `{returned}`", method.full_name)
     elif LENDS.search(returned):
         yield Finding("accessor", path, line, f"{method.full_name} hands out `{returned}`", method.full_name)
-    elif method.name.startswith("set_") or _only_stores(method):
+    elif _is_setter(method):
         yield Finding("accessor", path, line, f"{method.full_name} is a setter", method.full_name)
 
 
@@ -131,21 +132,25 @@ def _of_struct(struct: Struct) -> Iterator[Finding]:
             )
 
 
-def _only_stores(method: Method) -> bool:
-    """Whether all that it does is to store arguments in fields of `self`."""
+def _is_setter(method: Method) -> bool:
+    """Whether it is called `set_*`, or for a field in which it stores an argument, and does nothing else."""
+    if method.name.startswith("set_"):
+        return True
     body = method.node.child_by_field_name("body")
     assert body is not None
     arguments = {name for name, kind in method.parameters if text(kind) != "Instant"}
     statements = [node for node in body.named_children if node.type not in {"line_comment", "block_comment"}]
+    fields = []
     for statement in statements:
         inside = statement.named_children[0] if statement.type == "expression_statement" else statement
         if inside.type != "assignment_expression":
             return False
-        left, right = inside.child_by_field_name("left"), inside.child_by_field_name("right")
-        stored = re.fullmatch(r"(?:Some\()?(\w+)\)?", text(right))
-        if not text(left).startswith("self.") or stored is None or stored[1] not in arguments:
+        left, right = text(inside.child_by_field_name("left")), text(inside.child_by_field_name("right"))
+        stored = re.fullmatch(r"(?:Some\()?(\w+)\)?", right)
+        if not left.startswith("self.") or stored is None or stored[1] not in arguments:
             return False
-    return bool(statements)
+        fields.append(left.rpartition(".")[2])
+    return any(field in method.name for field in fields)
 
 
 class Judge:
