@@ -293,7 +293,7 @@ class Body:
             struct.written = (self.method.file.path, line)
 
     def _bind(self, node: Node) -> None:
-        """What the names are that `let`, `for`, `match` and closures bind; a later one of the same name stands."""
+        """What the names are that `let`, `for`, `match` and closures bind; of several of a name, the one that is a part."""
         for child in node.named_children:
             pattern, value = child.child_by_field_name("pattern"), child.child_by_field_name("value")
             if child.type in {"let_declaration", "let_condition", "for_expression"} and pattern is not None:
@@ -316,7 +316,8 @@ class Body:
 
     def _bind_pattern(self, pattern: Node, place: Place) -> None:
         for name in [pattern] if pattern.type == "identifier" else find_all(IDENTIFIERS, pattern):
-            if text(name) != "self":
+            known = self.bound.get(text(name), NOWHERE)
+            if text(name) != "self" and not (known.is_part and known.struct):
                 self.bound[text(name)] = place
 
     def _bind_closures(self, call: Node) -> None:

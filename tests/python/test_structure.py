@@ -270,3 +270,21 @@ def test_every_exception_of_ours_has_a_reason() -> None:
     for exception in structure.Judge(structure.LIMITS).exceptions:
         assert len(exception["reason"]) > 20, exception
         assert exception["kind"] in structure.KINDS
+
+
+def test_a_name_that_is_bound_twice_stands_for_the_part(tmp_path: Path) -> None:
+    sources = with_impl(
+        """
+        struct Owner { all: Vec<Bag> }
+        struct Bag { pub a: u8 }
+        impl Owner {
+            fn act(&mut self) -> Option<Bag> {
+                let bag = self.all.first_mut()?;
+                bag.a = 1;
+                if bag.a > 2 { let bag = self.all.pop()?; return Some(bag); }
+                None
+            }
+        }
+        """
+    )
+    assert found(tmp_path, sources) == [("open-field", "Bag")]
