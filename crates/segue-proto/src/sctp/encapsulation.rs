@@ -1,7 +1,9 @@
 //! SCTP in UDP (RFC 6951): which UDP port each destination of the peer is reached at.
 
 use super::association::Association;
+use crate::time::Instant;
 use core::net::Ipv6Addr;
+use segue_wire::sctp::SctpPacket;
 use segue_wire::udp;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +37,27 @@ impl Association {
         if let Some(index) = self.destination_index(from) {
             self.destinations[index].encapsulation = remote_port;
         }
+    }
+
+    /// A packet arrived out of the UDP port `remote_port`, or not in UDP. Returns false if it is refused whole.
+    pub(super) fn handle_encapsulated(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        remote_port: Option<u16>,
+        packet: &mut SctpPacket,
+    ) -> bool {
+        let former = self.peer_encapsulation;
+        if self.accepts_tag(packet) {
+            self.note_encapsulation(from, remote_port);
+        }
+        let taken = self.handle_packet(now, from, to, packet);
+        if !taken {
+            // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
+            self.peer_encapsulation = former;
+        }
+        taken
     }
 
     /// The peer of a new association came out of `remote_port`: all its addresses are taken to be reached there until they

@@ -253,7 +253,7 @@ impl Association {
             local_initial_tsn,
             local_random,
             tie_tags: self.identity.tie_tags(),
-            local: self.usable_local(),
+            local: self.local.usable().collect(),
         })
     }
 
@@ -278,26 +278,32 @@ impl Association {
         self.out.send(ControlPacket::new(from, chunks));
     }
 
-    /// Addresses of ours that the peer may be told of.
-    pub(in crate::sctp) fn usable_local(&self) -> SmallVec<[LocalAddress; 4]> {
-        self.local.usable().collect()
-    }
-
-    /// Where a restarted association sends from: as before, if that address is still one.
-    pub(in crate::sctp) fn route_of_restart(&self, usable: &[LocalAddress]) -> LocalAddress {
+    /// Begins anew with the peer that `cookie` describes (action A): what was is over.
+    pub(in crate::sctp) fn restart(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        cookie: &Cookie,
+        secrets: &mut dyn SecretRng,
+    ) {
+        let local: SmallVec<[LocalAddress; 4]> = self.local.usable().collect();
+        // as before, if that address is still one
         let route = self.local.route();
-        if usable.contains(&route) {
+        let route = if local.contains(&route) {
             route
         } else {
             self.local.source()
-        }
+        };
+        let fresh = Self::from_cookie(now, config, cookie, &local, route, secrets);
+        let former = core::mem::replace(self, fresh);
+        self.replaces(former);
     }
 
     /// Takes over from the association that this one is the restart of: what its user has not been told yet, what it
     /// did not get rid of, its counters, its endpoint pair shared keys, and what it knows of this host: spare addresses
     /// and the routing table. TSNs, streams, paths, windows and timers are as at the beginning; requests for addresses
     /// and streams that were not answered are forgotten, as [`Event::Restarted`] says.
-    pub(in crate::sctp) fn replaces(&mut self, mut former: Association) {
+    fn replaces(&mut self, mut former: Association) {
         self.local.inherit(former.local);
         self.follow_source();
         let (unacknowledged, unsent) = messages::take(&mut former.flight, &mut former.queue);

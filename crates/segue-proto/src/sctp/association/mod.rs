@@ -36,8 +36,8 @@ use super::sender::{Credit, Flight, Recovery, SendQueue};
 use super::slots::Slots;
 use super::streams::StreamChanges;
 use super::{
-    AddressError, Config, Counters, Event, Message, PathSnapshot, Reliability, SackImmediately, SendError,
-    SendOptions,
+    AddressError, Config, Counters, Event, Message, PathSnapshot, PathState, Reliability, SackImmediately,
+    SendError, SendOptions,
 };
 use crate::congestion::CongestionControl;
 use crate::contract::{InterfaceId, LocalAddress};
@@ -252,6 +252,17 @@ impl Association {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.out.counters
+    }
+
+    /// The peer's addresses, and whether each is still to be confirmed.
+    pub(super) fn peer_addresses(&self) -> impl Iterator<Item = (Ipv6Addr, bool)> + '_ {
+        let destinations = self.destinations.values();
+        destinations.map(|d| (d.address, d.state == PathState::Unconfirmed))
+    }
+
+    /// Addresses that the peer may send from although they are not its.
+    pub(super) fn former_addresses(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        self.former_addresses.iter()
     }
 
     /// Port of the peer.

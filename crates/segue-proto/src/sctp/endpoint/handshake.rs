@@ -1,8 +1,7 @@
 //! INIT and COOKIE ECHO: the chunks that make associations, also where one exists already (RFC 9260 sections 5.1, 5.2).
 
-use super::{Arrived, Endpoint};
-use crate::contract::LocalAddress;
-use crate::sctp::Event;
+use super::Endpoint;
+use super::arrived::Arrived;
 use crate::sctp::association::Association;
 use crate::sctp::auth;
 use crate::sctp::handshake::{
@@ -10,6 +9,7 @@ use crate::sctp::handshake::{
 };
 use crate::sctp::local::address_rules;
 use crate::sctp::path::MAX_DESTINATIONS;
+use crate::sctp::{AssociationId, Event};
 use crate::time::Duration;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -41,13 +41,13 @@ impl Endpoint {
         let mut peer = PeerParameters::read(&init.parameters);
         let own = |address| self.local.iter().any(|l| l.address == address);
         self.counters.addresses_ignored += peer.drop_impossible(arrived.from, own);
-        let existing = self.find_existing(arrived, &peer.addresses);
-        if let Some((index, _)) = existing
-            && self.slots[index].association.state() == State::ShutdownAckSent
+        let existing = self.associations.find_existing(arrived, &peer.addresses);
+        if let Some((id, _)) = existing
+            && self.is_in_state(id, State::ShutdownAckSent)
         {
             // section 9.2: our SHUTDOWN ACK, or the answer to it, was lost
-            self.slots[index].association.send_shutdown_ack(arrived.now);
-            self.touch(index);
+            self.associations
+                .command(id, |association| association.send_shutdown_ack(arrived.now));
             return;
         }
         if existing.is_none() && !self.listening {
@@ -62,7 +62,18 @@ impl Endpoint {
             self.counters.refused.too_many_associations += 1;
             return self.refuse(arrived, init.initiate_tag, vec![ErrorCause::OutOfResource]);
         }
-        let mut answered = *arrived;
+        self.answer_init(arrived, init, peer, existing);
+    }
+
+    /// The INIT ACK, with all that will be known of the peer in its cookie; or why there is none. `existing`: the association
+    /// that there is, and the address of the peer's by which it was found.
+    fn answer_init(
+        &mut self,
+        arrived: &Arrived,
+        init: &Init,
+        mut peer: PeerParameters,
+        existing: Option<(AssociationId, Ipv6Addr)>,
+    ) {
         let mut peer_addresses = vec![arrived.from];
         for address in peer.addresses.into_iter().filter(|&a| a != arrived.from) {
             if peer_addresses.len() < MAX_DESTINATIONS {
@@ -79,21 +90,16 @@ impl Endpoint {
             tie_tags: None,
             local: address_rules::offered(self.local.iter().copied(), arrived.from),
         };
-        if let Some((index, known)) = existing {
-            let association = &mut self.slots[index].association;
-            let combined = association.answer_to_init(&peer_addresses, answer);
-            // it may have made tie-tags
-            self.list(index);
+        let mut answered = *arrived;
+        if let Some((id, known)) = existing {
+            // it may make tie-tags
+            let combined = self.associations.ask(id, |association| {
+                association.answer_to_init(&peer_addresses, answer)
+            });
             match combined {
-                Ok(combined) => answer = combined,
-                Err(new) => {
-                    self.counters.refused.new_addresses += 1;
-                    let new = new.into_iter().map(Parameter::Ipv6Address).collect::<Vec<_>>();
-                    let mut listed = Vec::new();
-                    Parameter::emit_list(&new, &mut listed);
-                    let cause = ErrorCause::RestartWithNewAddresses(listed.into());
-                    return self.refuse(arrived, init.initiate_tag, vec![cause]);
-                }
+                Some(Ok(combined)) => answer = combined,
+                Some(Err(new)) => return self.refuse_new_addresses(arrived, init.initiate_tag, new),
+                None => return,
             }
             // section 5.2.1: to an address that this end knows of and the INIT names
             answered.from = known;
@@ -135,12 +141,53 @@ impl Endpoint {
         let Some(Chunk::CookieEcho(bytes)) = sctp.chunks.get(usize::from(authenticated)).cloned() else {
             return;
         };
-        let (cookie, excess) = match self.cookie_keys.open(&bytes, arrived.now) {
+        let Some((cookie, excess)) = self.open_cookie(arrived, &bytes) else {
+            return;
+        };
+        let existing = self.associations.find_for_cookie(arrived, &cookie);
+        if !self.is_cookie_echo_authentic(existing, &cookie, sctp) {
+            return;
+        }
+        // section 5.2.4, step 3: a cookie of the association that exists is good however old
+        if let Some(excess) = excess.filter(|_| !self.associations.is_of_existing(&cookie)) {
+            self.counters.refused.stale_cookies += 1;
+            let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
+            let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
+            self.answer(arrived, cookie.peer_tag, error);
+            return;
+        }
+        let taken = match existing {
+            Some(id) => self.take_cookie(arrived, id, &cookie).then_some(id),
+            None => self.accept(arrived, &cookie),
+        };
+        let Some(id) = taken else {
+            return;
+        };
+        sctp.chunks.drain(..=usize::from(authenticated));
+        self.associations.command(id, |association| {
+            association.note_encapsulation(arrived.from, arrived.encapsulation);
+            association.queue_cookie_ack(arrived.from);
+            if authenticated && !sctp.chunks.is_empty() {
+                let (from, to) = (arrived.from, arrived.to);
+                let limit = association.reply_limit(from, sctp);
+                // the cookie is gone, and was part of what came
+                association.handle_chunks(arrived.now, from, to, sctp, usize::MAX, limit);
+            }
+        });
+        if !authenticated && !sctp.chunks.is_empty() {
+            self.deliver(arrived, id, sctp);
+        }
+    }
+
+    /// What a cookie of ours says, and by how much it is older than its life, if it is; nothing of one that is not ours, or
+    /// not of who it comes from.
+    fn open_cookie(&mut self, arrived: &Arrived, bytes: &[u8]) -> Option<(Cookie, Option<Duration>)> {
+        let (cookie, excess) = match self.cookie_keys.open(bytes, arrived.now) {
             Ok(cookie) => (cookie, None),
             Err(CookieError::Stale(cookie, excess)) => (*cookie, Some(excess)),
             Err(CookieError::Forged) => {
                 self.counters.refused.forged_cookies += 1;
-                return;
+                return None;
             }
         };
         // section 5.1.5, steps 3 and 4: what does not match is not even told that it is stale
@@ -149,141 +196,84 @@ impl Endpoint {
             || cookie.local_port != self.port
         {
             self.counters.refused.mismatched_cookies += 1;
-            return;
+            return None;
         }
-        let existing = self.find_for_cookie(arrived, &cookie);
-        let guard = existing.and_then(|index| self.slots[index].association.guard_against_restart(&cookie));
-        match auth::verify_cookie_echo(
-            &self.config,
-            guard,
-            cookie.local_random,
-            &cookie.peer_parameters,
-            &sctp.chunks,
-        ) {
-            Ok(()) => {}
-            Err(Some(_)) => {
-                self.counters.refused.bad_auth += 1;
-                return;
-            }
-            Err(None) => {
-                self.counters.refused.unauthenticated += 1;
-                return;
-            }
-        }
-        // section 5.2.4, step 3: a cookie of the association that exists is good however old
-        if let Some(excess) = excess.filter(|_| !self.is_of_existing(&cookie)) {
-            self.counters.refused.stale_cookies += 1;
-            let staleness = u32::try_from(excess.as_nanos() / 1000).unwrap_or(u32::MAX);
-            let error = Chunk::Error(vec![ErrorCause::StaleCookie(staleness)]);
-            self.answer(arrived, cookie.peer_tag, error);
-            return;
-        }
-        sctp.chunks.drain(..=usize::from(authenticated));
-        let index = match existing {
-            Some(index) => {
-                let association = &mut self.slots[index].association;
-                match action(association.identity(), &cookie) {
-                    Action::Restart => {
-                        if !self.restart(arrived, index, &cookie) {
-                            return;
-                        }
-                    }
-                    Action::UpdatePeerTag if association.is_in_handshake() => {
-                        association.adopt_cookie(arrived.now, &cookie);
-                    }
-                    Action::UpdatePeerTag if association.counters().data_chunks_received == 0 => {
-                        association.adopt_peer_tag(&cookie);
-                    }
-                    // the peer has begun anew with another initial TSN, and ours is not at its own first any more
-                    Action::UpdatePeerTag => {
-                        if !self.restart(arrived, index, &cookie) {
-                            return;
-                        }
-                    }
-                    Action::Establish => {
-                        if association.is_in_handshake() {
-                            association.adopt_cookie(arrived.now, &cookie);
-                        }
-                    }
-                    Action::Discard => {
-                        self.counters.refused.unexpected_cookies += 1;
-                        return;
-                    }
-                }
-                index
-            }
-            None if !self.listening => {
-                self.counters.out_of_the_blue += 1;
-                return self.refuse(arrived, cookie.peer_tag, Vec::new());
-            }
-            None if self.is_full() => {
-                self.counters.refused.too_many_associations += 1;
-                return self.refuse(arrived, cookie.peer_tag, vec![ErrorCause::OutOfResource]);
-            }
-            None => {
-                let to = cookie.peer_addresses.first().copied().unwrap_or(arrived.from);
-                let local = address_rules::offered(self.local.iter().copied(), to);
-                match self.accept(arrived, &cookie, &local) {
-                    Some(index) => index,
-                    None => return,
-                }
-            }
-        };
-        let association = &mut self.slots[index].association;
-        association.note_encapsulation(arrived.from, arrived.encapsulation);
-        association.queue_cookie_ack(arrived.from);
-        if sctp.chunks.is_empty() {
-            self.touch(index);
-        } else if authenticated {
-            let (from, to) = (arrived.from, arrived.to);
-            let association = &mut self.slots[index].association;
-            let limit = association.reply_limit(from, sctp);
-            // the cookie is gone, and was part of what came
-            association.handle_chunks(arrived.now, from, to, sctp, usize::MAX, limit);
-            self.touch(index);
-        } else {
-            self.deliver(arrived, index, sctp);
-        }
+        Some((cookie, excess))
     }
 
-    /// Whether a packet is the INIT ACK for an association that this end has begun and that turns out to be the second
-    /// with its peer: by the peer's tag, or by an address that is the peer's of the other one beyond doubt. `connect`
-    /// could not tell from an address that the other has not confirmed.
-    pub(super) fn is_second_with_its_peer(&self, index: usize, arrived: &Arrived, sctp: &SctpPacket) -> bool {
-        let [Chunk::InitAck(ack), ..] = sctp.chunks.as_slice() else {
+    fn is_cookie_echo_authentic(
+        &mut self,
+        existing: Option<AssociationId>,
+        cookie: &Cookie,
+        sctp: &SctpPacket,
+    ) -> bool {
+        let existing = existing.and_then(|id| self.associations.get(id));
+        let guard = existing.and_then(|association| association.guard_against_restart(cookie));
+        let (random, parameters) = (cookie.local_random, &cookie.peer_parameters);
+        match auth::verify_cookie_echo(&self.config, guard, random, parameters, &sctp.chunks) {
+            Ok(()) => return true,
+            Err(Some(_)) => self.counters.refused.bad_auth += 1,
+            Err(None) => self.counters.refused.unauthenticated += 1,
+        }
+        false
+    }
+
+    /// Table 12: what a cookie does to the association that exists. Returns false if it is not answered.
+    fn take_cookie(&mut self, arrived: &Arrived, id: AssociationId, cookie: &Cookie) -> bool {
+        let Some(association) = self.associations.get(id) else {
             return false;
         };
-        let begun = &self.slots[index].association;
-        // section 8.5: what does not carry our tag is not even looked at
-        if begun.state() != State::CookieWait || self.slots.len() == 1 || !begun.accepts_tag(sctp) {
-            return false;
+        let opening = association.is_in_handshake();
+        let untouched = association.counters().data_chunks_received == 0;
+        match action(association.identity(), cookie) {
+            Action::Restart => self.restart(arrived, id, cookie),
+            Action::UpdatePeerTag | Action::Establish if opening => {
+                self.associations
+                    .ask(id, |association| association.adopt_cookie(arrived.now, cookie));
+                true
+            }
+            Action::UpdatePeerTag if untouched => {
+                self.associations
+                    .ask(id, |association| association.adopt_peer_tag(cookie));
+                true
+            }
+            // the peer has begun anew with another initial TSN, and ours is not at its own first any more
+            Action::UpdatePeerTag => self.restart(arrived, id, cookie),
+            Action::Establish => true,
+            Action::Discard => {
+                self.counters.refused.unexpected_cookies += 1;
+                false
+            }
         }
-        let (id, port) = (self.slots[index].id, arrived.from_port);
-        let named = PeerParameters::read(&ack.parameters).addresses;
-        let by_address = |address| self.index.confirmed_at(address, port);
-        let mut others = self
-            .index
-            .with_peer_tag(ack.initiate_tag, port)
-            .chain(by_address(arrived.from))
-            .chain(named.into_iter().flat_map(by_address));
-        others.any(|other| other != id)
     }
 
     /// Section 1.3: two endpoints never have more than one association. The one that was begun last ends without a word:
     /// the peer has kept nothing of it, and an ABORT under its tag could end the other.
     #[inline(never)]
-    pub(super) fn give_up_second(&mut self, index: usize) {
+    pub(super) fn give_up_second(&mut self, id: AssociationId) {
         self.counters.refused.second_associations += 1;
-        self.slots[index]
-            .association
-            .close(Event::Aborted { causes: Vec::new() });
-        self.touch(index);
+        self.associations.command(id, |association| {
+            association.close(Event::Aborted { causes: Vec::new() });
+        });
     }
 
-    fn accept(&mut self, arrived: &Arrived, cookie: &Cookie, local: &[LocalAddress]) -> Option<usize> {
+    /// The association that a cookie makes, if this end accepts it.
+    fn accept(&mut self, arrived: &Arrived, cookie: &Cookie) -> Option<AssociationId> {
+        if !self.listening {
+            self.counters.out_of_the_blue += 1;
+            self.refuse(arrived, cookie.peer_tag, Vec::new());
+            return None;
+        }
+        if self.is_full() {
+            self.counters.refused.too_many_associations += 1;
+            self.refuse(arrived, cookie.peer_tag, vec![ErrorCause::OutOfResource]);
+            return None;
+        }
+        let to = cookie.peer_addresses.first().copied().unwrap_or(arrived.from);
+        let local = address_rules::offered(self.local.iter().copied(), to);
         // the address that the peer has reached is the one that surely reaches the peer
         let reached = local.iter().copied().find(|l| l.address == cookie.local_address);
-        let Some(route) = reached.or_else(|| address_rules::first_source(local, arrived.from)) else {
+        let Some(route) = reached.or_else(|| address_rules::first_source(&local, arrived.from)) else {
             self.counters.refused.no_local_address += 1;
             return None;
         };
@@ -291,81 +281,51 @@ impl Endpoint {
             arrived.now,
             &self.config,
             cookie,
-            local,
-            route,
-            &mut *self.secrets,
-        );
-        association.start_encapsulation(arrived.encapsulation);
-        let id = self.insert(association);
-        let index = self.slot_of(id)?;
-        self.slots[index]
-            .association
-            .start_encapsulation(arrived.encapsulation);
-        Some(index)
-    }
-
-    /// Section 5.2.4, action A: the peer has restarted; what was is over, and the association begins anew in its
-    /// place. Returns false if it does not.
-    fn restart(&mut self, arrived: &Arrived, index: usize, cookie: &Cookie) -> bool {
-        let association = &mut self.slots[index].association;
-        if association.state() == State::ShutdownAckSent {
-            association.refuse_restart(arrived.now, arrived.from);
-            self.counters.refused.unexpected_cookies += 1;
-            self.touch(index);
-            return false;
-        }
-        let local = association.usable_local();
-        let route = association.route_of_restart(&local);
-        let mut fresh = Association::from_cookie(
-            arrived.now,
-            &self.config,
-            cookie,
             &local,
             route,
             &mut *self.secrets,
         );
-        fresh.start_encapsulation(arrived.encapsulation);
-        let former = core::mem::replace(&mut **association, fresh);
-        association.replaces(former);
         association.start_encapsulation(arrived.encapsulation);
+        Some(self.associations.insert(association))
+    }
+
+    /// Section 5.2.4, action A: the peer has restarted; what was is over, and the association begins anew in its
+    /// place. Returns false if it does not.
+    fn restart(&mut self, arrived: &Arrived, id: AssociationId, cookie: &Cookie) -> bool {
+        if self.is_in_state(id, State::ShutdownAckSent) {
+            self.associations.command(id, |association| {
+                association.refuse_restart(arrived.now, arrived.from);
+            });
+            self.counters.refused.unexpected_cookies += 1;
+            return false;
+        }
+        self.associations.ask(id, |association| {
+            association.restart(arrived.now, &self.config, cookie, &mut *self.secrets);
+            association.start_encapsulation(arrived.encapsulation);
+        });
         self.counters.restarts += 1;
         true
     }
 
-    /// The association that an INIT is for, and the peer's address by which it was found: the source, or else one that
-    /// the INIT names (section 5.2.2 speaks of addresses added to an association, so it is not the source alone that
-    /// tells). An address that another peer claims and has not confirmed is not yet its own.
-    fn find_existing(&mut self, arrived: &Arrived, named: &[Ipv6Addr]) -> Option<(usize, Ipv6Addr)> {
-        let port = arrived.from_port;
-        let mut found = |address| self.find_confirmed(address, port).map(|index| (index, address));
-        found(arrived.from).or_else(|| named.iter().find_map(|&address| found(address)))
+    /// The INIT of a peer that begins anew names addresses that it did not have (section 5.2.2).
+    fn refuse_new_addresses(&mut self, arrived: &Arrived, tag: u32, new: Vec<Ipv6Addr>) {
+        self.counters.refused.new_addresses += 1;
+        let new = new.into_iter().map(Parameter::Ipv6Address).collect::<Vec<_>>();
+        let mut listed = Vec::new();
+        Parameter::emit_list(&new, &mut listed);
+        let cause = ErrorCause::RestartWithNewAddresses(listed.into());
+        self.refuse(arrived, tag, vec![cause]);
     }
 
-    /// The association that a cookie is for: by our tag or by the tie-tags from whatever address it comes, else by the
-    /// addresses, as [`find_existing`](Self::find_existing) does. The one that this end has begun since it answered the
-    /// INIT may know another of the peer's addresses than the COOKIE ECHO comes from.
-    fn find_for_cookie(&mut self, arrived: &Arrived, cookie: &Cookie) -> Option<usize> {
-        let (from, port) = (arrived.from, arrived.from_port);
-        self.find_tags(cookie)
-            .or_else(|| self.find_tie_tags(cookie))
-            .or_else(|| self.find_confirmed(from, port))
-            .or_else(|| {
-                let mut named = cookie.peer_addresses.iter();
-                named.find_map(|&address| self.find_confirmed(address, port))
-            })
-    }
-
-    fn is_of_existing(&mut self, cookie: &Cookie) -> bool {
-        self.find_tags(cookie).is_some_and(|index| {
-            self.slots[index].association.peer_verification_tag() == Some(cookie.peer_tag)
-        })
+    fn is_in_state(&self, id: AssociationId, state: State) -> bool {
+        self.associations.get(id).is_some_and(|a| a.state() == state)
     }
 
     /// Whether no more associations are accepted.
     fn is_full(&mut self) -> bool {
-        self.slots.len() >= self.config.max_associations && {
-            self.reap();
-            self.slots.len() >= self.config.max_associations
+        self.associations.len() >= self.config.max_associations && {
+            self.associations.reap();
+            self.associations.len() >= self.config.max_associations
         }
     }
 

@@ -3,10 +3,10 @@
 //! Whoever sees none of an association's packets cannot have an error taken: it must quote the peer's verification tag,
 //! or for an INIT the initiate tag. What that does not let through is counted and forgotten.
 
-use super::{Endpoint, lookup};
-use crate::sctp::Unreachable;
+use super::Endpoint;
 use crate::sctp::association::Association;
 use crate::sctp::handshake::State;
+use crate::sctp::{AssociationId, Unreachable};
 use crate::time::Instant;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::invoking::{Invoking, InvokingSctp};
@@ -22,65 +22,67 @@ impl Endpoint {
             self.counters.icmp.invalid += 1;
             return;
         };
-        let Some(index) = self.find_invoked(&invoking, &sctp) else {
+        let Some(id) = self.find_invoked(&invoking, &sctp) else {
             self.counters.icmp.invalid += 1;
             return;
         };
-        let association = &mut self.slots[index].association;
-        let taken = match error {
-            // ICMP7
-            Icmpv6::PacketTooBig { mtu, .. } => {
-                association.on_packet_too_big(now, invoking.source, invoking.destination, *mtu)
-            }
-            // ICMP8
-            Icmpv6::ParameterProblem { code, .. } if *code == UNRECOGNIZED_NEXT_HEADER => {
-                let init = sctp.verification_tag == 0;
-                if !init || association.state() == State::CookieWait {
-                    association.on_protocol_unreachable();
-                    true
-                } else {
-                    false
-                }
-            }
-            // RFC 6951 section 5.5 has it mean the same, of an association that is not set up yet: once it is, the
-            // address may have become another host's, which is no reason to end what has other paths or comes back
-            Icmpv6::DestinationUnreachable { code, .. }
-                if *code == PORT_UNREACHABLE && sctp.udp_ports.is_some() =>
-            {
-                association.state() == State::CookieWait
-                    && association.on_port_unreachable(invoking.destination)
-            }
-            // ICMP3 and ICMP9
-            Icmpv6::DestinationUnreachable { code, .. } if *code != PORT_UNREACHABLE => {
-                association.on_unreachable(now, invoking.destination, Unreachable::of_code(*code))
-            }
-            _ => false,
-        };
-        if taken {
+        let taken = self
+            .associations
+            .command(id, |association| take(association, now, error, &invoking, &sctp));
+        if taken == Some(true) {
             self.counters.icmp.taken += 1;
-            self.touch(index);
         } else {
             self.counters.icmp.ignored += 1;
         }
     }
 
-    /// The association that sent the packet, if it did: ICMP5 and ICMP6.
-    fn find_invoked(&mut self, invoking: &Invoking, sctp: &InvokingSctp) -> Option<usize> {
+    /// The association that sent the packet, if it did.
+    fn find_invoked(&mut self, invoking: &Invoking, sctp: &InvokingSctp) -> Option<AssociationId> {
         if sctp.source_port != self.port
             || sctp.udp_ports.map(|ports| ports.0) != self.config.udp_encapsulation.map(|udp| udp.local_port)
                 && sctp.udp_ports.is_some()
         {
             return None;
         }
-        let (tag, port, address) = (sctp.verification_tag, sctp.destination_port, invoking.destination);
-        if tag == 0 {
-            let begun = self.index.with_local_tag(sctp.initiate_tag?);
-            let of_peer = |a: &Association| a.peer_port() == port && a.has_peer_address(address);
-            lookup::first(&self.slots, &mut self.counters, begun, of_peer)
-        } else {
-            let theirs = self.index.with_peer_tag_at(tag, port, address);
-            lookup::first(&self.slots, &mut self.counters, theirs, |_| true)
+        self.associations.find_invoked(invoking, sctp)
+    }
+}
+
+/// Whether an error about a packet of `association` tells it something.
+fn take(
+    association: &mut Association,
+    now: Instant,
+    error: &Icmpv6,
+    invoking: &Invoking,
+    sctp: &InvokingSctp,
+) -> bool {
+    match error {
+        // ICMP7
+        Icmpv6::PacketTooBig { mtu, .. } => {
+            association.on_packet_too_big(now, invoking.source, invoking.destination, *mtu)
         }
+        // ICMP8
+        Icmpv6::ParameterProblem { code, .. } if *code == UNRECOGNIZED_NEXT_HEADER => {
+            let init = sctp.verification_tag == 0;
+            if !init || association.state() == State::CookieWait {
+                association.on_protocol_unreachable();
+                true
+            } else {
+                false
+            }
+        }
+        // RFC 6951 section 5.5 has it mean the same, of an association that is not set up yet: once it is, the
+        // address may have become another host's, which is no reason to end what has other paths or comes back
+        Icmpv6::DestinationUnreachable { code, .. }
+            if *code == PORT_UNREACHABLE && sctp.udp_ports.is_some() =>
+        {
+            association.state() == State::CookieWait && association.on_port_unreachable(invoking.destination)
+        }
+        // ICMP3 and ICMP9
+        Icmpv6::DestinationUnreachable { code, .. } if *code != PORT_UNREACHABLE => {
+            association.on_unreachable(now, invoking.destination, Unreachable::of_code(*code))
+        }
+        _ => false,
     }
 }
 

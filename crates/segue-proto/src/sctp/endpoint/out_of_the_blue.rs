@@ -1,6 +1,7 @@
 //! Packets that are for no association (RFC 9260 section 8.4).
 
-use super::{Arrived, Endpoint};
+use super::Endpoint;
+use super::arrived::Arrived;
 use crate::sctp::auth;
 use segue_wire::sctp::{Chunk, ErrorCause, SctpPacket};
 
@@ -10,7 +11,7 @@ impl Endpoint {
     /// reflects the tag, and would end the association.
     #[inline(never)]
     pub(super) fn on_out_of_the_blue(&mut self, arrived: &Arrived, sctp: &SctpPacket) {
-        if self.index.is_former(arrived.from, arrived.from_port) {
+        if self.associations.is_from_former(arrived) {
             self.counters.refused.foreign_address += 1;
             return;
         }

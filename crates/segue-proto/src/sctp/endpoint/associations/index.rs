@@ -1,9 +1,9 @@
 //! Which associations a packet may be for, without looking at the others: what anybody can send must not cost work that
 //! grows with their number.
 
+use crate::sctp::AssociationId;
 use crate::sctp::association::Association;
 use crate::sctp::handshake::{Identity, TieTags};
-use crate::sctp::{AssociationId, PathState};
 use core::net::Ipv6Addr;
 use core::ops::RangeInclusive;
 use smallvec::SmallVec;
@@ -40,29 +40,18 @@ impl Keys {
     /// `None` for one that has ended.
     fn of(association: &Association) -> Option<Self> {
         (!association.is_closed()).then(|| Self {
-            identity: association.identity,
-            addresses: addresses(association).collect(),
-            former: association.former_addresses.iter().collect(),
+            identity: *association.identity(),
+            addresses: association.peer_addresses().collect(),
+            former: association.former_addresses().collect(),
         })
     }
 
     /// Whether they are those of `association`, which has not ended. Asked after every packet.
     fn are_of(&self, association: &Association) -> bool {
-        self.identity == association.identity
-            && self.addresses.iter().copied().eq(addresses(association))
-            && self
-                .former
-                .iter()
-                .copied()
-                .eq(association.former_addresses.iter())
+        self.identity == *association.identity()
+            && self.addresses.iter().copied().eq(association.peer_addresses())
+            && self.former.iter().copied().eq(association.former_addresses())
     }
-}
-
-fn addresses(association: &Association) -> impl Iterator<Item = (Ipv6Addr, Unconfirmed)> + '_ {
-    association
-        .destinations
-        .values()
-        .map(|d| (d.address, d.state == PathState::Unconfirmed))
 }
 
 impl Index {
@@ -201,9 +190,9 @@ fn with_tag(tag: u32) -> RangeInclusive<(u32, AssociationId)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sctp::Config;
     use crate::sctp::slots::Id;
     use crate::sctp::tests::{address, up};
+    use crate::sctp::{Config, PathState};
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 

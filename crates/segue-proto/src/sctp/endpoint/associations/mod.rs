@@ -1,0 +1,350 @@
+//! All associations of an endpoint: each by its identifier, by all that a packet may name it by, by its next timer, and
+//! whether it has something to send or to tell.
+
+mod deadlines;
+#[cfg(test)]
+mod identifiers;
+mod index;
+mod lookup;
+
+use crate::contract::InterfaceId;
+use crate::sctp::association::Association;
+use crate::sctp::{AssociationId, Counters, Event};
+use crate::time::Instant;
+use core::net::Ipv6Addr;
+use deadlines::Deadlines;
+use index::{Index, Keys};
+use segue_wire::Packet;
+use std::collections::VecDeque;
+
+/// The associations that there are, and those that have ended and have something left to tell.
+#[derive(Default)]
+pub(super) struct Associations {
+    /// By ascending id.
+    slots: Vec<Slot>,
+    /// Of all slots.
+    index: Index,
+    deadlines: Deadlines,
+    /// Counters of associations that are forgotten.
+    ended: Counters,
+    next_id: u64,
+    /// Where the association of the last packet is looked for first: most packets are for the same one again.
+    last: usize,
+    /// Associations touched since they were last drained.
+    to_transmit: VecDeque<AssociationId>,
+    to_notify: VecDeque<AssociationId>,
+    /// Some association may have nothing left to tell.
+    has_ended: bool,
+    /// The earliest timer of all, as `Slot::deadline`.
+    deadline: Option<Option<Instant>>,
+    /// Looked at on behalf of packets.
+    examined: u64,
+}
+
+struct Slot {
+    id: AssociationId,
+    association: Box<Association>,
+    queued_transmit: bool,
+    queued_notify: bool,
+    /// Its earliest timer as last worked out; the outer `None` when it may have changed since.
+    deadline: Option<Option<Instant>>,
+    /// What `Associations::deadlines` has of it.
+    listed_deadline: Option<Instant>,
+    /// What `Associations::index` has of it.
+    listed_keys: Option<Box<Keys>>,
+}
+
+impl Slot {
+    fn deadline(&mut self) -> Option<Instant> {
+        *self
+            .deadline
+            .get_or_insert_with(|| self.association.poll_timeout())
+    }
+}
+
+impl Associations {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many were looked at on behalf of packets.
+    pub(super) fn examined(&self) -> u64 {
+        self.examined
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (AssociationId, &Association)> {
+        self.slots.iter().map(|s| (s.id, &*s.association))
+    }
+
+    /// Counters of all together, those included that are forgotten.
+    pub(super) fn totals(&self) -> Counters {
+        let mut totals = self.ended;
+        for slot in &self.slots {
+            totals.add(&slot.association.counters());
+        }
+        totals
+    }
+
+    pub(super) fn insert(&mut self, association: Association) -> AssociationId {
+        self.reap();
+        let id = AssociationId(self.next_id);
+        self.next_id += 1;
+        self.slots.push(Slot {
+            id,
+            association: Box::new(association),
+            queued_transmit: false,
+            queued_notify: false,
+            deadline: None,
+            listed_deadline: None,
+            listed_keys: None,
+        });
+        self.deadlines.mark_stale(id);
+        if let [only, _] = self.slots.as_mut_slice() {
+            // it was looked at itself until now
+            only.deadline = None;
+            self.deadlines.mark_stale(only.id);
+        }
+        self.touch(self.slots.len() - 1);
+        id
+    }
+
+    pub(super) fn get(&self, id: AssociationId) -> Option<&Association> {
+        self.slot_of(id).map(|place| &*self.slots[place].association)
+    }
+
+    /// An association for its user to command: whatever it will have to send or to tell is asked for.
+    pub(super) fn lend(&mut self, id: AssociationId) -> Option<&mut Association> {
+        let place = self.slot_of(id)?;
+        self.touch(place);
+        Some(&mut self.slots[place].association)
+    }
+
+    /// Commands an association: whatever it has to send or to tell then is asked for. `None` if there is no such one.
+    pub(super) fn command<R>(
+        &mut self,
+        id: AssociationId,
+        command: impl FnOnce(&mut Association) -> R,
+    ) -> Option<R> {
+        let place = self.slot_of(id)?;
+        let result = command(&mut self.slots[place].association);
+        self.touch(place);
+        Some(result)
+    }
+
+    /// Commands all.
+    pub(super) fn command_all(&mut self, mut command: impl FnMut(&mut Association)) {
+        for place in 0..self.slots.len() {
+            command(&mut self.slots[place].association);
+            self.touch(place);
+        }
+    }
+
+    /// Gives an association something of which it is known afterwards whether it tells of it.
+    #[inline]
+    pub(super) fn give<R>(
+        &mut self,
+        id: AssociationId,
+        give: impl FnOnce(&mut Association) -> R,
+    ) -> Option<R> {
+        let place = self.slot_of(id)?;
+        let association = &mut self.slots[place].association;
+        let result = give(association);
+        let tells = association.has_events();
+        self.queue(place, tells);
+        Some(result)
+    }
+
+    /// Asks an association for something that changes at most what it is found by.
+    pub(super) fn ask<R>(&mut self, id: AssociationId, ask: impl FnOnce(&mut Association) -> R) -> Option<R> {
+        let place = self.slot_of(id)?;
+        let result = ask(&mut self.slots[place].association);
+        self.list(place);
+        Some(result)
+    }
+
+    /// Lets go of one that has ended, with whatever it still has to tell. Returns false if it has not ended.
+    pub(super) fn forget(&mut self, id: AssociationId) -> bool {
+        match self.slot_of(id) {
+            Some(place) if self.slots[place].association.is_closed() => {
+                self.slots[place].association.drop_untold();
+                self.touch(place);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Forgets those that ended and have nothing left to tell.
+    pub(super) fn reap(&mut self) {
+        if core::mem::take(&mut self.has_ended) {
+            let (ended, deadlines, index) = (&mut self.ended, &mut self.deadlines, &mut self.index);
+            self.slots.retain_mut(|s| {
+                let done = s.association.is_done();
+                if done {
+                    ended.add(&s.association.counters());
+                    deadlines.set(s.id, &mut s.listed_deadline, None);
+                    index.update(s.id, &mut s.listed_keys, &s.association);
+                }
+                !done
+            });
+            self.deadline = None;
+            self.last = 0;
+        }
+    }
+
+    /// Works off the timers that are due.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
+        let due = match self.slots.as_slice() {
+            [only] => vec![only.id],
+            _ => self.deadlines.due(now),
+        };
+        for id in due {
+            self.command(id, |association| association.handle_timeout(now));
+        }
+    }
+
+    /// The earliest timer of all.
+    #[inline]
+    pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
+        if let Some(deadline) = self.deadline {
+            return deadline;
+        }
+        let earliest = match self.slots.as_mut_slice() {
+            [] => None,
+            [only] => {
+                self.deadlines.forget_stale();
+                only.deadline()
+            }
+            _ => {
+                self.list_deadlines();
+                self.deadlines.first()
+            }
+        };
+        self.deadline = Some(earliest);
+        earliest
+    }
+
+    /// Whether some association may have something to send. `false` is certain.
+    #[inline]
+    pub(super) fn may_transmit(&self) -> bool {
+        !self.to_transmit.is_empty()
+    }
+
+    /// Writes the next packet that an association sends to `packet`; gives the interface to send it on.
+    pub(super) fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+        while let Some(&id) = self.to_transmit.front() {
+            if let Some(place) = self.slot_of(id) {
+                // sending starts timers
+                self.forget_deadline(place);
+                let interface = self.slots[place].association.poll_transmit_into(now, packet);
+                if interface.is_some() {
+                    return interface;
+                }
+                self.list(place);
+                let slot = &mut self.slots[place];
+                slot.queued_transmit = false;
+                self.has_ended |= slot.association.is_done();
+                // sending may have events of its own
+                if !slot.queued_notify && slot.association.has_events() {
+                    slot.queued_notify = true;
+                    self.to_notify.push_back(id);
+                }
+            }
+            self.to_transmit.pop_front();
+        }
+        None
+    }
+
+    /// Whether some association may have something to tell. `false` is certain.
+    #[inline]
+    pub(super) fn has_events(&self) -> bool {
+        !self.to_notify.is_empty()
+    }
+
+    /// The next event.
+    pub(super) fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
+        while let Some(&id) = self.to_notify.front() {
+            if let Some(place) = self.slot_of(id) {
+                if let Some(event) = self.slots[place].association.poll_event() {
+                    return Some((id, event));
+                }
+                self.slots[place].queued_notify = false;
+                self.has_ended |= self.slots[place].association.is_done();
+            }
+            self.to_notify.pop_front();
+        }
+        None
+    }
+
+    /// Longest packet towards `destination`, if less than configured.
+    pub(super) fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        self.index
+            .towards(destination)
+            .filter_map(|id| self.get(id)?.reduced_mtu(destination))
+            .min()
+    }
+
+    /// Whether all are found by what they have. For tests.
+    pub(super) fn index_is_complete(&self) -> bool {
+        self.index.is_of(self.iter())
+    }
+
+    #[inline]
+    fn slot_of(&self, id: AssociationId) -> Option<usize> {
+        match self.slots.get(self.last) {
+            Some(slot) if slot.id == id => Some(self.last),
+            _ => self.slots.binary_search_by_key(&id, |s| s.id).ok(),
+        }
+    }
+
+    fn touch(&mut self, place: usize) {
+        self.queue(place, true);
+    }
+
+    #[inline]
+    fn queue(&mut self, place: usize, tells: bool) {
+        self.forget_deadline(place);
+        self.list(place);
+        let slot = &mut self.slots[place];
+        if !slot.queued_transmit {
+            slot.queued_transmit = true;
+            self.to_transmit.push_back(slot.id);
+        }
+        if tells && !slot.queued_notify {
+            slot.queued_notify = true;
+            self.to_notify.push_back(slot.id);
+        }
+    }
+
+    /// The timers of an association may have changed.
+    #[inline]
+    fn forget_deadline(&mut self, place: usize) {
+        self.deadline = None;
+        let slot = &mut self.slots[place];
+        if slot.deadline.take().is_some() {
+            self.deadlines.mark_stale(slot.id);
+        }
+    }
+
+    fn list_deadlines(&mut self) {
+        for id in self.deadlines.take_stale() {
+            if let Some(place) = self.slot_of(id) {
+                let slot = &mut self.slots[place];
+                let deadline = slot.deadline();
+                self.deadlines.set(id, &mut slot.listed_deadline, deadline);
+            }
+        }
+    }
+
+    /// The addresses or tags of an association may have changed.
+    #[inline]
+    fn list(&mut self, place: usize) {
+        let slot = &mut self.slots[place];
+        self.index
+            .update(slot.id, &mut slot.listed_keys, &slot.association);
+    }
+}
