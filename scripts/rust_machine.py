@@ -293,7 +293,7 @@ class Body:
             struct.written = (self.method.file.path, line)
 
     def _bind(self, node: Node) -> None:
-        """What the names are that `let`, `for`, `match` and closures bind; of several of a name, the one that is a part."""
+        """What the names are that `let`, `for`, `match` and closures bind; of two of a name, the one that is a part."""
         for child in node.named_children:
             pattern, value = child.child_by_field_name("pattern"), child.child_by_field_name("value")
             if child.type in {"let_declaration", "let_condition", "for_expression"} and pattern is not None:
