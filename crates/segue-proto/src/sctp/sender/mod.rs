@@ -8,6 +8,8 @@ pub(super) mod flight;
 mod hold;
 pub(super) mod loss;
 pub(super) mod messages;
+#[cfg(test)]
+mod model;
 pub(super) mod queue;
 mod recovery;
 #[cfg(test)]
