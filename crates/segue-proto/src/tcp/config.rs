@@ -222,7 +222,48 @@ impl Config {
     /// The values of `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let modern = Self {
+        let modern = Self::modern(profile);
+        match profile {
+            Profile::Modern => modern,
+            Profile::Linux39 => Self {
+                credit: Credit::Acks,
+                slow_start: SlowStart::Hystart,
+                cubic_curve: CubicCurve::Rfc9438,
+                loss_detection: LossDetection::Fack,
+                reduction: Reduction::PrrRfc6937,
+                lost_retransmissions: true,
+                early_retransmit: true,
+                tail_loss_probe: false,
+                frto_rule: FrtoRule::Rfc4138,
+                undo_repeated: false,
+                window_use: WindowUse::ButForBursts,
+                ..modern
+            },
+            Profile::Linux24 => Self {
+                congestion_control: Algorithm::Reno,
+                credit: Credit::Acks,
+                slow_start: SlowStart::Standard,
+                cubic_curve: CubicCurve::Rfc9438,
+                initial_window: InitialWindow::Rfc2581,
+                receive_buffer: 65_535,
+                send_buffer: 131_072,
+                loss_detection: LossDetection::Fack,
+                reduction: Reduction::RateHalving,
+                lost_retransmissions: true,
+                tail_loss_probe: false,
+                frto: false,
+                undo_repeated: false,
+                window_use: WindowUse::Full,
+                rto_initial: Duration::from_secs(3),
+                max_syn_retransmits: 5,
+                ..modern
+            },
+        }
+    }
+
+    /// What Linux has today; the other profiles say in what they differ.
+    fn modern(profile: Profile) -> Self {
+        Self {
             profile,
             congestion_control: Algorithm::Cubic,
             credit: Credit::Bytes,
@@ -268,42 +309,6 @@ impl Config {
             remedy: Remedy::default(),
             challenge_acks: 100,
             max_connections: 65_536,
-        };
-        match profile {
-            Profile::Modern => modern,
-            Profile::Linux39 => Self {
-                credit: Credit::Acks,
-                slow_start: SlowStart::Hystart,
-                cubic_curve: CubicCurve::Rfc9438,
-                loss_detection: LossDetection::Fack,
-                reduction: Reduction::PrrRfc6937,
-                lost_retransmissions: true,
-                early_retransmit: true,
-                tail_loss_probe: false,
-                frto_rule: FrtoRule::Rfc4138,
-                undo_repeated: false,
-                window_use: WindowUse::ButForBursts,
-                ..modern
-            },
-            Profile::Linux24 => Self {
-                congestion_control: Algorithm::Reno,
-                credit: Credit::Acks,
-                slow_start: SlowStart::Standard,
-                cubic_curve: CubicCurve::Rfc9438,
-                initial_window: InitialWindow::Rfc2581,
-                receive_buffer: 65_535,
-                send_buffer: 131_072,
-                loss_detection: LossDetection::Fack,
-                reduction: Reduction::RateHalving,
-                lost_retransmissions: true,
-                tail_loss_probe: false,
-                frto: false,
-                undo_repeated: false,
-                window_use: WindowUse::Full,
-                rto_initial: Duration::from_secs(3),
-                max_syn_retransmits: 5,
-                ..modern
-            },
         }
     }
 

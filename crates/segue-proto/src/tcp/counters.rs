@@ -1,6 +1,8 @@
 //! What was counted: of an endpoint, and of a connection. Each reason for not acting on a segment has a counter of its
 //! own.
 
+use super::ends::Pair;
+
 /// Counters of an endpoint: segments that reached no connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndpointCounters {
@@ -18,6 +20,18 @@ pub struct EndpointCounters {
     pub too_many_connections: u64,
     /// Connections accepted.
     pub accepted: u64,
+}
+
+impl EndpointCounters {
+    /// Whether a segment may have come from there to here (RFC 9293 section 3.9.2.3); one that may not is counted.
+    pub(super) fn admit(&mut self, ends: &Pair) -> bool {
+        let unicast =
+            !ends.remote.is_multicast() && !ends.remote.is_unspecified() && !ends.local.is_multicast();
+        let ports = ends.remote_port != 0 && ends.local_port != 0;
+        self.not_unicast += u64::from(!unicast);
+        self.port_zero += u64::from(unicast && !ports);
+        unicast && ports
+    }
 }
 
 /// Counters of a connection since it began.

@@ -8,7 +8,7 @@ use super::ends::Pair;
 use super::event::{ConnectionId, Event};
 use super::initial_numbers::Numbers;
 use super::networks::{Networks, Remembered};
-use super::strays::{quoted, reset};
+use super::strays::{is_syn, quoted, reset};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::Instant;
@@ -134,16 +134,15 @@ impl Endpoint {
         if remote.is_multicast() || remote.is_unspecified() || remote_port == 0 {
             return None;
         }
-        let first = self.numbers.draw();
-        let span = u32::from(u16::MAX - FIRST_EPHEMERAL_PORT) + 1;
-        let pair = (0..span)
-            .map(|n| Pair {
+        let pair = self.numbers.ports().find_map(|local_port| {
+            let pair = Pair {
                 local: local.address,
-                local_port: FIRST_EPHEMERAL_PORT + (first.wrapping_add(n) % span) as u16,
+                local_port,
                 remote,
                 remote_port,
-            })
-            .find(|pair| !self.by_pair.contains_key(pair))?;
+            };
+            (!self.by_pair.contains_key(&pair)).then_some(pair)
+        })?;
         let connection = self.begin(now, local, pair, overhead, true);
         Some(self.insert(connection))
     }
@@ -187,20 +186,15 @@ impl Endpoint {
         let Payload::Tcp(segment) = &mut packet.payload else {
             return;
         };
-        if from.is_multicast() || from.is_unspecified() || to.is_multicast() {
-            self.counters.not_unicast += 1;
-            return;
-        }
-        if segment.source_port == 0 || segment.destination_port == 0 {
-            self.counters.port_zero += 1;
-            return;
-        }
         let pair = Pair {
             local: to,
             local_port: segment.destination_port,
             remote: from,
             remote_port: segment.source_port,
         };
+        if !self.counters.admit(&pair) {
+            return;
+        }
         match self.find(&pair) {
             Some(index) if is_syn(segment) && self.slots[index].connection.yields_to(segment) => {
                 self.drop_slot(index);
@@ -502,14 +496,6 @@ impl Endpoint {
         Connection::new(now, &self.config, &beginning)
     }
 }
-
-/// Whether this is a SYN that opens a connection.
-fn is_syn(segment: &TcpSegment) -> bool {
-    segment.flags.contains(TcpFlags::SYN) && !segment.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
-}
-
-/// RFC 6335 section 6.
-const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 
 #[cfg(test)]
 mod tests {

@@ -26,9 +26,11 @@ impl Numbers {
         Self { secrets, key: None }
     }
 
-    /// A number that nobody can guess.
-    pub fn draw(&mut self) -> u32 {
-        self.secrets.secret_u32()
+    /// Ephemeral ports, each once, from one that nobody can guess (RFC 6056 section 3.3.1).
+    pub fn ports(&mut self) -> impl Iterator<Item = u16> + use<> {
+        let first = self.secrets.secret_u32();
+        let span = u32::from(u16::MAX - FIRST_EPHEMERAL_PORT) + 1;
+        (0..span).map(move |n| FIRST_EPHEMERAL_PORT + (first.wrapping_add(n) % span) as u16)
     }
 
     /// The initial sequence number of RFC 6528 section 3, M + F(pair, key) with M in steps of 4 microseconds; and the
@@ -56,3 +58,6 @@ impl Numbers {
         }
     }
 }
+
+/// RFC 6335 section 6.
+const FIRST_EPHEMERAL_PORT: u16 = 49_152;

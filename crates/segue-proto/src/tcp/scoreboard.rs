@@ -488,27 +488,29 @@ impl Scoreboard {
         }
         self.queue.insert(index + 1, rest);
     }
-
-    /// Panics if a sum is not what it is the sum of.
-    #[cfg(test)]
-    pub fn check(&self) {
-        let sum =
-            |flag: fn(&Sent) -> bool| -> u32 { self.queue.iter().filter(|s| flag(s)).map(Sent::len).sum() };
-        assert_eq!(self.bytes, sum(|_| true));
-        assert_eq!(self.sacked_bytes, sum(Sent::is_sacked));
-        assert_eq!(self.lost_bytes, sum(|s| s.is_lost() && !s.is_sacked()));
-        assert_eq!(self.retransmitted_bytes, sum(Sent::is_retransmitted));
-        let sacked = self.queue.iter().filter(|s| s.is_sacked()).count() as u32;
-        assert_eq!(self.sacked_segments, sacked);
-        let below = |s: &&Sent| s.is_sacked() && s.end <= self.lost_to;
-        assert_eq!(self.sacked_below, self.queue.iter().filter(below).count() as u32);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Stream;
+
+    impl Scoreboard {
+        /// Panics if a sum is not what it is the sum of.
+        fn check(&self) {
+            let sum = |flag: fn(&Sent) -> bool| -> u32 {
+                self.queue.iter().filter(|s| flag(s)).map(Sent::len).sum()
+            };
+            assert_eq!(self.bytes, sum(|_| true));
+            assert_eq!(self.sacked_bytes, sum(Sent::is_sacked));
+            assert_eq!(self.lost_bytes, sum(|s| s.is_lost() && !s.is_sacked()));
+            assert_eq!(self.retransmitted_bytes, sum(Sent::is_retransmitted));
+            let sacked = self.queue.iter().filter(|s| s.is_sacked()).count() as u32;
+            assert_eq!(self.sacked_segments, sacked);
+            let below = |s: &&Sent| s.is_sacked() && s.end <= self.lost_to;
+            assert_eq!(self.sacked_below, self.queue.iter().filter(below).count() as u32);
+        }
+    }
 
     fn board(segments: u64) -> Scoreboard {
         let mut board = Scoreboard::default();

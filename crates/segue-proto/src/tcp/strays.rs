@@ -61,3 +61,8 @@ pub(super) fn quoted(invoking: &[u8]) -> Option<(Pair, SeqNumber)> {
     let seq = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
     Some((pair, SeqNumber(seq)))
 }
+
+/// Whether this is a SYN that opens a connection.
+pub(super) fn is_syn(segment: &TcpSegment) -> bool {
+    segment.flags.contains(TcpFlags::SYN) && !segment.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
+}

@@ -137,8 +137,8 @@ impl Sigma {
                 self.on_beacon(now, interface, cell, signal_dbm);
             }
             LinkEvent::Up { interface, cell } => {
-                if let Some(radio) = self.radio_mut(interface) {
-                    radio.on_up(cell);
+                if let Some(number) = self.number_of(interface) {
+                    self.radios[number].on_up(cell);
                     self.tell(now, SigmaEventKind::LinkUp { interface, cell });
                 }
             }
@@ -268,7 +268,8 @@ impl Sigma {
         if too_weak || self.radios.iter().any(|r| r.cell() == Some(cell)) {
             return;
         }
-        if !self.radio_mut(interface).is_some_and(|r| r.attach(cell)) {
+        let number = self.number_of(interface);
+        if !number.is_some_and(|number| self.radios[number].attach(cell)) {
             return;
         }
         self.tell(now, SigmaEventKind::ObtainStarted { interface, cell });
@@ -276,7 +277,8 @@ impl Sigma {
     }
 
     fn on_down(&mut self, now: Instant, interface: InterfaceId, cell: CellId) {
-        if !self.radio_mut(interface).is_some_and(|r| r.on_down(cell)) {
+        let number = self.number_of(interface);
+        if !number.is_some_and(|number| self.radios[number].on_down(cell)) {
             return;
         }
         self.tell(now, SigmaEventKind::LinkDown { interface, cell });

@@ -60,8 +60,9 @@ impl Sigma {
         self.radios.iter().find(|r| r.interface() == interface)?.cell()
     }
 
-    pub(super) fn radio_mut(&mut self, interface: InterfaceId) -> Option<&mut Radio> {
-        self.radios.iter_mut().find(|r| r.interface() == interface)
+    /// The number of an interface among the radios.
+    pub(super) fn number_of(&self, interface: InterfaceId) -> Option<usize> {
+        self.radios.iter().position(|r| r.interface() == interface)
     }
 
     pub(super) fn index_of(&self, address: Ipv6Addr) -> Option<usize> {

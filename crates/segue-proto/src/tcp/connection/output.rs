@@ -47,10 +47,10 @@ impl Connection {
         if self.reset_pending.is_some() || self.is_syn_pending() {
             return self.next_control(now);
         }
-        if self.is_synchronized() {
-            if let Some(span) = self.sender.next_data(now) {
-                return Some(Outgoing::Data(span));
-            }
+        if self.is_synchronized()
+            && let Some(span) = self.sender.next_data(now)
+        {
+            return Some(Outgoing::Data(span));
         }
         if self.receiver.must_ack() {
             return Some(Outgoing::Data(self.sender.nothing()));
