@@ -388,7 +388,7 @@ fn a_forward_tsn_passes_what_is_missing_and_cuts_short_what_is_delivered_in_part
     let forward = |rig: &mut Rig, offset: u32, skipped: &[(u16, Ssn)]| {
         let chunk = ForwardTsn {
             new_cumulative_tsn: INITIAL.add(offset),
-            skipped: skipped.iter().copied().collect(),
+            skipped: skipped.to_vec(),
         };
         rig.receiver.on_forward_tsn(&chunk, &mut rig.out)
     };

@@ -197,7 +197,8 @@ fn a_chunk_leaves_flight_by_cause() {
     let now = ms(100);
     type Leave = fn(&mut Sending);
     // cause; T3-rtx runs for, until; measured; CUC awaits
-    let rows: [(&str, Leave, u32, u64, bool, Option<u32>); 9] = [
+    type Row = (&'static str, Leave, u32, u64, bool, Option<u32>);
+    let rows: [Row; 9] = [
         (
             "acknowledged",
             |q| {

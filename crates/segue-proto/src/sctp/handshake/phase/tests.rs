@@ -128,7 +128,7 @@ fn the_sender_of_the_shutdown_has_a_guard_and_keeps_it_where_both_send_one() {
 fn who_answers_a_shutdown_has_t2_alone() {
     for asked in [false, true] {
         let mut phase = established();
-        assert_eq!(phase.begin_shutdown(), true);
+        assert!(phase.begin_shutdown());
         let mut phase = if asked { phase } else { established() };
         assert_eq!(phase.on_shutdown(false), OnShutdown::Impossible);
         assert_eq!(phase.on_shutdown(true), OnShutdown::Acknowledges);
