@@ -1,10 +1,9 @@
 //! What can be set on an association, and the constants of the three generations of the SCTP specification.
 
 use super::MultipathConfig;
-use super::PmtuDiscovery;
 use super::auth::{AsconfAuth, AuthConfig};
-use super::encapsulation::UdpEncapsulation;
 use crate::time::Duration;
+use segue_wire::udp;
 use serde::{Deserialize, Serialize};
 
 /// Which specification's constants and rules to use (RFC 9260 section 16 and its predecessors).
@@ -19,6 +18,39 @@ pub enum Profile {
     /// RFC 9260 (2022): RTO.Initial 1 s.
     #[default]
     Rfc9260,
+}
+
+/// How the MTU of a path is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PmtuDiscovery {
+    /// Every path is taken to carry `Config::mtu`.
+    None,
+    /// It begins at `Config::mtu`, and Packet Too Big lowers it (RFC 8201).
+    #[default]
+    PacketTooBig,
+    /// It begins at 1280 bytes, and probes raise it up to `Config::mtu` (RFC 8899). Packet Too Big shortens the search,
+    /// and a path that swallows what is large is noticed by its timeouts.
+    Probing,
+}
+
+/// UDP ports of an endpoint that encapsulates (RFC 6951 section 5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UdpEncapsulation {
+    /// Port that encapsulated packets are sent from and received on.
+    pub local_port: u16,
+    /// Port that a peer is first sent to; its packets then tell the one that it uses.
+    pub remote_port: u16,
+}
+
+impl Default for UdpEncapsulation {
+    /// The IANA port on both sides.
+    fn default() -> Self {
+        Self {
+            local_port: udp::SCTP_TUNNELING_PORT,
+            remote_port: udp::SCTP_TUNNELING_PORT,
+        }
+    }
 }
 
 /// Which path's cwnd an acknowledgement opens.

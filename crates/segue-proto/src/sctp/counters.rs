@@ -1,15 +1,8 @@
 //! What was counted: of an endpoint, and of an association. Nothing that is not acted on goes uncounted, and each
 //! reason has a counter of its own, so that an attack, a broken peer and a misconfiguration can be told apart.
 
+use super::add_fields::add_fields;
 use super::multipath::MultipathCounters;
-
-/// Adds the named fields of one value to those of another.
-macro_rules! add_fields {
-    ($to:expr, $from:expr, $($field:ident),* $(,)?) => {
-        $($to.$field += $from.$field;)*
-    };
-}
-pub(super) use add_fields;
 
 impl Counters {
     /// Adds those of another association.

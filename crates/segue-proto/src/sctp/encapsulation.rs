@@ -4,30 +4,9 @@ use super::association::Association;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::SctpPacket;
-use segue_wire::udp;
-use serde::{Deserialize, Serialize};
 
 /// UDP header, bytes: what encapsulation takes from the MTU (RFC 6951 section 5.6).
 pub(super) const UDP_HEADER: u32 = 8;
-
-/// UDP ports of an endpoint that encapsulates (RFC 6951 section 5.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct UdpEncapsulation {
-    /// Port that encapsulated packets are sent from and received on.
-    pub local_port: u16,
-    /// Port that a peer is first sent to; its packets then tell the one that it uses.
-    pub remote_port: u16,
-}
-
-impl Default for UdpEncapsulation {
-    /// The IANA port on both sides.
-    fn default() -> Self {
-        Self {
-            local_port: udp::SCTP_TUNNELING_PORT,
-            remote_port: udp::SCTP_TUNNELING_PORT,
-        }
-    }
-}
 
 impl Association {
     /// A packet with the right verification tag came from `from`, out of the UDP port `remote_port` or not in UDP: what

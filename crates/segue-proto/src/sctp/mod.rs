@@ -96,6 +96,7 @@
 //! ```
 
 mod ack;
+mod add_fields;
 mod asconf;
 mod association;
 pub mod auth;
@@ -103,7 +104,7 @@ pub mod config;
 mod counters;
 mod destinations;
 mod early_retransmit;
-pub mod encapsulation;
+mod encapsulation;
 mod endpoint;
 pub mod event;
 mod former_addresses;
@@ -125,6 +126,7 @@ mod replies;
 mod retransmission;
 mod sender;
 mod slots;
+mod stream_list;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -132,9 +134,10 @@ mod transmit;
 
 pub use association::Association;
 pub use auth::{AsconfAuth, AuthConfig, AuthError, HmacIdentifier, SharedKey};
-pub use config::{Config, CwndCredit, Profile, RetransmitTo, SackImmediately, SackRoute};
+pub use config::{
+    Config, CwndCredit, PmtuDiscovery, Profile, RetransmitTo, SackImmediately, SackRoute, UdpEncapsulation,
+};
 pub use counters::{Counters, EndpointCounters, EndpointRefused, IcmpCounters, Refused};
-pub use encapsulation::UdpEncapsulation;
 pub use endpoint::Endpoint;
 pub use event::{
     AddressChange, AddressError, AddressRequest, AsconfResult, AssociationId, Event, Message, PathSnapshot,
@@ -142,4 +145,3 @@ pub use event::{
 };
 pub use multipath::{MultipathConfig, MultipathCounters};
 pub use options::{Reliability, SendOptions};
-pub use pmtu::PmtuDiscovery;

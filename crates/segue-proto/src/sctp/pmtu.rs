@@ -8,6 +8,7 @@
 //! Sizes are those of the IPv6 packet, without the UDP header where there is one (RFC 6951).
 
 use super::PathState;
+use super::PmtuDiscovery;
 use super::association::{Association, ControlPacket, PACKET_HEADERS};
 use super::encapsulation::UDP_HEADER;
 use super::path::PathId;
@@ -17,22 +18,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::Chunk;
 use segue_wire::sctp::chunk_type::{HEARTBEAT, PAD};
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-
-/// How the MTU of a path is found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PmtuDiscovery {
-    /// Every path is taken to carry `Config::mtu`.
-    None,
-    /// It begins at `Config::mtu`, and Packet Too Big lowers it (RFC 8201).
-    #[default]
-    PacketTooBig,
-    /// It begins at 1280 bytes, and probes raise it up to `Config::mtu` (RFC 8899). Packet Too Big shortens the search,
-    /// and a path that swallows what is large is noticed by its timeouts.
-    Probing,
-}
 
 /// PMTU of a path, and the search for it.
 #[derive(Debug)]
@@ -359,7 +345,7 @@ const PAD_HEADER: u32 = 4;
 #[cfg(test)]
 mod tests {
     use super::super::Config;
-    use super::super::encapsulation::UdpEncapsulation;
+    use super::super::UdpEncapsulation;
     use super::super::tests::{FIRST, address, ms, own, send_on, up};
     use super::*;
     use crate::sctp::slots::Id;

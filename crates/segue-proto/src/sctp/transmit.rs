@@ -1,19 +1,15 @@
 //! What to send next: SACK, retransmissions, new data, bundled into packets (RFC 9260 sections 6.1, 6.10).
 
-use super::association::{Association, ControlPacket, PACKET_HEADERS};
-use super::auth::Authentication;
-use super::handshake::PeerExtensions;
+use super::association::Association;
 use super::handshake::State;
-use super::multipath::uses_nr_sack;
 use super::path::PathId;
 use super::receiver::SackForm;
 use super::sender::{Sent, chunk_size};
-use super::{Config, Event, PathState, Profile, RetransmitTo, SackImmediately, SackRoute};
+use super::{Event, PathState, Profile, RetransmitTo, SackImmediately};
 use crate::congestion::CongestionControl;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
-use segue_wire::sctp::chunk_type::{NR_SACK, SACK, SHUTDOWN};
 use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Ipv6Header, Packet, Payload, Tsn};
 use smallvec::SmallVec;
@@ -68,12 +64,7 @@ impl Association {
         // section 6.1: a SACK that is owed goes with the data if it fits
         if self.receiver.owes_sack() {
             let sack_size = self.receiver.sack_len(self.sack_form());
-            let path = &self.paths[path];
-            let to = self.destinations[path.destination].address;
-            if self.receiver.reply_to() == Some(to)
-                && self.sack_source(to) == path.source
-                && sack_size + first_size <= room
-            {
+            if sack_size + first_size <= room && self.sack_goes_with(&self.paths[path]) {
                 chunks.extend(self.take_sack());
                 room -= sack_size;
             } else if self.receiver.sack_is_due() {
@@ -307,85 +298,6 @@ impl Association {
         Some(self.destinations[target].path)
     }
 
-    /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
-    fn sack_packet(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
-        let to = self.receiver.reply_to()?;
-        let sack = SmallVec::from_buf([self.take_sack()?]);
-        Some(self.write(packet, self.sack_source(to), to, sack))
-    }
-
-    /// A SACK that is due goes with control chunks on their way to the same address (section 6.10). Not to one that is not
-    /// confirmed, where what may be sent is counted chunk by chunk.
-    pub(super) fn bundle_sack(&mut self, control: &mut ControlPacket) {
-        let goes_alone = |chunk: &Chunk| {
-            matches!(
-                chunk,
-                Chunk::Init(_)
-                    | Chunk::InitAck(_)
-                    | Chunk::CookieEcho(_)
-                    | Chunk::Abort { .. }
-                    | Chunk::Sack(_)
-                    | Chunk::NrSack(_)
-                    // its length is what it is about
-                    | Chunk::Pad(_)
-                    | Chunk::Shutdown { .. }
-                    | Chunk::ShutdownAck
-                    | Chunk::ShutdownComplete { .. }
-                    // its source is what it is about
-                    | Chunk::Asconf(_)
-            )
-        };
-        let fits = self.receiver.sack_is_due()
-            && !matches!(
-                self.state(),
-                State::CookieWait | State::CookieEchoed | State::Closed
-            )
-            && self.receiver.reply_to() == Some(control.destination)
-            && control.tag.is_none()
-            && control
-                .source
-                .is_none_or(|source| source == self.sack_source(control.destination))
-            && self.has_confirmed_address(control.destination)
-            && !control.chunks.iter().any(goes_alone);
-        if !fits {
-            return;
-        }
-        let types: SmallVec<[u8; 4]> = control
-            .chunks
-            .iter()
-            .map(Chunk::chunk_type)
-            .chain([SACK, NR_SACK])
-            .collect();
-        let used: usize = control.chunks.iter().map(Chunk::buffer_len).sum();
-        let sack = self.receiver.sack_len(self.sack_form());
-        if PACKET_HEADERS + self.auth.overhead(&types) + used as u32 + sack <= self.sizes.mtu() {
-            let sack = self.take_sack();
-            control.chunks.extend(sack);
-        }
-    }
-
-    /// The source of a SACK to `to`.
-    fn sack_source(&self, to: Ipv6Addr) -> LocalAddress {
-        if self.config.sack_route == SackRoute::Arrival
-            && let Some(at) = self.receiver.arrived_at()
-            && let Some(source) = self.local.source_at(at)
-        {
-            return source;
-        }
-        self.source_towards(to)
-    }
-
-    /// The acknowledgement owed; with it nothing is owed any more.
-    fn take_sack(&mut self) -> Option<Chunk> {
-        let form = self.sack_form();
-        self.receiver.take_sack(form, &self.config, &mut self.out)
-    }
-
-    /// What acknowledgements are made like.
-    pub(super) fn sack_form(&self) -> SackForm {
-        sack_form(&self.config, self.sizes.mtu(), &self.auth, &self.peer_extensions)
-    }
-
     /// Writes a packet of these chunks for the peer to `packet`; gives the interface to send it on.
     #[inline(always)]
     pub(super) fn write(
@@ -424,15 +336,6 @@ impl Association {
             sctp,
         );
         source.interface
-    }
-}
-
-/// What acknowledgements of an association are made like.
-pub(super) fn sack_form(config: &Config, mtu: u32, auth: &Authentication, peer: &PeerExtensions) -> SackForm {
-    SackForm {
-        non_renegable: uses_nr_sack(config, peer),
-        mtu,
-        auth_len: auth.overhead(&[SACK, NR_SACK, SHUTDOWN]),
     }
 }
 

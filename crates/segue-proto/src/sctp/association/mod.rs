@@ -442,8 +442,8 @@ impl Association {
         if self.is_stranded() {
             return self.poll_stranded(packet);
         }
-        if let Some(mut control) = self.out.next_packet() {
-            self.bundle_sack(&mut control);
+        if let Some(control) = self.out.next_packet() {
+            let control = self.bundle_sack(control);
             return Some(self.write_control(control, packet));
         }
         if self.is_closed() {

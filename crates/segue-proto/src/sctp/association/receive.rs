@@ -1,15 +1,20 @@
-//! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
+//! A packet arrives for the association, and the SACK that it is owed leaves (RFC 9260 sections 3.2, 6.2, 8.5).
 
-use super::{Association, ControlPacket};
+use super::{Association, ControlPacket, PACKET_HEADERS};
+use crate::contract::{InterfaceId, LocalAddress};
 use crate::sctp::auth;
-use crate::sctp::handshake::State;
-use crate::sctp::receiver::Outcome;
-use crate::sctp::transmit::sack_form;
-use crate::sctp::{Event, SackRoute};
+use crate::sctp::auth::Authentication;
+use crate::sctp::handshake::{PeerExtensions, State};
+use crate::sctp::multipath::uses_nr_sack;
+use crate::sctp::path::Path;
+use crate::sctp::receiver::{Outcome, SackForm};
+use crate::sctp::{Config, Event, SackRoute};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::sctp::chunk_type::ASCONF;
+use segue_wire::Packet;
+use segue_wire::sctp::chunk_type::{ASCONF, NR_SACK, SACK, SHUTDOWN};
 use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, ForwardTsn, SctpPacket, UnrecognizedAction};
+use smallvec::SmallVec;
 
 /// What the DATA chunks and FORWARD TSNs of one packet mean for the SACK.
 struct DataSeen {
@@ -343,6 +348,103 @@ impl Association {
         chunk.emit(&mut whole);
         let value = whole.get(4..).unwrap_or_default();
         self.on_unknown_chunk(chunk.chunk_type(), chunk.flags(), value)
+    }
+}
+
+/// The SACK that the receiver owes leaves: by itself, or with what goes to the same address (sections 6.1, 6.4 and 6.10).
+impl Association {
+    /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
+    pub(in crate::sctp) fn sack_packet(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
+        let to = self.receiver.reply_to()?;
+        let sack = SmallVec::from_buf([self.take_sack()?]);
+        Some(self.write(packet, self.sack_source(to), to, sack))
+    }
+
+    /// A SACK that is due goes with control chunks on their way to the same address (section 6.10). Not to one that is not
+    /// confirmed, where what may be sent is counted chunk by chunk.
+    pub(super) fn bundle_sack(&mut self, mut control: ControlPacket) -> ControlPacket {
+        let goes_alone = |chunk: &Chunk| {
+            matches!(
+                chunk,
+                Chunk::Init(_)
+                    | Chunk::InitAck(_)
+                    | Chunk::CookieEcho(_)
+                    | Chunk::Abort { .. }
+                    | Chunk::Sack(_)
+                    | Chunk::NrSack(_)
+                    // its length is what it is about
+                    | Chunk::Pad(_)
+                    | Chunk::Shutdown { .. }
+                    | Chunk::ShutdownAck
+                    | Chunk::ShutdownComplete { .. }
+                    // its source is what it is about
+                    | Chunk::Asconf(_)
+            )
+        };
+        let fits = self.receiver.sack_is_due()
+            && !matches!(
+                self.state(),
+                State::CookieWait | State::CookieEchoed | State::Closed
+            )
+            && self.receiver.reply_to() == Some(control.destination)
+            && control.tag.is_none()
+            && control
+                .source
+                .is_none_or(|source| source == self.sack_source(control.destination))
+            && self.has_confirmed_address(control.destination)
+            && !control.chunks.iter().any(goes_alone);
+        if !fits {
+            return control;
+        }
+        let types: SmallVec<[u8; 4]> = control
+            .chunks
+            .iter()
+            .map(Chunk::chunk_type)
+            .chain([SACK, NR_SACK])
+            .collect();
+        let used: usize = control.chunks.iter().map(Chunk::buffer_len).sum();
+        let sack = self.receiver.sack_len(self.sack_form());
+        if PACKET_HEADERS + self.auth.overhead(&types) + used as u32 + sack <= self.sizes.mtu() {
+            control.chunks.extend(self.take_sack());
+        }
+        control
+    }
+
+    /// Whether data on a path takes a SACK along: it goes where that would go.
+    pub(in crate::sctp) fn sack_goes_with(&self, path: &Path) -> bool {
+        let to = self.destinations[path.destination].address;
+        self.receiver.reply_to() == Some(to) && self.sack_source(to) == path.source
+    }
+
+    /// The source of a SACK to `to`.
+    fn sack_source(&self, to: Ipv6Addr) -> LocalAddress {
+        if self.config.sack_route == SackRoute::Arrival
+            && let Some(at) = self.receiver.arrived_at()
+            && let Some(source) = self.local.source_at(at)
+        {
+            return source;
+        }
+        self.source_towards(to)
+    }
+
+    /// The acknowledgement owed; with it nothing is owed any more.
+    pub(in crate::sctp) fn take_sack(&mut self) -> Option<Chunk> {
+        let form = self.sack_form();
+        self.receiver.take_sack(form, &self.config, &mut self.out)
+    }
+
+    /// What acknowledgements are made like.
+    pub(in crate::sctp) fn sack_form(&self) -> SackForm {
+        sack_form(&self.config, self.sizes.mtu(), &self.auth, &self.peer_extensions)
+    }
+}
+
+/// What acknowledgements of an association are made like.
+fn sack_form(config: &Config, mtu: u32, auth: &Authentication, peer: &PeerExtensions) -> SackForm {
+    SackForm {
+        non_renegable: uses_nr_sack(config, peer),
+        mtu,
+        auth_len: auth.overhead(&[SACK, NR_SACK, SHUTDOWN]),
     }
 }
 

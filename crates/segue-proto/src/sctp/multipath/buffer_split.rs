@@ -5,25 +5,10 @@
 //! cumulatively: the sender keeps it for a retransmission, and the receiver, if it came out of order, until the gap before it is
 //! closed. A path with nothing of the kind may always send one chunk.
 
+use super::BufferSplit;
 use crate::sctp::association::Association;
 use crate::sctp::path::PathId;
 use crate::sctp::sender::ChunkState;
-use serde::{Deserialize, Serialize};
-
-/// Which buffer is split among the paths.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BufferSplit {
-    /// Neither: whoever comes first has it.
-    #[default]
-    None,
-    /// The send buffer.
-    Sender,
-    /// The receive buffer, as the sender knows it: what the peer advertises and what it holds already.
-    Receiver,
-    /// Both.
-    Both,
-}
 
 impl BufferSplit {
     /// Whether one of `paths` paths may send `len` more bytes, with these send and receive buffers.

@@ -1,6 +1,6 @@
 //! What can be set on concurrent multipath transfer.
 
-use super::{BufferSplit, SchedulerKind};
+use super::SchedulerKind;
 use crate::congestion::Coupling;
 use serde::{Deserialize, Serialize};
 
@@ -109,4 +109,19 @@ pub enum RtxPolicy {
     Ssthresh,
     /// Where the least share of data was lost.
     LossRate,
+}
+
+/// Which buffer is split among the paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferSplit {
+    /// Neither: whoever comes first has it.
+    #[default]
+    None,
+    /// The send buffer.
+    Sender,
+    /// The receive buffer, as the sender knows it: what the peer advertises and what it holds already.
+    Receiver,
+    /// Both.
+    Both,
 }

@@ -1,6 +1,6 @@
 //! What was counted of concurrent multipath transfer.
 
-use crate::sctp::counters::add_fields;
+use crate::sctp::add_fields::add_fields;
 
 /// Counters of concurrent multipath transfer: zero where it is not in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -44,8 +44,7 @@ pub mod scheduler;
 mod state;
 mod timeout;
 
-pub use buffer_split::BufferSplit;
-pub use config::{Cuc, MultipathConfig, RtxPolicy};
+pub use config::{BufferSplit, Cuc, MultipathConfig, RtxPolicy};
 pub use counters::MultipathCounters;
 pub(super) use failed::pf_max_retrans;
 pub(super) use nr_sack::uses_nr_sack;

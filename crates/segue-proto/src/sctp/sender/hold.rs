@@ -1,6 +1,7 @@
 //! Messages that wait while streams are reset (RFC 6525 section 5.1.2 A1): not one of them gets a number.
 
 use super::queue::{SendQueue, Unsent};
+use crate::sctp::stream_list::concerns;
 use std::collections::VecDeque;
 
 /// Messages kept out of the send queue.
@@ -15,11 +16,6 @@ impl Held {
     fn concerns(&self, stream_id: u16) -> bool {
         concerns(&self.streams, stream_id)
     }
-}
-
-/// Whether a list of streams, in which none stands for all, names `stream_id`.
-pub(in crate::sctp) fn concerns(streams: &[u16], stream_id: u16) -> bool {
-    streams.is_empty() || streams.contains(&stream_id)
 }
 
 impl SendQueue {

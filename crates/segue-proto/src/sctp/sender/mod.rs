@@ -19,6 +19,5 @@ mod transmission;
 pub(super) use chunk::{Cause, ChunkState, DATA_HEADER, Sent, chunk_size};
 pub(super) use credit::Credit;
 pub(super) use flight::{Acknowledged, Flight, Passed};
-pub(super) use hold::concerns;
 pub(super) use queue::SendQueue;
 pub(super) use recovery::Recovery;

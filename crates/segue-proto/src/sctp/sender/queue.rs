@@ -4,6 +4,7 @@ use super::chunk::Content;
 use super::hold::Held;
 use crate::sctp::SendOptions;
 use crate::sctp::options::Policy;
+use crate::sctp::stream_list::concerns;
 use crate::time::Instant;
 use segue_wire::{Data, Ssn};
 use std::collections::VecDeque;
@@ -175,7 +176,7 @@ impl SendQueue {
     /// The streams begin again, all if none is named.
     pub(in crate::sctp) fn reset_ssns(&mut self, streams: &[u16]) {
         for (stream_id, ssn) in (0_u16..).zip(&mut self.next_ssn) {
-            if super::hold::concerns(streams, stream_id) {
+            if concerns(streams, stream_id) {
                 *ssn = Ssn(0);
             }
         }

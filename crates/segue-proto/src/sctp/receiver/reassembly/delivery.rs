@@ -1,7 +1,7 @@
 //! The order in which messages go to the user (RFC 9260 sections 6.5 and 6.6).
 
 use crate::sctp::Message;
-use crate::sctp::sender::concerns;
+use crate::sctp::stream_list::concerns;
 use segue_wire::Ssn;
 use std::collections::{BTreeMap, VecDeque};
 

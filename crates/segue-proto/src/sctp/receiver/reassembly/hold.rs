@@ -1,6 +1,6 @@
 //! Chunks that wait for streams to be reset (RFC 6525 sections 5.2.2 to 5.2.7).
 
-use crate::sctp::sender::concerns;
+use crate::sctp::stream_list::concerns;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Ssn, Tsn};
 use std::collections::BTreeMap;
