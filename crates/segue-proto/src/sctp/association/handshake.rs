@@ -48,8 +48,8 @@ impl Association {
 
     /// The peer's side of a cookie becomes this association's: the association is up.
     pub(in crate::sctp) fn adopt_cookie(&mut self, now: Instant, cookie: &Cookie) {
-        self.identity.learn_peer_tag(cookie.peer_tag);
-        self.outbound_streams = cookie.outbound_streams;
+        self.identity = self.identity.with_peer_tag(cookie.peer_tag);
+        self.outbound_streams = cookie.streams.outbound;
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
         self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
@@ -62,7 +62,7 @@ impl Association {
         let named = cookie.peer_addresses.first().copied();
         self.receiver.begin(
             cookie.peer_initial_tsn,
-            cookie.inbound_streams,
+            cookie.streams.inbound,
             named.unwrap_or(self.primary_path()),
             &self.config,
         );
@@ -151,9 +151,9 @@ impl Association {
             self.out.counters.refused.unexpected += 1; // section 5.2.3
             return;
         }
-        let mut peer = PeerParameters::read(&init_ack.parameters);
         let own = |address| self.local.is_own(address);
-        self.out.counters.addresses_ignored += peer.drop_impossible(from, own);
+        let (mut peer, ignored) = PeerParameters::read(&init_ack.parameters).without_impossible(from, own);
+        self.out.counters.addresses_ignored += ignored;
         let cookie = match check_init_ack(&self.config, init_ack, &peer) {
             Ok(cookie) => cookie,
             Err(cause) => {
@@ -167,7 +167,7 @@ impl Association {
                 return;
             }
         };
-        self.identity.learn_peer_tag(init_ack.initiate_tag);
+        self.identity = self.identity.with_peer_tag(init_ack.initiate_tag);
         self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.negotiate(&peer.extensions);
         self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
@@ -260,7 +260,7 @@ impl Association {
     /// Action B in an association that is up, and to which nothing has come yet: the peer's tag and initial TSN are
     /// those of its later INIT.
     pub(in crate::sctp) fn adopt_peer_tag(&mut self, cookie: &Cookie) {
-        self.identity.learn_peer_tag(cookie.peer_tag);
+        self.identity = self.identity.with_peer_tag(cookie.peer_tag);
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
         self.receiver.begin_tsns(cookie.peer_initial_tsn, &self.config);

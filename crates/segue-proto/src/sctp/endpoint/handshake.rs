@@ -5,7 +5,8 @@ use super::arrived::Arrived;
 use crate::sctp::association::Association;
 use crate::sctp::auth;
 use crate::sctp::handshake::{
-    Action, Answer, Cookie, CookieError, PeerParameters, State, action, check_init, init_ack, note_not_taken,
+    Action, Answer, Cookie, CookieError, Lifetime, PeerParameters, State, Streams, action, check_init,
+    init_ack, note_not_taken,
 };
 use crate::sctp::local::address_rules;
 use crate::sctp::path::MAX_DESTINATIONS;
@@ -38,9 +39,9 @@ impl Endpoint {
             self.counters.refused.bad_init += 1;
             return;
         }
-        let mut peer = PeerParameters::read(&init.parameters);
         let own = |address| self.local.iter().any(|l| l.address == address);
-        self.counters.addresses_ignored += peer.drop_impossible(arrived.from, own);
+        let (peer, ignored) = PeerParameters::read(&init.parameters).without_impossible(arrived.from, own);
+        self.counters.addresses_ignored += ignored;
         let existing = self.associations.find_existing(arrived, &peer.addresses);
         if let Some((id, _)) = existing
             && self.is_in_state(id, State::ShutdownAckSent)
@@ -107,19 +108,23 @@ impl Endpoint {
             peer_addresses.insert(0, known);
         }
         let cookie = Cookie {
-            created: arrived.now,
-            // section 3.3.2.1.3: the increment asked for is granted, up to the configured life once more
-            life: self.config.valid_cookie_life
-                + Duration::from_millis(u64::from(peer.preservative_ms))
-                    .clamp(Duration::ZERO, self.config.valid_cookie_life),
+            lifetime: Lifetime {
+                created: arrived.now,
+                // section 3.3.2.1.3: the increment asked for is granted, up to the configured life once more
+                life: self.config.valid_cookie_life
+                    + Duration::from_millis(u64::from(peer.preservative_ms))
+                        .clamp(Duration::ZERO, self.config.valid_cookie_life),
+            },
             local_tag: answer.local_tag,
             peer_tag: init.initiate_tag,
             local_initial_tsn: answer.local_initial_tsn,
             peer_initial_tsn: init.initial_tsn,
             peer_rwnd: init.a_rwnd,
             tie_tags: answer.tie_tags,
-            outbound_streams: self.config.outbound_streams.min(init.inbound_streams),
-            inbound_streams: self.config.max_inbound_streams.min(init.outbound_streams),
+            streams: Streams {
+                outbound: self.config.outbound_streams.min(init.inbound_streams),
+                inbound: self.config.max_inbound_streams.min(init.outbound_streams),
+            },
             local_port: self.port,
             peer_port: arrived.from_port,
             local_random: answer.local_random,

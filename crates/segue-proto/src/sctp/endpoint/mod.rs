@@ -252,12 +252,7 @@ impl Endpoint {
         } else if self.associations.is_second_with_its_peer(id, arrived, sctp) {
             self.give_up_second(id);
         } else if self.associations.is_known_by_tag_alone(id, arrived, sctp) {
-            // an ASCONF from nobody's address, about nobody's: a guess, unless it is authenticated
-            let expected = self.associations.is_from_former(arrived);
-            let answer = out_of_the_blue::answer(sctp);
-            if !self.deliver(arrived, id, sctp) && !expected {
-                self.answer_out_of_the_blue(arrived, answer);
-            }
+            self.deliver_or_answer(arrived, id, sctp);
         } else {
             self.deliver(arrived, id, sctp);
         }

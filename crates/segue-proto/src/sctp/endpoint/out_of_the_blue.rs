@@ -2,6 +2,7 @@
 
 use super::Endpoint;
 use super::arrived::Arrived;
+use crate::sctp::AssociationId;
 use crate::sctp::auth;
 use segue_wire::sctp::{Chunk, ErrorCause, SctpPacket};
 
@@ -18,7 +19,16 @@ impl Endpoint {
         self.answer_out_of_the_blue(arrived, answer(sctp));
     }
 
-    pub(super) fn answer_out_of_the_blue(&mut self, arrived: &Arrived, answer: Option<Chunk>) {
+    /// An ASCONF from nobody's address, about nobody's: a guess, unless it is authenticated.
+    pub(super) fn deliver_or_answer(&mut self, arrived: &Arrived, id: AssociationId, sctp: &mut SctpPacket) {
+        let expected = self.associations.is_from_former(arrived);
+        let answer = answer(sctp);
+        if !self.deliver(arrived, id, sctp) && !expected {
+            self.answer_out_of_the_blue(arrived, answer);
+        }
+    }
+
+    fn answer_out_of_the_blue(&mut self, arrived: &Arrived, answer: Option<Chunk>) {
         self.counters.out_of_the_blue += 1;
         if let Some(answer) = answer {
             self.answer(arrived, arrived.tag, answer);
@@ -27,7 +37,7 @@ impl Endpoint {
 }
 
 /// What answers a packet out of the blue, if anything does.
-pub(super) fn answer(sctp: &SctpPacket) -> Option<Chunk> {
+fn answer(sctp: &SctpPacket) -> Option<Chunk> {
     // RFC 4895 section 6.3: as if an AUTH chunk were not there
     let first = auth::first_chunk(sctp)?;
     let silent = sctp.chunks.iter().any(|c| match c {

@@ -69,16 +69,13 @@ fn new_key(secrets: &mut dyn SecretRng) -> CookieKey {
 /// What a cookie says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::sctp) struct Cookie {
-    pub created: Instant,
-    pub life: Duration,
+    pub lifetime: Lifetime,
     pub local_tag: u32,
     pub peer_tag: u32,
     pub local_initial_tsn: Tsn,
     pub peer_initial_tsn: Tsn,
     pub peer_rwnd: u32,
-    /// Streams negotiated: out of this endpoint, into it.
-    pub outbound_streams: u16,
-    pub inbound_streams: u16,
+    pub streams: Streams,
     pub local_port: u16,
     pub peer_port: u16,
     /// Of the association that exists already, if one does (section 5.2.2).
@@ -93,6 +90,20 @@ pub(in crate::sctp) struct Cookie {
     pub peer_addresses: Vec<Ipv6Addr>,
     /// Those that it named and that are not taken, as far as they are kept.
     pub not_taken: Vec<Ipv6Addr>,
+}
+
+/// How long a cookie is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::sctp) struct Lifetime {
+    pub created: Instant,
+    pub life: Duration,
+}
+
+/// Streams negotiated: out of this endpoint, into it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::sctp) struct Streams {
+    pub outbound: u16,
+    pub inbound: u16,
 }
 
 /// A nonce that links a cookie to the association that existed when the INIT came: (Local-Tie-Tag, Peer's-Tie-Tag),
@@ -115,8 +126,8 @@ impl Cookie {
         let mut out = Vec::with_capacity(97 + 16 * (self.peer_addresses.len() + self.not_taken.len()));
         // zeros say that there are none (section 5.2.2)
         let tie_tags = self.tie_tags.unwrap_or((0, 0));
-        out.extend(self.created.as_nanos().to_be_bytes());
-        out.extend(self.life.as_nanos().to_be_bytes());
+        out.extend(self.lifetime.created.as_nanos().to_be_bytes());
+        out.extend(self.lifetime.life.as_nanos().to_be_bytes());
         for word in [
             self.local_tag,
             self.peer_tag,
@@ -129,8 +140,8 @@ impl Cookie {
             out.extend(word.to_be_bytes());
         }
         for half in [
-            self.outbound_streams,
-            self.inbound_streams,
+            self.streams.outbound,
+            self.streams.inbound,
             self.local_port,
             self.peer_port,
         ] {
@@ -157,9 +168,9 @@ impl Cookie {
         check.update(body);
         check.verify_slice(mac).map_err(|_| CookieError::Forged)?;
         let cookie = Self::read(body).ok_or(CookieError::Forged)?;
-        let age = now.since(cookie.created);
-        if age > cookie.life {
-            let excess = age - cookie.life;
+        let age = now.since(cookie.lifetime.created);
+        if age > cookie.lifetime.life {
+            let excess = age - cookie.lifetime.life;
             return Err(CookieError::Stale(Box::new(cookie), excess));
         }
         Ok(cookie)
@@ -198,16 +209,17 @@ impl Cookie {
         };
         let peer_parameters = Parameter::parse_list(&Bytes::copy_from_slice(b)).ok()?;
         Some(Self {
-            created,
-            life,
+            lifetime: Lifetime { created, life },
             local_tag,
             peer_tag,
             local_initial_tsn,
             peer_initial_tsn,
             peer_rwnd,
             tie_tags: (tie_tags != (0, 0)).then_some(tie_tags),
-            outbound_streams,
-            inbound_streams,
+            streams: Streams {
+                outbound: outbound_streams,
+                inbound: inbound_streams,
+            },
             local_port,
             peer_port,
             local_random,
@@ -236,16 +248,20 @@ mod tests {
 
     fn cookie() -> Cookie {
         Cookie {
-            created: Instant::from_nanos(5),
-            life: Duration::from_secs(60),
+            lifetime: Lifetime {
+                created: Instant::from_nanos(5),
+                life: Duration::from_secs(60),
+            },
             local_tag: 1,
             peer_tag: 2,
             local_initial_tsn: Tsn(3),
             peer_initial_tsn: Tsn(4),
             peer_rwnd: 5,
             tie_tags: Some((10, 11)),
-            outbound_streams: 6,
-            inbound_streams: 7,
+            streams: Streams {
+                outbound: 6,
+                inbound: 7,
+            },
             local_port: 8,
             peer_port: 9,
             local_random: Some([12; 32]),
@@ -283,7 +299,10 @@ mod tests {
         let just_before = begin + KEY_PERIOD - Duration::from_nanos(1);
         assert_eq!(*keys.current(just_before, &mut secrets), first);
         let late = Cookie {
-            created: just_before,
+            lifetime: Lifetime {
+                created: just_before,
+                ..cookie().lifetime
+            },
             ..cookie()
         };
         let sealed = late.seal(&first);

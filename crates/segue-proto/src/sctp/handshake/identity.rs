@@ -55,9 +55,13 @@ impl Identity {
         self.tie_tags
     }
 
-    /// The peer's INIT or INIT ACK named its tag.
-    pub(in crate::sctp) fn learn_peer_tag(&mut self, tag: u32) {
-        self.peer_tag = Some(tag);
+    /// The same once the peer's INIT or INIT ACK has named its tag.
+    #[must_use]
+    pub(in crate::sctp) const fn with_peer_tag(self, tag: u32) -> Self {
+        Self {
+            peer_tag: Some(tag),
+            ..self
+        }
     }
 
     /// Tie-tags for a cookie (RFC 9260 section 5.2.2): from the first time on the same.
@@ -101,7 +105,7 @@ mod tests {
         assert!(identity.accepts(3, false) && !identity.accepts(4, false));
         assert!(!identity.accepts(0, true) && !identity.accepts(3, true));
         assert_eq!((identity.peer_tag(), identity.verification_tag()), (None, 0));
-        identity.learn_peer_tag(4);
+        identity = identity.with_peer_tag(4);
         assert!(identity.accepts(4, true) && !identity.accepts(4, false) && !identity.accepts(3, true));
         assert_eq!((identity.peer_tag(), identity.verification_tag()), (Some(4), 4));
     }
@@ -110,7 +114,7 @@ mod tests {
     fn tie_tags_are_made_once_and_are_not_the_tags_themselves() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut identity = Identity::new(1, 2, 3);
-        identity.learn_peer_tag(4);
+        identity = identity.with_peer_tag(4);
         assert_eq!(identity.tie_tags(), None);
         let made = identity.make_tie_tags(&mut rng);
         assert_eq!(identity.make_tie_tags(&mut rng), made);

@@ -8,7 +8,7 @@ mod parameters;
 mod phase;
 mod restart;
 
-pub(super) use cookie::{Cookie, CookieError, CookieKeys, TieTags};
+pub(super) use cookie::{Cookie, CookieError, CookieKeys, Lifetime, Streams, TieTags};
 pub(super) use extensions::PeerExtensions;
 pub(super) use identity::Identity;
 pub(super) use parameters::{PeerParameters, check_init, check_init_ack, init, init_ack, note_not_taken};

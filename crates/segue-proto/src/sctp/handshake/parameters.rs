@@ -64,16 +64,19 @@ impl PeerParameters {
         out
     }
 
-    /// Drops addresses that cannot be those of a peer at `from`. Returns how many they were.
-    pub(in crate::sctp) fn drop_impossible(&mut self, from: Ipv6Addr, own: impl Fn(Ipv6Addr) -> bool) -> u64 {
-        let named = core::mem::take(&mut self.addresses);
+    /// Without addresses that cannot be those of a peer at `from`; and how many they were.
+    pub(in crate::sctp) fn without_impossible(
+        mut self,
+        from: Ipv6Addr,
+        own: impl Fn(Ipv6Addr) -> bool,
+    ) -> (Self, u64) {
         let may_be = |&address: &Ipv6Addr| may_be_of_peer(address, from, &own);
-        let (possible, impossible): (Vec<_>, Vec<_>) = named.into_iter().partition(may_be);
+        let (possible, impossible): (Vec<_>, Vec<_>) = self.addresses.into_iter().partition(may_be);
         self.addresses = possible;
         for &address in &impossible {
             note_not_taken(&mut self.not_taken, address);
         }
-        impossible.len() as u64
+        (self, impossible.len() as u64)
     }
 }
 
@@ -183,7 +186,7 @@ pub(in crate::sctp) fn init_ack(
         initiate_tag: cookie.local_tag,
         a_rwnd: config.receive_buffer,
         // no more than the peer takes: as many as there will be
-        outbound_streams: cookie.outbound_streams,
+        outbound_streams: cookie.streams.outbound,
         inbound_streams: config.max_inbound_streams,
         initial_tsn: cookie.local_initial_tsn,
         parameters,

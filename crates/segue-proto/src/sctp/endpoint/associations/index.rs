@@ -201,9 +201,7 @@ mod tests {
     }
 
     fn identity(peer_port: u16, local_tag: u32, peer_tag: u32) -> Identity {
-        let mut identity = Identity::new(1, peer_port, local_tag);
-        identity.learn_peer_tag(peer_tag);
-        identity
+        Identity::new(1, peer_port, local_tag).with_peer_tag(peer_tag)
     }
 
     #[test]
@@ -233,7 +231,7 @@ mod tests {
         // everything changes, one thing after the other
         type Change = fn(&mut Association);
         let changes: [Change; 7] = [
-            |a| a.identity.learn_peer_tag(9),
+            |a| a.identity = a.identity.with_peer_tag(9),
             |a| a.identity = identity(2, 5, 9),
             |a| a.identity = identity(6, 5, 9),
             |a| _ = a.identity.make_tie_tags(&mut ChaCha8Rng::seed_from_u64(1)),
