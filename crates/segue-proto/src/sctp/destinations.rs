@@ -5,6 +5,7 @@ use super::path::{Destination, DestinationId, MAX_DESTINATIONS, Path, PathId};
 use super::sender::Cause;
 use super::{Event, PathState, Profile};
 use crate::congestion::{RttEstimator, SctpWindow};
+use crate::contract::LocalAddress;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
@@ -293,9 +294,7 @@ impl Association {
             return id;
         }
         drop(paths);
-        let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
-        let window = SctpWindow::new(self.sizes.rules(), self.initial_ssthresh);
-        let path = Path::new(source, destination, rtt, window, self.new_pmtu());
+        let path = self.new_path(source, destination);
         if self.paths.next_id().is_none() {
             // hundreds of sources, with something outstanding from each
             self.evict_path();
@@ -303,6 +302,13 @@ impl Association {
         let id = self.paths.insert(path);
         self.follow_pmtu();
         id
+    }
+
+    /// A path of which nothing is known.
+    pub(super) fn new_path(&self, source: LocalAddress, destination: DestinationId) -> Path {
+        let rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
+        let window = SctpWindow::new(self.sizes.rules(), self.initial_ssthresh);
+        Path::new(source, destination, rtt, window, self.new_pmtu())
     }
 
     /// Gives up a path that no destination uses now: the one with the least outstanding, and that goes out again elsewhere.

@@ -16,7 +16,6 @@
 //! Data follows as soon as the answer is there, over a path that is new: initial cwnd, RTO.Initial.
 
 use super::Association;
-use crate::congestion::{RttEstimator, SctpWindow};
 use crate::contract::LocalAddress;
 use crate::sctp::local::{Found, Lost};
 use crate::sctp::path::PathId;
@@ -224,21 +223,18 @@ impl Association {
         self.recovery.end();
     }
 
-    /// An address that was gone is back, perhaps on another interface and in another network: what was learnt of paths
-    /// from it is no longer known.
+    /// An address that was gone is back, perhaps on another interface and in another network: nothing is known any more of
+    /// the paths from it, not how much gets through nor how long packets may be.
     fn renew_paths_from(&mut self, former: LocalAddress, source: LocalAddress) {
         for id in self.paths.ids() {
-            let path = &mut self.paths[id];
+            let path = &self.paths[id];
             if path.source != former || self.flight.size_on(id) > 0 {
                 continue;
             }
+            self.paths[id] = self.new_path(source, path.destination);
             self.flight.forget_round_trip(id);
-            path.source = source;
-            path.rtt = RttEstimator::new(self.config.rto_initial, self.config.rto_min, self.config.rto_max);
-            path.window = SctpWindow::new(self.sizes.rules(), self.initial_ssthresh);
-            path.last_data_sent = None;
-            path.share.least_round_trip = None;
         }
+        self.follow_pmtu();
     }
 
     /// The source may be another one: packets take the paths from there.
@@ -263,5 +259,39 @@ impl Association {
         {
             self.follow_route_to(index);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InterfaceId;
+    use crate::congestion::CongestionControl;
+    use crate::sctp::Config;
+    use crate::sctp::tests::{ms, own, up};
+    use crate::time::Duration;
+
+    #[test]
+    fn a_path_from_an_address_that_is_back_is_built_anew_whole() {
+        let mut a = up(Config::default(), 1);
+        let first = a.destinations[a.current].path;
+        let path = &mut a.paths[first];
+        (path.pmtu.value, path.share.sent, path.share.lost) = (1300, 100, 5);
+        path.rtt.measure(Duration::from_millis(80));
+        path.window.set_cwnd(90_000);
+        a.follow_pmtu();
+        assert_eq!(a.sizes.mtu(), 1300);
+        a.local_address_removed(ms(1), own().address);
+        assert!(a.is_stranded());
+        let back = LocalAddress {
+            interface: InterfaceId(7),
+            ..own()
+        };
+        a.local_address_added(ms(2), back);
+        let path = &a.paths[a.destinations[a.current].path];
+        let known = (path.source, path.pmtu.value, path.share.loss_rate());
+        assert_eq!(known, (back, 1500, 0));
+        assert_eq!((path.rtt.srtt(), path.window.cwnd()), (None, 4404));
+        assert_eq!(a.sizes.mtu(), 1500);
     }
 }
