@@ -11,6 +11,11 @@
 //! | is to be sent again | [`Flight::lose`], [`Flight::lose_one`], [`Flight::expire`], each with its [`Cause`] |
 //! | is abandoned | [`Flight::abandon`] |
 
+mod check;
+mod find;
+mod leave;
+mod messages;
+
 use super::book::{Book, Books, Earliest};
 use super::chunk::{Cause, ChunkState, Content, Sent};
 use super::transmission::Transmission;
@@ -347,6 +352,13 @@ impl Flight {
         true
     }
 
+    fn note_marked(&mut self, tsn: Tsn) {
+        self.marked += 1;
+        if tsn.before(self.marked_from) {
+            self.marked_from = tsn;
+        }
+    }
+
     /// What the gap ack blocks of a SACK reported, once they are applied.
     pub(in crate::sctp) fn note_reported(&mut self, reported: TsnRanges) {
         self.reported = reported;
@@ -397,137 +409,6 @@ impl Flight {
         }
     }
 
-    /// Everything outstanding for which `which` holds is to be sent again.
-    pub(in crate::sctp) fn lose(&mut self, cause: Cause, mut which: impl FnMut(&Sent) -> bool) -> Left {
-        let mut left = Left::default();
-        let mut first = None;
-        for (i, sent) in self.chunks.iter_mut().enumerate() {
-            if !(sent.is_outstanding() && which(sent)) {
-                continue;
-            }
-            sent.set_state(ChunkState::Marked(cause));
-            left.add(sent);
-            first = first.or(Some(i));
-            let tsn = self.base.add(i as u32);
-            if let Some(book) = sent.path().and_then(|path| self.books.get_mut(path)) {
-                book.leave(tsn, sent.size());
-                if cause == Cause::TooBig {
-                    // no round trip is measured over what a router dropped
-                    book.timed = None;
-                }
-            }
-        }
-        let Some(first) = first else { return left };
-        self.outstanding.chunks -= left.chunks;
-        self.outstanding.bytes -= left.bytes;
-        self.marked += left.chunks;
-        let tsn = self.base.add(first as u32);
-        if tsn.before(self.marked_from) || self.marked == left.chunks {
-            self.marked_from = tsn;
-        }
-        let paths: SmallVec<[PathId; 4]> = self.books.iter().map(|book| book.path).collect();
-        for path in paths {
-            self.settle(path, None);
-        }
-        left
-    }
-
-    /// T3-rtx of a path expired: what was sent there before `spared` is to be sent again; what was sent since stays under way, and
-    /// T3-rtx runs on for it, for `rto`. Returns with what is lost how many chunks were spared.
-    pub(in crate::sctp) fn expire(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        spared: Instant,
-        rto: Duration,
-    ) -> (Left, u32) {
-        let left = self.lose(Cause::Timeout, |sent| {
-            sent.path() == Some(path) && sent.transmission().at() < spared
-        });
-        let own = self
-            .chunks
-            .iter()
-            .filter(|s| s.is_outstanding() && s.path() == Some(path));
-        let chunks = own.count() as u32;
-        let earliest = self.first_sent_on(path);
-        let book = self.books.open(path);
-        book.timed = None;
-        book.pseudo.forget();
-        match earliest {
-            Some(earliest) => {
-                book.earliest = Some(Earliest::Is(earliest));
-                book.t3_rtx = Some(now + rto);
-            }
-            None => book.clear(),
-        }
-        (left, chunks)
-    }
-
-    /// One chunk that is outstanding is to be sent again; returns its path and user bytes. With missing reports, which a SACK
-    /// brings, [`settle`](Self::settle) follows with the others that it concerns.
-    pub(in crate::sctp) fn lose_one(&mut self, cause: Cause, tsn: Tsn) -> Option<(Option<PathId>, u32)> {
-        let cuc = self.cuc;
-        let sent = self.get_mut(tsn).filter(|s| s.is_outstanding())?;
-        sent.set_state(ChunkState::Marked(cause));
-        let (path, size, len) = (sent.path(), sent.size(), sent.len());
-        self.outstanding.chunks -= 1;
-        self.outstanding.bytes -= len;
-        self.note_marked(tsn);
-        if let Some(book) = path.and_then(|path| self.books.get_mut(path)) {
-            book.leave(tsn, size);
-            match cause {
-                Cause::MissingReports => book.pseudo.on_lost(cuc),
-                Cause::Rescheduled => book.pseudo.forget(),
-                _ => {}
-            }
-        }
-        let is_last = path.is_some_and(|path| self.size_on(path) == 0);
-        match (cause, path) {
-            (Cause::MissingReports, _) | (_, None) => {}
-            // sent again at once, it begins T3-rtx anew
-            (Cause::ProbeRefused, _) if !is_last => {}
-            (_, Some(path)) => self.settle(path, None),
-        }
-        Some((path, len))
-    }
-
-    fn note_marked(&mut self, tsn: Tsn) {
-        self.marked += 1;
-        if tsn.before(self.marked_from) {
-            self.marked_from = tsn;
-        }
-    }
-
-    /// Abandons one chunk and frees its data; returns how many user bytes it had if it was under way.
-    pub(in crate::sctp) fn abandon(&mut self, tsn: Tsn) -> Option<u32> {
-        let index = tsn.distance_from(self.base) as usize;
-        let sent = self.chunks.get_mut(index)?;
-        let (path, size, len) = (sent.path(), sent.size(), sent.len());
-        if sent.is_released() {
-            self.released -= len as usize;
-        }
-        let former = sent.set_state(ChunkState::Abandoned);
-        self.held -= sent.drop_data();
-        match former {
-            ChunkState::Outstanding { .. } => {
-                self.outstanding.chunks -= 1;
-                self.outstanding.bytes -= len;
-                if let Some(path) = path {
-                    if let Some(book) = self.books.get_mut(path) {
-                        book.leave(tsn, size);
-                    }
-                    self.settle(path, None);
-                }
-                Some(len)
-            }
-            ChunkState::Marked(_) => {
-                self.marked -= 1;
-                None
-            }
-            ChunkState::GapAcked { .. } | ChunkState::Abandoned => None,
-        }
-    }
-
     /// The receiver keeps a chunk that a gap ack block reports (NR-SACK): it is forgotten but for its size.
     pub(in crate::sctp) fn release(&mut self, tsn: Tsn) {
         let Some(sent) = self.get_mut(tsn) else { return };
@@ -537,52 +418,6 @@ impl Flight {
         sent.set_state(ChunkState::GapAcked { released: true });
         sent.release();
         self.released += sent.len() as usize;
-    }
-
-    /// Lowest TSN marked for retransmission at or after `from`.
-    pub(in crate::sctp) fn next_marked(&mut self, from: Option<Tsn>) -> Option<Tsn> {
-        if self.marked == 0 {
-            return None;
-        }
-        let start = match from {
-            Some(from) if self.marked_from.before(from) => from,
-            _ => self.marked_from,
-        };
-        let offset = start.distance_from(self.base) as usize;
-        let found = self.chunks.iter().skip(offset).position(Sent::is_marked)?;
-        let tsn = start.add(found as u32);
-        if start == self.marked_from {
-            self.marked_from = tsn;
-        }
-        Some(tsn)
-    }
-
-    /// The lowest TSN of `path` at or after `from` for whose chunk `which` holds.
-    fn earliest_on(&self, path: PathId, from: Tsn, which: &dyn Fn(&Sent) -> bool) -> Option<Tsn> {
-        let start = if from.before(self.base) { self.base } else { from };
-        let offset = start.distance_from(self.base) as usize;
-        let mut chunks = self.chunks.iter().skip(offset);
-        let found = chunks.position(|s| s.path() == Some(path) && which(s))?;
-        Some(start.add(found as u32))
-    }
-
-    /// Of what is outstanding on `path`, that which was sent first.
-    fn first_sent_on(&self, path: PathId) -> Option<Tsn> {
-        let own = self
-            .iter()
-            .filter(|(_, s)| s.is_outstanding() && s.path() == Some(path));
-        own.min_by_key(|(_, s)| s.transmission().number())
-            .map(|(tsn, _)| tsn)
-    }
-
-    /// Whether anything of `path` up to `tsn` is neither acknowledged nor abandoned.
-    pub(in crate::sctp) fn awaits_on(&self, path: PathId, tsn: Tsn) -> bool {
-        if tsn.before(self.base) {
-            return false;
-        }
-        let reach = (tsn.distance_from(self.base) as usize).saturating_add(1);
-        let mut until = self.chunks.iter().take(reach);
-        until.any(|s| s.path() == Some(path) && s.is_awaited())
     }
 
     /// A SACK reports a chunk that is outstanding missing, so many times more; returns how often it has been.
@@ -618,37 +453,6 @@ impl Flight {
         }
     }
 
-    /// First and last TSN, of those that are not cumulatively acknowledged, of the message that `tsn` belongs to, and
-    /// whether all of it was sent.
-    pub(in crate::sctp) fn message_around(&self, tsn: Tsn) -> Option<(Tsn, Tsn, bool)> {
-        let at = tsn.distance_from(self.base) as usize;
-        self.chunks.get(at)?;
-        let first = self.chunks.range(..=at).rposition(|s| s.content().beginning);
-        let ending = self.chunks.range(at..).position(|s| s.content().ending);
-        let last = ending.map_or(self.chunks.len() - 1, |n| at + n);
-        let tsn_of = |index: usize| self.base.add(index as u32);
-        Some((tsn_of(first.unwrap_or(0)), tsn_of(last), ending.is_some()))
-    }
-
-    /// The messages of which some was sent that have not arrived in whole and are not abandoned, each as the TSN of its
-    /// first chunk and its chunks.
-    pub(in crate::sctp) fn to_arrive(&self) -> impl Iterator<Item = (Tsn, impl Iterator<Item = &Sent>)> {
-        let mut next = 0;
-        let messages = core::iter::from_fn(move || {
-            let begin = next;
-            let len = self.chunks.range(begin..).position(|s| s.content().ending);
-            next = len.map_or(self.chunks.len(), |len| begin + len + 1);
-            (begin < next).then_some((begin, next))
-        });
-        messages
-            .map(|(begin, end)| (self.base.add(begin as u32), self.chunks.range(begin..end)))
-            .filter(|(_, chunks)| {
-                let abandoned = chunks.clone().any(|s| s.state() == ChunkState::Abandoned);
-                let ends = chunks.clone().last().is_some_and(|s| s.content().ending);
-                !abandoned && (!ends || chunks.clone().any(Sent::is_awaited))
-            })
-    }
-
     /// Takes every chunk out.
     pub(in crate::sctp) fn take(&mut self) -> VecDeque<Sent> {
         let next = self.next_tsn();
@@ -669,90 +473,11 @@ impl Flight {
             book.clear();
         }
     }
-
-    /// Checks every count against a recount.
-    ///
-    /// # Errors
-    /// What does not hold, in words.
-    pub(in crate::sctp) fn check(&self) -> Result<(), String> {
-        let (mut outstanding, mut marked, mut held, mut released) = (Left::default(), 0, 0, 0);
-        for sent in &self.chunks {
-            held += sent.len() as usize;
-            released += usize::from(sent.is_released()) * sent.len() as usize;
-            marked += u32::from(sent.is_marked());
-            if sent.is_outstanding() {
-                outstanding.add(sent);
-            }
-        }
-        let same = |what: &str, counted: String, is: String| {
-            let text = format!("{what}: {is}, counted as {counted}");
-            (counted == is).then_some(()).ok_or(text)
-        };
-        same(
-            "outstanding",
-            format!("{:?}", self.outstanding),
-            format!("{outstanding:?}"),
-        )?;
-        same("marked", self.marked.to_string(), marked.to_string())?;
-        same("held", self.held.to_string(), held.to_string())?;
-        same("released", self.released.to_string(), released.to_string())?;
-        let mut booked = 0;
-        for book in self.books.iter() {
-            let own = self
-                .iter()
-                .filter(|(_, s)| s.is_outstanding() && s.path() == Some(book.path));
-            let size: u32 = own.clone().map(|(_, s)| s.size()).sum();
-            let name = format!("bytes in flight on path {:?}", book.path);
-            same(&name, book.size.to_string(), size.to_string())?;
-            let name = format!("T3-rtx of path {:?}", book.path);
-            same(&name, book.t3_rtx.is_some().to_string(), (size > 0).to_string())?;
-            if let Some(Earliest::Is(tsn)) = book.earliest {
-                let is_own = own.clone().any(|(other, _)| other == tsn);
-                same("earliest is under way", "true".into(), is_own.to_string())?;
-            }
-            booked += own.count() as u32;
-        }
-        same(
-            "chunks outstanding on no path",
-            booked.to_string(),
-            outstanding.chunks.to_string(),
-        )
-    }
 }
 
 impl Left {
     fn add(&mut self, sent: &Sent) {
         self.chunks += 1;
         self.bytes += sent.len();
-    }
-}
-
-/// What tests look at.
-#[cfg(test)]
-impl Flight {
-    /// The TSN that T3-rtx of a path runs for, and when it expires.
-    pub(in crate::sctp) fn watched(&self, path: PathId) -> Option<(u32, Instant)> {
-        let book = self.books.get(path)?;
-        match book.earliest? {
-            Earliest::Is(tsn) | Earliest::Was(tsn) => Some((tsn.0, book.t3_rtx?)),
-        }
-    }
-
-    /// The TSN whose round trip is measured on a path, and when it was sent.
-    pub(in crate::sctp) fn timed(&self, path: PathId) -> Option<(u32, Instant)> {
-        let (tsn, at) = self.books.get(path)?.timed?;
-        Some((tsn.0, at))
-    }
-
-    /// What CUC waits for on a path, of what was sent once and of what was sent again.
-    pub(in crate::sctp) fn awaited(&self, path: PathId) -> [Option<u32>; 2] {
-        self.books
-            .get(path)
-            .map_or([None; 2], |book| book.pseudo.awaited())
-    }
-
-    /// Bytes and chunks outstanding, and chunks marked.
-    pub(in crate::sctp) fn counts(&self) -> (u32, u32, u32) {
-        (self.outstanding.bytes, self.outstanding.chunks, self.marked)
     }
 }

@@ -1,0 +1,89 @@
+//! Every count of [`Flight`] beside a recount, and what tests look at.
+
+use super::{Flight, Left};
+#[cfg(test)]
+use crate::sctp::path::PathId;
+use crate::sctp::sender::book::Earliest;
+#[cfg(test)]
+use crate::time::Instant;
+
+impl Flight {
+    /// Checks every count against a recount.
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub(in crate::sctp) fn check(&self) -> Result<(), String> {
+        let (mut outstanding, mut marked, mut held, mut released) = (Left::default(), 0, 0, 0);
+        for sent in &self.chunks {
+            held += sent.len() as usize;
+            released += usize::from(sent.is_released()) * sent.len() as usize;
+            marked += u32::from(sent.is_marked());
+            if sent.is_outstanding() {
+                outstanding.add(sent);
+            }
+        }
+        let same = |what: &str, counted: String, is: String| {
+            let text = format!("{what}: {is}, counted as {counted}");
+            (counted == is).then_some(()).ok_or(text)
+        };
+        same(
+            "outstanding",
+            format!("{:?}", self.outstanding),
+            format!("{outstanding:?}"),
+        )?;
+        same("marked", self.marked.to_string(), marked.to_string())?;
+        same("held", self.held.to_string(), held.to_string())?;
+        same("released", self.released.to_string(), released.to_string())?;
+        let mut booked = 0;
+        for book in self.books.iter() {
+            let own = self
+                .iter()
+                .filter(|(_, s)| s.is_outstanding() && s.path() == Some(book.path));
+            let size: u32 = own.clone().map(|(_, s)| s.size()).sum();
+            let name = format!("bytes in flight on path {:?}", book.path);
+            same(&name, book.size.to_string(), size.to_string())?;
+            let name = format!("T3-rtx of path {:?}", book.path);
+            same(&name, book.t3_rtx.is_some().to_string(), (size > 0).to_string())?;
+            if let Some(Earliest::Is(tsn)) = book.earliest {
+                let is_own = own.clone().any(|(other, _)| other == tsn);
+                same("earliest is under way", "true".into(), is_own.to_string())?;
+            }
+            booked += own.count() as u32;
+        }
+        same(
+            "chunks outstanding on no path",
+            booked.to_string(),
+            outstanding.chunks.to_string(),
+        )
+    }
+}
+
+/// What tests look at.
+#[cfg(test)]
+impl Flight {
+    /// The TSN that T3-rtx of a path runs for, and when it expires.
+    pub(in crate::sctp) fn watched(&self, path: PathId) -> Option<(u32, Instant)> {
+        let book = self.books.get(path)?;
+        match book.earliest? {
+            Earliest::Is(tsn) | Earliest::Was(tsn) => Some((tsn.0, book.t3_rtx?)),
+        }
+    }
+
+    /// The TSN whose round trip is measured on a path, and when it was sent.
+    pub(in crate::sctp) fn timed(&self, path: PathId) -> Option<(u32, Instant)> {
+        let (tsn, at) = self.books.get(path)?.timed?;
+        Some((tsn.0, at))
+    }
+
+    /// What CUC waits for on a path, of what was sent once and of what was sent again.
+    pub(in crate::sctp) fn awaited(&self, path: PathId) -> [Option<u32>; 2] {
+        self.books
+            .get(path)
+            .map_or([None; 2], |book| book.pseudo.awaited())
+    }
+
+    /// Bytes and chunks outstanding, and chunks marked.
+    pub(in crate::sctp) fn counts(&self) -> (u32, u32, u32) {
+        (self.outstanding.bytes, self.outstanding.chunks, self.marked)
+    }
+}
