@@ -2,6 +2,7 @@
 
 pub(super) mod fragments;
 pub(super) mod interfaces;
+mod listener;
 pub(super) mod location;
 pub(super) mod shims;
 pub(super) mod tcp;

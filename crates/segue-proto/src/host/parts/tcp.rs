@@ -1,8 +1,9 @@
 //! TCP on a host: its endpoint, and who listens.
 
+use super::listener::{self, Listener};
 use crate::app::{self, Transport};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
-use crate::random::{SecretRng, Stream};
+use crate::random::SecretRng;
 use crate::tcp::{Config, Connection, ConnectionId, Endpoint, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -11,8 +12,7 @@ use segue_wire::Packet;
 /// The part of a host that is TCP's.
 pub(in crate::host) struct Tcp {
     endpoint: Endpoint,
-    /// The listening application: its number and what it does.
-    listener: Option<(usize, app::Kind)>,
+    listener: Option<Listener>,
 }
 
 impl Tcp {
@@ -23,17 +23,8 @@ impl Tcp {
         applications: &[app::Config],
         secrets: &mut dyn SecretRng,
     ) -> Option<Box<Self>> {
-        if applications.iter().all(|a| a.transport != Transport::Tcp) {
-            return None;
-        }
-        let mut key = [0; 32];
-        secrets.fill(&mut key);
-        let mut endpoint = Endpoint::new(config, Box::new(Stream::from_key(key)));
-        let listens = |a: &app::Config| a.transport == Transport::Tcp && a.role == app::Role::Listen;
-        let listener = applications
-            .iter()
-            .position(listens)
-            .map(|number| (number, applications[number].kind.clone()));
+        let (random, listener) = listener::begin(Transport::Tcp, applications, secrets)?;
+        let mut endpoint = Endpoint::new(config, random);
         if listener.is_some() {
             endpoint.listen(port);
         }

@@ -1,8 +1,9 @@
 //! UDP on a host: its endpoint, who listens, and what a socket is to an application.
 
+use super::listener::{self, Listener};
 use crate::app::{self, Connection, SendRefused, Transport};
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
-use crate::random::{SecretRng, Stream};
+use crate::random::SecretRng;
 use crate::time::Instant;
 use crate::udp::{Endpoint, Event, MAX_DATA, Socket, SocketId};
 use core::net::Ipv6Addr;
@@ -12,8 +13,7 @@ use segue_wire::udp::UdpDatagram;
 /// The part of a host that is UDP's.
 pub(in crate::host) struct Udp {
     endpoint: Endpoint,
-    /// The listening application: its number and what it does.
-    listener: Option<(usize, app::Kind)>,
+    listener: Option<Listener>,
 }
 
 impl Udp {
@@ -23,17 +23,8 @@ impl Udp {
         applications: &[app::Config],
         secrets: &mut dyn SecretRng,
     ) -> Option<Box<Self>> {
-        if applications.iter().all(|a| a.transport != Transport::Udp) {
-            return None;
-        }
-        let mut key = [0; 32];
-        secrets.fill(&mut key);
-        let mut endpoint = Endpoint::new(Box::new(Stream::from_key(key)));
-        let listens = |a: &app::Config| a.transport == Transport::Udp && a.role == app::Role::Listen;
-        let listener = applications
-            .iter()
-            .position(listens)
-            .map(|number| (number, applications[number].kind.clone()));
+        let (random, listener) = listener::begin(Transport::Udp, applications, secrets)?;
+        let mut endpoint = Endpoint::new(random);
         if listener.is_some() {
             endpoint.listen(port);
         }

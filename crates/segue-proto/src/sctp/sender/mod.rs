@@ -5,7 +5,6 @@ pub(super) mod chunk;
 mod credit;
 mod cuc;
 pub(super) mod flight;
-mod hold;
 pub(super) mod loss;
 pub(super) mod messages;
 #[cfg(test)]

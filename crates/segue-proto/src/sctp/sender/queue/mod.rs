@@ -1,11 +1,13 @@
 //! User messages that wait to be sent, and are cut into chunks.
 
+pub(in crate::sctp) mod hold;
+
 use super::chunk::Content;
-use super::hold::Held;
 use crate::sctp::SendOptions;
 use crate::sctp::options::Policy;
 use crate::sctp::stream_list::concerns;
 use crate::time::Instant;
+use hold::Held;
 use segue_wire::{Data, Ssn};
 use std::collections::VecDeque;
 
@@ -28,9 +30,9 @@ pub(in crate::sctp) type Dropped = (u16, u32);
 /// The messages that wait.
 #[derive(Debug)]
 pub(in crate::sctp) struct SendQueue {
-    pub(super) unsent: VecDeque<Unsent>,
+    unsent: VecDeque<Unsent>,
     /// Messages kept back while streams are reset.
-    pub(super) held: Option<Box<Held>>,
+    held: Option<Box<Held>>,
     next_ssn: Vec<Ssn>,
     /// Largest user data of a chunk.
     max_data: usize,

@@ -1,6 +1,6 @@
 //! Messages that wait while streams are reset (RFC 6525 section 5.1.2 A1): not one of them gets a number.
 
-use super::queue::{SendQueue, Unsent};
+use super::{SendQueue, Unsent};
 use crate::sctp::stream_list::concerns;
 use std::collections::VecDeque;
 
