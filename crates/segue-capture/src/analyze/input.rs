@@ -38,10 +38,7 @@ impl Input {
         match self {
             Self::File(path) => open_file(path),
             Self::Bytes(_, bytes) => Ok(Box::new(Cursor::new(Arc::clone(bytes)))),
-            Self::Watched(input, watch) => Ok(Box::new(Watched {
-                source: input.open()?,
-                watch: Arc::clone(watch),
-            })),
+            Self::Watched(input, watch) => Ok(Box::new(Watched::new(input.open()?, Arc::clone(watch)))),
         }
     }
 }

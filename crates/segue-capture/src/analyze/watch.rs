@@ -26,8 +26,15 @@ impl Watch {
 
 /// A source that is watched.
 pub(super) struct Watched {
-    pub source: Box<dyn Read + Send>,
-    pub watch: Arc<Watch>,
+    source: Box<dyn Read + Send>,
+    watch: Arc<Watch>,
+}
+
+impl Watched {
+    /// Reads from this source as long as the watch allows it.
+    pub(super) const fn new(source: Box<dyn Read + Send>, watch: Arc<Watch>) -> Self {
+        Self { source, watch }
+    }
 }
 
 impl Read for Watched {

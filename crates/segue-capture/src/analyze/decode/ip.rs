@@ -24,9 +24,8 @@ pub(super) fn decode(
     wire_len: u32,
     direction: Option<Direction>,
 ) -> Result<Decoded<'_>, Skip> {
-    let mut decoded = one(packet, wire_len)?;
-    decoded.direction = direction;
-    let outer = decoded.outer;
+    let first = one(packet, wire_len)?;
+    let mut decoded = Decoded { direction, ..first };
     for _ in 0..MAX_DEPTH {
         let (skip, inside) = match decoded.protocol {
             IPV4_IN_IP | IPV6_IN_IP => (0, true),
@@ -44,12 +43,17 @@ pub(super) fn decode(
             return Err(Skip::Fragment);
         }
         let payload = decoded.payload.get(skip..).ok_or(Skip::CutOff)?;
-        let marks = decoded.marks;
-        decoded = one(payload, decoded.payload_len.saturating_sub(skip as u32))?;
-        decoded.outer = outer;
-        decoded.direction = direction;
-        decoded.marks.tunnelled = true;
-        decoded.marks.route_optimised |= marks.route_optimised;
+        let inner = one(payload, decoded.payload_len.saturating_sub(skip as u32))?;
+        decoded = Decoded {
+            outer: first.outer,
+            direction,
+            marks: Marks {
+                tunnelled: true,
+                route_optimised: inner.marks.route_optimised || decoded.marks.route_optimised,
+                ilnp: inner.marks.ilnp,
+            },
+            ..inner
+        };
     }
     Err(Skip::TooDeep)
 }
@@ -119,103 +123,133 @@ fn ipv6(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
     let (source, destination) = (address(8)?, address(24)?);
     let end = packet.len().min(40 + payload_len as usize);
     let payload = packet.get(40..end).ok_or(Skip::CutOff)?;
-    let mut decoded = Decoded {
+    let mut headers = Headers {
+        next: header[6],
+        rest: payload,
+        rest_len: payload_len,
+        home_of_source: None,
+        home_of_destination: None,
+        nonce: false,
+        fragment: None,
+    };
+    if is_extension(headers.next) {
+        headers.pass()?;
+    }
+    Ok(Decoded {
         outer: (source, destination),
         inner: (source, destination),
-        identity: (source, destination),
-        marks: Marks::default(),
-        protocol: header[6],
-        payload,
-        payload_len,
+        identity: (
+            headers.home_of_source.unwrap_or(source),
+            headers.home_of_destination.unwrap_or(destination),
+        ),
+        marks: Marks {
+            tunnelled: false,
+            route_optimised: headers.home_of_source.is_some() || headers.home_of_destination.is_some(),
+            ilnp: headers.nonce,
+        },
+        protocol: headers.next,
+        payload: headers.rest,
+        payload_len: headers.rest_len,
         identification: 0,
         direction: None,
-        fragment: false,
-        fragments: None,
-    };
-    if is_extension(decoded.protocol) {
-        extensions(&mut decoded)?;
-    }
-    Ok(decoded)
+        fragment: headers.fragment.is_some_and(|(_, more)| more),
+        fragments: headers.fragment.map(|(identification, _)| identification),
+    })
 }
 
 const fn is_extension(next_header: u8) -> bool {
     matches!(next_header, 0 | 43 | 44 | 51 | 60)
 }
 
-/// Passes over the extension headers and takes from them what mobility needs.
-#[cold]
-fn extensions(decoded: &mut Decoded<'_>) -> Result<(), Skip> {
-    for _ in 0..MAX_EXTENSIONS {
-        let kind = decoded.protocol;
-        if !is_extension(kind) {
-            return Ok(());
-        }
-        let &[next, units, ..] = decoded.payload.first_chunk::<8>().ok_or(Skip::CutOff)?;
-        let len = match kind {
-            44 => 8,
-            // the authentication header counts in units of 4 (RFC 4302 section 2.2)
-            51 => (usize::from(units) + 2) * 4,
-            _ => (usize::from(units) + 1) * 8,
-        };
-        let header = decoded.payload.get(..len).ok_or(Skip::CutOff)?;
-        match kind {
-            44 => {
-                let offset = u16::from_be_bytes([header[2], header[3]]);
-                decoded.fragment = offset & 1 != 0;
-                if offset & 0xfff8 != 0 {
-                    return Err(Skip::Fragment);
-                }
-                let &[.., a, b, c, d] = decoded.payload.first_chunk::<8>().ok_or(Skip::CutOff)?;
-                decoded.fragments = Some(u32::from_be_bytes([a, b, c, d]));
-            }
-            60 => options(decoded, header.get(2..).unwrap_or_default()),
-            43 => routing(decoded, header),
-            _ => {}
-        }
-        decoded.protocol = next;
-        decoded.payload = decoded.payload.get(len..).ok_or(Skip::CutOff)?;
-        decoded.payload_len = decoded
-            .payload_len
-            .checked_sub(len as u32)
-            .ok_or(Skip::Malformed)?;
-    }
-    Err(Skip::TooDeep)
+/// The headers of a packet behind its first, as far as they have been passed over.
+struct Headers<'a> {
+    /// What the rest begins with.
+    next: u8,
+    rest: &'a [u8],
+    /// So long on the wire.
+    rest_len: u32,
+    /// Home addresses, where they are others than those of the header.
+    home_of_source: Option<Address>,
+    home_of_destination: Option<Address>,
+    /// There was a nonce option.
+    nonce: bool,
+    /// Identification of the fragments, and whether there are more.
+    fragment: Option<(u32, bool)>,
 }
 
-/// Destination options: type, length, data.
-fn options(decoded: &mut Decoded<'_>, mut rest: &[u8]) {
-    while let Some((&kind, after)) = rest.split_first() {
-        if kind == 0 {
+impl Headers<'_> {
+    /// Passes over the extension headers and takes from them what mobility needs.
+    #[cold]
+    fn pass(&mut self) -> Result<(), Skip> {
+        for _ in 0..MAX_EXTENSIONS {
+            let kind = self.next;
+            if !is_extension(kind) {
+                return Ok(());
+            }
+            let &[next, units, ..] = self.rest.first_chunk::<8>().ok_or(Skip::CutOff)?;
+            let len = match kind {
+                44 => 8,
+                // the authentication header counts in units of 4 (RFC 4302 section 2.2)
+                51 => (usize::from(units) + 2) * 4,
+                _ => (usize::from(units) + 1) * 8,
+            };
+            let header = self.rest.get(..len).ok_or(Skip::CutOff)?;
+            match kind {
+                44 => self.fragment = Some(fragment(header)?),
+                60 => self.options(header.get(2..).unwrap_or_default()),
+                43 => self.routing(header),
+                _ => {}
+            }
+            self.next = next;
+            self.rest = self.rest.get(len..).ok_or(Skip::CutOff)?;
+            self.rest_len = self.rest_len.checked_sub(len as u32).ok_or(Skip::Malformed)?;
+        }
+        Err(Skip::TooDeep)
+    }
+
+    /// Destination options: type, length, data.
+    fn options(&mut self, mut rest: &[u8]) {
+        while let Some((&kind, after)) = rest.split_first() {
+            if kind == 0 {
+                rest = after;
+                continue;
+            }
+            let Some((&len, after)) = after.split_first() else {
+                return;
+            };
+            let Some((data, after)) = after.split_at_checked(usize::from(len)) else {
+                return;
+            };
+            match kind {
+                HOME_ADDRESS_OPTION => {
+                    if let Some(home) = data.first_chunk::<16>() {
+                        self.home_of_source = Some(Address::v6(*home));
+                    }
+                }
+                NONCE_OPTION => self.nonce = true,
+                _ => {}
+            }
             rest = after;
-            continue;
         }
-        let Some((&len, after)) = after.split_first() else {
-            return;
-        };
-        let Some((data, after)) = after.split_at_checked(usize::from(len)) else {
-            return;
-        };
-        match kind {
-            HOME_ADDRESS_OPTION => {
-                if let Some(home) = data.first_chunk::<16>() {
-                    decoded.identity.0 = Address::v6(*home);
-                    decoded.marks.route_optimised = true;
-                }
-            }
-            NONCE_OPTION => decoded.marks.ilnp = true,
-            _ => {}
+    }
+
+    /// A type 2 routing header carries the home address of the receiver.
+    fn routing(&mut self, header: &[u8]) {
+        if header.get(2) == Some(&2)
+            && header.get(3) == Some(&1)
+            && let Some(home) = header.get(8..).and_then(|b| b.first_chunk::<16>())
+        {
+            self.home_of_destination = Some(Address::v6(*home));
         }
-        rest = after;
     }
 }
 
-/// A type 2 routing header carries the home address of the receiver.
-fn routing(decoded: &mut Decoded<'_>, header: &[u8]) {
-    if header.get(2) == Some(&2)
-        && header.get(3) == Some(&1)
-        && let Some(home) = header.get(8..).and_then(|b| b.first_chunk::<16>())
-    {
-        decoded.identity.1 = Address::v6(*home);
-        decoded.marks.route_optimised = true;
+/// Identification of the fragments, and whether there are more. Those behind the first are not followed.
+fn fragment(header: &[u8]) -> Result<(u32, bool), Skip> {
+    let &[_, _, o0, o1, a, b, c, d] = header.first_chunk::<8>().ok_or(Skip::CutOff)?;
+    let offset = u16::from_be_bytes([o0, o1]);
+    if offset & 0xfff8 != 0 {
+        return Err(Skip::Fragment);
     }
+    Ok((u32::from_be_bytes([a, b, c, d]), offset & 1 != 0))
 }
