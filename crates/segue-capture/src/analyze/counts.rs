@@ -1,23 +1,43 @@
 //! What was counted of one capture.
 
-use super::decode::Skip;
+use super::decode::{self, Decoded, Skip};
 use std::collections::BTreeMap;
 
 /// What was counted of one capture.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    pub skipped: [u64; Skip::ALL.len()],
-    pub fragments: u64,
-    pub tcp: u64,
-    pub udp: u64,
-    pub sctp: u64,
-    pub icmpv6: u64,
-    pub mobility: u64,
-    pub other: u64,
+    skipped: [u64; Skip::ALL.len()],
+    fragments: u64,
+    tcp: u64,
+    udp: u64,
+    sctp: u64,
+    icmpv6: u64,
+    mobility: u64,
+    other: u64,
 }
 
 impl Counts {
-    pub(super) fn add(&mut self, other: &Self) {
+    /// A packet is taken apart.
+    pub(super) const fn packet(&mut self, packet: &Decoded<'_>) {
+        self.fragments += packet.fragment as u64;
+        let kind = match packet.protocol {
+            decode::TCP => &mut self.tcp,
+            decode::UDP => &mut self.udp,
+            decode::SCTP => &mut self.sctp,
+            decode::ICMPV6 => &mut self.icmpv6,
+            decode::MOBILITY => &mut self.mobility,
+            _ => &mut self.other,
+        };
+        *kind += 1;
+    }
+
+    /// A packet, or what is in it, is not followed.
+    pub(super) const fn skipped(&mut self, skip: Skip) {
+        self.skipped[skip as usize] += 1;
+    }
+
+    /// Both together.
+    pub(super) fn and(mut self, other: &Self) -> Self {
         self.skipped
             .iter_mut()
             .zip(other.skipped)
@@ -29,6 +49,7 @@ impl Counts {
         self.icmpv6 += other.icmpv6;
         self.mobility += other.mobility;
         self.other += other.other;
+        self
     }
 
     /// By name, without those that are zero.

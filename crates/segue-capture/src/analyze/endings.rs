@@ -14,10 +14,9 @@
 
 use super::flows::conn::{Conn, Half};
 use super::flows::moved::Moved;
-use super::flows::paths::PathState;
+use super::flows::paths::Way;
 use super::flows::progress::{Note, Outages, What};
-use super::flows::silence::patience_ns;
-use super::flows::view::View;
+use super::flows::view::Overview;
 use super::model::Protocol;
 use crate::record::{DEAD_AFTER_NS, FlowEnd, FlowState, Outage};
 
@@ -39,9 +38,9 @@ pub(super) struct Ending {
 
 impl Ending {
     /// Until when the direction had something to say, as far as `end_ns` was read.
-    pub(super) fn lasts_until_ns(&self, view: &View, end_ns: u64) -> u64 {
+    pub(super) fn lasts_until_ns(&self, seen: &Overview, end_ns: u64) -> u64 {
         match self.state {
-            FlowState::Closed | FlowState::Idle => view.last_new_ns,
+            FlowState::Closed | FlowState::Idle => seen.last_new_ns,
             FlowState::Dead | FlowState::Active | FlowState::Unknown => {
                 self.silent_ns.map_or(end_ns, |silent| silent.1)
             }
@@ -56,15 +55,11 @@ impl Ending {
     }
 
     /// For the report, with the longest of its pauses, and with the outages before it.
-    pub(super) fn record(self, view: &View, healed: &Outages, start_ns: u64) -> FlowEnd {
+    pub(super) fn record(self, seen: &Overview, healed: &Outages, start_ns: u64) -> FlowEnd {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let since_start = |ns: u64| seconds(ns.saturating_sub(start_ns));
         let length = |(since, until): (u64, u64)| until.saturating_sub(since);
-        let pause = (
-            view.longest_gap_at_ns,
-            view.longest_gap_at_ns + view.longest_gap_ns,
-        );
-        let ended = [healed.longest(), self.refused_ns, Some(pause)]
+        let ended = [healed.longest(), self.refused_ns, Some(seen.longest_gap_ns)]
             .into_iter()
             .flatten();
         let ended = ended.max_by_key(|o| length(*o)).unwrap_or_default();
@@ -107,12 +102,13 @@ pub(super) fn of(conn: &Conn, end_ns: u64) -> [Ending; 2] {
         let other = &endings[1 - direction];
         if endings[direction].state == FlowState::Unknown
             && other.state == FlowState::Dead
-            && conn.halves[direction].packets[0] == 0
-            && let Some(view) = conn.halves[direction].at[1].as_ref().filter(|v| v.data_packets > 0)
+            && !conn.half(direction).has_left()
+            && let Some(view) = conn.half(direction).arrivals()
             // nothing of this direction came any more when the other was tried
-            && conn.halves[1 - direction].progress.heard_ns.is_none_or(|heard| heard <= other.tried_ns.0)
+            && let heard_ns = conn.half(1 - direction).progress().heard_ns()
+            && heard_ns.is_none_or(|heard| heard <= other.tried_ns.0)
         {
-            let silent_ns = other.silent_ns.map(|(_, end)| (view.last_new_ns, end));
+            let silent_ns = other.silent_ns.map(|(_, end)| (view.last_new_ns(), end));
             endings[direction] = Ending {
                 state: FlowState::Dead,
                 silent_ns,
@@ -125,17 +121,20 @@ pub(super) fn of(conn: &Conn, end_ns: u64) -> [Ending; 2] {
 }
 
 fn alone(conn: &Conn, direction: usize, end_ns: u64) -> Ending {
-    let half = &conn.halves[direction];
-    let progress = &half.progress;
-    let given_up = conn.reset.is_some_and(|(end, _)| end == direction);
-    let refused_at = conn.reset.filter(|(end, _)| *end != direction).map(|(_, at)| at);
+    let half = conn.half(direction);
+    let progress = half.progress();
+    let closing = conn.closing();
     let mut ending = Ending::default();
     let dead_since = conn.dead_since(direction, end_ns);
-    if let (Some(since_ns), Some(at_ns)) = (dead_since, refused_at) {
+    if let (Some(since_ns), Some(at_ns)) = (dead_since, closing.refused_ns(direction)) {
         ending.refused_ns = Some((since_ns, at_ns.max(since_ns)));
     } else if let Some(since_ns) = dead_since {
-        let all = progress.data.and(progress.probes);
-        let end_ns = if given_up { conn.last_ns } else { end_ns };
+        let all = progress.attempts();
+        let end_ns = if closing.is_given_up(direction) {
+            conn.last_ns()
+        } else {
+            end_ns
+        };
         ending.state = FlowState::Dead;
         ending.silent_ns = Some((since_ns, end_ns.max(since_ns)));
         ending.attempts = all.count;
@@ -148,11 +147,9 @@ fn alone(conn: &Conn, direction: usize, end_ns: u64) -> Ending {
         ending.moved = progress.move_tried();
         return ending;
     }
-    let sent = half.packets[0] > 0;
     let is_outstanding = progress.is_outstanding() && !half.has_arrived_whole();
-    let all_arrived = sent && conn.is_acknowledged() && !is_outstanding;
-    let all_closed = conn.closed == [true; 2];
-    ending.state = if all_closed || (conn.closed[direction] && all_arrived) {
+    let all_arrived = half.has_left() && conn.is_acknowledged() && !is_outstanding;
+    ending.state = if closing.is_complete() || (closing.is_closed(direction) && all_arrived) {
         FlowState::Closed
     } else if is_active(conn, half, end_ns) {
         FlowState::Active
@@ -167,35 +164,23 @@ fn alone(conn: &Conn, direction: usize, end_ns: u64) -> Ending {
 /// Whether something new had just arrived, or was under way to somebody who is known to get it.
 fn is_active(conn: &Conn, half: &Half, end_ns: u64) -> bool {
     let within = |at_ns: u64, span_ns: u64| end_ns.saturating_sub(at_ns) <= span_ns;
-    let progress = &half.progress;
-    let [sent, received] = half
-        .at
-        .each_ref()
-        .map(|v| v.as_ref().filter(|v| v.data_packets > 0));
-    let arrived_ns = received.map(|v| v.last_new_ns);
-    let known_ns = progress.last_ns.filter(|_| sent.is_some());
-    let tries = conn.is_acknowledged() && known_ns.is_some() && progress.data.count > 0;
+    let progress = half.progress();
+    let arrived_ns = half.arrivals().map(|v| v.last_new_ns());
+    let known_ns = progress.last_ns().filter(|_| half.departures().is_some());
+    let data = progress.data();
+    let tries = conn.is_acknowledged() && known_ns.is_some() && data.count > 0;
     arrived_ns
         .or(known_ns)
         .is_some_and(|at| within(at, DEAD_AFTER_NS))
-        || tries && within(progress.data.last_ns, patience_ns(half))
+        || tries && within(data.last_ns, half.patience_ns())
 }
 
 /// A packet in words.
 fn told(conn: &Conn, direction: usize, note: &Note) -> String {
-    let ends = |p: &PathState| format!("{} to {}", p.outer.0.ip(), p.outer.1.ip());
-    let by = || {
-        conn.paths
-            .get(usize::from(note.path))
-            .map(ends)
-            .unwrap_or_default()
-    };
-    let receiver = if direction == 0 {
-        conn.shown.1
-    } else {
-        conn.shown.0
-    };
-    let counted = match conn.protocol {
+    let ends = |way: &Way| format!("{} to {}", way.outer.0.ip(), way.outer.1.ip());
+    let by = || conn.paths().way(note.path).map(ends).unwrap_or_default();
+    let receiver = conn.parties().shown()[1 - direction];
+    let counted = match conn.protocol() {
         Protocol::Tcp => format!(" at {}", note.number),
         Protocol::Mptcp => format!(" at {} of the connection", note.number),
         Protocol::Sctp => format!(", TSN {}", note.number),

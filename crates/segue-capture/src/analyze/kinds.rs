@@ -1,8 +1,8 @@
 //! What flows and handovers are called in a report.
 
 use super::decode::Address;
-use super::flows::conn::Conn;
-use super::flows::paths::PathState;
+use super::flows::finished::Finished;
+use super::flows::paths::Way;
 use super::model::{Direction, HandoverKind, Mobility, Protocol};
 use crate::record::Layer;
 
@@ -36,14 +36,14 @@ pub(super) fn rate(bytes: u64, ns: u64) -> f64 {
     }
 }
 
-pub(super) fn mobility(conn: &Conn) -> Mobility {
-    let marks = conn.marks;
-    match conn.protocol {
+pub(super) fn mobility(flow: &Finished) -> Mobility {
+    let marks = flow.marks;
+    match flow.protocol {
         _ if marks.ilnp => Mobility::Ilnp,
         _ if marks.route_optimised => Mobility::Mip6Ro,
-        _ if marks.tunnelled && !conn.a.0.is_v4() => Mobility::Mip6,
+        _ if marks.tunnelled && !flow.is_v4 => Mobility::Mip6,
         Protocol::Mptcp | Protocol::Sctp | Protocol::Quic | Protocol::Wireguard
-            if (0..2).any(|d| conn.paths.iter().filter(|p| p.direction == d).count() > 1) =>
+            if (0..2).any(|d| flow.paths.iter().filter(|p| p.way.direction == d).count() > 1) =>
         {
             Mobility::Transport
         }
@@ -51,10 +51,10 @@ pub(super) fn mobility(conn: &Conn) -> Mobility {
     }
 }
 
-pub(super) fn kind(conn: &Conn, from: &PathState, to: &PathState) -> HandoverKind {
+pub(super) fn kind(flow: &Finished, from: &Way, to: &Way) -> HandoverKind {
     let moved = |x: Address, y: Address| x != y && x.nid() == y.nid();
-    match conn.protocol {
-        Protocol::Sctp if conn.path_is_the_senders() => HandoverKind::SctpPath,
+    match flow.protocol {
+        Protocol::Sctp if flow.path_is_the_senders => HandoverKind::SctpPath,
         Protocol::Mptcp => HandoverKind::MptcpSubflow,
         Protocol::Quic => HandoverKind::QuicPath,
         Protocol::Wireguard => HandoverKind::WireguardEndpoint,
@@ -64,12 +64,12 @@ pub(super) fn kind(conn: &Conn, from: &PathState, to: &PathState) -> HandoverKin
             HandoverKind::Interface
         }
         Protocol::Tcp | Protocol::Udp | Protocol::Sctp
-            if conn.marks.ilnp && (moved(from.outer.0, to.outer.0) || moved(from.outer.1, to.outer.1)) =>
+            if flow.marks.ilnp && (moved(from.outer.0, to.outer.0) || moved(from.outer.1, to.outer.1)) =>
         {
             HandoverKind::Locator
         }
         Protocol::Tcp | Protocol::Udp | Protocol::Sctp
-            if conn.marks.tunnelled || conn.marks.route_optimised =>
+            if flow.marks.tunnelled || flow.marks.route_optimised =>
         {
             HandoverKind::CareOfAddress
         }
@@ -77,7 +77,7 @@ pub(super) fn kind(conn: &Conn, from: &PathState, to: &PathState) -> HandoverKin
     }
 }
 
-pub(super) fn describe(path: &PathState) -> String {
+pub(super) fn describe(path: &Way) -> String {
     let tunnel = if path.tunnelled { " in a tunnel" } else { "" };
     format!("{} to {}{tunnel}", path.outer.0.ip(), path.outer.1.ip())
 }

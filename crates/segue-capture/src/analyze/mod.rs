@@ -17,6 +17,7 @@ mod counts;
 mod decode;
 mod endings;
 mod engine;
+mod fates;
 mod flows;
 mod found;
 mod heard;
@@ -25,6 +26,7 @@ mod kinds;
 mod model;
 mod offset;
 mod places;
+mod protocol;
 mod reader;
 mod report;
 mod signal;
@@ -34,13 +36,13 @@ pub use adaptation::{AdaptationTime, BIN_NS, Bin, MAX_BINS, ThroughputBins, adap
 pub use flows::rates::RTT_KEPT;
 pub use input::{Error, Input};
 pub use model::{
-    Analysis, CaptureInterface, CaptureReport, ClockOffset, Direction, DirectionReport, EndCounts, Endpoint,
-    Flow, Handover, HandoverKind, Interruption, Mobility, Options, Partial, Path, PathShare, Protocol,
-    SegmentMark, Series, Share, Signal, SignalKind, Spread, Vantage, Warning, WarningKind,
+    Analysis, Around, CaptureInterface, CaptureReport, ClockOffset, Direction, DirectionReport, EndCounts,
+    Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility, Options, Partial, Path, PathShare,
+    Protocol, SegmentMark, Series, Share, Signal, SignalKind, Spread, Vantage, Warning, WarningKind,
 };
 pub use watch::Watch;
 
-use engine::Engine;
+use engine::{Engine, Outcome};
 use offset::{Common, Samples};
 use reader::Reader;
 use std::path::PathBuf;
@@ -84,7 +86,7 @@ pub fn analyze_inputs(inputs: &[Input], options: &Options) -> Result<Analysis, E
     let start_ns = streams.iter().filter_map(|s| s.time_ns).min().unwrap_or_default();
     // what has nothing in common is no two ends of anything
     let two = inputs.len() == 2;
-    let apart = two && common.offset.is_none() && common.left_out.is_none();
+    let apart = two && common.clocks.offset.is_none() && common.left_out.is_none();
     let new = |_| Engine::new(options, two, common.places.clone(), start_ns);
     let mut engines: Vec<Engine> = (0..1 + usize::from(apart)).map(new).collect();
     let mut end_ns = start_ns;
@@ -99,10 +101,9 @@ pub fn analyze_inputs(inputs: &[Input], options: &Options) -> Result<Analysis, E
         }
         stream.advance(&common);
     }
-    engines.iter_mut().for_each(Engine::finish);
-    let mut engines = engines.into_iter();
-    let mut whole = engines.next().unwrap_or_else(|| new(0));
-    engines.for_each(|engine| whole.absorb(engine));
+    let outcomes = engines.into_iter().map(Engine::finish);
+    let whole = outcomes.reduce(Outcome::and);
+    let whole = whole.unwrap_or_else(|| new(0).finish());
     Ok(assemble(whole, streams, &common, start_ns, end_ns))
 }
 
@@ -161,7 +162,7 @@ impl Stream {
         }
         self.time_ns = match self.number {
             0 => own_ns,
-            _ => own_ns.map(|ns| common.to_first(ns)),
+            _ => own_ns.map(|ns| common.clocks.to_first(ns)),
         };
     }
 }
@@ -176,32 +177,21 @@ fn next(streams: &[Stream]) -> Option<usize> {
 }
 
 fn assemble(
-    mut engine: Engine,
+    mut whole: Outcome,
     streams: Vec<Stream>,
     common: &Common,
     start_ns: u64,
     end_ns: u64,
 ) -> Analysis {
-    engine.signals.sort_by_key(|s| s.time_ns);
-    let flows_total = engine.flows_total();
-    let mut results = engine.results;
-    results.keep_most();
-    results.longest_interruptions();
-    results.flows.sort_by_key(|f| f.id);
-    results.handovers.sort_by_key(|h| (h.first_new_ns(), h.flow()));
-    let mut limits = core::mem::take(&mut engine.limits);
+    whole.signals.sort_by_key(|s| s.time_ns);
+    let mut results = whole.results.finish(&whole.signals, start_ns);
+    let mut limits = whole.limits;
     if results.handovers_dropped > 0 {
         *limits.entry("handovers-beyond-limit").or_default() += results.handovers_dropped;
     }
-    let mut before: std::collections::BTreeMap<(u64, Direction), u64> = std::collections::BTreeMap::new();
-    for found in &mut results.handovers {
-        let key = (found.flow(), found.handover.direction);
-        let since_ns = before.insert(key, found.first_new_ns()).unwrap_or_default();
-        found.signalling(&engine.signals, since_ns, start_ns);
-    }
     let interface_name = |(capture, interface): (u8, u32)| {
         let stream = streams.get(usize::from(capture))?;
-        stream.reader.interfaces().get(interface as usize)?.name.clone()
+        stream.reader.interface_name(interface)
     };
     for path in results.flows.iter_mut().flat_map(|f| &mut f.paths) {
         path.interface = interface_name(path.seen_at);
@@ -210,23 +200,23 @@ fn assemble(
         format: FORMAT,
         start_time_ns: start_ns,
         duration_s: end_ns.saturating_sub(start_ns) as f64 / 1e9,
-        clock_offset: common.offset,
-        flows_total,
-        flows_evicted: engine.evicted,
+        clock_offset: common.clocks.offset,
+        flows_total: whole.flows_total,
+        flows_evicted: whole.evicted,
         flows: results.flows,
-        handovers: results.handovers.into_iter().map(|h| h.handover).collect(),
+        handovers: results.handovers,
         interruptions: results.interruptions,
         shares: results.shares,
-        signals: engine.signals.iter().map(|s| s.report(start_ns)).collect(),
+        signals: whole.signals.iter().map(|s| s.report(start_ns)).collect(),
         limits,
         warnings: warnings(&streams, common),
         captures: streams
             .iter()
-            .zip(&engine.counts)
+            .zip(&whole.counts)
             .map(|(stream, counts)| CaptureReport {
                 file: stream.name.clone(),
                 format: stream.reader.format(),
-                interfaces: stream.reader.interfaces().to_vec(),
+                interfaces: stream.reader.interfaces(),
                 packets: stream.packets,
                 wire_bytes: stream.wire_bytes,
                 truncated_packets: stream.truncated,
@@ -273,7 +263,7 @@ fn warnings(streams: &[Stream], common: &Common) -> Vec<Warning> {
     } else if let [first, second] = streams
         && first.packets > 0
         && second.packets > 0
-        && common.offset.is_none()
+        && common.clocks.offset.is_none()
     {
         warn(
             WarningKind::NothingInCommon,

@@ -4,6 +4,8 @@
 //! the clock of the first capture.
 
 use super::adaptation::AdaptationTime;
+pub use super::fates::EndCounts;
+pub use super::protocol::Protocol;
 pub use super::signal::{Signal, SignalKind};
 use crate::record::{FlowEnd, HandoverRecord};
 use core::net::IpAddr;
@@ -187,24 +189,6 @@ pub struct ClockOffset {
     pub matched_packets: u64,
 }
 
-/// What a flow is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Protocol {
-    /// A TCP connection; of MPTCP, a subflow.
-    Tcp,
-    /// An MPTCP connection, all subflows together (RFC 8684, RFC 6824).
-    Mptcp,
-    /// An SCTP association (RFC 9260).
-    Sctp,
-    /// UDP between two pairs of address and port.
-    Udp,
-    /// QUIC (RFC 9000).
-    Quic,
-    /// WireGuard.
-    Wireguard,
-}
-
 /// Who makes a flow survive a change of address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -365,28 +349,6 @@ pub struct Spread {
     pub count: u64,
 }
 
-/// What became of the packets with data of one direction, by what left the sender and what reached the receiver
-/// (Phoomikiattisak and Bhatti 2019, sections 6.1.2 and 6.1.3). Of SCTP, each DATA chunk counts as a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct EndCounts {
-    /// Packets sent, retransmissions included.
-    pub packets_sent: u64,
-    /// Packets sent whose first byte had been sent before.
-    pub retransmissions: u64,
-    /// Packets sent that did not arrive, or came to a locator that the receiver no longer had.
-    pub lost_packets: u64,
-    /// Retransmissions of which an earlier copy arrived, even later.
-    pub spurious_retransmissions: u64,
-    /// Packets that may have been under way when the captures ended: they did not arrive, were sent after the last one
-    /// that arrived by their way, and no longer before the end than any packet took.
-    pub in_flight_packets: u64,
-    /// Packets that arrived after one that was sent later (RFC 4737).
-    pub reordered_packets: u64,
-    /// Packets of which the other end's capture knows nothing: they arrived and were not seen to be sent, or they were sent
-    /// before the receiver's capture began or after it ended. The latter count as sent, and nothing more is known of them.
-    pub unmatched_packets: u64,
-}
-
 /// How a handover shows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -433,6 +395,21 @@ pub struct Handover {
     pub settling_gap_s: f64,
     /// t_a (002, section 5); nothing where the new path carried too little to tell.
     pub adaptation: Option<AdaptationTime>,
+    /// What the old path gave, and the new one.
+    #[serde(flatten)]
+    pub around: Around,
+    /// Packets out of order within [`Options::throughput_window_s`] after the first data over the new path.
+    pub out_of_order_packets: u64,
+    /// Of the packets sent from [`Options::throughput_window_s`] before the last data that came before the new path to as
+    /// long after the first over it.
+    pub ends: Option<EndCounts>,
+    /// Numbers of the signals that belong to it, in [`Analysis::signals`].
+    pub signals: Vec<u32>,
+}
+
+/// Throughput and round trip times before a handover and after it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Around {
     /// Useful bits by time in the window before the last data over the old path, or from the first data on if that was
     /// later, bit/s.
     pub throughput_before_bps: f64,
@@ -442,13 +419,6 @@ pub struct Handover {
     pub rtt_before_s: Option<f64>,
     /// Round trip times after, median of the first samples, seconds.
     pub rtt_after_s: Option<f64>,
-    /// Packets out of order within [`Options::throughput_window_s`] after the first data over the new path.
-    pub out_of_order_packets: u64,
-    /// Of the packets sent from [`Options::throughput_window_s`] before the last data that came before the new path to as
-    /// long after the first over it.
-    pub ends: Option<EndCounts>,
-    /// Numbers of the signals that belong to it, in [`Analysis::signals`].
-    pub signals: Vec<u32>,
 }
 
 /// A pause in data that no change of path explains.

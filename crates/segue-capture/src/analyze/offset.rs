@@ -157,10 +157,17 @@ struct Match {
 /// What two captures have in common.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Common {
-    pub offset: Option<ClockOffset>,
     pub places: Places,
     /// Both are of one host: the capture that says less, which counts for nothing.
     pub left_out: Option<usize>,
+    pub clocks: Clocks,
+}
+
+/// How the two clocks differ.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clocks {
+    /// As it is reported; nothing where the captures have no packets in common.
+    pub offset: Option<ClockOffset>,
     /// Second clock less first at `since_ns` of the second, and what is gained from then on by nanosecond.
     offset_ns: f64,
     drift: f64,
@@ -201,83 +208,87 @@ impl Common {
             };
         }
         tell_directions(&mut matches);
-        let mut common = Self {
-            since_ns: first.first_ns.unwrap_or_default(),
+        let clocks = Clocks::of(&matches, first.first_ns.unwrap_or_default());
+        let mut places = Places::listening(clocks.ranges(first, second));
+        for m in &matches {
+            let Some(forward) = m.forward else { continue };
+            let (here, there) = if forward { (0, 1) } else { (1, 0) };
+            places.note(here, m.ends.0, m.ilnp);
+            places.note(there, m.ends.1, m.ilnp);
+        }
+        Self {
+            places,
+            left_out: None,
+            clocks,
+        }
+    }
+}
+
+impl Clocks {
+    /// By packets that both captures have, in order; the first capture begins at `since_ns`.
+    fn of(matches: &[Match], since_ns: u64) -> Self {
+        let unknown = Self {
+            since_ns,
             ..Self::default()
         };
-        for m in &matches {
-            common.note_places(m);
-        }
-        common.estimate(&matches);
-        common.note_ranges(first, second);
-        common
-    }
-
-    /// A time of the second clock on the first.
-    pub(super) fn to_first(&self, second_ns: u64) -> u64 {
-        let elapsed = second_ns as i128 - i128::from(self.since_ns) - self.offset_ns as i128;
-        let correction = self.offset_ns + self.drift * elapsed as f64;
-        let first_ns = second_ns.saturating_add_signed((correction.round() as i64).saturating_neg());
-        first_ns.min(LATEST_NS)
-    }
-
-    fn note_ranges(&mut self, first: &Samples, second: &Samples) {
-        let (Some(here), Some((since, until))) = (first.range_ns, second.range_ns) else {
-            return;
-        };
-        let there = (self.to_first(since), self.to_first(until));
-        self.places.listens = [here, there].map(|(since_ns, until_ns)| Listens {
-            since_ns,
-            until_ns,
-            begin_ns: here.0.min(there.0),
-            end_ns: here.1.max(there.1),
-        });
-    }
-
-    fn note_places(&mut self, m: &Match) {
-        let Some(forward) = m.forward else { return };
-        let (here, there) = if forward { (0, 1) } else { (1, 0) };
-        for (end, place) in [(m.ends.0, here), (m.ends.1, there)] {
-            let local = &mut self.places.local[place];
-            if local.len() < 2 * MAX_PAIRS {
-                local.insert(end);
-                if m.ilnp {
-                    local.insert(Address(u128::from(end.nid())));
-                }
-            }
-        }
-    }
-
-    fn estimate(&mut self, matches: &[Match]) {
         let (Some(first), Some(last)) = (matches.first(), matches.last()) else {
-            return;
+            return unknown;
         };
         let whole = Bounds::of(matches, |m| m.difference_ns as f64);
         let mut bounds = whole;
         let lasted = last.time_ns.wrapping_sub(first.time_ns) as i64;
         let mut drift_ppm = None;
+        let mut believed = 0.0;
         if lasted >= DRIFT_FROM_NS
             && let Some(drift) = drift(matches)
         {
             drift_ppm = Some(drift * 1e6);
             // where one offset serves the whole time, it is the better estimate
             if whole.width().is_some_and(|w| w < 0.0) {
-                let since = self.since_ns;
-                let elapsed = |m: &Match| m.time_ns.saturating_sub(since) as f64;
+                let elapsed = |m: &Match| m.time_ns.saturating_sub(since_ns) as f64;
                 bounds = Bounds::of(matches, |m| m.difference_ns as f64 - drift * elapsed(m));
-                self.drift = drift;
+                believed = drift;
             }
         }
         let Some(offset_ns) = bounds.middle() else {
-            return;
+            return Self {
+                drift: believed,
+                ..unknown
+            };
         };
-        self.offset_ns = offset_ns;
-        self.offset = Some(ClockOffset {
-            offset_s: offset_ns / 1e9,
-            uncertainty_s: bounds.width().map(|w| w.abs() / 2e9),
-            drift_ppm,
-            matched_packets: matches.len() as u64,
-        });
+        Self {
+            offset: Some(ClockOffset {
+                offset_s: offset_ns / 1e9,
+                uncertainty_s: bounds.width().map(|w| w.abs() / 2e9),
+                drift_ppm,
+                matched_packets: matches.len() as u64,
+            }),
+            offset_ns,
+            drift: believed,
+            since_ns,
+        }
+    }
+
+    /// A time of the second clock on the first.
+    pub(super) fn to_first(self, second_ns: u64) -> u64 {
+        let elapsed = second_ns as i128 - i128::from(self.since_ns) - self.offset_ns as i128;
+        let correction = self.offset_ns + self.drift * elapsed as f64;
+        let first_ns = second_ns.saturating_add_signed((correction.round() as i64).saturating_neg());
+        first_ns.min(LATEST_NS)
+    }
+
+    /// When each of two captures has packets.
+    fn ranges(self, first: &Samples, second: &Samples) -> [Listens; 2] {
+        let (Some(here), Some((since, until))) = (first.range_ns, second.range_ns) else {
+            return [Listens::default(); 2];
+        };
+        let there = (self.to_first(since), self.to_first(until));
+        [here, there].map(|(since_ns, until_ns)| Listens {
+            since_ns,
+            until_ns,
+            begin_ns: here.0.min(there.0),
+            end_ns: here.1.max(there.1),
+        })
     }
 }
 

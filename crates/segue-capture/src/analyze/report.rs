@@ -1,20 +1,22 @@
 //! From flows that have ended to what is reported of them.
 
 use super::endings::{self, Ending};
-use super::flows::conn::{Conn, Half};
-use super::flows::ends::Ends;
+use super::flows::conn::Conn;
+use super::flows::finished::{Finished, Observed};
 use super::flows::item::Settings;
 use super::flows::moved::Moved;
 use super::flows::mover::SETTLING_NS;
 use super::flows::shares::Moves;
-use super::flows::view::View;
+use super::flows::view::Overview;
 use super::found::Found;
+use super::heard::Heard;
 use super::kinds::{describe, direction_of, kind, layer, mobility, rate};
 use super::model::{
-    DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Path, PathShare, Share,
-    Vantage,
+    Around, Direction, DirectionReport, EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption,
+    Path, PathShare, Share, Vantage,
 };
 use crate::record::{FlowEnd, FlowState, HandoverRecord, Layer, Parts};
+use std::collections::BTreeMap;
 
 /// Handovers reported.
 const MAX_HANDOVERS: usize = 20_000;
@@ -27,12 +29,22 @@ const MAX_SHARES: usize = 10_000;
 
 /// What has been found so far.
 pub(super) struct Results {
+    flows: Vec<Flow>,
+    handovers: Vec<Found>,
+    interruptions: Vec<Interruption>,
+    shares: Vec<Share>,
+    handovers_dropped: u64,
+    max_flows: usize,
+}
+
+/// What was found by the end.
+pub(super) struct Reported {
     pub flows: Vec<Flow>,
-    pub handovers: Vec<Found>,
+    pub handovers: Vec<Handover>,
     pub interruptions: Vec<Interruption>,
     pub shares: Vec<Share>,
+    /// Handovers beyond what is reported.
     pub handovers_dropped: u64,
-    max_flows: usize,
 }
 
 impl Results {
@@ -47,92 +59,108 @@ impl Results {
         }
     }
 
-    /// Numbers all flows from here on.
-    pub(super) fn renumber(&mut self, from: u64) {
-        for flow in &mut self.flows {
-            flow.id += from;
-            flow.parent = flow.parent.map(|n| n + from);
-        }
-        let handovers = self
-            .handovers
-            .iter_mut()
-            .filter_map(|h| h.handover.record.flow.as_mut());
-        let others = self.interruptions.iter_mut().map(|i| &mut i.flow);
-        let shares = self.shares.iter_mut().map(|s| &mut s.flow);
-        handovers.chain(others).chain(shares).for_each(|n| *n += from);
-    }
-
-    /// Takes over what was found elsewhere.
-    pub(super) fn absorb(&mut self, other: Self) {
-        self.flows.extend(other.flows);
-        self.handovers.extend(other.handovers);
-        self.interruptions.extend(other.interruptions);
-        self.shares.extend(other.shares);
+    /// Takes over what was found elsewhere, with its flows numbered from `first` on.
+    pub(super) fn absorb(&mut self, other: Self, first: u64) {
+        let flows = other.flows.into_iter().map(|f| Flow {
+            id: f.id + first,
+            parent: f.parent.map(|n| n + first),
+            ..f
+        });
+        self.flows.extend(flows);
+        let handovers = other.handovers.into_iter().map(|h| h.numbered_from(first));
+        self.handovers.extend(handovers);
+        let interruptions = other.interruptions.into_iter().map(|i| Interruption {
+            flow: i.flow + first,
+            ..i
+        });
+        self.interruptions.extend(interruptions);
+        let shares = other.shares.into_iter().map(|s| Share {
+            flow: s.flow + first,
+            ..s
+        });
+        self.shares.extend(shares);
         self.handovers_dropped += other.handovers_dropped;
     }
 
-    /// A flow has ended; `end_ns` is the time up to which the captures have been read.
-    pub(super) fn add(&mut self, mut conn: Conn, settings: &Settings, end_ns: u64) {
+    /// What is worth to be reported, in order, with the signalling of each handover.
+    pub(super) fn finish(mut self, signals: &[Heard], start_ns: u64) -> Reported {
+        self.keep_most();
+        self.longest_interruptions();
+        self.flows.sort_by_key(|f| f.id);
+        self.handovers.sort_by_key(|h| (h.first_new_ns(), h.flow()));
+        let mut before: BTreeMap<(u64, Direction), u64> = BTreeMap::new();
+        let handovers = self.handovers.into_iter().map(|found| {
+            let key = (found.flow(), found.direction());
+            let since_ns = before.insert(key, found.first_new_ns()).unwrap_or_default();
+            found.finish(signals, since_ns, start_ns)
+        });
+        Reported {
+            handovers: handovers.collect(),
+            flows: self.flows,
+            interruptions: self.interruptions,
+            shares: self.shares,
+            handovers_dropped: self.handovers_dropped,
+        }
+    }
+
+    /// The flow of this number has ended; `end_ns` is the time up to which the captures have been read.
+    pub(super) fn add(&mut self, id: u64, conn: Conn, settings: &Settings, end_ns: u64) {
         let seconds = |ns: u64| ns.saturating_sub(settings.start_ns) as f64 / 1e9;
+        let endings = endings::of(&conn, end_ns);
+        let (flow, observed) = conn.finish(settings.window_ns, end_ns);
+        let places = observed.each_ref().map(|o| o.place);
         let mut reports = Vec::with_capacity(2);
-        let mut places = [0; 2];
         let mut senders = Vec::new();
-        let mut endings = endings::of(&conn, end_ns);
-        for (number, chosen) in places.iter_mut().enumerate() {
-            let half = core::mem::take(&mut conn.halves[number]);
-            let has_data = |view: &Option<Box<View>>| view.as_ref().is_some_and(|v| v.data_packets > 0);
-            *chosen = usize::from(has_data(&half.at[1]) || (half.packets[0] == 0 && half.packets[1] > 0));
-            let ending = core::mem::take(&mut endings[number]);
-            let observed = Observed {
+        for (number, (observed, ending)) in observed.into_iter().zip(endings).enumerate() {
+            let which = Which {
+                id,
                 number,
-                place: *chosen,
-                end_ns,
+                flow: &flow,
+                settings,
             };
-            let (report, of_sender) = self.direction(&conn, observed, half, ending, settings);
+            let (report, of_sender) = self.direction(which, observed, ending, end_ns);
             reports.push(report);
             senders.extend(of_sender);
         }
-        let paths = (0u16..).zip(&conn.paths).filter_map(|(id, p)| {
-            let place = places[p.direction];
-            if p.data_packets[place] > 0 {
+        let paths = (0u16..).zip(&flow.paths).filter_map(|(id, p)| {
+            let place = places[p.way.direction];
+            if p.data[place].0 > 0 {
                 return Some((id, p, place));
             }
             senders.contains(&id).then_some((id, p, 0))
         });
         let paths = paths.map(|(id, p, place)| Path {
             id,
-            direction: direction_of(p.direction),
-            source: p.outer.0.ip(),
-            destination: p.outer.1.ip(),
-            source_port: p.ports.0,
-            destination_port: p.ports.1,
-            tunnelled: p.tunnelled,
+            direction: direction_of(p.way.direction),
+            source: p.way.outer.0.ip(),
+            destination: p.way.outer.1.ip(),
+            source_port: p.way.ports.0,
+            destination_port: p.way.ports.1,
+            tunnelled: p.way.tunnelled,
             interface: None,
             seen_at: p.seen_at,
             first_s: seconds(p.first_ns),
             last_s: seconds(p.last_ns),
-            data_packets: p.data_packets[place],
-            data_bytes: p.data_bytes[place],
+            data_packets: p.data[place].0,
+            data_bytes: p.data[place].1,
         });
         let paths: Vec<Path> = paths.collect();
         let (Some(reverse), Some(forward)) = (reports.pop(), reports.pop()) else {
             return;
         };
+        let end = |number: usize| Endpoint {
+            address: flow.shown[number].ip(),
+            port: flow.ports[number],
+        };
         self.flows.push(Flow {
-            id: conn.id,
-            protocol: conn.protocol,
-            mobility: mobility(&conn),
-            a: Endpoint {
-                address: conn.shown.0.ip(),
-                port: conn.a.1,
-            },
-            b: Endpoint {
-                address: conn.shown.1.ip(),
-                port: conn.b.1,
-            },
-            parent: conn.parent().map(|p| p.id),
-            begin_s: seconds(conn.begin_ns),
-            end_s: seconds(conn.last_ns),
+            id,
+            protocol: flow.protocol,
+            mobility: mobility(&flow),
+            a: end(0),
+            b: end(1),
+            parent: flow.parent,
+            begin_s: seconds(flow.begin_ns),
+            end_s: seconds(flow.last_ns),
             end: worse(&forward, &reverse),
             forward,
             reverse,
@@ -144,7 +172,7 @@ impl Results {
     }
 
     /// Those with handovers, those that died, and those with most data.
-    pub(super) fn keep_most(&mut self) {
+    fn keep_most(&mut self) {
         if self.flows.len() <= self.max_flows {
             return;
         }
@@ -165,41 +193,29 @@ impl Results {
     /// The report, and the paths of handovers that the sender's capture alone has.
     fn direction(
         &mut self,
-        conn: &Conn,
+        which: Which<'_>,
         observed: Observed,
-        mut half: Half,
         ending: Ending,
-        settings: &Settings,
+        end_ns: u64,
     ) -> (DirectionReport, Vec<u16>) {
         let Observed {
-            number,
             place,
-            end_ns,
+            seen,
+            moves,
+            mut senders,
+            at_both,
+            mut outages,
+            ..
         } = observed;
-        let ends = half.ends.take().filter(|e| e.matched);
-        let certain = half.certain[place];
-        let mut view = half.at[place].take().map(|v| *v).unwrap_or_default();
-        let mut moves = view.moved(settings.window_ns);
-        moves.judge(conn.choice(), &conn.told_ns, view.last_data_ns);
-        moves.note_switches(conn.choice(), view.switches);
-        self.share(conn, number, place, &moves);
+        self.share(which, place, &moves);
         let mut moved = moves.moved;
-        let mut senders = match (&ends, &mut half.at[0]) {
-            (Some(ends), Some(sender)) => beyond(ends, sender, &moved, settings.window_ns),
-            _ => Vec::new(),
-        };
         ending.leave_out_vain(&mut senders);
         if place == 0 {
             ending.leave_out_vain(&mut moved);
         }
-        let counts = ends.map(|e| e.finish(end_ns));
-        let (counts, around) = counts.map_or((None, Vec::new()), |(c, a)| (Some(c), a));
-        let sender_rtt = half.at[0]
-            .as_ref()
-            .and_then(|v| v.detail.as_ref()?.round_trips.spread());
-        self.interruptions(conn.id, number, &view, &moved, settings);
-        self.silence(conn, number, &ending, settings);
-        let mut outages = half.progress.outages.clone();
+        let (counts, around) = at_both.map_or((None, Vec::new()), |both| (Some(both.counts), both.around));
+        self.interruptions(which, &seen, &moved);
+        self.silence(which, &ending);
         moved.iter().for_each(|m| outages.account_for(m, place == 1));
         senders.iter().for_each(|m| outages.account_for(m, false));
         let any = !moved.is_empty();
@@ -208,68 +224,68 @@ impl Results {
                 received: place == 1,
                 ..m
             };
-            self.handover(conn, number, &m, &around, view.first_data_ns, settings);
+            self.handover(which, &m, &around, seen.first_data_ns);
         }
         if let (Some((from, to, tried_ns)), Some((since_ns, until_ns))) = (ending.moved, ending.silent_ns) {
             let mut m = Moved::in_vain(from, to, tried_ns, since_ns, until_ns);
-            m.bytes_before = view.recent_bytes();
-            self.handover(conn, number, &m, &[], view.first_data_ns, settings);
+            m.around.bytes_before = seen.recent_bytes;
+            self.handover(which, &m, &[], seen.first_data_ns);
         }
         let mut senders_paths: Vec<u16> = ending.moved.iter().flat_map(|m| [m.0, m.1]).collect();
-        let first_sent_ns = half.at[0].as_ref().map_or(0, |v| v.first_data_ns);
         for m in senders {
-            self.handover(conn, number, &m, &[], first_sent_ns, settings);
+            self.handover(which, &m, &[], observed.first_sent_ns);
             senders_paths.extend([m.from, m.to]);
         }
         let lasted_ns = ending
-            .lasts_until_ns(&view, end_ns)
-            .saturating_sub(view.first_data_ns);
-        let receiver_rtt = view.detail.as_ref().and_then(|d| d.round_trips.spread());
+            .lasts_until_ns(&seen, end_ns)
+            .saturating_sub(seen.first_data_ns);
+        let tally = seen.tally;
         let report = DirectionReport {
-            vantage: vantage(counts.is_some(), place, certain),
-            packets: half.packets[place],
-            data_packets: view.data_packets,
-            data_bytes: view.data_bytes,
-            useful_bytes: view.useful_bytes,
-            throughput_bps: rate(view.useful_bytes, lasted_ns),
-            duplicate_packets: view.duplicates,
-            out_of_order_packets: view.out_of_order,
-            retransmissions: counts.map_or(view.retransmissions, |c| c.retransmissions),
+            vantage: vantage(counts.is_some(), place, observed.certain),
+            packets: observed.packets,
+            data_packets: tally.data_packets,
+            data_bytes: tally.data_bytes,
+            useful_bytes: tally.useful_bytes,
+            throughput_bps: rate(tally.useful_bytes, lasted_ns),
+            duplicate_packets: tally.duplicates,
+            out_of_order_packets: tally.out_of_order,
+            retransmissions: counts.map_or(tally.retransmissions, |c| c.retransmissions),
             attempts: u64::from(ending.attempts),
-            end: ending.record(&view, &outages, settings.start_ns),
-            rtt_s: sender_rtt.or(receiver_rtt),
+            end: ending.record(&seen, &outages, which.settings.start_ns),
+            rtt_s: observed.rtt,
             ends: counts,
-            series: view.series().filter(|_| any || view.data_packets > 1),
+            series: seen.series.filter(|_| any || tally.data_packets > 1),
         };
         (report, senders_paths)
     }
 
     /// Several paths in use, as long as none is left.
-    fn share(&mut self, conn: &Conn, number: usize, place: usize, moves: &Moves) {
+    fn share(&mut self, which: Which<'_>, place: usize, moves: &Moves) {
         if moves.changes == 0 || self.shares.len() >= MAX_SHARES {
             return;
         }
         let own = (0u16..)
-            .zip(&conn.paths)
-            .filter(|(_, p)| p.direction == number && p.data_bytes[place] > 0);
-        let total: u64 = own.clone().map(|(_, p)| p.data_bytes[place]).sum();
-        let paths = own.map(|(path, p)| PathShare {
+            .zip(&which.flow.paths)
+            .filter(|(_, p)| p.way.direction == which.number)
+            .map(|(path, p)| (path, p.data[place].1))
+            .filter(|(_, bytes)| *bytes > 0);
+        let total: u64 = own.clone().map(|(_, bytes)| bytes).sum();
+        let paths = own.map(|(path, data_bytes)| PathShare {
             path,
-            data_bytes: p.data_bytes[place],
-            share: p.data_bytes[place] as f64 / total as f64,
+            data_bytes,
+            share: data_bytes as f64 / total as f64,
         });
         self.shares.push(Share {
-            flow: conn.id,
-            direction: direction_of(number),
+            flow: which.id,
+            direction: direction_of(which.number),
             changes: moves.changes,
             paths: paths.collect(),
         });
     }
 
     /// Pauses that no handover explains.
-    fn interruptions(&mut self, flow: u64, number: usize, view: &View, moved: &[Moved], settings: &Settings) {
-        let gaps = view.detail.iter().flat_map(|d| &d.gaps);
-        for gap in gaps {
+    fn interruptions(&mut self, which: Which<'_>, seen: &Overview, moved: &[Moved]) {
+        for gap in &seen.gaps {
             let end_ns = gap.begin_ns + gap.duration_ns;
             let explained = moved.iter().any(|m| {
                 let settled_ns = m.first_new_ns.max(m.last_old_ns) + SETTLING_NS;
@@ -279,9 +295,9 @@ impl Results {
                 continue;
             }
             self.interruptions.push(Interruption {
-                flow,
-                direction: direction_of(number),
-                begin_s: gap.begin_ns.saturating_sub(settings.start_ns) as f64 / 1e9,
+                flow: which.id,
+                direction: direction_of(which.number),
+                begin_s: gap.begin_ns.saturating_sub(which.settings.start_ns) as f64 / 1e9,
                 duration_s: gap.duration_ns as f64 / 1e9,
                 ended_by_retransmission: gap.repaired,
                 retransmissions: u64::from(gap.repeats),
@@ -294,12 +310,12 @@ impl Results {
     }
 
     /// A silence that did not end, if no move explains it.
-    fn silence(&mut self, conn: &Conn, number: usize, ending: &Ending, settings: &Settings) {
+    fn silence(&mut self, which: Which<'_>, ending: &Ending) {
         if let (Some((since_ns, until_ns)), None) = (ending.silent_ns, ending.moved) {
             self.interruptions.push(Interruption {
-                flow: conn.id,
-                direction: direction_of(number),
-                begin_s: since_ns.saturating_sub(settings.start_ns) as f64 / 1e9,
+                flow: which.id,
+                direction: direction_of(which.number),
+                begin_s: since_ns.saturating_sub(which.settings.start_ns) as f64 / 1e9,
                 duration_s: until_ns.saturating_sub(since_ns) as f64 / 1e9,
                 ended_by_retransmission: false,
                 retransmissions: u64::from(ending.attempts),
@@ -309,7 +325,7 @@ impl Results {
     }
 
     /// Those that did not end first, then by length, as many as are reported.
-    pub(super) fn longest_interruptions(&mut self) {
+    fn longest_interruptions(&mut self) {
         let order = |a: &Interruption, b: &Interruption| {
             let by_length = b.duration_s.total_cmp(&a.duration_s);
             b.censored
@@ -321,19 +337,10 @@ impl Results {
         self.interruptions.truncate(MAX_INTERRUPTIONS);
     }
 
-    fn handover(
-        &mut self,
-        conn: &Conn,
-        number: usize,
-        m: &Moved,
-        around: &[EndCounts],
-        first_data_ns: u64,
-        settings: &Settings,
-    ) {
-        let (Some(from), Some(to)) = (
-            conn.paths.get(usize::from(m.from)),
-            conn.paths.get(usize::from(m.to)),
-        ) else {
+    fn handover(&mut self, which: Which<'_>, m: &Moved, around: &[EndCounts], first_data_ns: u64) {
+        let (flow, settings) = (which.flow, which.settings);
+        let way = |number: u16| flow.paths.get(usize::from(number)).map(|p| &p.way);
+        let (Some(from), Some(to)) = (way(m.from), way(m.to)) else {
             return;
         };
         if self.handovers.len() >= MAX_HANDOVERS {
@@ -345,14 +352,11 @@ impl Results {
             .last_old_ns
             .saturating_sub(first_data_ns)
             .min(settings.window_ns);
-        let shown = [conn.shown.0, conn.shown.1];
-        let identities = [shown[number], shown[1 - number]];
-        let kind = kind(conn, from, to);
+        let kind = kind(flow, from, to);
         let ends = m.ends.and_then(|n| around.get(n).copied());
-        let record = record(conn, m, kind, ends, settings);
         let handover = Handover {
-            record,
-            direction: direction_of(number),
+            record: record(which.id, m, kind, ends, settings),
+            direction: direction_of(which.number),
             kind,
             from_path: m.from,
             to_path: m.to,
@@ -360,38 +364,25 @@ impl Results {
             to_text: describe(to),
             settling_gap_s: m.settling_gap_ns as f64 / 1e9,
             adaptation: m.adaptation,
-            throughput_before_bps: rate(m.bytes_before, before_ns),
-            throughput_after_bps: rate(m.bytes_after, m.after_ns),
-            rtt_before_s: m.rtt_before_s,
-            rtt_after_s: m.rtt_after_s,
-            out_of_order_packets: m.out_of_order,
+            around: Around {
+                throughput_before_bps: rate(m.around.bytes_before, before_ns),
+                throughput_after_bps: rate(m.around.bytes_after, m.around.after_ns),
+                rtt_before_s: m.around.rtt_before_s,
+                rtt_after_s: m.around.rtt_after_s,
+            },
+            out_of_order_packets: m.around.out_of_order,
             ends,
             signals: Vec::new(),
         };
-        let new = [to.outer.0, to.outer.1];
-        let mut found = Found {
-            handover,
-            last_old_ns: m.last_old_ns,
-            first_new_ns: m.first_new_ns,
-            new_addresses: new
-                .into_iter()
-                .filter(|a| *a != from.outer.0 && *a != from.outer.1)
-                .collect(),
-            old: from.outer,
-            new: to.outer,
-            identities,
-        };
-        // without a change of address, the host is the one whose interfaces were captured
-        found.moves(usize::from(
-            from.outer.0 == to.outer.0 && (from.outer.1 != to.outer.1 || m.received),
-        ));
-        self.handovers.push(found);
+        let identities = [flow.shown[which.number], flow.shown[1 - which.number]];
+        self.handovers
+            .push(Found::new(handover, m, (from, to), identities));
     }
 }
 
 /// The record of a handover, as far as it is known without its signalling.
 fn record(
-    conn: &Conn,
+    flow: u64,
     m: &Moved,
     kind: HandoverKind,
     ends: Option<EndCounts>,
@@ -402,7 +393,7 @@ fn record(
     let latency_s = (!m.in_vain).then_some(latency_ns as f64 / 1e9);
     HandoverRecord {
         host: String::new(),
-        flow: Some(conn.id),
+        flow: Some(flow),
         layer: layer(kind),
         from: None,
         to: None,
@@ -440,22 +431,14 @@ const fn vantage(at_both: bool, place: usize, certain: bool) -> Vantage {
     }
 }
 
-/// What is known of a direction when it is reported.
+/// A direction of a flow that is reported.
 #[derive(Clone, Copy)]
-struct Observed {
+struct Which<'a> {
+    /// Number of the flow, and of the direction.
+    id: u64,
     number: usize,
-    place: usize,
-    end_ns: u64,
-}
-
-/// Handovers that show at the sender while the receiver's capture had not begun or had ended, and are not among those that
-/// it shows.
-fn beyond(ends: &Ends, sender: &mut View, known: &[Moved], window_ns: u64) -> Vec<Moved> {
-    let longest_ns = ends.longest_ns();
-    let same = |m: &Moved, k: &Moved| m.first_new_ns.abs_diff(k.first_new_ns) <= longest_ns;
-    let mut moved = sender.moved(window_ns).moved;
-    moved.retain(|m| ends.may_miss(m.first_new_ns) && !known.iter().any(|k| same(m, k)));
-    moved
+    flow: &'a Finished,
+    settings: &'a Settings,
 }
 
 /// The end of the direction that ended worse, of those that carried something or died.

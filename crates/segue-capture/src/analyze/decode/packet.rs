@@ -52,6 +52,17 @@ pub(in crate::analyze) struct Marks {
     pub ilnp: bool,
 }
 
+impl Marks {
+    /// What either has.
+    pub(in crate::analyze) const fn and(self, other: Self) -> Self {
+        Self {
+            tunnelled: self.tunnelled | other.tunnelled,
+            route_optimised: self.route_optimised | other.route_optimised,
+            ilnp: self.ilnp | other.ilnp,
+        }
+    }
+}
+
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::analyze) struct Decoded<'a> {

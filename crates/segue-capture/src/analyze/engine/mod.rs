@@ -11,10 +11,11 @@ mod udp;
 
 use super::counts::Counts;
 use super::decode::{self, Address, Decoded};
-use super::flows::conn::{Conn, Limits};
+use super::flows::conn::Conn;
 use super::flows::ends::MAX_COPIES;
-use super::flows::item::Settings;
+use super::flows::item::{Limits, Settings};
 use super::flows::key::{Key, Slot};
+use super::flows::parties::Parties;
 use super::flows::paths::{Role, Sight};
 use super::flows::table::Table;
 use super::heard::Heard;
@@ -48,14 +49,12 @@ struct Locators {
 
 /// Takes packets in the order of time.
 pub(super) struct Engine {
-    pub(super) table: Table,
-    pub(super) results: Results,
-    pub(super) counts: [Counts; 2],
-    pub(super) signals: Vec<Heard>,
-    pub(super) limits: BTreeMap<&'static str, u64>,
-    pub(super) evicted: u64,
-    /// Flows of those that it has taken over.
-    absorbed: u64,
+    table: Table,
+    results: Results,
+    counts: [Counts; 2],
+    signals: Vec<Heard>,
+    limits: BTreeMap<&'static str, u64>,
+    evicted: u64,
     max_live: usize,
     settings: Settings,
     /// Time of the last packet so far.
@@ -66,6 +65,45 @@ pub(super) struct Engine {
     locators: Vec<Locators>,
     quic_id_lengths: quic_ids::QuicIdLengths,
     early_joins: early_join::EarlyJoins,
+}
+
+/// What an engine has found once there are no more packets.
+pub(super) struct Outcome {
+    pub results: Results,
+    pub counts: [Counts; 2],
+    pub signals: Vec<Heard>,
+    /// How often each limit was hit.
+    pub limits: BTreeMap<&'static str, u64>,
+    /// Flows that were seen, and those that made room for others.
+    pub flows_total: u64,
+    pub evicted: u64,
+}
+
+impl Outcome {
+    /// This, and what another has found, whose flows are numbered from the last of these on.
+    pub(super) fn and(self, other: Self) -> Self {
+        let more = self.flows_total;
+        let mut results = self.results;
+        results.absorb(other.results, more);
+        let mut limits = self.limits;
+        for (name, number) in other.limits {
+            *limits.entry(name).or_default() += number;
+        }
+        let renumbered = other.signals.into_iter().map(|s| Heard {
+            flow: s.flow.map(|n| n + more),
+            ..s
+        });
+        let [first, second] = self.counts;
+        let [others_first, others_second] = other.counts;
+        Self {
+            results,
+            counts: [first.and(&others_first), second.and(&others_second)],
+            signals: self.signals.into_iter().chain(renumbered).collect(),
+            limits,
+            flows_total: more + other.flows_total,
+            evicted: self.evicted + other.evicted,
+        }
+    }
 }
 
 impl Engine {
@@ -84,7 +122,6 @@ impl Engine {
             signals: Vec::new(),
             limits: BTreeMap::new(),
             evicted: 0,
-            absorbed: 0,
             // a flow at two places takes twice the memory
             max_live: (options.max_live_flows / if two { 2 } else { 1 }).max(1),
             settings: Settings {
@@ -107,24 +144,11 @@ impl Engine {
     pub(super) fn packet(&mut self, capture: u8, time_ns: u64, record: &Record<'_>) {
         let number = usize::from(capture & 1);
         self.read_to_ns = self.read_to_ns.max(time_ns);
-        let counts = &mut self.counts[number];
         let packet = match decode::decode(record.link, record.bytes, record.wire_len) {
             Ok(packet) => packet,
-            Err(skip) => {
-                counts.skipped[skip as usize] += 1;
-                return;
-            }
+            Err(skip) => return self.counts[number].skipped(skip),
         };
-        counts.fragments += u64::from(packet.fragment);
-        let kind = match packet.protocol {
-            decode::TCP => &mut counts.tcp,
-            decode::UDP => &mut counts.udp,
-            decode::SCTP => &mut counts.sctp,
-            decode::ICMPV6 => &mut counts.icmpv6,
-            decode::MOBILITY => &mut counts.mobility,
-            _ => &mut counts.other,
-        };
-        *kind += 1;
+        self.counts[number].packet(&packet);
         let found = self.place(capture, time_ns, record, packet);
         let result = match packet.protocol {
             decode::TCP => self.tcp(&found),
@@ -135,7 +159,7 @@ impl Engine {
             _ => Ok(()),
         };
         if let Err(skip) = result {
-            self.counts[number].skipped[skip as usize] += 1;
+            self.counts[number].skipped(skip);
         }
     }
 
@@ -162,7 +186,7 @@ impl Engine {
                 taken = self.has_locator(capture, destination);
             }
         }
-        let local = |end: Address| self.places.local[usize::from(capture & 1)].contains(&end);
+        let local = |end: Address| self.places.is_local(capture & 1, end);
         let role = match direction {
             Some(Direction::Outbound) => Role::Sender,
             Some(Direction::Inbound) => Role::Receiver,
@@ -170,7 +194,7 @@ impl Engine {
             None if local(ends.1) => Role::Receiver,
             None => Role::Somewhere,
         };
-        let away = |end: Address| self.places.local[usize::from(1 - (capture & 1))].contains(&end);
+        let away = |end: Address| self.places.is_local(1 - (capture & 1), end);
         let both = self.two
             && match role {
                 Role::Sender => away(ends.1),
@@ -206,7 +230,7 @@ impl Engine {
         Limits {
             settings: self.settings,
             copies: each.clamp(64, MAX_COPIES),
-            listens: self.places.listens,
+            listens: self.places.listens(),
         }
     }
 
@@ -226,11 +250,9 @@ impl Engine {
 
     #[cold]
     fn new_flow(&mut self, key: Key, protocol: Protocol, found: &Seen<'_>) -> Slot {
-        let ports = found.sight.ports;
-        let (a, b) = ((found.ends.0, ports.0), (found.ends.1, ports.1));
-        let mut conn = Conn::new(protocol, a, b, found.sight.time_ns);
-        conn.shown = found.packet.identity;
-        let slot = self.insert(conn);
+        let (a, b) = found.pair();
+        let parties = Parties::new([a, b], found.packet.identity.into());
+        let slot = self.insert(Conn::new(protocol, parties, found.sight.time_ns));
         self.table.know(slot, key);
         slot
     }
@@ -254,74 +276,39 @@ impl Engine {
         };
         let parent = conn.parent();
         self.note_limits(&conn);
-        self.results.add(*conn, &self.settings, self.read_to_ns);
+        self.results.add(slot.id, *conn, &self.settings, self.read_to_ns);
         if let Some(parent) = parent
             && let Some(connection) = self.table.get(parent)
+            && connection.subflow_ends()
         {
-            connection.subflows = connection.subflows.saturating_sub(1);
-            if connection.subflows == 0 {
-                self.end(parent);
-            }
+            self.end(parent);
         }
     }
 
     fn note_limits(&mut self, conn: &Conn) {
-        let views = || conn.halves.iter().flat_map(|h| h.at.iter().flatten());
-        let given_up: u64 = views().map(|v| u64::from(v.sequence.given_up)).sum();
-        let evicted: u64 = conn.halves.iter().flat_map(|h| &h.ends).map(|e| e.evicted).sum();
-        let outages: u64 = conn.halves.iter().map(|h| h.progress.outages.beyond).sum();
-        let dropped: u64 = views()
-            .filter_map(|v| v.detail.as_ref()?.mover.as_ref())
-            .map(|m| m.dropped)
-            .sum();
-        for (name, number) in [
-            ("gaps-given-up", given_up),
-            ("packets-settled-early", evicted),
-            ("handovers-beyond-limit", dropped),
-            ("outages-beyond-limit", outages),
-            ("packets-captured-twice", conn.captured_twice),
-            ("packets-on-paths-beyond-limit", conn.paths_beyond),
-        ] {
+        for (name, number) in conn.beyond_limits() {
             if number > 0 {
                 *self.limits.entry(name).or_default() += number;
             }
         }
     }
 
-    /// Ends all flows.
-    pub(super) fn finish(&mut self) {
+    /// Ends all flows: there are no more packets.
+    pub(super) fn finish(mut self) -> Outcome {
         while let Some(oldest) = self.table.oldest() {
             self.end(oldest);
         }
         for _ in 0..self.early_joins.len() {
             self.limit(early_join::UNKNOWN);
         }
-    }
-
-    /// Flows that were seen.
-    pub(super) fn flows_total(&self) -> u64 {
-        self.table.total() + self.absorbed
-    }
-
-    /// Takes over what another has found, once both have ended; its flows are numbered from the last of these on.
-    pub(super) fn absorb(&mut self, mut other: Self) {
-        let more = self.flows_total();
-        other
-            .signals
-            .iter_mut()
-            .filter_map(|s| s.flow.as_mut())
-            .for_each(|n| *n += more);
-        other.results.renumber(more);
-        self.results.absorb(other.results);
-        self.signals.append(&mut other.signals);
-        for (name, number) in &other.limits {
-            *self.limits.entry(name).or_default() += number;
+        Outcome {
+            flows_total: self.table.total(),
+            results: self.results,
+            counts: self.counts,
+            signals: self.signals,
+            limits: self.limits,
+            evicted: self.evicted,
         }
-        for (own, others) in self.counts.iter_mut().zip(other.counts) {
-            own.add(&others);
-        }
-        self.evicted += other.evicted;
-        self.absorbed += other.table.total() + other.absorbed;
     }
 
     /// Notes a message of signalling.

@@ -4,11 +4,10 @@ use super::Engine;
 use super::early_join::UNKNOWN;
 use super::packet::Seen;
 use crate::analyze::decode::{Address, MptcpOption, Tcp, flag, mptcp_options};
-use crate::analyze::flows::conn::Conn;
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::Slot;
 use crate::analyze::flows::mptcp::{token, token_key};
-use crate::analyze::model::{Protocol, SignalKind};
+use crate::analyze::model::SignalKind;
 
 impl Engine {
     /// The options of a segment, the data that they map, and when the data was sent that the segment acknowledges.
@@ -32,13 +31,12 @@ impl Engine {
         let Some(conn) = self.table.get(slot) else {
             return;
         };
-        let Some(subflow) = &conn.subflow else {
+        let Some(subflow) = conn.subflow() else {
             return;
         };
-        let (Some(parent), reversed) = (subflow.parent, subflow.reversed) else {
+        let Some((parent, whole)) = subflow.whole(direction) else {
             return;
         };
-        let whole = if reversed { 1 - direction } else { direction };
         let mapped = item.and_then(|data| Some((subflow.dsn(direction, data.seq)?, data)));
         let unmapped = item.is_some() && mapped.is_none();
         let limits = self.limits();
@@ -73,17 +71,14 @@ impl Engine {
         let Some(conn) = self.table.get(slot) else {
             return;
         };
-        let subflow = conn.subflow.get_or_insert_default();
-        if tcp.flags & flag::SYN != 0 {
-            subflow.isn[direction] = Some(tcp.seq);
-        }
+        let syn = (tcp.flags & flag::SYN != 0).then_some(tcp.seq);
+        conn.speaks_mptcp(direction, syn);
         match option {
             MptcpOption::Capable {
                 version,
                 sender_key,
                 receiver_key,
             } => {
-                subflow.version = version;
                 self.capable(found, slot);
                 for key in [sender_key, receiver_key].into_iter().flatten() {
                     self.learn(slot, token(key, version));
@@ -95,7 +90,7 @@ impl Engine {
             }
             MptcpOption::Mapping {
                 dsn, ssn, len, fin, ..
-            } => subflow.map(direction, tcp.seq, dsn, ssn, len, fin),
+            } => conn.maps(direction, tcp.seq, dsn, (ssn, len), fin),
             MptcpOption::AddAddress { echo: false } => {
                 self.mptcp_signal(found, SignalKind::MptcpAddAddress, slot)
             }
@@ -140,12 +135,10 @@ impl Engine {
         if conn.parent().is_some() {
             return;
         }
-        let mut connection = Conn::new(Protocol::Mptcp, conn.a, conn.b, found.sight.time_ns);
-        connection.shown = conn.shown;
-        connection.subflows = 1;
+        let connection = conn.connection(found.sight.time_ns);
         let parent = self.insert(connection);
-        if let Some(subflow) = self.table.get(slot).and_then(|c| c.subflow.as_deref_mut()) {
-            subflow.parent = Some(parent);
+        if let Some(conn) = self.table.get(slot) {
+            conn.begins_connection(parent);
         }
     }
 
@@ -174,28 +167,15 @@ impl Engine {
         let Some(connection) = self.table.get(parent) else {
             return;
         };
-        // whose token it is: the ends of a connection are told apart by who is asked on one of their addresses
-        let asks_a = ends.1 == connection.a.0 || ends.0 == connection.b.0;
-        let known = |end| connection.aliases.iter().find(|((known, _), _)| *known == end);
-        let asks_a = asks_a
-            || known(ends.1).is_some_and(|(_, whose)| *whose == 0)
-            || known(ends.0).is_some_and(|(_, whose)| *whose == 1);
-        for (end, whose) in [(ends.0, usize::from(asks_a)), (ends.1, usize::from(!asks_a))] {
-            let listed = end == connection.a.0
-                || end == connection.b.0
-                || connection.aliases.iter().any(|((known, _), _)| *known == end);
-            if !listed && connection.aliases.len() < 64 {
-                connection.aliases.push(((end, 0), whose));
-            }
-        }
-        let Some(subflow) = self.table.get(slot).and_then(|c| c.subflow.as_deref_mut()) else {
+        // the token is that of the one who is asked
+        let asks_first = connection.is_joined_between(ends.0, ends.1);
+        let Some(subflow) = self.table.get(slot) else {
             return;
         };
-        if subflow.parent.replace(parent).is_none() {
-            subflow.reversed = asks_a;
-            if let Some(connection) = self.table.get(parent) {
-                connection.subflows += 1;
-            }
+        if subflow.joins_connection(parent, asks_first)
+            && let Some(connection) = self.table.get(parent)
+        {
+            connection.subflow_begins();
         }
     }
 }

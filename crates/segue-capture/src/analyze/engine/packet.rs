@@ -2,6 +2,7 @@
 
 use crate::analyze::decode::{Address, Decoded};
 use crate::analyze::flows::key::{Key, KeyKind};
+use crate::analyze::flows::parties::End;
 use crate::analyze::flows::paths::Sight;
 
 /// A decoded packet on its way to its flow.
@@ -13,8 +14,16 @@ pub(super) struct Seen<'a> {
     pub ends: (Address, Address),
 }
 
+impl Seen<'_> {
+    /// Source and destination, as identities with their ports.
+    pub(super) const fn pair(&self) -> (End, End) {
+        let (source, destination) = self.sight.ports;
+        ((self.ends.0, source), (self.ends.1, destination))
+    }
+}
+
 /// Key of a flow between two ends.
 pub(super) fn ends_key(kind: KeyKind, found: &Seen<'_>) -> Key {
-    let ports = found.sight.ports;
-    Key::of_ends(kind, (found.ends.0, ports.0), (found.ends.1, ports.1))
+    let (source, destination) = found.pair();
+    Key::of_ends(kind, source, destination)
 }

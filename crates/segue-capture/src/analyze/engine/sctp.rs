@@ -3,8 +3,7 @@
 use super::Engine;
 use super::packet::{Seen, ends_key};
 use crate::analyze::decode::{Address, Skip};
-use crate::analyze::flows::conn::Limits;
-use crate::analyze::flows::item::Item;
+use crate::analyze::flows::item::{Item, Limits};
 use crate::analyze::flows::key::{Key, KeyKind, Slot};
 use crate::analyze::flows::paths::Role;
 use crate::analyze::flows::progress::What;
@@ -16,9 +15,6 @@ use segue_wire::sctp::chunk_type::{
 use segue_wire::sctp::parameter_type::{
     ADD_IP_ADDRESS, DELETE_IP_ADDRESS, IPV4_ADDRESS, IPV6_ADDRESS, SET_PRIMARY_ADDRESS,
 };
-
-/// Further addresses of an association.
-const MAX_ALIASES: usize = 64;
 
 impl Engine {
     /// A packet from its common header on.
@@ -37,25 +33,8 @@ impl Engine {
         let Some(conn) = self.table.get(slot) else {
             return Ok(());
         };
-        let ports = found.sight.ports;
-        let (source, destination) = ((found.ends.0, ports.0), (found.ends.1, ports.1));
-        let by_tag = match conn.tags {
-            [x, y] if x == y => None,
-            [x, _] if tag != 0 && x == tag => Some(0),
-            [_, y] if tag != 0 && y == tag => Some(1),
-            _ => None,
-        };
-        let direction = by_tag.unwrap_or_else(|| conn.direction(source, destination));
-        for (end, whose) in [(source, direction), (destination, 1 - direction)] {
-            let listed =
-                end == conn.a || end == conn.b || conn.aliases.iter().any(|(known, _)| *known == end);
-            if !listed && conn.aliases.len() < MAX_ALIASES {
-                conn.aliases.push((end, whose));
-            }
-        }
-        if tag != 0 && conn.tags[direction] == 0 {
-            conn.tags[direction] = tag;
-        }
+        let (source, destination) = found.pair();
+        let direction = conn.tagged(tag, source, destination);
         conn.packet(direction, &found.sight);
         self.chunks(&found, slot, direction, chunks)
     }
@@ -76,9 +55,9 @@ impl Engine {
             .map(|b| u32::from_be_bytes(*b));
         let ports = found.sight.ports;
         let other = self.table.get(slot).is_some_and(|conn| {
-            let direction = conn.direction((found.ends.0, ports.0), (found.ends.1, ports.1));
-            let known = conn.tags[1 - direction];
-            init && conn.closed.contains(&true) && known != 0 && Some(known) != new_tag
+            let (source, destination) = found.pair();
+            let direction = conn.direction(source, destination);
+            init && conn.is_replaced_by_init(direction, new_tag)
         });
         if other {
             self.end(slot);
@@ -169,19 +148,21 @@ impl Engine {
             // who says so has nothing outstanding (RFC 9260 section 9.2)
             SHUTDOWN | SHUTDOWN_ACK => {
                 if let Some(conn) = self.table.get(slot) {
-                    conn.closed[direction] = true;
+                    conn.closes(direction);
                 }
             }
             ASCONF_ACK => {
                 let kind = SignalKind::AsconfAcknowledgement;
                 self.numbered_signal(found, kind, None, Some(slot), (false, word(4)));
             }
-            ABORT | SHUTDOWN_COMPLETE => {
+            ABORT => {
                 if let Some(conn) = self.table.get(slot) {
-                    conn.closed = [true; 2];
-                    if kind == ABORT {
-                        conn.reset.get_or_insert((direction, found.sight.time_ns));
-                    }
+                    conn.resets(direction, found.sight.time_ns);
+                }
+            }
+            SHUTDOWN_COMPLETE => {
+                if let Some(conn) = self.table.get(slot) {
+                    conn.is_shut_down();
                 }
             }
             _ => {}
@@ -194,8 +175,7 @@ impl Engine {
         let ports = found.sight.ports;
         self.table.know(slot, tag_key(tag, (ports.1, ports.0)));
         if let Some(conn) = self.table.get(slot) {
-            conn.tags[1 - direction] = tag;
-            conn.halves[direction].begin = Some(tsn);
+            conn.initiates(direction, tag, tsn);
         }
     }
 
@@ -238,10 +218,7 @@ impl Engine {
                 && let Some(to) = about
                 && let Some(conn) = self.table.get(slot)
             {
-                let path = conn.path_to(1 - direction, to, &found.sight);
-                let place = usize::from(found.sight.both);
-                let views = &mut conn.halves[1 - direction].at[..=place];
-                views.iter_mut().flatten().for_each(|v| v.mover().announced(path));
+                conn.announced(1 - direction, to, &found.sight);
             }
         }
     }

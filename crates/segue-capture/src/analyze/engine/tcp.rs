@@ -6,7 +6,6 @@ use crate::analyze::decode::{Skip, Tcp, flag};
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{KeyKind, Slot};
 use crate::analyze::flows::paths::Role;
-use crate::analyze::flows::progress::What;
 use crate::analyze::model::Protocol;
 
 impl Engine {
@@ -28,10 +27,11 @@ impl Engine {
             return Ok(());
         };
         let sight = &found.sight;
-        let direction = conn.direction((found.ends.0, sight.ports.0), (found.ends.1, sight.ports.1));
+        let (source, destination) = found.pair();
+        let direction = conn.direction(source, destination);
         conn.packet(direction, sight);
         if syn {
-            conn.halves[direction].begin = Some(tcp.seq.wrapping_add(1));
+            conn.begins(direction, tcp.seq.wrapping_add(1));
         }
         let mut item = None;
         if tcp.data_len > 0 {
@@ -49,22 +49,19 @@ impl Engine {
             let beyond = if tcp.has_more_options() { tcp.sack() } else { None };
             timed = conn.acknowledged(direction, sight, tcp.ack, beyond, tcp.window == 0);
         }
-        // a keepalive or window probe repeats what was acknowledged (RFC 9293 sections 3.8.4 and 3.8.6.1)
         if tcp.data_len == 0
             && tcp.flags & (flag::SYN | flag::FIN | flag::RST) == 0
             && sight.role != Role::Receiver
-            && conn.halves[direction].progress.acked == Some(tcp.seq.wrapping_add(1))
         {
-            conn.probe(direction, sight, What::Keepalive);
+            conn.may_keep_alive(direction, sight, tcp.seq);
         }
         if tcp.flags & flag::FIN != 0 {
-            conn.closed[direction] = true;
+            conn.closes(direction);
         }
         if tcp.flags & flag::RST != 0 {
-            conn.closed = [true; 2];
-            conn.reset.get_or_insert((direction, found.sight.time_ns));
+            conn.resets(direction, found.sight.time_ns);
         }
-        if conn.subflow.is_some() || tcp.has_more_options() {
+        if conn.subflow().is_some() || tcp.has_more_options() {
             self.mptcp(&found, slot, direction, &tcp, item, timed);
             if tcp.flags & flag::RST != 0 {
                 self.path_left(&found, slot);
@@ -78,16 +75,8 @@ impl Engine {
         let Some(conn) = self.table.get(slot) else {
             return false;
         };
-        let ports = found.sight.ports;
-        let direction = conn.direction((found.ends.0, ports.0), (found.ends.1, ports.1));
-        let first = tcp.seq.wrapping_add(1);
-        let half = &conn.halves[direction];
-        let has_data = conn
-            .halves
-            .iter()
-            .any(|h| h.at.iter().flatten().any(|v| v.data_packets > 0));
-        tcp.flags & flag::ACK == 0
-            && half.begin.is_some_and(|begin| begin != first)
-            && (has_data || conn.closed.contains(&true))
+        let (source, destination) = found.pair();
+        let direction = conn.direction(source, destination);
+        tcp.flags & flag::ACK == 0 && conn.is_replaced_by_syn(direction, tcp.seq.wrapping_add(1))
     }
 }

@@ -5,15 +5,11 @@ use super::packet::{Seen, ends_key};
 use crate::analyze::decode::{self, Skip};
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{Key, KeyKind, Slot};
-use crate::analyze::flows::paths::Role;
 use crate::analyze::flows::progress::What;
 use crate::analyze::model::{Protocol, SignalKind};
 
 /// Port of SCTP over UDP (RFC 6951 section 5.1).
 const SCTP_PORT: u16 = 9899;
-
-/// Further ends of a flow.
-const MAX_ALIASES: usize = 64;
 
 /// What a datagram says of the flow that it is of.
 enum Content<'a> {
@@ -103,39 +99,18 @@ impl Engine {
             }
             _ => return None,
         };
-        let ports = found.sight.ports;
-        let (source, destination) = ((found.ends.0, ports.0), (found.ends.1, ports.1));
-        let conn = self.table.get(slot)?;
-        // one end is where it was, and the other is the one that moved
-        let is = |end: (decode::Address, u16), whose: usize| {
-            end == (if whose == 0 { conn.a } else { conn.b })
-                || conn.aliases.iter().any(|(known, w)| *known == end && *w == whose)
-        };
-        let (end, whose) = if is(destination, 1) {
-            (source, 0)
-        } else if is(destination, 0) {
-            (source, 1)
-        } else if is(source, 0) {
-            (destination, 1)
-        } else if is(source, 1) {
-            (destination, 0)
-        } else {
-            return None;
-        };
-        if conn.aliases.len() >= MAX_ALIASES {
-            conn.aliases.remove(0);
-        }
-        conn.aliases.push((end, whose));
-        Some((slot, kind))
+        let (source, destination) = found.pair();
+        let moves = self.table.get(slot)?.moves_one_end(source, destination);
+        moves.then_some((slot, kind))
     }
 
     fn datagram(&mut self, found: &Seen<'_>, slot: Slot, content: &Content<'_>, data: &[u8], data_len: u32) {
         let limits = self.limits();
-        let ports = found.sight.ports;
         let Some(conn) = self.table.get(slot) else {
             return;
         };
-        let direction = conn.direction((found.ends.0, ports.0), (found.ends.1, ports.1));
+        let (source, destination) = found.pair();
+        let direction = conn.direction(source, destination);
         conn.packet(direction, &found.sight);
         let mut learnt: [Option<Key>; 2] = [None; 2];
         let mut id_length = 0;
@@ -143,54 +118,44 @@ impl Engine {
             Content::QuicLong {
                 destination_id,
                 source_id,
-            } if matches!(conn.protocol, Protocol::Udp | Protocol::Quic) => {
-                conn.protocol = Protocol::Quic;
+            } if conn.turns_out(Protocol::Quic) => {
                 // what an end calls itself, packets to it carry
                 learnt = [quic_key(source_id), quic_key(destination_id)];
                 id_length = source_id.len() as u8;
             }
-            Content::Wireguard { receiver, sender, .. }
-                if matches!(conn.protocol, Protocol::Udp | Protocol::Wireguard) =>
-            {
-                conn.protocol = Protocol::Wireguard;
+            Content::Wireguard { receiver, sender, .. } if conn.turns_out(Protocol::Wireguard) => {
                 learnt = [receiver.map(wireguard_key), sender.map(wireguard_key)];
             }
             _ => {}
         }
         // nobody is asked for keys who need not answer (WireGuard, section 6.4)
         if let Content::Wireguard { receiver: None, .. } = content
-            && conn.protocol == Protocol::Wireguard
+            && conn.protocol() == Protocol::Wireguard
         {
             conn.probe(direction, &found.sight, What::Handshake);
         }
-        let place = found.sight.role.place();
         let counted = match content {
             Content::Wireguard {
                 receiver: Some(index),
                 counter: Some(counter),
                 ..
-            } if conn.protocol == Protocol::Wireguard => {
+            } if conn.protocol() == Protocol::Wireguard => {
                 let seq = conn.wireguard_seq(direction, *index, *counter);
                 // a keepalive is an empty packet with its authenticator
                 Some((seq, data_len.saturating_sub(32)))
             }
-            _ if conn.protocol == Protocol::Wireguard => None,
+            _ if conn.protocol() == Protocol::Wireguard => None,
             _ => {
-                let half = &conn.halves[direction];
-                let seen = half.at[place].as_ref().map_or(0, |v| v.data_packets);
+                let seen = conn.data_packets(direction, found.sight.role);
                 Some((seen as u32, data_len))
             }
         };
         if let Some((seq, bytes)) = counted {
             let mut item = Item::new(seq, 1, bytes, None);
-            if found.sight.both && conn.protocol != Protocol::Wireguard {
+            if found.sight.both && conn.protocol() != Protocol::Wireguard {
                 // nothing in a datagram says which one it is: it goes by what it carries
                 let what = fingerprint(data, data_len);
-                let datagrams = conn.halves[direction].datagrams.get_or_insert_default();
-                item.number = match found.sight.role {
-                    Role::Receiver => datagrams.received(what),
-                    _ => Some(datagrams.sent(what)),
-                };
+                item.number = conn.number_of_datagram(direction, found.sight.role, what);
             }
             conn.data(
                 direction,

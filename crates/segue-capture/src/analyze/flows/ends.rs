@@ -120,9 +120,9 @@ pub(in super::super) struct Ends {
     longest_ns: u64,
     counts: EndCounts,
     /// Something arrived that was known to be sent.
-    pub matched: bool,
+    matched: bool,
     /// Copies that had not arrived and made room for newer ones.
-    pub evicted: u64,
+    evicted: u64,
     /// Around each handover.
     around: Vec<Around>,
 }
@@ -173,6 +173,16 @@ impl Ends {
     /// The longest that a packet took.
     pub(in super::super) const fn longest_ns(&self) -> u64 {
         self.longest_ns
+    }
+
+    /// Whether something arrived that was known to be sent.
+    pub(in super::super) const fn is_matched(&self) -> bool {
+        self.matched
+    }
+
+    /// Copies that had not arrived and made room for newer ones.
+    pub(in super::super) const fn evicted(&self) -> u64 {
+        self.evicted
     }
 
     /// The sender will begin with this sequence number.
@@ -242,7 +252,7 @@ impl Ends {
     /// A packet reaches the receiver by a way, which takes it or not.
     pub(in super::super) fn received(&mut self, packet: AtEnd, way: u16, taken: bool) {
         let Some(number) = self.find(&packet, way) else {
-            self.counts.unmatched_packets += 1;
+            self.unmatched();
             return;
         };
         self.matched = true;
@@ -267,7 +277,10 @@ impl Ends {
 
     /// A packet reaches the receiver that the sender's capture does not know.
     pub(in super::super) fn unmatched(&mut self) {
-        self.counts.unmatched_packets += 1;
+        self.counts = self.counts.and(&EndCounts {
+            unmatched_packets: 1,
+            ..EndCounts::default()
+        });
     }
 
     /// Packets sent from `begin_ns` to `end_ns` are counted apart from now on; gives the number of the count.
@@ -422,19 +435,19 @@ impl Ends {
             && ((copy.sent_ns < self.listens.since_ns && self.begins_late())
                 || (copy.sent_ns > self.listens.until_ns && self.ends_early(self.listens.end_ns)));
         let lost = !copy.taken && !missed && (copy.received || number < last || silent);
-        let add = |counts: &mut EndCounts| {
-            counts.packets_sent += 1;
-            counts.retransmissions += u64::from(copy.retransmission);
-            counts.spurious_retransmissions += u64::from(copy.retransmission && copy.spurious);
-            counts.lost_packets += u64::from(lost);
-            counts.unmatched_packets += u64::from(missed);
-            counts.in_flight_packets += u64::from(!copy.taken && !lost && !missed);
-            counts.reordered_packets += u64::from(copy.reordered);
+        let fate = EndCounts {
+            packets_sent: 1,
+            retransmissions: u64::from(copy.retransmission),
+            spurious_retransmissions: u64::from(copy.retransmission && copy.spurious),
+            lost_packets: u64::from(lost),
+            unmatched_packets: u64::from(missed),
+            in_flight_packets: u64::from(!copy.taken && !lost && !missed),
+            reordered_packets: u64::from(copy.reordered),
         };
-        add(&mut self.counts);
+        self.counts = self.counts.and(&fate);
         for around in &mut self.around {
             if (around.begin_ns..=around.end_ns).contains(&copy.sent_ns) {
-                add(&mut around.counts);
+                around.counts = around.counts.and(&fate);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What flows are given: items of data, and what is asked of them.
 
+use super::ends::Listens;
+
 /// What the engine was asked for, in the units that it works with.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Settings {
@@ -7,6 +9,16 @@ pub(in super::super) struct Settings {
     pub min_gap_ns: u64,
     pub series: bool,
     pub start_ns: u64,
+}
+
+/// What an engine allows its flows.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Limits {
+    pub settings: Settings,
+    /// Copies of one direction that may be followed at a time.
+    pub copies: usize,
+    /// When each capture has packets.
+    pub listens: [Listens; 2],
 }
 
 /// An item of data: a segment, a chunk, a datagram.

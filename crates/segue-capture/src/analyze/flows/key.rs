@@ -58,6 +58,6 @@ impl Key {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Slot {
     pub index: u32,
-    /// [`Conn::id`](super::conn::Conn::id) of the flow.
+    /// Number of the flow.
     pub id: u64,
 }

@@ -5,6 +5,32 @@ use crate::analyze::adaptation::AdaptationTime;
 /// A path that is used beside others is lost when it has been silent for this long.
 pub(in super::super) const SILENT_NS: u64 = 1_000_000_000;
 
+/// What went over the old path just before, and over the new one just after.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Around {
+    /// Useful bytes in the window before.
+    pub bytes_before: u64,
+    /// Useful bytes in the window after.
+    pub bytes_after: u64,
+    /// Of that window, what passed before the direction ended or moved on.
+    pub after_ns: u64,
+    pub rtt_before_s: Option<f64>,
+    pub rtt_after_s: Option<f64>,
+    pub out_of_order: u64,
+}
+
+impl Around {
+    /// Nothing did.
+    pub(super) const NOTHING: Self = Self {
+        bytes_before: 0,
+        bytes_after: 0,
+        after_ns: 0,
+        rtt_before_s: None,
+        rtt_after_s: None,
+        out_of_order: 0,
+    };
+}
+
 /// A handover with what was around it.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Moved {
@@ -15,15 +41,7 @@ pub(in super::super) struct Moved {
     pub interruption_ns: u64,
     pub settling_gap_ns: u64,
     pub adaptation: Option<AdaptationTime>,
-    /// Useful bytes in the window before.
-    pub bytes_before: u64,
-    /// Useful bytes in the window after.
-    pub bytes_after: u64,
-    /// Of that window, what passed before the direction ended or moved on.
-    pub after_ns: u64,
-    pub rtt_before_s: Option<f64>,
-    pub rtt_after_s: Option<f64>,
-    pub out_of_order: u64,
+    pub around: Around,
     /// Number of its counts in the two ends' account.
     pub ends: Option<usize>,
     /// The new path was tried, and nothing new ever came: the interruption goes on.
@@ -52,12 +70,7 @@ impl Moved {
             interruption_ns: silence_ns,
             settling_gap_ns: silence_ns,
             adaptation: None,
-            bytes_before: 0,
-            bytes_after: 0,
-            after_ns: 0,
-            rtt_before_s: None,
-            rtt_after_s: None,
-            out_of_order: 0,
+            around: Around::NOTHING,
             ends: None,
             in_vain: true,
             received: false,

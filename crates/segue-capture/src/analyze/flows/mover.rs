@@ -4,7 +4,7 @@
 //! and then another with every few packets. [`CONCURRENT`] handovers within [`CONCURRENT_NS`] mean that: they are taken
 //! back, and from then on a handover is a path that fell silent for [`SILENT_NS`] while others went on.
 
-use super::moved::{Moved, SILENT_NS};
+use super::moved::{Around, Moved, SILENT_NS};
 use super::rates::{RTT_KEPT, RoundTrips};
 use super::shares::Moves;
 use crate::analyze::adaptation::{AdaptationTime, ThroughputBins};
@@ -108,7 +108,7 @@ pub(in super::super) struct Mover {
     last_path: u16,
     changes: u64,
     /// Handovers beyond what is kept.
-    pub dropped: u64,
+    dropped: u64,
 }
 
 impl Mover {
@@ -225,10 +225,22 @@ impl Mover {
         }
     }
 
-    /// Last data before the last handover, first after it, and a place for the number of its counts.
-    pub(in super::super) fn last_settled(&mut self) -> Option<(u64, u64, &mut Option<usize>)> {
-        let last = self.settled.last_mut()?;
-        Some((last.begin_ns, last.first_new_ns, &mut last.ends))
+    /// Last data before the last handover, and first after it.
+    pub(super) fn last_settled(&self) -> Option<(u64, u64)> {
+        let last = self.settled.last()?;
+        Some((last.begin_ns, last.first_new_ns))
+    }
+
+    /// The two ends' account counts what is around the last handover under this number.
+    pub(super) fn counted_as(&mut self, number: usize) {
+        if let Some(last) = self.settled.last_mut() {
+            last.ends = Some(number);
+        }
+    }
+
+    /// Handovers beyond what is kept.
+    pub(in super::super) const fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// What was found by the end of the observation.
@@ -272,12 +284,14 @@ impl Mover {
                 interruption_ns: (handover.interruption_s * 1e9).round() as u64,
                 settling_gap_ns: around.settling_gap_ns,
                 adaptation: around.adaptation.or_else(|| around.bins.adaptation_time()),
-                bytes_before: around.bytes_before,
-                bytes_after: around.bytes_after,
-                after_ns: around.last_ns.saturating_sub(around.first_new_ns).min(window_ns),
-                rtt_before_s: around.rtt_before_s,
-                rtt_after_s: around.rtt_after.median_s(),
-                out_of_order: around.out_of_order,
+                around: Around {
+                    bytes_before: around.bytes_before,
+                    bytes_after: around.bytes_after,
+                    after_ns: around.last_ns.saturating_sub(around.first_new_ns).min(window_ns),
+                    rtt_before_s: around.rtt_before_s,
+                    rtt_after_s: around.rtt_after.median_s(),
+                    out_of_order: around.out_of_order,
+                },
                 ends: around.ends,
                 in_vain: false,
                 received: false,
@@ -355,12 +369,12 @@ impl Mover {
                         interruption_ns: used.gap_ns,
                         settling_gap_ns: used.gap_ns,
                         adaptation: None,
-                        bytes_before: used.bytes_before,
-                        bytes_after: used.bytes_after,
-                        after_ns: now_ns.saturating_sub(first_ns),
-                        rtt_before_s: None,
-                        rtt_after_s: None,
-                        out_of_order: 0,
+                        around: Around {
+                            bytes_before: used.bytes_before,
+                            bytes_after: used.bytes_after,
+                            after_ns: now_ns.saturating_sub(first_ns),
+                            ..Around::NOTHING
+                        },
                         ends: None,
                         in_vain: false,
                         received: false,

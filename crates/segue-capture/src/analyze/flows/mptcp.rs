@@ -8,13 +8,11 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Subflow {
     /// The connection, once it is known.
-    pub parent: Option<Slot>,
+    parent: Option<Slot>,
     /// Its `a` is the connection's `b`.
-    pub reversed: bool,
-    /// Of MP_CAPABLE.
-    pub version: u8,
+    reversed: bool,
     /// Sequence number of the SYN, by direction.
-    pub isn: [Option<u32>; 2],
+    isn: [Option<u32>; 2],
     mappings: [[Option<Mapping>; 2]; 2],
 }
 
@@ -27,6 +25,36 @@ struct Mapping {
 }
 
 impl Subflow {
+    /// A SYN of this direction.
+    pub(super) const fn syn(&mut self, direction: usize, seq: u32) {
+        self.isn[direction] = Some(seq);
+    }
+
+    /// It is the first of this connection.
+    pub(super) const fn begins(&mut self, connection: Slot) {
+        self.parent = Some(connection);
+    }
+
+    /// It is a further one of this connection, the other way round or not. Whether that is new.
+    pub(super) const fn joins(&mut self, connection: Slot, reversed: bool) -> bool {
+        let is_new = self.parent.replace(connection).is_none();
+        if is_new {
+            self.reversed = reversed;
+        }
+        is_new
+    }
+
+    /// The connection, once it is known.
+    pub(super) const fn connection(&self) -> Option<Slot> {
+        self.parent
+    }
+
+    /// The connection and the direction of it that one of the subflow is.
+    pub(in super::super) fn whole(&self, direction: usize) -> Option<(Slot, usize)> {
+        let direction = if self.reversed { 1 - direction } else { direction };
+        Some((self.parent?, direction))
+    }
+
     /// A mapping arrived on a segment that begins with `seq`; `ssn` counts from the SYN.
     pub(in super::super) fn map(
         &mut self,
@@ -91,7 +119,7 @@ mod tests {
     #[test]
     fn a_mapping_covers_the_segments_after_the_one_that_carries_it() {
         let mut subflow = Subflow::default();
-        subflow.isn[0] = Some(999);
+        subflow.syn(0, 999);
         subflow.map(0, 1000, 77, 1, 3000, false);
         assert_eq!(subflow.dsn(0, 1000), Some(77));
         assert_eq!(subflow.dsn(0, 3999), Some(3076));

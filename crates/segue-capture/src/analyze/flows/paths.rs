@@ -45,23 +45,174 @@ pub(in super::super) struct Sight {
     pub both: bool,
 }
 
-/// A way that packets take.
-#[derive(Clone, Debug)]
-pub(in super::super) struct PathState {
+/// A way that packets take: all that tells it from others of the flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Way {
     pub direction: usize,
     pub outer: (Address, Address),
     pub ports: (u16, u16),
     pub tunnelled: bool,
     /// Capture and interface, where they tell paths apart.
     pub interface: Option<(u8, u32)>,
-    /// Those of the first packet.
-    pub seen_at: (u8, u32),
     pub place: usize,
+}
+
+impl Way {
+    /// The way of a packet of this direction; if paths are `the_senders`, they look the same at both ends.
+    pub(super) const fn of(direction: usize, sight: &Sight, the_senders: bool) -> Self {
+        let (place, interface) = if the_senders {
+            (0, None)
+        } else {
+            (sight.role.place(), Some((sight.capture, sight.interface)))
+        };
+        Self {
+            direction,
+            outer: sight.outer,
+            ports: sight.ports,
+            tunnelled: sight.marks.tunnelled,
+            interface,
+            place,
+        }
+    }
+}
+
+/// What was seen of a way by the end of the flow.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Taken {
+    pub way: Way,
+    /// Capture and interface of the first packet.
+    pub seen_at: (u8, u32),
     pub first_ns: u64,
     pub last_ns: u64,
+    /// Data by place: packets and bytes.
+    pub data: [(u64, u64); 2],
+}
+
+/// A way that packets take, while they do.
+#[derive(Clone, Debug)]
+struct PathState {
+    way: Way,
+    seen_at: (u8, u32),
+    first_ns: u64,
+    last_ns: u64,
     /// Last data that left or arrived by it.
-    pub last_data_ns: Option<u64>,
+    last_data_ns: Option<u64>,
     /// By place.
-    pub data_packets: [u64; 2],
-    pub data_bytes: [u64; 2],
+    data_packets: [u64; 2],
+    data_bytes: [u64; 2],
+}
+
+/// The ways of a flow, numbered in the order in which they were first seen.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Paths {
+    states: Vec<PathState>,
+    /// Number of the path of the last packet, by direction and place.
+    last: [[u16; 2]; 2],
+    /// Packets on more paths than are told apart.
+    beyond: u64,
+}
+
+impl Paths {
+    /// The path that a packet of a direction takes by itself; gives its number.
+    pub(super) fn take(&mut self, way: Way, sight: &Sight) -> u16 {
+        let number = self.number(way, sight);
+        self.last[way.direction][way.place] = number;
+        number
+    }
+
+    /// Number of a path that something else than the direction's choice tells of.
+    pub(super) fn number(&mut self, way: Way, sight: &Sight) -> u16 {
+        let last = self.last[way.direction][way.place];
+        let is = |p: &PathState| p.way == way;
+        let number = if self.states.get(usize::from(last)).is_some_and(is) {
+            last
+        } else if let Some(known) = self.states.iter().position(is) {
+            known as u16
+        } else if self.states.len() < MAX_PATHS {
+            self.add(way, sight)
+        } else {
+            self.beyond += 1;
+            MAX_PATHS as u16 - 1
+        };
+        if let Some(path) = self.states.get_mut(usize::from(number)) {
+            path.last_ns = sight.time_ns;
+        }
+        number
+    }
+
+    fn add(&mut self, way: Way, sight: &Sight) -> u16 {
+        // most flows have one path in each direction
+        if self.states.len() < 2 {
+            self.states.reserve_exact(1);
+        }
+        self.states.push(PathState {
+            way,
+            seen_at: (sight.capture, sight.interface),
+            first_ns: sight.time_ns,
+            last_ns: sight.time_ns,
+            last_data_ns: None,
+            data_packets: [0; 2],
+            data_bytes: [0; 2],
+        });
+        self.states.len() as u16 - 1
+    }
+
+    /// Data takes a path. Gives for how long it had carried none, as far as is known.
+    pub(super) fn carry(&mut self, number: u16, sight: &Sight, bytes: u32) -> u64 {
+        let place = sight.role.place();
+        let Some(state) = self.states.get_mut(usize::from(number)) else {
+            return u64::MAX;
+        };
+        state.data_packets[place] += 1;
+        state.data_bytes[place] += u64::from(bytes);
+        let before = state.last_data_ns.replace(sight.time_ns);
+        before.map_or(u64::MAX, |last_ns| sight.time_ns.saturating_sub(last_ns))
+    }
+
+    /// For how long a path has carried no data, as far as is known.
+    pub(super) fn quiet_ns(&self, number: u16, now_ns: u64) -> u64 {
+        let used_ns = self.states.get(usize::from(number)).and_then(|p| p.last_data_ns);
+        used_ns.map_or(u64::MAX, |last_ns| now_ns.saturating_sub(last_ns))
+    }
+
+    /// Number of the first path of a direction between these addresses and ports, whatever else tells paths apart.
+    pub(super) fn between(&self, direction: usize, sight: &Sight) -> Option<u16> {
+        let goes = |p: &PathState| {
+            p.way.direction == direction && p.way.outer == sight.outer && p.way.ports == sight.ports
+        };
+        self.states.iter().position(goes).map(|n| n as u16)
+    }
+
+    /// The way that a direction took last, as it left its sender.
+    pub(super) fn last_way(&self, direction: usize) -> Option<&Way> {
+        let last = self.states.get(usize::from(self.last[direction][0]))?;
+        Some(&last.way).filter(|way| way.direction == direction)
+    }
+
+    /// The way of that number.
+    pub(in super::super) fn way(&self, number: u16) -> Option<&Way> {
+        self.states.get(usize::from(number)).map(|p| &p.way)
+    }
+
+    /// Whether there is more than one, of both directions together.
+    pub(super) fn are_several(&self) -> bool {
+        self.states.len() > 1
+    }
+
+    /// Packets on more paths than are told apart.
+    pub(super) const fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// What was seen of all, by number.
+    pub(super) fn finish(self) -> Vec<Taken> {
+        let taken = |p: PathState| Taken {
+            way: p.way,
+            seen_at: p.seen_at,
+            first_ns: p.first_ns,
+            last_ns: p.last_ns,
+            data: [0, 1].map(|place| (p.data_packets[place], p.data_bytes[place])),
+        };
+        self.states.into_iter().map(taken).collect()
+    }
 }

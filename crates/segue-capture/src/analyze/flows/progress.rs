@@ -51,13 +51,17 @@ pub(in super::super) struct Attempts {
 }
 
 impl Attempts {
-    fn add(&mut self, now_ns: u64) {
-        if self.count == 0 {
-            self.first_ns = now_ns;
-            self.last_ns = now_ns;
+    /// And one more.
+    fn and_at(self, now_ns: u64) -> Self {
+        Self {
+            count: self.count.saturating_add(1),
+            first_ns: if self.count == 0 { now_ns } else { self.first_ns },
+            last_ns: if self.count == 0 {
+                now_ns
+            } else {
+                self.last_ns.max(now_ns)
+            },
         }
-        self.count = self.count.saturating_add(1);
-        self.last_ns = self.last_ns.max(now_ns);
     }
 
     /// From the first to the last.
@@ -83,30 +87,30 @@ impl Attempts {
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Progress {
     /// When there last was some.
-    pub last_ns: Option<u64>,
+    last_ns: Option<u64>,
     /// When the sender last heard anything of the receiver.
-    pub heard_ns: Option<u64>,
-    pub data: Attempts,
-    pub probes: Attempts,
+    heard_ns: Option<u64>,
+    data: Attempts,
+    probes: Attempts,
     /// All before this was acknowledged, as far as the sender knows.
-    pub acked: Option<u32>,
+    acked: Option<u32>,
     /// End of what was sent.
-    pub sent: Option<u32>,
+    sent: Option<u32>,
     /// What was acknowledged beyond, last.
     beyond: (u32, u32),
     /// Path of the last attempt before the last progress.
     path: Option<u16>,
     /// The last path since that had not been used for a while, and when it was first tried.
-    pub tried: Option<(u16, u64)>,
+    tried: Option<(u16, u64)>,
     /// Times that attempts were answered, and the longest that took; of what is answered by whatever is heard.
-    pub answers: u32,
-    pub longest_answer_ns: u64,
+    answers: u32,
+    longest_answer_ns: u64,
     /// The last attempt before the last progress, and what showed that.
     before: [Option<Note>; 2],
     /// The first two attempts since, and the last.
     first: [Option<Note>; 2],
     last: Option<Note>,
-    pub outages: Outages,
+    outages: Outages,
 }
 
 /// Outages kept of one direction.
@@ -132,7 +136,7 @@ impl Ended {
 pub(in super::super) struct Outages {
     kept: Vec<Ended>,
     /// Shorter ones.
-    pub beyond: u64,
+    beyond: u64,
 }
 
 impl Outages {
@@ -176,6 +180,11 @@ impl Outages {
         }
     }
 
+    /// Those that were too many to be kept.
+    pub(super) const fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
     /// Begin and end of the longest.
     pub(in super::super) fn longest(&self) -> Option<(u64, u64)> {
         let longest = self.kept.iter().max_by_key(|o| o.length_ns())?;
@@ -205,9 +214,9 @@ impl Progress {
             (false, _) => What::Again,
         };
         if keeps {
-            self.probes.add(now_ns);
+            self.probes = self.probes.and_at(now_ns);
         } else {
-            self.data.add(now_ns);
+            self.data = self.data.and_at(now_ns);
         }
         self.note(Note {
             time_ns: now_ns,
@@ -221,7 +230,7 @@ impl Progress {
 
     /// A probe leaves that has to be answered.
     pub(in super::super) fn probes(&mut self, now_ns: u64, path: u16, what: What, quiet_ns: u64) {
-        self.probes.add(now_ns);
+        self.probes = self.probes.and_at(now_ns);
         self.note(Note {
             time_ns: now_ns,
             what,
@@ -251,13 +260,58 @@ impl Progress {
         self.last = Some(note);
     }
 
+    /// Attempts since the last progress.
+    pub(in super::super) fn attempts(&self) -> Attempts {
+        self.data.and(self.probes)
+    }
+
+    /// Those that were data.
+    pub(in super::super) const fn data(&self) -> Attempts {
+        self.data
+    }
+
+    /// Those that were probes.
+    pub(in super::super) const fn probes_alone(&self) -> Attempts {
+        self.probes
+    }
+
     /// From the first attempt to the last, if there was data among them.
-    pub(in super::super) fn tried_ns(&self) -> u64 {
+    pub(super) fn tried_ns(&self) -> u64 {
         if self.data.count > 0 {
-            self.data.and(self.probes).span_ns()
+            self.attempts().span_ns()
         } else {
             0
         }
+    }
+
+    /// When there last was some.
+    pub(in super::super) const fn last_ns(&self) -> Option<u64> {
+        self.last_ns
+    }
+
+    /// When the sender last heard anything of the receiver.
+    pub(in super::super) const fn heard_ns(&self) -> Option<u64> {
+        self.heard_ns
+    }
+
+    /// All before this was acknowledged, as far as the sender knows.
+    pub(in super::super) const fn acked(&self) -> Option<u32> {
+        self.acked
+    }
+
+    /// End of what was sent.
+    pub(in super::super) const fn sent(&self) -> Option<u32> {
+        self.sent
+    }
+
+    /// Of what is answered by whatever is heard: how often attempts were, and the longest that took.
+    pub(in super::super) const fn answers(&self) -> (u32, u64) {
+        (self.answers, self.longest_answer_ns)
+    }
+
+    /// Times without progress that ended.
+    pub(in super::super) const fn outages(&self) -> &Outages {
+        &self.outages
     }
 
     /// Something arrived, or is known to have.
@@ -291,7 +345,7 @@ impl Progress {
     pub(in super::super) fn hears(&mut self, now_ns: u64, answers: bool) {
         self.heard_ns = Some(now_ns);
         if answers {
-            let all = self.data.and(self.probes);
+            let all = self.attempts();
             if all.count > 0 {
                 self.answers = self.answers.saturating_add(1);
                 self.longest_answer_ns = self.longest_answer_ns.max(all.span_ns());

@@ -20,7 +20,7 @@ pub(in super::super) struct Sequence {
     /// What was seen beyond, sorted, apart from one another.
     beyond: Vec<(u64, u64)>,
     /// Gaps that were given up.
-    pub given_up: u32,
+    given_up: u32,
 }
 
 /// What an item of data is to what came before.
@@ -61,6 +61,11 @@ impl Sequence {
     /// Nothing is missing before that.
     pub(in super::super) const fn is_whole(&self) -> bool {
         self.beyond.is_empty()
+    }
+
+    /// Gaps that were taken to be filled.
+    pub(in super::super) const fn given_up(&self) -> u32 {
+        self.given_up
     }
 
     /// Data with `span` sequence numbers from `seq` on.

@@ -14,7 +14,9 @@ const SERIES_BIN_NS: u64 = 100_000_000;
 /// Points of a figure, thinned out as they come.
 #[derive(Clone, Debug)]
 pub(super) struct SeriesBuilder {
-    series: Series,
+    /// Useful bytes by bin and path.
+    throughput: Vec<(u32, u16, u64)>,
+    segments: Vec<(f64, u64, u16, SegmentMark)>,
     bin_ns: u64,
     every: u32,
     until_next: u32,
@@ -23,10 +25,8 @@ pub(super) struct SeriesBuilder {
 impl Default for SeriesBuilder {
     fn default() -> Self {
         Self {
-            series: Series {
-                bin_s: SERIES_BIN_NS as f64 / 1e9,
-                ..Series::default()
-            },
+            throughput: Vec::new(),
+            segments: Vec::new(),
             bin_ns: SERIES_BIN_NS,
             every: 1,
             until_next: 0,
@@ -37,12 +37,16 @@ impl Default for SeriesBuilder {
 impl SeriesBuilder {
     /// What there is by now.
     pub fn finish(self) -> Series {
-        self.series
+        Series {
+            bin_s: self.bin_ns as f64 / 1e9,
+            throughput: self.throughput,
+            segments: self.segments,
+        }
     }
 
     pub fn add(&mut self, since_start_ns: u64, path: u16, useful: u32, offset: u64, mark: SegmentMark) {
         let bin = u32::try_from(since_start_ns / self.bin_ns).unwrap_or(u32::MAX);
-        let bins = &mut self.series.throughput;
+        let bins = &mut self.throughput;
         let mut newest = bins.iter_mut().rev().take(MAX_PATHS);
         match newest.find(|b| b.0 == bin && b.1 == path) {
             Some(known) => known.2 += u64::from(useful),
@@ -56,7 +60,7 @@ impl SeriesBuilder {
             return;
         }
         self.until_next = self.every - 1;
-        let segments = &mut self.series.segments;
+        let segments = &mut self.segments;
         segments.push((
             since_start_ns as f64 / 1e9,
             offset.saturating_sub(BASE),
@@ -79,7 +83,7 @@ impl SeriesBuilder {
         loop {
             let mut places: BTreeMap<(u32, u16), usize> = BTreeMap::new();
             let mut wide: Vec<(u32, u16, u64)> = Vec::with_capacity(MAX_POINTS / 2);
-            for &(bin, path, bytes) in &self.series.throughput {
+            for &(bin, path, bytes) in &self.throughput {
                 let bin = bin >> halvings;
                 match places.get(&(bin, path)).and_then(|&at| wide.get_mut(at)) {
                     Some(known) => known.2 += bytes,
@@ -89,14 +93,13 @@ impl SeriesBuilder {
                     }
                 }
             }
-            self.series.throughput = wide;
+            self.throughput = wide;
             // a flow has fewer paths than that: there is an end to it
-            if self.series.throughput.len() <= MAX_POINTS / 4 * 3 {
+            if self.throughput.len() <= MAX_POINTS / 4 * 3 {
                 return;
             }
             halvings = 1;
             self.bin_ns *= 2;
-            self.series.bin_s *= 2.0;
         }
     }
 }
@@ -114,7 +117,7 @@ mod tests {
         }
         let Series {
             bin_s, throughput, ..
-        } = builder.series;
+        } = builder.finish();
         assert!(throughput.len() <= MAX_POINTS, "{} points", throughput.len());
         assert_eq!(throughput.iter().map(|b| b.2).sum::<u64>(), 7 * packets);
         // 250 bins of 0.8 s would be 10,000 points
@@ -129,7 +132,7 @@ mod tests {
         }
         let Series {
             bin_s, throughput, ..
-        } = builder.series;
+        } = builder.finish();
         assert_eq!((bin_s, throughput.len()), (0.2, MAX_POINTS / 2 + 1));
     }
 }

@@ -43,10 +43,16 @@ pub(in super::super) struct Moves {
 impl Moves {
     /// Paths that take turns packet by packet never settle on one: where data changed paths far more often than with
     /// handovers, while the old path drains, they are in use at once.
-    pub(in super::super) fn note_switches(&mut self, choice: Choice, switches: u64) {
+    pub(in super::super) fn with_switches(self, choice: Choice, switches: u64) -> Self {
         let handovers = self.moved.len() as u64;
-        if choice != Choice::Network && self.changes == 0 && switches > (handovers + 1) * SWITCHES {
-            self.changes = switches - handovers;
+        let at_once = choice != Choice::Network && self.changes == 0 && switches > (handovers + 1) * SWITCHES;
+        Self {
+            changes: if at_once {
+                switches - handovers
+            } else {
+                self.changes
+            },
+            ..self
         }
     }
 
@@ -60,13 +66,14 @@ impl Moves {
         after.or_else(|| self.moved.iter().rposition(precedes))
     }
 
-    /// Takes from the handovers what is none: `told_ns` are the times at which a path was said to be left, `last_ns` the last
+    /// Without the handovers that are none: `told_ns` are the times at which a path was said to be left, `last_ns` the last
     /// data.
-    pub(in super::super) fn judge(&mut self, choice: Choice, told_ns: &[u64], last_ns: u64) {
+    pub(in super::super) fn judged(self, choice: Choice, told_ns: &[u64], last_ns: u64) -> Self {
         if choice == Choice::Network {
-            return;
+            return self;
         }
         let mut kept = Vec::with_capacity(self.moved.len());
+        let mut changes = self.changes;
         for (number, m) in self.moved.iter().enumerate() {
             let told = told_ns.iter().any(|t| self.told(*t) == Some(number));
             let later = self.moved.get(number + 1..).unwrap_or_default();
@@ -86,15 +93,19 @@ impl Moves {
                     }
                     None if self.in_use.contains(&m.from) => false,
                     // a flow that used one path and then another has moved, however early the capture ends
-                    None => self.changes == 0 || last_ns.saturating_sub(m.last_old_ns) >= SILENT_NS,
+                    None => changes == 0 || last_ns.saturating_sub(m.last_old_ns) >= SILENT_NS,
                 };
             if left {
                 kept.push(m.clone());
             } else {
-                self.changes += 1;
+                changes += 1;
             }
         }
-        self.moved = kept;
+        Self {
+            moved: kept,
+            in_use: self.in_use,
+            changes,
+        }
     }
 }
 
@@ -114,11 +125,11 @@ mod tests {
     }
 
     fn judged(moved: &[Moved], choice: Choice, told_ns: &[u64], last: u64) -> (Vec<u64>, u64) {
-        let mut moves = Moves {
+        let moves = Moves {
             moved: moved.to_vec(),
             ..Moves::default()
         };
-        moves.judge(choice, told_ns, last * S);
+        let moves = moves.judged(choice, told_ns, last * S);
         let times = moves.moved.iter().map(|m| m.first_new_ns / S).collect();
         (times, moves.changes)
     }

@@ -14,6 +14,10 @@ const MAX_KEYS: usize = 64;
 #[derive(Debug)]
 struct Entry {
     conn: Option<Box<Conn>>,
+    /// Number of the flow.
+    id: u64,
+    /// What it is known by.
+    keys: Vec<Key>,
     older: u32,
     newer: u32,
 }
@@ -63,8 +67,8 @@ impl Table {
 
     /// The flow of a slot, if it is still there.
     pub(in super::super) fn get(&mut self, slot: Slot) -> Option<&mut Conn> {
-        let conn = self.entries.get_mut(slot.index as usize)?.conn.as_deref_mut()?;
-        (conn.id == slot.id).then_some(conn)
+        let entry = self.entries.get_mut(slot.index as usize)?;
+        entry.conn.as_deref_mut().filter(|_| entry.id == slot.id)
     }
 
     /// The flow was heard of just now.
@@ -76,12 +80,13 @@ impl Table {
     }
 
     /// Adds a flow and gives it its number.
-    pub(in super::super) fn insert(&mut self, mut conn: Box<Conn>) -> Slot {
+    pub(in super::super) fn insert(&mut self, conn: Box<Conn>) -> Slot {
         let id = self.next_id;
         self.next_id += 1;
-        conn.id = id;
         let entry = Entry {
             conn: Some(conn),
+            id,
+            keys: Vec::new(),
             older: NONE,
             newer: NONE,
         };
@@ -102,16 +107,17 @@ impl Table {
 
     /// Makes a flow known by a key. A key that another flow has becomes this one's.
     pub(in super::super) fn know(&mut self, slot: Slot, key: Key) -> bool {
-        let Some(conn) = self.get(slot) else {
+        let entry = self.entries.get_mut(slot.index as usize);
+        let Some(entry) = entry.filter(|e| e.conn.is_some() && e.id == slot.id) else {
             return false;
         };
-        if conn.keys.contains(&key) {
+        if entry.keys.contains(&key) {
             return true;
         }
-        if conn.keys.len() >= MAX_KEYS {
+        if entry.keys.len() >= MAX_KEYS {
             return false;
         }
-        conn.keys.push(key);
+        entry.keys.push(key);
         self.forget(&key);
         let seed = self.seed;
         self.index
@@ -122,8 +128,9 @@ impl Table {
     /// Takes a flow out.
     pub(in super::super) fn remove(&mut self, slot: Slot) -> Option<Box<Conn>> {
         self.get(slot)?;
-        let conn = self.entries[slot.index as usize].conn.take()?;
-        for key in &conn.keys {
+        let entry = &mut self.entries[slot.index as usize];
+        let conn = entry.conn.take()?;
+        for key in &core::mem::take(&mut entry.keys) {
             let own = |(k, s): &(Key, Slot)| k == key && *s == slot;
             if let Ok(entry) = self.index.find_entry(key.hash(self.seed), own) {
                 entry.remove();
@@ -137,10 +144,11 @@ impl Table {
 
     /// The flow that has been silent longest.
     pub(in super::super) fn oldest(&self) -> Option<Slot> {
-        let conn = self.entries.get(self.oldest as usize)?.conn.as_deref()?;
+        let entry = self.entries.get(self.oldest as usize)?;
+        entry.conn.as_ref()?;
         Some(Slot {
             index: self.oldest,
-            id: conn.id,
+            id: entry.id,
         })
     }
 

@@ -6,7 +6,7 @@ use super::rates::{RateRing, RoundTrips};
 use super::sequence::Sequence;
 use super::series::SeriesBuilder;
 use super::shares::Moves;
-use crate::analyze::model::{SegmentMark, Series};
+use crate::analyze::model::{SegmentMark, Series, Spread};
 
 /// Packets with data after which a direction is worth the memory of details.
 const DETAILS_AFTER: u64 = 4;
@@ -25,43 +25,66 @@ pub(in super::super) struct Gap {
     pub repeats: u32,
 }
 
-/// What was seen.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct View {
-    pub packets: u64,
+/// Packets and bytes of data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Tally {
     pub data_packets: u64,
     pub data_bytes: u64,
     pub useful_bytes: u64,
     pub duplicates: u64,
     pub out_of_order: u64,
     pub retransmissions: u64,
+    /// Times that data came by another path than the data before it.
+    pub switches: u64,
+}
+
+/// What there is to say of a direction at a place once it is over.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Overview {
+    pub tally: Tally,
     pub first_data_ns: u64,
     pub last_data_ns: u64,
     pub last_new_ns: u64,
-    pub longest_gap_ns: u64,
+    /// Begin and end of the longest time without new data between two that were.
+    pub longest_gap_ns: (u64, u64),
+    /// Longest pauses.
+    pub gaps: Vec<Gap>,
+    pub round_trips: Option<Spread>,
+    /// Useful bytes of the window that ends with the last of them.
+    pub recent_bytes: u64,
+    /// Points of figures.
+    pub series: Option<Series>,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct View {
+    tally: Tally,
+    first_data_ns: u64,
+    last_data_ns: u64,
+    last_new_ns: u64,
+    longest_gap_ns: u64,
     /// When that began.
-    pub longest_gap_at_ns: u64,
+    longest_gap_at_ns: u64,
     /// Packets that repeat something since the last new data, and the last of them.
     repeats: u32,
     last_repeat_ns: u64,
-    pub sequence: Sequence,
+    sequence: Sequence,
     newest_seq: u32,
     newest_stamp: u32,
     path: u16,
-    /// Times that data came by another path than the data before it.
-    pub switches: u64,
     /// The item whose acknowledgement is waited for: end of it, when it was sent.
     timed: Option<(u32, u64)>,
-    pub detail: Option<Box<Detail>>,
+    detail: Option<Box<Detail>>,
 }
 
 /// What directions with more than a few packets have.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Detail {
+struct Detail {
     rate: RateRing,
-    pub round_trips: RoundTrips,
-    pub gaps: Vec<Gap>,
-    pub mover: Option<Box<Mover>>,
+    round_trips: RoundTrips,
+    gaps: Vec<Gap>,
+    mover: Option<Box<Mover>>,
     series: Option<Box<SeriesBuilder>>,
 }
 
@@ -80,18 +103,12 @@ impl View {
         } else {
             (noted.new * u64::from(item.bytes) / u64::from(item.span.max(1))) as u32
         };
-        self.data_packets += 1;
-        self.data_bytes += u64::from(item.bytes);
-        self.useful_bytes += u64::from(useful);
         let repeats = noted.mark == SegmentMark::Repeats;
         let late = repeats || noted.mark == SegmentMark::Fills;
         let stamp = item.stamp.unwrap_or(self.newest_stamp);
         // what is older than the newest was sent before it: the network has reordered it
         let older = late && !repeats && (stamp.wrapping_sub(self.newest_stamp) as i32) < 0;
-        self.duplicates += u64::from(repeats);
-        self.out_of_order += u64::from(noted.mark == SegmentMark::Fills);
-        self.retransmissions += u64::from(late && !older);
-        let first = self.data_packets == 1;
+        let first = self.tally.data_packets == 0;
         let gap_ns = if first {
             0
         } else {
@@ -103,6 +120,15 @@ impl View {
             self.first_data_ns = time_ns;
             self.path = path;
         }
+        self.tally = Tally {
+            data_packets: self.tally.data_packets + 1,
+            data_bytes: self.tally.data_bytes + u64::from(item.bytes),
+            useful_bytes: self.tally.useful_bytes + u64::from(useful),
+            duplicates: self.tally.duplicates + u64::from(repeats),
+            out_of_order: self.tally.out_of_order + u64::from(noted.mark == SegmentMark::Fills),
+            retransmissions: self.tally.retransmissions + u64::from(late && !older),
+            switches: self.tally.switches + u64::from(self.path != path),
+        };
         self.last_data_ns = self.last_data_ns.max(time_ns);
         self.note_order(time_ns, item, stamp, late, older);
         let mut repeats = 0;
@@ -114,7 +140,7 @@ impl View {
             self.last_new_ns = time_ns;
         }
         let mut settled = false;
-        let worth_it = settings.series || self.data_packets >= DETAILS_AFTER || path != self.path;
+        let worth_it = settings.series || self.tally.data_packets >= DETAILS_AFTER || path != self.path;
         if self.detail.is_none() && worth_it {
             self.detail = Some(Box::default());
         }
@@ -140,7 +166,6 @@ impl View {
             };
             settled = detail.data(&seen, settings);
         }
-        self.switches += u64::from(self.path != path);
         self.path = path;
         settled
     }
@@ -185,13 +210,8 @@ impl View {
     }
 
     /// The detector of handovers, made where there is none yet.
-    pub(in super::super) fn mover(&mut self) -> &mut Mover {
-        let (path, last, seq, empty) = (
-            self.path,
-            self.last_data_ns,
-            self.newest_seq,
-            self.data_packets == 0,
-        );
+    fn mover(&mut self) -> &mut Mover {
+        let (path, last, seq, empty) = (self.path, self.last_data_ns, self.newest_seq, !self.has_data());
         let detail = self.detail.get_or_insert_default();
         detail.mover.get_or_insert_with(|| {
             Box::new(if empty {
@@ -205,28 +225,97 @@ impl View {
     /// Paths turn out to be the network's and not the sender's.
     pub(in super::super) fn forget_sent(&mut self) {
         let (path, last_ns, newest) = (self.path, self.last_data_ns, self.newest_seq);
-        if self.data_packets > 0
+        if self.has_data()
             && let Some(mover) = self.detail.as_mut().and_then(|d| d.mover.as_mut())
         {
             mover.forget_sent(path, last_ns, newest);
         }
     }
 
-    /// Handovers by the end of the observation.
-    pub(in super::super) fn moved(&mut self, window_ns: u64) -> Moves {
-        let mover = self.detail.as_mut().and_then(|d| d.mover.take());
-        mover.map(|m| m.finish(window_ns)).unwrap_or_default()
+    /// Data was sent by a path that its receiver will see as the same.
+    pub(super) fn sent(&mut self, time_ns: u64, path: u16, seq: u32) {
+        self.mover().sent(time_ns, path, seq);
     }
 
-    /// Useful bytes of the window that ends with the last of them.
-    pub(in super::super) fn recent_bytes(&self) -> u64 {
-        self.detail.as_ref().map_or(0, |d| d.rate.bytes())
+    /// The sender made a path its own.
+    pub(super) fn announced(&mut self, path: u16) {
+        self.mover().announced(path);
     }
 
-    /// Points of figures.
-    pub(in super::super) fn series(&mut self) -> Option<Series> {
-        let detail = self.detail.as_mut()?;
-        detail.series.take().map(|s| s.finish())
+    /// The first sequence number will be this one.
+    pub(super) fn begin(&mut self, seq: u32) {
+        self.sequence.begin(seq);
+    }
+
+    /// Around the last handover, from the last data before it to the first after it.
+    pub(super) fn last_settled(&self) -> Option<(u64, u64)> {
+        self.detail.as_ref()?.mover.as_ref()?.last_settled()
+    }
+
+    /// What the two ends' account counts around that handover has this number there.
+    pub(super) fn counted_as(&mut self, number: usize) {
+        self.mover().counted_as(number);
+    }
+
+    pub(in super::super) const fn has_data(&self) -> bool {
+        self.tally.data_packets > 0
+    }
+
+    pub(in super::super) const fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    pub(in super::super) const fn last_new_ns(&self) -> u64 {
+        self.last_new_ns
+    }
+
+    /// Whether all of the direction's sequence numbers before this one were seen.
+    pub(super) fn has_all_before(&self, end: Option<u32>) -> bool {
+        self.sequence.is_whole() && self.sequence.end() == end
+    }
+
+    /// Whether something before this sequence number lies behind all that was seen.
+    pub(super) fn falls_short_of(&self, acknowledged: u32) -> bool {
+        let end = self.sequence.end();
+        end.is_some_and(|end| acknowledged.wrapping_sub(end) as i32 > 0)
+    }
+
+    /// The RTO that a sender works out from the round trips that were measured here, if any were.
+    pub(super) fn rto_ns(&self) -> Option<u64> {
+        let round_trips = &self.detail.as_ref()?.round_trips;
+        (round_trips.count() > 0).then(|| round_trips.rto_ns())
+    }
+
+    /// Gaps in the sequence numbers that were taken to be filled.
+    pub(super) const fn gaps_given_up(&self) -> u32 {
+        self.sequence.given_up()
+    }
+
+    /// Handovers beyond what is kept.
+    pub(super) fn handovers_dropped(&self) -> u64 {
+        let mover = self.detail.as_ref().and_then(|d| d.mover.as_ref());
+        mover.map_or(0, |m| m.dropped())
+    }
+
+    /// The end of the observation: what was seen, and what the detector of handovers found.
+    pub(in super::super) fn finish(self, window_ns: u64) -> (Overview, Moves) {
+        let detail = self.detail.map(|d| *d).unwrap_or_default();
+        let moves = detail.mover.map(|m| m.finish(window_ns)).unwrap_or_default();
+        let overview = Overview {
+            tally: self.tally,
+            first_data_ns: self.first_data_ns,
+            last_data_ns: self.last_data_ns,
+            last_new_ns: self.last_new_ns,
+            longest_gap_ns: (
+                self.longest_gap_at_ns,
+                self.longest_gap_at_ns + self.longest_gap_ns,
+            ),
+            round_trips: detail.round_trips.spread(),
+            recent_bytes: detail.rate.bytes(),
+            gaps: detail.gaps,
+            series: detail.series.map(|s| s.finish()),
+        };
+        (overview, moves)
     }
 }
 

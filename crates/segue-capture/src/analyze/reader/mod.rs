@@ -42,7 +42,8 @@ pub(super) struct Reader {
     window: Window,
     format: Format,
     interfaces: Vec<CaptureInterface>,
-    links: Vec<LinkType>,
+    /// Of each interface: how its packets are read, and how many there were.
+    links: Vec<(LinkType, u64)>,
     found: Located,
     partial: Option<Partial>,
 }
@@ -83,7 +84,10 @@ impl Reader {
         } else {
             return Err(not(describe(magic)));
         };
-        let links = interfaces.iter().map(|i| LinkType::of(i.link_type)).collect();
+        let links = interfaces
+            .iter()
+            .map(|i| (LinkType::of(i.link_type), 0))
+            .collect();
         let mut reader = Self {
             window,
             format,
@@ -117,8 +121,20 @@ impl Reader {
         }
     }
 
-    pub(super) fn interfaces(&self) -> &[CaptureInterface] {
-        &self.interfaces
+    /// Its interfaces, with the packets read of each.
+    pub(super) fn interfaces(&self) -> Vec<CaptureInterface> {
+        let packets = self.links.iter().map(|link| link.1).chain(core::iter::repeat(0));
+        let counted = self.interfaces.iter().zip(packets);
+        let counted = counted.map(|(described, packets)| CaptureInterface {
+            packets,
+            ..described.clone()
+        });
+        counted.collect()
+    }
+
+    /// The name of one, if the file says so.
+    pub(super) fn interface_name(&self, number: u32) -> Option<String> {
+        self.interfaces.get(number as usize)?.name.clone()
     }
 
     /// Where and why the stream ended before the file did.
@@ -141,10 +157,10 @@ impl Reader {
                 Ok(Step::Packet(found)) => {
                     self.found = found;
                     while let Some(interface) = self.interfaces.get(self.links.len()) {
-                        self.links.push(LinkType::of(interface.link_type));
+                        self.links.push((LinkType::of(interface.link_type), 0));
                     }
-                    if let Some(interface) = self.interfaces.get_mut(found.interface as usize) {
-                        interface.packets += 1;
+                    if let Some((_, packets)) = self.links.get_mut(found.interface as usize) {
+                        *packets += 1;
                     }
                     return Some(found.time_ns);
                 }
@@ -164,7 +180,7 @@ impl Reader {
         let link = self.links.get(found.interface as usize).copied();
         Record {
             interface: found.interface,
-            link: link.unwrap_or(LinkType::Unknown),
+            link: link.map_or(LinkType::Unknown, |link| link.0),
             time_ns: found.time_ns,
             direction: found.direction,
             bytes: self.window.taken(found.start, found.end),

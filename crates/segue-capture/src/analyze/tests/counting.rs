@@ -82,7 +82,7 @@ fn attempts_of_two_kinds_are_from_the_first_to_the_last() {
 }
 
 fn counts(p: &Progress) -> (u32, u32) {
-    (p.data.count, p.probes.count)
+    (p.data().count, p.probes_alone().count)
 }
 
 #[test]
@@ -93,7 +93,10 @@ fn attempts_are_counted_until_something_new_is_acknowledged() {
     assert!(p.is_outstanding());
     p.sends(20, 0, &item(100, 100), 0);
     p.sends(35, 0, &item(200, 50), 0);
-    assert_eq!((p.sent, counts(&p), p.data.span_ns()), (Some(250), (3, 0), 25));
+    assert_eq!(
+        (p.sent(), counts(&p), p.data().span_ns()),
+        (Some(250), (3, 0), 25)
+    );
     let whats: Vec<_> = p
         .notes()
         .map(|n| (n.time_ns, n.what, n.number, n.bytes))
@@ -107,23 +110,26 @@ fn attempts_are_counted_until_something_new_is_acknowledged() {
         ]
     );
     p.acknowledged(40, 200, None, false);
-    assert_eq!((p.acked, p.last_ns, counts(&p)), (Some(200), Some(40), (0, 0)));
+    assert_eq!(
+        (p.acked(), p.last_ns(), counts(&p)),
+        (Some(200), Some(40), (0, 0))
+    );
     assert!(p.is_outstanding());
     // the same again is no news, even of a window that is closed: that ends the attempts alone
     p.sends(50, 0, &item(200, 50), 0);
     p.acknowledged(55, 200, None, false);
-    assert_eq!((p.last_ns, counts(&p)), (Some(40), (1, 0)));
+    assert_eq!((p.last_ns(), counts(&p)), (Some(40), (1, 0)));
     p.acknowledged(56, 200, None, true);
-    assert_eq!((p.last_ns, counts(&p)), (Some(40), (0, 0)));
+    assert_eq!((p.last_ns(), counts(&p)), (Some(40), (0, 0)));
     p.acknowledged(60, 250, None, false);
     assert!(!p.is_outstanding());
     let whats: Vec<_> = p.notes().map(|n| (n.time_ns, n.what, n.number)).collect();
     assert_eq!(whats, [(35, What::Data, 200), (60, What::Acknowledged, 250)]);
     // earlier ones come late
     p.acknowledged(61, 249, None, false);
-    assert_eq!((p.acked, p.last_ns), (Some(250), Some(60)));
+    assert_eq!((p.acked(), p.last_ns()), (Some(250), Some(60)));
     p.acknowledged(62, 251, None, false);
-    assert_eq!(p.acked, Some(251));
+    assert_eq!(p.acked(), Some(251));
 }
 
 #[test]
@@ -133,7 +139,7 @@ fn what_is_acknowledged_beyond_a_gap_is_progress_once() {
     let mut beyond = |now, block| {
         p.sends(now, 0, &item(now as u32 * 1000, 10), 0);
         p.acknowledged(now, 100, Some(block), false);
-        p.last_ns
+        p.last_ns()
     };
     assert_eq!(beyond(2, (200, 300)), Some(2));
     assert_eq!(beyond(3, (200, 300)), Some(2));
@@ -177,35 +183,35 @@ fn a_path_that_was_quiet_and_is_tried_after_the_last_progress_is_the_one_moved_t
     p.probes(5, 1, What::Asconf, 0);
     p.probes(8, 2, What::Heartbeat, S);
     assert_eq!(
-        (counts(&p), p.probes.span_ns(), p.move_tried()),
+        (counts(&p), p.probes_alone().span_ns(), p.move_tried()),
         ((0, 2), 3, Some((1, 2, 8)))
     );
     p.advances(9, What::Arrived, 77);
-    assert_eq!((counts(&p), p.move_tried(), p.last_ns), ((0, 0), None, Some(9)));
+    assert_eq!((counts(&p), p.move_tried(), p.last_ns()), ((0, 0), None, Some(9)));
     // time does not go back
     p.advances(4, What::Arrived, 78);
-    assert_eq!(p.last_ns, Some(9));
+    assert_eq!(p.last_ns(), Some(9));
 }
 
 #[test]
 fn whoever_is_heard_of_answers_where_nothing_else_can_be_known() {
     let mut p = Progress::default();
     p.hears(5, true);
-    assert_eq!((p.heard_ns, p.answers, p.last_ns), (Some(5), 0, Some(5)));
+    assert_eq!((p.heard_ns(), p.answers().0, p.last_ns()), (Some(5), 0, Some(5)));
     p.sends(10, 0, &item(0, 9), 0);
     p.sends(30, 0, &item(1, 9), 0);
     p.probes(45, 0, What::Handshake, 0);
     p.hears(50, true);
-    assert_eq!((p.answers, p.longest_answer_ns, counts(&p)), (1, 35, (0, 0)));
+    assert_eq!((p.answers(), counts(&p)), ((1, 35), (0, 0)));
     p.sends(60, 0, &item(2, 9), 0);
     p.hears(61, true);
-    assert_eq!((p.answers, p.longest_answer_ns, p.last_ns), (2, 35, Some(61)));
+    assert_eq!((p.answers(), p.last_ns()), ((2, 35), Some(61)));
     // of a protocol that acknowledges, it answers probes alone
     p.probes(70, 0, What::Heartbeat, 0);
     p.sends(71, 0, &item(3, 9), 0);
     p.hears(72, false);
     assert_eq!(
-        (p.answers, counts(&p), p.last_ns, p.heard_ns),
+        (p.answers().0, counts(&p), p.last_ns(), p.heard_ns()),
         (2, (1, 0), Some(61), Some(72))
     );
 }
@@ -260,24 +266,27 @@ fn a_view_counts_what_is_new_again_and_late() {
     ] {
         view.data(ms * MS, 0, stamped(seq, stamp), &SETTINGS);
     }
+    let (seen, moves) = view.clone().finish(S);
+    let tally = seen.tally;
     assert_eq!(
-        (view.data_packets, view.data_bytes, view.useful_bytes),
+        (tally.data_packets, tally.data_bytes, tally.useful_bytes),
         (7, 700, 600)
     );
     // 300 twice; 200 was overtaken, 400 sent again
     assert_eq!(
-        (view.duplicates, view.out_of_order, view.retransmissions),
+        (tally.duplicates, tally.out_of_order, tally.retransmissions),
         (1, 2, 2)
     );
     assert_eq!(
-        (view.first_data_ns, view.last_data_ns, view.last_new_ns),
+        (seen.first_data_ns, seen.last_data_ns, seen.last_new_ns),
         (0, 150 * MS, 150 * MS)
     );
     assert_eq!(
-        (view.longest_gap_ns, view.switches, view.recent_bytes()),
-        (115 * MS, 0, 300)
+        (seen.longest_gap_ns, tally.switches, seen.recent_bytes),
+        ((25 * MS, 140 * MS), 0, 300)
     );
-    let gaps = &view.detail.as_ref().unwrap().gaps;
+    assert!(moves.moved.is_empty());
+    let gaps = &seen.gaps;
     assert_eq!(gaps.len(), 1);
     assert_eq!(
         (gaps[0].begin_ns, gaps[0].duration_ns, gaps[0].repaired),
@@ -285,7 +294,7 @@ fn a_view_counts_what_is_new_again_and_late() {
     );
     // half of it is new
     view.data(160 * MS, 0, Item::new(550, 100, 1000, None), &SETTINGS);
-    assert_eq!(view.useful_bytes, 1100);
+    assert_eq!(view.tally().useful_bytes, 1100);
 }
 
 #[test]
@@ -300,14 +309,8 @@ fn the_longest_pauses_are_kept() {
         at += pause * MS;
         view.data(at, 0, item(n, 1), &SETTINGS);
     }
-    let mut kept: Vec<_> = view
-        .detail
-        .as_ref()
-        .unwrap()
-        .gaps
-        .iter()
-        .map(|g| g.duration_ns / MS)
-        .collect();
+    let (seen, _) = view.finish(S);
+    let mut kept: Vec<_> = seen.gaps.iter().map(|g| g.duration_ns / MS).collect();
     kept.sort_unstable();
     assert_eq!(kept, [60, 70, 80, 90, 100, 110, 120, 130]);
 }
@@ -319,8 +322,8 @@ fn round_trips_are_of_what_was_not_sent_again() {
     assert_eq!(view.acknowledged(20, 99), None);
     assert_eq!(view.acknowledged(30, 100), Some(10));
     assert_eq!(view.acknowledged(31, 100), None);
-    let trips = &view.detail.as_ref().unwrap().round_trips;
-    assert_eq!((trips.count(), trips.median_s()), (1, Some(20e-9)));
+    let trips = view.clone().finish(S).0.round_trips.expect("one");
+    assert_eq!((trips.count, trips.median), (1, 20e-9));
     view.data(40, 0, item(100, 100), &SETTINGS);
     view.data(45, 0, item(200, 100), &SETTINGS);
     assert_eq!(view.acknowledged(50, 300), Some(40));

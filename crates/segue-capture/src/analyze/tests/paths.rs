@@ -2,9 +2,9 @@
 
 use super::decode::Marks;
 use super::endings;
-use super::flows::conn::{Conn, Limits};
+use super::flows::conn::Conn;
 use super::flows::ends::{AtEnd, Ends, Listens};
-use super::flows::item::Item;
+use super::flows::item::{Item, Limits};
 use super::flows::moved::Moved;
 use super::flows::mover::{Arrival, Mover};
 use super::flows::paths::{Role, Sight};
@@ -44,7 +44,7 @@ fn limits() -> Limits {
 
 #[test]
 fn the_direction_of_a_packet_follows_from_either_end() {
-    let mut c = conn(Protocol::Tcp);
+    let c = conn(Protocol::Tcp);
     let (a, b, x, y) = (end(1, 10), end(2, 20), end(3, 30), end(4, 40));
     for (pair, expected) in [
         ((a, b), 0),
@@ -57,10 +57,24 @@ fn the_direction_of_a_packet_follows_from_either_end() {
     ] {
         assert_eq!(c.direction(pair.0, pair.1), expected);
     }
-    c.aliases.push((x, 1));
-    assert_eq!((c.direction(x, y), c.direction(y, x)), (1, 0));
-    c.aliases[0].1 = 0;
-    assert_eq!((c.direction(x, y), c.direction(y, x)), (0, 1));
+    // an end that has moved, to a pair of which neither was known
+    let moved = |source, destination| {
+        let mut c = conn(Protocol::Tcp);
+        (
+            c.moves_one_end(source, destination),
+            c.direction(x, y),
+            c.direction(y, x),
+        )
+    };
+    assert_eq!(moved(x, a), (true, 1, 0));
+    assert_eq!(moved(x, b), (true, 0, 1));
+    assert_eq!(moved(b, x), (true, 0, 1));
+    assert_eq!(moved(x, y), (false, 0, 0));
+}
+
+/// Packets on more paths than are told apart.
+fn beyond(c: &Conn) -> u64 {
+    c.beyond_limits()[5].1
 }
 
 #[test]
@@ -72,14 +86,17 @@ fn sixty_four_paths_are_told_apart() {
     };
     let numbers: Vec<u16> = (0..66).map(|n| c.path(0, &by(n))).collect();
     assert_eq!(numbers[..64], (0..64).collect::<Vec<u16>>());
+    assert_eq!((numbers[64], numbers[65], beyond(&c)), (63, 63, 2));
+    assert_eq!((c.path(0, &by(5)), beyond(&c)), (5, 2));
+    let paths = c.finish(S, S).0.paths;
     assert_eq!(
-        (numbers[64], numbers[65], c.paths.len(), c.paths_beyond),
-        (63, 63, 64, 2)
-    );
-    assert_eq!((c.path(0, &by(5)), c.paths_beyond), (5, 2));
-    assert_eq!(
-        (c.paths[5].first_ns, c.paths[5].last_ns, c.paths[5].direction),
-        (5, 5, 0)
+        (
+            paths.len(),
+            paths[5].first_ns,
+            paths[5].last_ns,
+            paths[5].way.direction
+        ),
+        (64, 5, 5, 0)
     );
 }
 
@@ -93,18 +110,20 @@ fn a_path_to_an_address_is_from_where_the_last_was() {
         ports: (20, 10),
         ..sight(2, Role::Somewhere)
     };
-    assert_eq!(c.path_to(0, to, &back), 1);
+    c.announced(0, to, &back);
+    let way = *c.paths().way(1).expect("a second path");
+    assert_eq!((way.outer, way.ports), ((end(1, 0).0, to), (10, 20)));
+    // which is not the one used last
+    c.announced(0, end(8, 0).0, &back);
     assert_eq!(
-        (c.paths[1].outer, c.paths[1].ports),
-        ((end(1, 0).0, to), (10, 20))
+        c.paths().way(2).map(|way| way.outer),
+        Some((end(1, 0).0, end(8, 0).0))
     );
     // of a direction that sent nothing yet: from where the message went
     let mut c = conn(Protocol::Sctp);
-    assert_eq!(c.path_to(0, to, &back), 0);
-    assert_eq!(
-        (c.paths[0].outer, c.paths[0].ports),
-        ((end(1, 0).0, to), (10, 20))
-    );
+    c.announced(0, to, &back);
+    let way = *c.paths().way(0).expect("a first path");
+    assert_eq!((way.outer, way.ports), ((end(1, 0).0, to), (10, 20)));
 }
 
 #[test]
@@ -118,7 +137,11 @@ fn a_copy_on_another_interface_within_a_millisecond_is_captured_twice() {
             ..sight(5 + later_ns, Role::Somewhere)
         };
         let counts = c.data(0, &second, data, identification, &limits());
-        assert_eq!(c.captured_twice, u64::from(!counts));
+        let twice = c
+            .beyond_limits()
+            .into_iter()
+            .find(|l| l.0 == "packets-captured-twice");
+        assert_eq!(twice.map(|l| l.1), Some(u64::from(!counts)));
         counts
     };
     assert!(!counted(Some(1), 0, 1, MS - 1));
@@ -167,7 +190,7 @@ fn the_newest_64_times_that_a_path_was_left_are_remembered() {
         c.path_left(time);
         c.path_left(time);
     }
-    assert_eq!((c.told_ns.len(), c.told_ns[0], c.told_ns[63]), (64, 2, 65));
+    assert_eq!(c.told_ns(), (2..=65).collect::<Vec<u64>>());
 }
 
 #[test]
@@ -180,14 +203,20 @@ fn who_chooses_the_path() {
         (Protocol::Udp, false, Choice::Network),
         (Protocol::Wireguard, false, Choice::Network),
     ] {
-        let mut c = conn(protocol);
+        let c = conn(protocol);
         assert_eq!((c.is_acknowledged(), c.choice()), (acknowledged, choice));
         for mark in 0..3 {
-            c.marks = Marks {
+            let mut c = conn(protocol);
+            let marks = Marks {
                 tunnelled: mark == 0,
                 route_optimised: mark == 1,
                 ilnp: mark == 2,
             };
+            let marked = Sight {
+                marks,
+                ..sight(0, Role::Somewhere)
+            };
+            c.packet(0, &marked);
             let expected = if protocol == Protocol::Quic {
                 Choice::One
             } else {
@@ -207,8 +236,8 @@ fn the_echo_of_a_timestamp_gives_the_receivers_round_trip() {
         c.timestamps(1, &sight(150, Role::Sender), 51, 0);
         c.timestamps(0, &sight(300, Role::Receiver), 0, echo);
         c.timestamps(0, &sight(400, Role::Receiver), 0, 50);
-        let view = c.halves[0].at[1].as_ref().unwrap();
-        view.detail.as_ref().and_then(|d| d.round_trips.median_s())
+        let (_, [observed, _]) = c.finish(S, S);
+        observed.rtt.map(|rtt| rtt.median)
     };
     assert_eq!(measured(50), Some(200e-9));
     assert_eq!((measured(49), measured(51)), (Some(300e-9), None));
@@ -224,17 +253,17 @@ fn what_a_sender_does_is_seen_where_it_is() {
         let mut c = conn(Protocol::Sctp);
         c.packet(0, &sight(4, role));
         c.probe(0, &sight(5, role), What::Heartbeat);
-        assert_eq!(c.halves[0].progress.probes.count, probes);
+        assert_eq!(c.half(0).progress().probes_alone().count, probes);
         assert_eq!(c.acknowledged(0, &sight(6, role), 7, None, false), None);
-        assert_eq!(c.halves[1].progress.acked, acked);
+        assert_eq!(c.half(1).progress().acked(), acked);
         let heard = (role != Role::Sender).then_some(4);
-        assert_eq!(c.halves[1].progress.heard_ns, heard);
+        assert_eq!(c.half(1).progress().heard_ns(), heard);
+        assert_eq!((c.half(0).has_left(), c.last_ns()), (role != Role::Receiver, 4));
+        let (_, [observed, _]) = c.finish(S, S);
         assert_eq!(
-            c.halves[0].certain,
-            [role == Role::Sender, role == Role::Receiver]
+            (observed.place, observed.packets, observed.certain),
+            (role.place(), 1, role != Role::Somewhere)
         );
-        let packets = if role == Role::Receiver { [0, 1] } else { [1, 0] };
-        assert_eq!((c.halves[0].packets, c.last_ns), (packets, 4));
     }
     let mut c = conn(Protocol::Tcp);
     c.data(0, &sight(10, Role::Sender), item(0, 100), 0, &limits());
@@ -242,11 +271,7 @@ fn what_a_sender_does_is_seen_where_it_is() {
         c.acknowledged(1, &sight(20, Role::Receiver), 100, None, false),
         Some(10)
     );
-    assert_eq!(
-        (c.paths[0].data_packets, c.paths[0].data_bytes),
-        ([1, 0], [100, 0])
-    );
-    assert_eq!(c.paths[0].last_data_ns, Some(10));
+    assert_eq!(c.finish(S, S).0.paths[0].data, [(1, 100), (0, 0)]);
 }
 
 #[test]
@@ -258,8 +283,8 @@ fn a_handover_has_what_was_around_it() {
     for (n, (ms, path)) in (0..).zip(arrivals) {
         view.data(ms * MS, path, item(n * 100, 100), &SETTINGS);
     }
-    assert_eq!(view.switches, 1);
-    let moves = view.moved(S);
+    assert_eq!(view.tally().switches, 1);
+    let (_, moves) = view.finish(S);
     assert_eq!((moves.moved.len(), moves.changes, moves.in_use.len()), (1, 0, 0));
     let m = &moves.moved[0];
     assert_eq!(
@@ -268,9 +293,18 @@ fn a_handover_has_what_was_around_it() {
     );
     assert_eq!((m.interruption_ns, m.settling_gap_ns), (110 * MS, 110 * MS));
     // details are kept from the fourth packet on
-    assert_eq!((m.bytes_before, m.bytes_after, m.after_ns), (700, 10_000, S));
+    let around = m.around;
     assert_eq!(
-        (m.packets_over, m.out_of_order, m.rtt_before_s, m.rtt_after_s),
+        (around.bytes_before, around.bytes_after, around.after_ns),
+        (700, 10_000, S)
+    );
+    assert_eq!(
+        (
+            m.packets_over,
+            around.out_of_order,
+            around.rtt_before_s,
+            around.rtt_after_s
+        ),
         (200, 0, None, None)
     );
     assert!(m.adaptation.is_some() && !m.in_vain && !m.received);
@@ -280,11 +314,11 @@ fn a_handover_has_what_was_around_it() {
 fn a_message_is_of_the_move_that_is_no_further_than_a_second() {
     let at = |from, to, seconds: u64| Moved::in_vain(from, to, seconds * S, seconds * S, seconds * S);
     let kept = |told_ns: &[u64]| {
-        let mut moves = Moves {
+        let moves = Moves {
             moved: vec![at(0, 1, 10), at(1, 0, 20)],
             ..Moves::default()
         };
-        moves.judge(Choice::Several, told_ns, 20 * S);
+        let moves = moves.judged(Choice::Several, told_ns, 20 * S);
         let times: Vec<_> = moves.moved.iter().map(|m| m.first_new_ns / S).collect();
         (times, moves.changes)
     };
@@ -295,13 +329,12 @@ fn a_message_is_of_the_move_that_is_no_further_than_a_second() {
     assert_eq!(kept(&[11 * S + 1]), (vec![], 2));
     assert_eq!(kept(&[19 * S]), (vec![20], 1));
     let noted = |choice, handovers: u64, switches, changes| {
-        let mut moves = Moves {
+        let moves = Moves {
             moved: (0..handovers).map(|n| at(0, 1, n)).collect(),
             changes,
             ..Moves::default()
         };
-        moves.note_switches(choice, switches);
-        moves.changes
+        moves.with_switches(choice, switches).changes
     };
     assert_eq!(
         (noted(Choice::One, 0, 32, 0), noted(Choice::One, 0, 33, 0)),
@@ -387,7 +420,7 @@ fn copies_are_followed_for_thirty_seconds_where_there_are_many() {
         }
         ends.sent(at(later_ns, 10_250, 10), 0, 2000);
         ends.received(at(later_ns, arrives * 10, 10), 0, true);
-        assert_eq!(ends.evicted, 0);
+        assert_eq!(ends.evicted(), 0);
         ends.finish(later_ns).0.unmatched_packets
     };
     assert_eq!(
@@ -479,10 +512,10 @@ fn a_direction_is_dead_once_it_was_tried_for_longer_than_it_may_be() {
 
 #[test]
 fn what_was_acknowledged_is_idle_or_closed() {
-    let state = |closed, reset_by: Option<usize>, times: &[u64]| {
+    let state = |closed: [bool; 2], reset_by: Option<usize>, times: &[u64]| {
         let mut c = tried(Protocol::Tcp, 1, times);
-        c.closed = closed;
-        c.reset = reset_by.map(|end| (end, 0));
+        (0..2).filter(|d| closed[*d]).for_each(|d| c.closes(d));
+        reset_by.into_iter().for_each(|end| c.resets(end, 0));
         endings::of(&c, 50 * S)[0].state
     };
     assert_eq!(state([false; 2], None, &[]), FlowState::Idle);
@@ -516,5 +549,5 @@ fn round_trips_after_a_handover_are_of_what_was_sent_after_it() {
     m.round_trip(S + 9, 60 * MS);
     let found = m.finish(S);
     assert_eq!(found.moved.len(), 1);
-    assert_eq!(found.moved[0].rtt_after_s, Some(0.05));
+    assert_eq!(found.moved[0].around.rtt_after_s, Some(0.05));
 }

@@ -3,6 +3,7 @@
 use super::decode::Address;
 use super::flows::conn::Conn;
 use super::flows::item::{Item, Settings};
+use super::flows::parties::Parties;
 use super::model::Protocol;
 
 pub(super) const S: u64 = 1_000_000_000;
@@ -24,5 +25,6 @@ pub(super) fn end(host: u16, port: u16) -> (Address, u16) {
 }
 
 pub(super) fn conn_since(protocol: Protocol, ns: u64) -> Box<Conn> {
-    Conn::new(protocol, end(1, 10), end(2, 20), ns)
+    let ends = [end(1, 10), end(2, 20)];
+    Conn::new(protocol, Parties::new(ends, ends.map(|end| end.0)), ns)
 }

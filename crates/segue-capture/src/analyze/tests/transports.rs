@@ -56,8 +56,8 @@ fn moved(analysis: &Analysis, kind: HandoverKind) -> &Handover {
     assert!((record.interruption_s.expect("of a flow") - 0.06).abs() < 1e-9);
     assert!(!record.censored);
     // a hundred packets in 0.99 s, and as many in 0.99 s
-    assert!(handover.throughput_before_bps > 0.0);
-    let ratio = handover.throughput_before_bps / handover.throughput_after_bps;
+    assert!(handover.around.throughput_before_bps > 0.0);
+    let ratio = handover.around.throughput_before_bps / handover.around.throughput_after_bps;
     assert!((ratio - 1.0).abs() < 0.05, "{handover:#?}");
     assert!(analysis.interruptions.is_empty(), "{:?}", analysis.interruptions);
     handover
@@ -676,7 +676,10 @@ fn paths_in_use_at_once_are_no_handovers_until_one_falls_silent() {
     assert!((lost.record.time - 3.0).abs() < 0.011, "{lost:#?}");
     assert!(lost.from_text.contains("2001:db8:0:3::1"), "{}", lost.from_text);
     assert!((lost.record.interruption_s.expect("of a flow") - 0.005).abs() < 1e-9);
-    for rate in [lost.throughput_before_bps, lost.throughput_after_bps] {
+    for rate in [
+        lost.around.throughput_before_bps,
+        lost.around.throughput_after_bps,
+    ] {
         assert!((rate / 160_000.0 - 1.0).abs() < 0.06, "{lost:#?}");
     }
 }

@@ -1,180 +1,141 @@
 //! A flow while it lives: its two directions, and the paths that their packets take.
 
-mod ways;
+mod half;
+mod silence;
+
+pub(in crate::analyze) use half::Half;
 
 use crate::analyze::decode::{Address, Marks};
-use crate::analyze::flows::datagrams::Datagrams;
-use crate::analyze::flows::ends::{AtEnd, Ends, Listens};
-use crate::analyze::flows::item::{Item, Settings};
-use crate::analyze::flows::key::{Key, Slot};
+use crate::analyze::flows::closing::Closing;
+use crate::analyze::flows::counters::KeyCounters;
+use crate::analyze::flows::finished::{Finished, Observed};
+use crate::analyze::flows::item::{Item, Limits};
+use crate::analyze::flows::key::Slot;
 use crate::analyze::flows::mptcp::Subflow;
-use crate::analyze::flows::paths::{PathState, Role, Sight};
-use crate::analyze::flows::progress::{Progress, What};
+use crate::analyze::flows::parties::{End, Parties};
+use crate::analyze::flows::paths::{Paths, Role, Sight, Way};
+use crate::analyze::flows::progress::What;
 use crate::analyze::flows::shares::Choice;
-use crate::analyze::flows::view::View;
+use crate::analyze::flows::tags::Tags;
 use crate::analyze::model::Protocol;
 use crate::record::DEAD_AFTER_NS;
-use std::collections::VecDeque;
+use half::Arriving;
 
 /// Messages that are remembered that a path is left.
 const MAX_TOLD: usize = 64;
 
-/// One direction.
-#[derive(Clone, Debug, Default)]
-pub(in crate::analyze) struct Half {
-    /// By [`Role::place`].
-    pub at: [Option<Box<View>>; 2],
-    pub ends: Option<Box<Ends>>,
-    pub packets: [u64; 2],
-    pub progress: Progress,
-    /// Since when nothing new has arrived, though the sender has heard of earlier data since then.
-    unended_ns: Option<u64>,
-    /// First sequence number of data, from the handshake.
-    pub begin: Option<u32>,
-    /// A timestamp whose echo is waited for, and when it was sent.
-    pub echo: Option<(u32, u64)>,
-    /// Datagrams that left the sender, where the receiver is captured too.
-    pub datagrams: Option<Box<Datagrams>>,
-    /// Role that is certain: of packets captured so.
-    pub certain: [bool; 2],
-    /// Number of the path of the last packet, by place.
-    last_path: [u16; 2],
-    /// The last packet, and those before it where there are several paths: what, when, path.
-    last_packet: (u64, u64, u16),
-    recent: VecDeque<(u64, u64, u16)>,
-}
-
-impl Half {
-    /// Whether the receiver is seen to have all that is known to be sent, acknowledged or not.
-    pub(in crate::analyze) fn has_arrived_whole(&self) -> bool {
-        let received = self.at[1].as_ref().filter(|v| v.data_packets > 0);
-        received.is_some_and(|v| v.sequence.is_whole() && v.sequence.end() == self.progress.sent)
-    }
-
-    /// The sender hears of what arrived, after attempts that had gone unanswered from `silent_ns` on. Where arrivals are seen,
-    /// it is only the next of them that ends an outage.
-    fn hears_again(&mut self, silent_ns: Option<u64>, now_ns: u64) {
-        if silent_ns.is_none() {
-            return;
-        }
-        let arrives = self.at[1].as_ref().is_some_and(|v| v.data_packets > 0);
-        if arrives && self.ends.as_ref().is_some_and(|e| !e.ends_early(now_ns)) {
-            self.unended_ns = self.unended_ns.or(silent_ns);
-        } else {
-            self.progress.note_outage(silent_ns, now_ns);
-        }
-    }
-}
-
 /// A flow.
 #[derive(Clone, Debug)]
 pub(in crate::analyze) struct Conn {
-    /// Given by the table.
-    pub id: u64,
-    pub protocol: Protocol,
-    /// The end that sent the first packet.
-    pub a: (Address, u16),
-    pub b: (Address, u16),
-    /// Their addresses as first seen: identities may be identifiers alone.
-    pub shown: (Address, Address),
-    /// Further addresses, and whose they are.
-    pub aliases: Vec<((Address, u16), usize)>,
-    /// Verification tags of SCTP that packets of each direction carry.
-    pub tags: [u32; 2],
-    pub begin_ns: u64,
-    pub last_ns: u64,
-    pub marks: Marks,
-    pub halves: [Half; 2],
-    pub paths: Vec<PathState>,
-    pub keys: Vec<Key>,
+    protocol: Protocol,
+    parties: Parties,
+    begin_ns: u64,
+    last_ns: u64,
+    marks: Marks,
+    halves: [Half; 2],
+    paths: Paths,
+    closing: Closing,
+    /// Of SCTP.
+    tags: Tags,
+    /// Of WireGuard, by direction.
+    counters: [KeyCounters; 2],
     /// Of MPTCP.
-    pub subflow: Option<Box<Subflow>>,
+    subflow: Option<Box<Subflow>>,
     /// Subflows that live, where this is an MPTCP connection.
-    pub subflows: u32,
-    /// FIN in each direction, or RST in any: what comes next with a SYN is another connection.
-    pub closed: [bool; 2],
-    /// Which end said RST or ABORT, first, and when.
-    pub reset: Option<(usize, u64)>,
-    /// Of WireGuard, by direction: the index of the keys in use, the sequence number of their counter's zero, and the
-    /// first sequence number that is free.
-    counters: [(u32, u32, u32); 2],
+    subflows: u32,
     /// When somebody said that a path was left.
-    pub told_ns: Vec<u64>,
-    /// Packets captured twice, not counted.
-    pub captured_twice: u64,
-    /// Packets on more paths than are told apart.
-    pub paths_beyond: u64,
+    told_ns: Vec<u64>,
 }
 
 impl Conn {
-    pub(in crate::analyze) fn new(
-        protocol: Protocol,
-        a: (Address, u16),
-        b: (Address, u16),
-        now_ns: u64,
-    ) -> Box<Self> {
+    /// One that begins now.
+    pub(in crate::analyze) fn new(protocol: Protocol, parties: Parties, now_ns: u64) -> Box<Self> {
         Box::new(Self {
-            id: 0,
             protocol,
-            a,
-            b,
-            shown: (a.0, b.0),
-            aliases: Vec::new(),
-            tags: [0; 2],
+            parties,
             begin_ns: now_ns,
             last_ns: now_ns,
             marks: Marks::default(),
             halves: [Half::default(), Half::default()],
-            paths: Vec::new(),
-            keys: Vec::new(),
+            paths: Paths::default(),
+            closing: Closing::default(),
+            tags: Tags::default(),
+            counters: [KeyCounters::default(); 2],
             subflow: None,
             subflows: 0,
-            closed: [false; 2],
-            reset: None,
-            counters: [(0, 0, 0); 2],
             told_ns: Vec::new(),
-            captured_twice: 0,
-            paths_beyond: 0,
         })
     }
 
-    /// Direction of a packet between these ends: 0 from `a`, 1 from `b`.
-    pub(in crate::analyze) fn direction(&self, source: (Address, u16), destination: (Address, u16)) -> usize {
-        if source == self.a || destination == self.b {
-            return 0;
-        }
-        if source == self.b || destination == self.a {
-            return 1;
-        }
-        let whose = |end: (Address, u16)| {
-            self.aliases
-                .iter()
-                .find(|(known, _)| *known == end)
-                .map(|(_, w)| *w)
-        };
-        whose(source)
-            .or_else(|| whose(destination).map(|w| 1 - w))
-            .unwrap_or_default()
+    /// The MPTCP connection that this is the first subflow of.
+    pub(in crate::analyze) fn connection(&self, now_ns: u64) -> Box<Self> {
+        let mut connection = Self::new(Protocol::Mptcp, self.parties.of_another_flow(), now_ns);
+        connection.subflows = 1;
+        connection
     }
 
-    /// A packet of this direction: 0 from `a`, 1 from `b`.
+    /// Direction of a packet between these ends: 0 from the one that sent the first packet, 1 from the other.
+    pub(in crate::analyze) fn direction(&self, source: End, destination: End) -> usize {
+        self.parties.direction(source, destination)
+    }
+
+    /// A packet of this flow went between these, which are no known pair. Whether one end of it can have moved there.
+    pub(in crate::analyze) fn moves_one_end(&mut self, source: End, destination: End) -> bool {
+        self.parties.move_one(source, destination)
+    }
+
+    /// A packet of an association with this tag goes between these; gives its direction.
+    pub(in crate::analyze) fn tagged(&mut self, tag: u32, source: End, destination: End) -> usize {
+        let by_tag = self.tags.direction(tag);
+        let direction = by_tag.unwrap_or_else(|| self.direction(source, destination));
+        self.parties.learn(direction, source, destination);
+        self.tags.carried(direction, tag);
+        direction
+    }
+
+    /// INIT or INIT ACK: the tag that the other direction will carry, and the first TSN of this one.
+    pub(in crate::analyze) const fn initiates(&mut self, direction: usize, tag: u32, tsn: u32) {
+        self.tags.asked_for(direction, tag);
+        self.begins(direction, tsn);
+    }
+
+    /// Whether an INIT of this direction, which asks for this tag, begins another association between the same ends.
+    pub(in crate::analyze) fn is_replaced_by_init(&self, direction: usize, tag: Option<u32>) -> bool {
+        self.closing.has_begun() && self.tags.are_replaced(direction, tag)
+    }
+
+    /// The first sequence number of data of this direction.
+    pub(in crate::analyze) const fn begins(&mut self, direction: usize, seq: u32) {
+        self.halves[direction].begin(seq);
+    }
+
+    /// Whether a SYN of this direction, with this first sequence number of data, begins another connection between the same
+    /// ends.
+    pub(in crate::analyze) fn is_replaced_by_syn(&self, direction: usize, first: u32) -> bool {
+        self.halves[direction].begins_otherwise(first) && (self.has_data() || self.closing.has_begun())
+    }
+
+    /// What is said over UDP tells that it is of this protocol. Whether that can be: what it is, it remains.
+    pub(in crate::analyze) fn turns_out(&mut self, protocol: Protocol) -> bool {
+        if self.protocol == Protocol::Udp {
+            self.protocol = protocol;
+        }
+        self.protocol == protocol
+    }
+
+    pub(in crate::analyze) const fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// A packet of this direction: 0 from the end that sent the first packet, 1 from the other.
     pub(in crate::analyze) fn packet(&mut self, direction: usize, sight: &Sight) {
         self.last_ns = self.last_ns.max(sight.time_ns);
         let senders = self.path_is_the_senders();
-        self.marks.tunnelled |= sight.marks.tunnelled;
-        self.marks.route_optimised |= sight.marks.route_optimised;
-        self.marks.ilnp |= sight.marks.ilnp;
+        self.marks = self.marks.and(sight.marks);
         if senders && !self.path_is_the_senders() {
-            let views = self.halves.iter_mut().filter_map(|h| h.at[1].as_mut());
-            views.for_each(|view| view.forget_sent());
+            self.halves.iter_mut().for_each(Half::forget_sent);
         }
-        let half = &mut self.halves[direction];
-        half.packets[sight.role.place()] += 1;
-        match sight.role {
-            Role::Sender => half.certain[0] = true,
-            Role::Receiver => half.certain[1] = true,
-            Role::Somewhere => {}
-        }
+        self.halves[direction].packet(sight.role);
         if sight.role != Role::Sender {
             let answers = !self.is_acknowledged();
             let silent_ns = if answers {
@@ -182,20 +143,16 @@ impl Conn {
             } else {
                 None
             };
-            let half = &mut self.halves[1 - direction];
-            half.progress.hears(sight.time_ns, answers);
-            half.hears_again(silent_ns, sight.time_ns);
+            self.halves[1 - direction].hears(sight.time_ns, answers, silent_ns);
         }
-        if sight.role == Role::Receiver
-            && let Some(ends) = &mut self.halves[1 - direction].ends
-        {
-            ends.hears(sight.time_ns);
+        if sight.role == Role::Receiver {
+            self.halves[1 - direction].hears_at_its_end(sight.time_ns);
         }
     }
 
     /// Whether acknowledgements can be seen.
     pub(in crate::analyze) const fn is_acknowledged(&self) -> bool {
-        matches!(self.protocol, Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp)
+        self.protocol.is_acknowledged()
     }
 
     /// Whether the transport's sender chooses the path, so that it looks the same at both ends: not where the network layer
@@ -209,6 +166,12 @@ impl Conn {
         matches!(self.protocol, Protocol::Sctp | Protocol::Mptcp) && !tunnelled && !route_optimised && !ilnp
     }
 
+    /// Number of the path that a packet takes.
+    pub(in crate::analyze) fn path(&mut self, direction: usize, sight: &Sight) -> u16 {
+        let way = Way::of(direction, sight, self.path_is_the_senders());
+        self.paths.take(way, sight)
+    }
+
     /// An item of data of this direction. Gives whether it counts.
     pub(in crate::analyze) fn data(
         &mut self,
@@ -219,89 +182,35 @@ impl Conn {
         limits: &Limits,
     ) -> bool {
         let path = self.path(direction, sight);
-        if self.is_captured_twice(direction, sight, path, item, identification) {
-            self.captured_twice += 1;
+        let path_is_the_senders = self.path_is_the_senders();
+        let half = &mut self.halves[direction];
+        if (item.stamp.is_some() || identification != 0)
+            && !path_is_the_senders
+            && half.is_captured_twice(sight, &item, identification, path, self.paths.are_several())
+        {
             return false;
         }
-        let senders = self.path_is_the_senders();
-        let place = sight.role.place();
-        let mut quiet_ns = u64::MAX;
-        if let Some(state) = self.paths.get_mut(usize::from(path)) {
-            state.data_packets[place] += 1;
-            state.data_bytes[place] += u64::from(item.bytes);
-            if let Some(last_ns) = state.last_data_ns.replace(sight.time_ns) {
-                quiet_ns = sight.time_ns.saturating_sub(last_ns);
-            }
-        }
-        let silent_ns = if place == 1 {
+        let quiet_ns = self.paths.carry(path, sight, item.bytes);
+        let silent_ns = if sight.role == Role::Receiver {
             self.silent_ns(direction, sight.time_ns)
         } else {
             None
         };
+        let half = &mut self.halves[direction];
         if sight.both {
-            self.account(direction, sight, item, path, limits);
+            // what leaves by one pair of addresses goes one way, whatever else tells paths apart
+            let way = self.paths.between(direction, sight).unwrap_or(path);
+            half.account(sight, &item, way, limits);
         }
-        let half = &mut self.halves[direction];
-        if !sight.taken && sight.role == Role::Receiver {
-            return true;
-        }
-        if senders && sight.both && sight.role == Role::Sender {
-            let view = half.at[1].get_or_insert_default();
-            view.mover().sent(sight.time_ns, path, item.seq);
-        }
-        let view = half.at[place].get_or_insert_default();
-        if let Some(begin) = half.begin {
-            view.sequence.begin(begin);
-        }
-        view.packets = half.packets[place];
-        let useful_before = view.useful_bytes;
-        let settled = view.data(sight.time_ns, path, item, &limits.settings);
-        if place == 0 {
-            half.progress.sends(sight.time_ns, path, &item, quiet_ns);
-        } else if view.useful_bytes > useful_before || item.bytes == 0 {
-            half.progress.advances(sight.time_ns, What::Arrived, item.seq);
-            let silent_ns = half.unended_ns.take().or(silent_ns);
-            half.progress.note_outage(silent_ns, sight.time_ns);
-        }
-        if settled
-            && let Some(ends) = &mut half.ends
-            && place == 1
-            && let Some((begin_ns, first_new_ns, number)) = view.mover().last_settled()
-        {
-            let window_ns = limits.settings.window_ns;
-            let around = ends.count_around(begin_ns.saturating_sub(window_ns), first_new_ns + window_ns);
-            *number = Some(around);
-        }
+        let arriving = Arriving {
+            item,
+            path,
+            quiet_ns,
+            silent_ns,
+            path_is_the_senders,
+        };
+        half.data(sight, &arriving, limits);
         true
-    }
-
-    /// The account of both ends, where both are seen.
-    fn account(&mut self, direction: usize, sight: &Sight, item: Item, path: u16, limits: &Limits) {
-        // what leaves by one pair of addresses goes one way, whatever else tells paths apart
-        let goes =
-            |p: &PathState| p.direction == direction && p.outer == sight.outer && p.ports == sight.ports;
-        let way = self.paths.iter().position(goes).map_or(path, |n| n as u16);
-        let half = &mut self.halves[direction];
-        let receivers = match sight.role {
-            Role::Receiver => sight.capture & 1,
-            _ => 1 - (sight.capture & 1),
-        };
-        let listens = limits.listens[usize::from(receivers)];
-        let ends = half.ends.get_or_insert_with(|| Box::new(Ends::new(listens)));
-        if let Some(begin) = half.begin {
-            ends.begin(begin);
-        }
-        let at = |number: u32| AtEnd {
-            time_ns: sight.time_ns,
-            seq: number,
-            span: item.span,
-            stamp: item.stamp.or(sight.fragments),
-        };
-        match (item.number, sight.role) {
-            (Some(number), Role::Receiver) => ends.received(at(number), way, sight.taken),
-            (Some(number), _) => ends.sent(at(number), way, limits.copies),
-            (None, _) => ends.unmatched(),
-        }
     }
 
     /// Data of the other direction than `direction` is acknowledged up to `ack` by a packet of this one. Gives when what
@@ -318,93 +227,111 @@ impl Conn {
             return None;
         }
         let silent_ns = self.silent_ns(1 - direction, sight.time_ns);
-        let half = &mut self.halves[1 - direction];
-        if half
-            .progress
-            .acknowledged(sight.time_ns, ack, beyond, closed_window)
-        {
-            half.hears_again(silent_ns, sight.time_ns);
-        }
-        let [sent, received] = &mut self.halves[1 - direction].at;
-        let sent_ns = sent.as_mut()?.acknowledged(sight.time_ns, ack)?;
-        if let Some(received) = received {
-            received.round_trip(sent_ns, sight.time_ns.saturating_sub(sent_ns));
-        }
-        Some(sent_ns)
+        self.halves[1 - direction].acknowledged(sight.time_ns, ack, beyond, closed_window, silent_ns)
     }
 
     /// Since when nothing new of this direction has got anywhere, if its sender has tried for so long that it would be dead if
     /// it ended now.
     fn silent_ns(&self, direction: usize, now_ns: u64) -> Option<u64> {
-        if self.halves[direction].progress.tried_ns() <= DEAD_AFTER_NS {
+        if self.halves[direction].progress().tried_ns() <= DEAD_AFTER_NS {
             return None;
         }
         self.dead_since(direction, now_ns)
     }
 
+    /// Since when nothing new has got to the receiver, if the direction is dead, or would be if it ended at `end_ns`.
+    pub(in crate::analyze) fn dead_since(&self, direction: usize, end_ns: u64) -> Option<u64> {
+        let since_ns = silence::dead_since(self.protocol, &self.halves[direction], end_ns);
+        since_ns.filter(|_| self.has_data())
+    }
+
+    fn has_data(&self) -> bool {
+        self.halves.iter().any(Half::has_data)
+    }
+
+    /// Packets with data of a direction that were seen at a place.
+    pub(in crate::analyze) fn data_packets(&self, direction: usize, role: Role) -> u64 {
+        self.halves[direction].data_packets(role.place())
+    }
+
+    /// Number of a datagram in the account of both ends, by what it carries; nothing if it is not known to have left.
+    pub(in crate::analyze) fn number_of_datagram(
+        &mut self,
+        direction: usize,
+        role: Role,
+        what: u64,
+    ) -> Option<u32> {
+        self.halves[direction].number_of_datagram(role, what)
+    }
+
+    /// A segment of this direction without data repeats what was acknowledged: a keepalive or window probe (RFC 9293 sections
+    /// 3.8.4 and 3.8.6.1).
+    pub(in crate::analyze) fn may_keep_alive(&mut self, direction: usize, sight: &Sight, seq: u32) {
+        if self.halves[direction].progress().acked() == Some(seq.wrapping_add(1)) {
+            self.probe(direction, sight, What::Keepalive);
+        }
+    }
+
     /// A message of this direction that has to be answered.
     pub(in crate::analyze) fn probe(&mut self, direction: usize, sight: &Sight, what: What) {
         if sight.role != Role::Receiver {
-            let last = self.halves[direction].last_path[sight.role.place()];
-            let path = self.path(direction, sight);
-            self.halves[direction].last_path[sight.role.place()] = last;
-            let used_ns = self.paths.get(usize::from(path)).and_then(|p| p.last_data_ns);
+            let way = Way::of(direction, sight, self.path_is_the_senders());
+            let path = self.paths.number(way, sight);
             // those go by every path, always
             let quiet_ns = if what == What::Heartbeat {
                 0
             } else {
-                used_ns.map_or(u64::MAX, |last_ns| sight.time_ns.saturating_sub(last_ns))
+                self.paths.quiet_ns(path, sight.time_ns)
             };
-            let progress = &mut self.halves[direction].progress;
-            progress.probes(sight.time_ns, path, what, quiet_ns);
+            self.halves[direction].probe(sight.time_ns, path, what, quiet_ns);
         }
     }
 
     /// A round trip of data of a direction, measured on one of the subflows.
     pub(in crate::analyze) fn round_trip(&mut self, direction: usize, sent_ns: u64, ns: u64) {
-        for view in self.halves[direction].at.iter_mut().flatten() {
-            view.round_trip(sent_ns, ns);
-        }
+        self.halves[direction].round_trip(sent_ns, ns);
     }
 
     /// Timestamps of a packet: at the place of a receiver, the echo of what it sent gives the round trip.
     pub(in crate::analyze) fn timestamps(&mut self, direction: usize, sight: &Sight, value: u32, echo: u32) {
         match sight.role {
-            Role::Sender => {
-                self.halves[direction].echo.get_or_insert((value, sight.time_ns));
-            }
+            Role::Sender => self.halves[direction].stamped(value, sight.time_ns),
             Role::Receiver => {
-                let waited = &mut self.halves[1 - direction].echo;
-                if let Some((value, sent_ns)) = *waited
-                    && (echo.wrapping_sub(value) as i32) >= 0
+                if let Some((value, sent_ns)) = self.halves[1 - direction].echoed(echo)
+                    && echo == value
                 {
-                    *waited = None;
-                    let half = &mut self.halves[direction];
-                    if half.at[0].is_none()
-                        && echo == value
-                        && let Some(view) = &mut half.at[1]
-                    {
-                        view.round_trip(sent_ns, sight.time_ns.saturating_sub(sent_ns));
-                    }
+                    let ns = sight.time_ns.saturating_sub(sent_ns);
+                    self.halves[direction].round_trip_of_receiver(sent_ns, ns);
                 }
             }
             Role::Somewhere => {}
         }
     }
 
+    /// The sender of a direction is told to use the path to this address from now on, from the source used last.
+    pub(in crate::analyze) fn announced(&mut self, direction: usize, to: Address, sight: &Sight) {
+        let path = self.path_to(direction, to, sight);
+        self.halves[direction].announced(path, sight.both);
+    }
+
+    fn path_to(&mut self, direction: usize, to: Address, sight: &Sight) -> u16 {
+        let (source, ports) = match self.paths.last_way(direction) {
+            Some(way) => (way.outer.0, way.ports),
+            None => (sight.outer.1, (sight.ports.1, sight.ports.0)),
+        };
+        let there = Sight {
+            outer: (source, to),
+            ports,
+            marks: Marks::default(),
+            ..*sight
+        };
+        let way = Way::of(direction, &there, self.path_is_the_senders());
+        self.paths.number(way, &there)
+    }
+
     /// Sequence number of a WireGuard packet: counters begin anew with every key.
     pub(in crate::analyze) fn wireguard_seq(&mut self, direction: usize, index: u32, counter: u64) -> u32 {
-        let (known, base, free) = &mut self.counters[direction];
-        if *known != index {
-            *known = index;
-            *base = free.wrapping_sub(counter as u32);
-        }
-        let seq = base.wrapping_add(counter as u32);
-        let after = seq.wrapping_add(1);
-        if after.wrapping_sub(*free) as i32 > 0 {
-            *free = after;
-        }
-        seq
+        self.counters[direction].seq(index, counter)
     }
 
     /// Somebody says that a path is left; the newest of these are remembered.
@@ -417,6 +344,27 @@ impl Conn {
         }
     }
 
+    /// The newest times at which somebody said that a path was left.
+    #[cfg(test)]
+    pub(in crate::analyze) fn told_ns(&self) -> &[u64] {
+        &self.told_ns
+    }
+
+    /// FIN, or SHUTDOWN of SCTP: who sends in this direction has no more.
+    pub(in crate::analyze) const fn closes(&mut self, direction: usize) {
+        self.closing.close(direction);
+    }
+
+    /// SHUTDOWN COMPLETE of SCTP.
+    pub(in crate::analyze) const fn is_shut_down(&mut self) {
+        self.closing.complete();
+    }
+
+    /// RST, or ABORT of SCTP.
+    pub(in crate::analyze) fn resets(&mut self, direction: usize, now_ns: u64) {
+        self.closing.reset(direction, now_ns);
+    }
+
     /// Who chooses the paths of data.
     pub(in crate::analyze) const fn choice(&self) -> Choice {
         match self.protocol {
@@ -427,18 +375,125 @@ impl Conn {
         }
     }
 
+    /// What this is to MPTCP, if it is a subflow.
+    pub(in crate::analyze) fn subflow(&self) -> Option<&Subflow> {
+        self.subflow.as_deref()
+    }
+
     /// The MPTCP connection that this is a subflow of.
     pub(in crate::analyze) fn parent(&self) -> Option<Slot> {
-        self.subflow.as_ref().and_then(|s| s.parent)
+        self.subflow()?.connection()
     }
-}
 
-/// What an engine allows its flows.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::analyze) struct Limits {
-    pub settings: Settings,
-    /// Copies of one direction that may be followed at a time.
-    pub copies: usize,
-    /// When each capture has packets.
-    pub listens: [Listens; 2],
+    /// A segment of this direction has an option of MPTCP; a SYN with its sequence number.
+    pub(in crate::analyze) fn speaks_mptcp(&mut self, direction: usize, syn: Option<u32>) {
+        let subflow = self.subflow.get_or_insert_default();
+        if let Some(seq) = syn {
+            subflow.syn(direction, seq);
+        }
+    }
+
+    /// A mapping arrived on a segment that begins with `seq`; `ssn` counts from the SYN.
+    pub(in crate::analyze) fn maps(
+        &mut self,
+        direction: usize,
+        seq: u32,
+        dsn: u64,
+        (ssn, len): (u32, u16),
+        fin: bool,
+    ) {
+        if let Some(subflow) = &mut self.subflow {
+            subflow.map(direction, seq, dsn, ssn, len, fin);
+        }
+    }
+
+    /// It is the first subflow of this connection.
+    pub(in crate::analyze) fn begins_connection(&mut self, connection: Slot) {
+        if let Some(subflow) = &mut self.subflow {
+            subflow.begins(connection);
+        }
+    }
+
+    /// It is a further subflow of this connection, the other way round or not. Whether that is new.
+    pub(in crate::analyze) fn joins_connection(&mut self, connection: Slot, reversed: bool) -> bool {
+        let subflow = self.subflow.as_mut();
+        subflow.is_some_and(|subflow| subflow.joins(connection, reversed))
+    }
+
+    /// A further subflow of this connection is asked for between these addresses. Whether it is the first end that is asked.
+    pub(in crate::analyze) fn is_joined_between(&mut self, asks: Address, asked: Address) -> bool {
+        self.parties.join(asks, asked)
+    }
+
+    /// A further subflow of this connection begins.
+    pub(in crate::analyze) const fn subflow_begins(&mut self) {
+        self.subflows += 1;
+    }
+
+    /// A subflow of this connection has ended. Whether it was the last.
+    pub(in crate::analyze) const fn subflow_ends(&mut self) -> bool {
+        self.subflows = self.subflows.saturating_sub(1);
+        self.subflows == 0
+    }
+
+    /// One direction.
+    pub(in crate::analyze) const fn half(&self, direction: usize) -> &Half {
+        &self.halves[direction]
+    }
+
+    /// How it was closed, as far as it was.
+    pub(in crate::analyze) const fn closing(&self) -> Closing {
+        self.closing
+    }
+
+    /// The ways that its packets take.
+    pub(in crate::analyze) const fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// Its ends.
+    pub(in crate::analyze) const fn parties(&self) -> &Parties {
+        &self.parties
+    }
+
+    /// When it was last heard of.
+    pub(in crate::analyze) const fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// What was not followed, by the name of its limit.
+    pub(in crate::analyze) fn beyond_limits(&self) -> [(&'static str, u64); 6] {
+        let [one, other] = self.halves.each_ref().map(Half::beyond_limits);
+        let of = |number: usize| one[number] + other[number];
+        [
+            ("gaps-given-up", of(0)),
+            ("packets-settled-early", of(1)),
+            ("handovers-beyond-limit", of(2)),
+            ("outages-beyond-limit", of(3)),
+            ("packets-captured-twice", of(4)),
+            ("packets-on-paths-beyond-limit", self.paths.beyond()),
+        ]
+    }
+
+    /// The end of the observation, up to `end_ns`.
+    pub(in crate::analyze) fn finish(self, window_ns: u64, end_ns: u64) -> (Finished, [Observed; 2]) {
+        let choice = self.choice();
+        let finished = Finished {
+            protocol: self.protocol,
+            marks: self.marks,
+            path_is_the_senders: self.path_is_the_senders(),
+            shown: self.parties.shown(),
+            ports: self.parties.ports(),
+            is_v4: self.parties.are_v4(),
+            parent: self.parent().map(|p| p.id),
+            begin_ns: self.begin_ns,
+            last_ns: self.last_ns,
+            paths: self.paths.finish(),
+        };
+        let told_ns = &self.told_ns;
+        let observed = self
+            .halves
+            .map(|half| half.finish(choice, told_ns, window_ns, end_ns));
+        (finished, observed)
+    }
 }
