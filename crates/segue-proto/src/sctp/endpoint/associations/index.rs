@@ -47,6 +47,7 @@ impl Keys {
     }
 
     /// Whether they are those of `association`, which has not ended. Asked after every packet.
+    #[inline]
     fn are_of(&self, association: &Association) -> bool {
         self.identity == *association.identity()
             && self.addresses.iter().copied().eq(association.peer_addresses())
@@ -56,6 +57,7 @@ impl Keys {
 
 impl Index {
     /// Lists an association under what it has now; `listed` is what it was listed under, and is brought up to date.
+    #[inline]
     pub(super) fn update(
         &mut self,
         id: AssociationId,

@@ -87,11 +87,13 @@ impl Associations {
         tag: u32,
         which: impl Fn(&Association) -> bool,
     ) -> Option<AssociationId> {
+        self.list_touched();
         let candidates = self.index.with_local_tag(tag);
         first(&self.slots, &mut self.examined, candidates, which)
     }
 
     fn find_with_peer_tag_at(&mut self, tag: u32, port: u16, address: Ipv6Addr) -> Option<AssociationId> {
+        self.list_touched();
         let candidates = self.index.with_peer_tag_at(tag, port, address);
         first(&self.slots, &mut self.examined, candidates, |_| true)
     }
@@ -112,6 +114,7 @@ impl Associations {
 
     /// An association with a peer that has `address` and sends from `port`.
     fn find_at(&mut self, address: Ipv6Addr, port: u16) -> Option<AssociationId> {
+        self.list_touched();
         let candidates = self.index.at(address, port);
         first(&self.slots, &mut self.examined, candidates, |_| true)
     }
@@ -122,6 +125,7 @@ impl Associations {
         address: Ipv6Addr,
         port: u16,
     ) -> Option<AssociationId> {
+        self.list_touched();
         let candidates = self.index.confirmed_at(address, port);
         first(&self.slots, &mut self.examined, candidates, |_| true)
     }
@@ -170,6 +174,7 @@ impl Associations {
 
     /// The association that there was when a cookie was made.
     fn find_tie_tags(&mut self, cookie: &Cookie) -> Option<AssociationId> {
+        self.list_touched();
         let candidates = self.index.with_tie_tags(cookie.tie_tags?);
         let port = cookie.peer_port;
         first(&self.slots, &mut self.examined, candidates, |a| {
@@ -197,11 +202,12 @@ impl Associations {
     /// with its peer: by the peer's tag, or by an address that is the peer's of the other one beyond doubt. Who began it
     /// could not tell from an address that the other has not confirmed.
     pub(in crate::sctp::endpoint) fn is_second_with_its_peer(
-        &self,
+        &mut self,
         id: AssociationId,
         arrived: &Arrived,
         sctp: &SctpPacket,
     ) -> bool {
+        self.list_touched();
         let ([Chunk::InitAck(ack), ..], Some(begun)) = (sctp.chunks.as_slice(), self.get(id)) else {
             return false;
         };
@@ -221,7 +227,8 @@ impl Associations {
     }
 
     /// Whether a peer may send from where a packet came from in good faith although that is not an address of its.
-    pub(in crate::sctp::endpoint) fn is_from_former(&self, arrived: &Arrived) -> bool {
+    pub(in crate::sctp::endpoint) fn is_from_former(&mut self, arrived: &Arrived) -> bool {
+        self.list_touched();
         self.index.is_former(arrived.from, arrived.from_port)
     }
 }

@@ -22,8 +22,10 @@ use std::collections::VecDeque;
 pub(super) struct Associations {
     /// By ascending id.
     slots: Vec<Slot>,
-    /// Of all slots.
+    /// Of all slots; but what has been touched is listed anew only when everything has been sent, or somebody looks here.
     index: Index,
+    /// Those touched since.
+    unlisted: Vec<AssociationId>,
     deadlines: Deadlines,
     /// Counters of associations that are forgotten.
     ended: Counters,
@@ -52,6 +54,8 @@ struct Slot {
     listed_deadline: Option<Instant>,
     /// What `Associations::index` has of it.
     listed_keys: Option<Box<Keys>>,
+    /// It is among `Associations::unlisted`.
+    unlisted: bool,
 }
 
 impl Slot {
@@ -98,6 +102,7 @@ impl Associations {
             deadline: None,
             listed_deadline: None,
             listed_keys: None,
+            unlisted: false,
         });
         self.deadlines.mark_stale(id);
         if let [only, _] = self.slots.as_mut_slice() {
@@ -242,9 +247,13 @@ impl Associations {
                 self.forget_deadline(place);
                 let interface = self.slots[place].association.poll_transmit_into(now, packet);
                 if interface.is_some() {
+                    if self.slots.len() > 1 {
+                        // whoever carries the packet asks what carries it: `reduced_mtu`
+                        self.list_touched();
+                    }
                     return interface;
                 }
-                self.list(place);
+                self.mark_unlisted(place);
                 let slot = &mut self.slots[place];
                 slot.queued_transmit = false;
                 self.has_ended |= slot.association.is_done();
@@ -256,6 +265,7 @@ impl Associations {
             }
             self.to_transmit.pop_front();
         }
+        self.list_touched();
         None
     }
 
@@ -281,7 +291,13 @@ impl Associations {
     }
 
     /// Longest packet towards `destination`, if less than configured.
+    #[inline]
     pub(super) fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
+        // asked for every packet
+        if let [only] = self.slots.as_slice() {
+            let open = Some(&only.association).filter(|a| !a.is_closed());
+            return open.and_then(|a| a.reduced_mtu(destination));
+        }
         self.index
             .towards(destination)
             .filter_map(|id| self.get(id)?.reduced_mtu(destination))
@@ -308,7 +324,7 @@ impl Associations {
     #[inline]
     fn queue(&mut self, place: usize, tells: bool) {
         self.forget_deadline(place);
-        self.list(place);
+        self.mark_unlisted(place);
         let slot = &mut self.slots[place];
         if !slot.queued_transmit {
             slot.queued_transmit = true;
@@ -341,6 +357,26 @@ impl Associations {
     }
 
     /// The addresses or tags of an association may have changed.
+    #[inline]
+    fn mark_unlisted(&mut self, place: usize) {
+        let slot = &mut self.slots[place];
+        if !slot.unlisted {
+            slot.unlisted = true;
+            self.unlisted.push(slot.id);
+        }
+    }
+
+    /// Lists what has been touched under what it has now. To be called before the index is looked at.
+    #[inline]
+    fn list_touched(&mut self) {
+        while let Some(id) = self.unlisted.pop() {
+            if let Some(place) = self.slot_of(id) {
+                self.slots[place].unlisted = false;
+                self.list(place);
+            }
+        }
+    }
+
     #[inline]
     fn list(&mut self, place: usize) {
         let slot = &mut self.slots[place];
