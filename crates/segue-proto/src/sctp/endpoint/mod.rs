@@ -282,10 +282,15 @@ impl Endpoint {
     }
 
     fn write_next(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
-        if let Some(answer) = self.answers.pop_front() {
-            return Some(answer.write_to(packet));
+        if !self.answers.is_empty() {
+            return self.write_answer(packet);
         }
         self.associations.poll_transmit_into(now, packet)
+    }
+
+    #[cold]
+    fn write_answer(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
+        self.answers.pop_front().map(|answer| answer.write_to(packet))
     }
 
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
@@ -310,6 +315,7 @@ impl Endpoint {
     /// Longest packet towards `destination` if that is less than `Config::mtu`: packets that are longer all the same,
     /// because their chunks were cut before this was known, are to be fragmented by IPv6 (RFC 9260 section 6.9).
     #[must_use]
+    #[inline]
     pub fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
         self.associations.reduced_mtu(destination)
     }

@@ -5,6 +5,7 @@ mod deadlines;
 #[cfg(test)]
 mod identifiers;
 mod index;
+mod line;
 mod lookup;
 
 use crate::contract::InterfaceId;
@@ -14,8 +15,8 @@ use crate::time::Instant;
 use core::net::Ipv6Addr;
 use deadlines::Deadlines;
 use index::{Index, Keys};
+use line::Line;
 use segue_wire::Packet;
-use std::collections::VecDeque;
 
 /// The associations that there are, and those that have ended and have something left to tell.
 #[derive(Default)]
@@ -33,8 +34,8 @@ pub(super) struct Associations {
     /// Where the association of the last packet is looked for first: most packets are for the same one again.
     last: usize,
     /// Associations touched since they were last drained.
-    to_transmit: VecDeque<AssociationId>,
-    to_notify: VecDeque<AssociationId>,
+    to_transmit: Line,
+    to_notify: Line,
     /// Some association may have nothing left to tell.
     has_ended: bool,
     /// The earliest timer of all, as `Slot::deadline`.
@@ -241,7 +242,7 @@ impl Associations {
 
     /// Writes the next packet that an association sends to `packet`; gives the interface to send it on.
     pub(super) fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
-        while let Some(&id) = self.to_transmit.front() {
+        while let Some(id) = self.to_transmit.first() {
             if let Some(place) = self.slot_of(id) {
                 // sending starts timers
                 self.forget_deadline(place);
@@ -260,10 +261,10 @@ impl Associations {
                 // sending may have events of its own
                 if !slot.queued_notify && slot.association.has_events() {
                     slot.queued_notify = true;
-                    self.to_notify.push_back(id);
+                    self.to_notify.push(id);
                 }
             }
-            self.to_transmit.pop_front();
+            self.to_transmit.advance();
         }
         self.list_touched();
         None
@@ -277,7 +278,7 @@ impl Associations {
 
     /// The next event.
     pub(super) fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
-        while let Some(&id) = self.to_notify.front() {
+        while let Some(id) = self.to_notify.first() {
             if let Some(place) = self.slot_of(id) {
                 if let Some(event) = self.slots[place].association.poll_event() {
                     return Some((id, event));
@@ -285,7 +286,7 @@ impl Associations {
                 self.slots[place].queued_notify = false;
                 self.has_ended |= self.slots[place].association.is_done();
             }
-            self.to_notify.pop_front();
+            self.to_notify.advance();
         }
         None
     }
@@ -328,11 +329,11 @@ impl Associations {
         let slot = &mut self.slots[place];
         if !slot.queued_transmit {
             slot.queued_transmit = true;
-            self.to_transmit.push_back(slot.id);
+            self.to_transmit.push(slot.id);
         }
         if tells && !slot.queued_notify {
             slot.queued_notify = true;
-            self.to_notify.push_back(slot.id);
+            self.to_notify.push(slot.id);
         }
     }
 
