@@ -300,9 +300,13 @@ impl Data {
                 *looked_at = own.len();
             }
         }
-        if self.watched.is_empty() {
-            return;
+        if !self.watched.is_empty() {
+            self.note_gaps_watched(handoffs, now);
         }
+    }
+
+    #[inline(never)]
+    fn note_gaps_watched(&mut self, handoffs: &Handoffs, now: Instant) {
         let since = self.last_new.or(self.first_sent).unwrap_or(now);
         for &number in &self.watched {
             if !handoffs[number].is_within(since, now) {
@@ -487,6 +491,11 @@ impl Data {
         if self.ways.get(usize::from(last)) == Some(&way) {
             return last;
         }
+        self.number_of_another(way)
+    }
+
+    #[inline(never)]
+    fn number_of_another(&mut self, way: Way) -> u16 {
         let known = self.ways.iter().position(|w| *w == way);
         known.unwrap_or_else(|| {
             self.ways.push(way);
