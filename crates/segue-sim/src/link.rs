@@ -271,14 +271,18 @@ impl Link {
             Service::Fifo => {
                 let busy = now < self.busy_until;
                 // those that have left are forgotten when their room is needed
-                let full = self.waiting.len() == self.waiting.capacity()
-                    || !self.has_room(self.waiting.len(), length);
-                if !busy || full {
+                if busy {
+                    let full = self.waiting.len() == self.waiting.capacity()
+                        || !self.has_room(self.waiting.len(), length);
+                    if full {
+                        self.forget_departed(now);
+                        if !self.has_room(self.waiting.len(), length) {
+                            self.refused += 1;
+                            return false;
+                        }
+                    }
+                } else if !self.waiting.is_empty() {
                     self.forget_departed(now);
-                }
-                if busy && full && !self.has_room(self.waiting.len(), length) {
-                    self.refused += 1;
-                    return false;
                 }
                 let mut start = self.busy_until.max(now);
                 if let Some(set_up) = &self.set_up

@@ -118,7 +118,8 @@ impl Network {
         Ok(())
     }
 
-    #[inline]
+    /// A part of the loop, since nearly every event is one.
+    #[inline(always)]
     fn link_arrival(&mut self, link: u32) {
         let arrival = self.links[link as usize].on_arrival(&mut self.scheduler);
         self.arrive_by_link(link, arrival.packet, arrival.fate);
@@ -127,7 +128,7 @@ impl Network {
     #[inline(never)]
     fn dispatch(&mut self, event: Event) {
         match event {
-            Event::LinkArrival(link) => self.link_arrival(link),
+            Event::LinkArrival(_) => unreachable!("the loop sees to them"),
             Event::LooseArrival { link, packet, fate } => self.arrive_by_link(link, PacketRef(packet), fate),
             Event::LinkDeparture { link, generation } => {
                 let store = &mut self.store;
@@ -154,25 +155,41 @@ impl Network {
     #[inline(always)]
     pub fn send_on_link(&mut self, link: u32, packet: PacketRef) {
         let length = self.store.get(packet).length;
-        if let Some(mtu) = self.links[link as usize].mtu()
-            && length > mtu
-        {
-            let node = self.link_ends[link as usize ^ 1].node;
-            return self.drop_too_big(packet, node, mtu);
-        }
-        if self.links[link as usize].is_down() {
-            let node = self.link_ends[link as usize ^ 1].node;
-            return self.drop_packet(packet, node, DropCause::LinkDown);
-        }
+        self.send_bytes_on_link(link, packet, length);
+    }
+
+    /// The same for a packet whose length is at hand.
+    #[inline(always)]
+    fn send_bytes_on_link(&mut self, link: u32, packet: PacketRef, length: u32) {
         let urgent = self.is_urgent(packet);
+        let wire = &mut self.links[link as usize];
+        if wire.is_down() || wire.mtu().is_some_and(|mtu| length > mtu) {
+            return self.refuse_to_send(link, packet, length);
+        }
         let store = &mut self.store;
         let copy = || store.duplicate(packet);
-        let wire = &mut self.links[link as usize];
         if !wire.enqueue_as(self.now, packet, length, urgent, &mut self.scheduler, copy) {
-            // The drop is the business of the node whose queue is full: the other end of this link's other half.
-            let node = self.link_ends[link as usize ^ 1].node;
-            self.drop_packet(packet, node, DropCause::QueueFull);
+            self.drop_before_link(link, packet, DropCause::QueueFull);
         }
+    }
+
+    /// A link takes no packet, or none so long.
+    #[cold]
+    fn refuse_to_send(&mut self, link: u32, packet: PacketRef, length: u32) {
+        match self.links[link as usize].mtu() {
+            Some(mtu) if length > mtu => {
+                let node = self.link_ends[link as usize ^ 1].node;
+                self.drop_too_big(packet, node, mtu);
+            }
+            _ => self.drop_before_link(link, packet, DropCause::LinkDown),
+        }
+    }
+
+    /// The drop is the business of the node that was to send: the other end of this link's other half.
+    #[cold]
+    fn drop_before_link(&mut self, link: u32, packet: PacketRef, cause: DropCause) {
+        let node = self.link_ends[link as usize ^ 1].node;
+        self.drop_packet(packet, node, cause);
     }
 
     #[inline(always)]
@@ -217,7 +234,7 @@ impl Network {
         if self.wire == Wire::Exact {
             self.through_bytes(packet);
         }
-        let stored = self.store.get(packet);
+        let stored = self.store.get_mut(packet);
         self.recorder.hop(self.now, node, stored);
         if stored.corrupted {
             return self.drop_packet(packet, node, DropCause::Corrupted);
@@ -226,11 +243,12 @@ impl Network {
             return self.give_to_host(packet, node, interface);
         };
         // nearly every packet just goes on over the next link
-        let ip = &mut self.store.get_mut(packet).packet.ip;
+        let ip = &mut stored.packet.ip;
         match router.plain_link(ip.destination) {
             Some(link) if ip.hop_limit > 1 => {
                 ip.hop_limit -= 1;
-                self.send_on_link(link, packet);
+                let length = stored.length;
+                self.send_bytes_on_link(link, packet, length);
             }
             _ => self.forward(packet, node),
         }

@@ -6,9 +6,13 @@ use super::Ticket;
 /// leaf to root, of a comparison each.
 #[derive(Debug)]
 pub(super) struct Tournament {
-    /// The earliest entry below each node, in pairs of rivals: nodes 2n and 2n + 1 are pair n and the children of node n,
-    /// node 1 is the root, and the last half are the contestants' own.
+    /// The earliest entry below each node, in pairs of rivals: nodes 2n and 2n + 1 are pair n. First come the contestants'
+    /// own, then those of a round after the other, so that the winner of pair n is node `places + n`. The last has no rival
+    /// and no place here: it is [`Self::first`].
     pairs: Vec<[Entry; 2]>,
+    /// How many contestants there is room for: a power of two.
+    places: usize,
+    first: Entry,
 }
 
 /// A ticket with its contestant's number in the bits that a ticket leaves free.
@@ -16,7 +20,7 @@ type Entry = u128;
 
 impl Default for Tournament {
     fn default() -> Self {
-        Self::with_room_for(1)
+        Self::with_room_for(2)
     }
 }
 
@@ -26,52 +30,52 @@ impl Tournament {
             contestants <= 1 << Ticket::FREE_BITS,
             "more links than a ticket can name"
         );
+        let places = contestants.next_power_of_two();
         Self {
-            pairs: vec![[Ticket::NEVER.key(); 2]; contestants.next_power_of_two()],
+            pairs: vec![[Ticket::NEVER.key(); 2]; places - 1],
+            places,
+            first: Ticket::NEVER.key(),
         }
     }
 
     /// Gives `contestant` another ticket.
     #[inline]
     pub fn set(&mut self, contestant: u32, ticket: Ticket) {
-        if contestant as usize >= self.pairs.len() {
+        if contestant as usize >= self.places {
             self.grow(contestant);
         }
-        let mut node = self.pairs.len() + contestant as usize;
+        let mut node = contestant as usize;
         let mut earliest = ticket.key() | Entry::from(contestant);
         while let Some(pair) = self.pairs.get_mut(node / 2) {
             let rival = pair[(node % 2) ^ 1];
             pair[node % 2] = earliest;
-            if node == ROOT {
-                break;
-            }
             // guessed well, since links take turns: a choice without a branch waits for every level before, and takes longer
             if rival < earliest {
                 earliest = rival;
             }
-            node /= 2;
+            node = self.places + node / 2;
         }
+        self.first = earliest;
     }
 
     /// Who has the earliest ticket, and which; somebody with [`Ticket::NEVER`] if nobody has one.
     #[inline]
     pub fn first(&self) -> (u32, Ticket) {
-        let first = self.pairs[ROOT / 2][ROOT % 2];
+        let first = self.first;
         ((first & CONTESTANT) as u32, Ticket::of_key(first & !CONTESTANT))
     }
 
     #[cold]
     fn grow(&mut self, contestant: u32) {
         let larger = Self::with_room_for(contestant as usize + 1);
-        let former = core::mem::replace(self, larger).pairs;
-        let own = &former.as_flattened()[former.len()..];
+        let former = core::mem::replace(self, larger);
+        let own = &former.pairs.as_flattened()[..former.places];
         for (contestant, entry) in (0..).zip(own) {
             self.set(contestant, Ticket::of_key(entry & !CONTESTANT));
         }
     }
 }
 
-const ROOT: usize = 1;
 const CONTESTANT: Entry = (1 << Ticket::FREE_BITS) - 1;
 
 #[cfg(test)]
