@@ -194,7 +194,12 @@ impl Packet {
     }
 
     /// Length of all extension headers, bytes.
+    #[inline]
     fn extensions_len(&self) -> usize {
+        // nearly every packet has none
+        if self.extensions.is_empty() {
+            return 0;
+        }
         self.extensions.iter().map(ExtensionHeader::buffer_len).sum()
     }
 }

@@ -53,9 +53,11 @@ impl Host {
     /// Whether no part has anything for another. Nothing is known of a shim without asking it.
     #[inline]
     fn is_at_rest(&self) -> bool {
-        let tcp = self.tcp.as_ref().is_some_and(|t| t.has_events());
-        let udp = self.udp.as_ref().is_some_and(|u| u.has_events());
-        !self.dirty && self.shim.is_none() && !tcp && !udp && !self.endpoint.has_events()
+        !self.dirty
+            && self.shim.is_none()
+            && !self.endpoint.has_events()
+            && !self.tcp.as_ref().is_some_and(|t| t.has_events())
+            && !self.udp.as_ref().is_some_and(|u| u.has_events())
     }
 
     #[inline(never)]

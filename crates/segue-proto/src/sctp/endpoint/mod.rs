@@ -226,7 +226,7 @@ impl Endpoint {
         if let [Chunk::Data(_) | Chunk::Sack(_), ..] = sctp.chunks.as_slice()
             && let Some(last) = self.associations.last_if_for(arrived, sctp)
         {
-            self.deliver(arrived, last, sctp);
+            self.deliver_here(arrived, last, sctp);
             return;
         }
         match sctp.chunks.as_slice() {
@@ -342,7 +342,14 @@ impl Endpoint {
     }
 
     /// Returns false if the association refuses the packet whole.
+    #[inline(never)]
     fn deliver(&mut self, arrived: &Arrived, id: AssociationId, sctp: &mut SctpPacket) -> bool {
+        self.deliver_here(arrived, id, sctp)
+    }
+
+    /// The same as a part of its caller.
+    #[inline(always)]
+    fn deliver_here(&mut self, arrived: &Arrived, id: AssociationId, sctp: &mut SctpPacket) -> bool {
         let encapsulates = self.config.udp_encapsulation.is_some();
         let taken = self.associations.give(id, |association| {
             if encapsulates {

@@ -259,9 +259,11 @@ impl Receiver {
 impl Receiver {
     /// The next message.
     pub(super) fn take_message(&mut self) -> Option<Message> {
-        let message = self.reassembly.pop();
-        self.readable_told &= message.is_some();
-        message
+        let Some(message) = self.reassembly.pop() else {
+            self.readable_told = false;
+            return None;
+        };
+        Some(message)
     }
 
     /// Whether there are messages to take.

@@ -69,11 +69,15 @@ impl Index {
             None => association.is_closed(),
         };
         if !current {
-            self.relist(id, listed, Keys::of(association));
+            self.list_anew(id, listed, association);
         }
     }
 
     #[inline(never)]
+    fn list_anew(&mut self, id: AssociationId, listed: &mut Option<Box<Keys>>, association: &Association) {
+        self.relist(id, listed, Keys::of(association));
+    }
+
     fn relist(&mut self, id: AssociationId, listed: &mut Option<Box<Keys>>, keys: Option<Keys>) {
         if let Some(old) = listed.take() {
             let peer_port = old.identity.peer_port();

@@ -182,21 +182,27 @@ impl Associations {
     }
 
     /// Forgets those that ended and have nothing left to tell.
+    #[inline]
     pub(super) fn reap(&mut self) {
         if core::mem::take(&mut self.has_ended) {
-            let (ended, deadlines, index) = (&mut self.ended, &mut self.deadlines, &mut self.index);
-            self.slots.retain_mut(|s| {
-                let done = s.association.is_done();
-                if done {
-                    ended.add(&s.association.counters());
-                    deadlines.set(s.id, &mut s.listed_deadline, None);
-                    index.update(s.id, &mut s.listed_keys, &s.association);
-                }
-                !done
-            });
-            self.deadline = None;
-            self.last = 0;
+            self.forget_ended();
         }
+    }
+
+    #[inline(never)]
+    fn forget_ended(&mut self) {
+        let (ended, deadlines, index) = (&mut self.ended, &mut self.deadlines, &mut self.index);
+        self.slots.retain_mut(|s| {
+            let done = s.association.is_done();
+            if done {
+                ended.add(&s.association.counters());
+                deadlines.set(s.id, &mut s.listed_deadline, None);
+                index.update(s.id, &mut s.listed_keys, &s.association);
+            }
+            !done
+        });
+        self.deadline = None;
+        self.last = 0;
     }
 
     /// Works off the timers that are due.
@@ -299,6 +305,11 @@ impl Associations {
             let open = Some(&only.association).filter(|a| !a.is_closed());
             return open.and_then(|a| a.reduced_mtu(destination));
         }
+        self.reduced_mtu_of_any(destination)
+    }
+
+    #[inline(never)]
+    fn reduced_mtu_of_any(&self, destination: Ipv6Addr) -> Option<u32> {
         self.index
             .towards(destination)
             .filter_map(|id| self.get(id)?.reduced_mtu(destination))
@@ -322,8 +333,18 @@ impl Associations {
         self.queue(place, true);
     }
 
-    #[inline]
+    #[inline(always)]
     fn queue(&mut self, place: usize, tells: bool) {
+        let slot = &self.slots[place];
+        let is_queued = slot.queued_transmit && (slot.queued_notify || !tells);
+        // most that is read was told of just now
+        if !(is_queued && slot.unlisted && slot.deadline.is_none()) {
+            self.queue_anew(place, tells);
+        }
+    }
+
+    #[inline(never)]
+    fn queue_anew(&mut self, place: usize, tells: bool) {
         self.forget_deadline(place);
         self.mark_unlisted(place);
         let slot = &mut self.slots[place];
