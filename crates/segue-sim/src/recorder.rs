@@ -222,7 +222,7 @@ impl Recorder {
         let mut entries = Entries::NONE;
         let way = Way::of(packet, interface);
         segments::each(node, packet, |said| match said {
-            Said::Data(segment) => entries.add(self.connections.sent(now, way, segment)),
+            Said::Data(segment) => entries.add(self.connections.sent(now, &way, segment)),
             Said::Over(flow) => self.connections.closing(flow),
         });
         entries
@@ -246,7 +246,7 @@ impl Recorder {
         match taken {
             FragmentTaken::Waits => {}
             FragmentTaken::Stale => self.connections.ledger.met(entries, PacketFate::Stale),
-            FragmentTaken::Last { taken } => self.connections.arrived(now, node, way, entries, taken),
+            FragmentTaken::Last { taken } => self.connections.arrived(now, node, &way, entries, taken),
         }
     }
 

@@ -58,7 +58,7 @@ impl Network {
             let taken = host.host.took_packet();
             self.recorder
                 .connections
-                .arrived(now, node, way, stored.entries, taken);
+                .arrived(now, node, &way, stored.entries, taken);
         }
         self.store.remove(packet);
         self.service_host(node);
@@ -165,6 +165,7 @@ impl Network {
         }
     }
 
+    #[inline(never)]
     fn host_event(&mut self, node: u32, event: HostEvent) {
         self.recorder.host_event(self.now, node, &event);
         match event {
@@ -189,6 +190,7 @@ impl Network {
         }
     }
 
+    #[inline(never)]
     fn trace_windows(&mut self, node: u32) {
         let Node::Host(host) = &self.nodes[node as usize] else {
             return;

@@ -50,37 +50,49 @@ impl Connections {
     }
 
     /// A host sends a segment with data; gives the number of its entry.
-    pub fn sent(&mut self, now: Instant, way: Way, segment: &Segment) -> u32 {
+    pub fn sent(&mut self, now: Instant, way: &Way, segment: &Segment) -> u32 {
         let (id, number) = self.ledger.sent(now, segment);
         if self.flows.len() <= number {
-            let key = &segment.flow;
-            let paths = match (self.mobility, key.transport) {
-                (Mobility::Shim, _) | (_, Transport::Tcp | Transport::Udp) => Paths::Network,
-                (Mobility::Transport, Transport::Sctp) => Paths::Transport,
-                (Mobility::Concurrent, Transport::Sctp) => Paths::Concurrent,
-            };
-            let moves = self.mobile.contains(&key.sender);
-            self.flows.push(Data::new(key.sender, moves, paths));
+            self.begin(&segment.flow);
         }
         let entry = &self.ledger.entries()[id as usize];
         self.flows[number].sent(now, id, entry, way);
         id
     }
 
+    /// Something is sent in a flow for the first time.
+    #[cold]
+    fn begin(&mut self, key: &FlowKey) {
+        let paths = match (self.mobility, key.transport) {
+            (Mobility::Shim, _) | (_, Transport::Tcp | Transport::Udp) => Paths::Network,
+            (Mobility::Transport, Transport::Sctp) => Paths::Transport,
+            (Mobility::Concurrent, Transport::Sctp) => Paths::Concurrent,
+        };
+        let moves = self.mobile.contains(&key.sender);
+        self.flows.push(Data::new(key.sender, moves, paths));
+    }
+
     /// What a packet carries was handed to the transport at `node`, or refused there.
-    pub fn arrived(&mut self, now: Instant, node: u32, way: Way, entries: Entries, taken: bool) {
+    #[inline]
+    pub fn arrived(&mut self, now: Instant, node: u32, way: &Way, entries: Entries, taken: bool) {
         if !taken {
             return self.ledger.met(entries, PacketFate::Stale);
         }
         for id in entries.iter() {
-            let entry = self.ledger.delivered(id);
-            let length = u64::from(self.ledger.length_of(&entry));
-            let flow = &mut self.flows[entry.flow as usize];
-            flow.received_at(node);
-            self.vertical
-                .data(now, node, way.interface, u32::from(entry.bytes));
-            flow.arrived(now, id, &entry, length, way, &self.shims);
+            self.one_arrived(now, node, way, id);
         }
+    }
+
+    /// Apart from the loop, of which there is mostly one round.
+    #[inline(never)]
+    fn one_arrived(&mut self, now: Instant, node: u32, way: &Way, id: u32) {
+        let entry = self.ledger.delivered(id);
+        let length = u64::from(self.ledger.length_of(&entry));
+        let flow = &mut self.flows[entry.flow as usize];
+        flow.received_at(node);
+        self.vertical
+            .data(now, node, way.interface, u32::from(entry.bytes));
+        flow.arrived(now, id, &entry, length, way, &self.shims);
     }
 
     /// A packet goes no further. `first`: nothing of what it carries was lost before.
@@ -184,8 +196,8 @@ mod tests {
             };
             seq += 100;
             let mut entries = Entries::NONE;
-            entries.add(c.sent(at(ms), way, &segment));
-            c.arrived(at(ms), 5, way, entries, true);
+            entries.add(c.sent(at(ms), &way, &segment));
+            c.arrived(at(ms), 5, &way, entries, true);
         };
         let to = Ipv6Addr::LOCALHOST;
         for ms in [0, 400, 410] {

@@ -147,7 +147,7 @@ impl Data {
 
     /// Data leaves as this entry of the ledger.
     #[inline]
-    pub fn sent(&mut self, now: Instant, id: u32, entry: &Entry, way: Way) {
+    pub fn sent(&mut self, now: Instant, id: u32, entry: &Entry, way: &Way) {
         self.first_sent.get_or_insert(now);
         self.pauses.sent(now, entry.is_retransmission());
         let left = Left {
@@ -158,7 +158,7 @@ impl Data {
             self.leaves_otherwise(id, left);
         }
         if self.paths != Paths::Network {
-            let number = self.number_of(way.addresses(), self.sent_way);
+            let number = self.number_of_addresses(way, self.sent_way);
             if number != 0 && self.meter.is_none() && self.paths == Paths::Transport {
                 self.begin_meter();
             }
@@ -178,7 +178,7 @@ impl Data {
         id: u32,
         entry: &Entry,
         length: u64,
-        way: Way,
+        way: &Way,
         handoffs: &Handoffs,
     ) {
         let new = self.received.take(entry.offset, entry.offset + length);
@@ -207,16 +207,14 @@ impl Data {
 
     /// By which way data arrives.
     #[inline]
-    fn took_way(&mut self, now: Instant, id: u32, entry: &Entry, new_bytes: u64, way: Way) {
-        let way = match self.paths {
-            Paths::Network => Way {
-                origin: self.left_as(id).map_or(way.origin, |left| left.origin),
-                ..way
-            },
-            Paths::Transport | Paths::Concurrent => way.addresses(),
+    fn took_way(&mut self, now: Instant, id: u32, entry: &Entry, new_bytes: u64, way: &Way) {
+        let number = match self.paths {
+            Paths::Network => {
+                let origin = self.left_as(id).map_or(way.origin, |left| left.origin);
+                self.number_of(&Way { origin, ..*way }, self.way)
+            }
+            Paths::Transport | Paths::Concurrent => self.number_of_addresses(way, self.way),
         };
-        let number = self.number_of(way, self.way);
-        let address = self.name_of(way);
         if self.last_data.is_none() {
             self.way = number;
         } else if number != self.way && self.meter.is_none() && self.overlaps.is_none() {
@@ -227,6 +225,7 @@ impl Data {
         if let Some(meter) = &mut self.meter {
             meter.data_received(now_ns, number, Tsn(entry.offset as u32), new_bytes as u32);
         }
+        let address = self.name_of(way);
         if new_bytes > 0
             && let Some(overlaps) = &mut self.overlaps
         {
@@ -243,7 +242,7 @@ impl Data {
             return;
         }
         let way = Way::of(packet, InterfaceId(0)).addresses();
-        let (number, address) = (self.number_of(way, self.sent_way), self.name_of(way));
+        let (number, address) = (self.number_of(&way, self.sent_way), self.name_of(&way));
         for _ in 0..chunks {
             // without a meter there has been one way so far: its losses belong to the handover that may come
             if cause == LossCause::Handover && self.paths == Paths::Transport && self.meter.is_none() {
@@ -275,7 +274,7 @@ impl Data {
             destination: path,
             ..last
         };
-        let number = self.number_of(way, self.sent_way);
+        let number = self.number_of(&way, self.sent_way);
         if self.meter.is_none() {
             self.begin_meter();
         }
@@ -332,7 +331,7 @@ impl Data {
     pub fn moves(&self) -> Vec<Move> {
         if let Some(overlaps) = &self.overlaps {
             let found = overlaps.finish();
-            let way = |address: Ipv6Addr| self.ways.iter().rev().find(|w| self.name_of(**w) == address);
+            let way = |address: Ipv6Addr| self.ways.iter().rev().find(|w| self.name_of(w) == address);
             // there is no moment at which all data moves from one path to the other
             let moved = |h: &Handover| {
                 Some(Move {
@@ -412,7 +411,7 @@ impl Data {
     pub fn bytes_by_address(&self) -> Vec<(Ipv6Addr, u64)> {
         let mut all: Vec<(Ipv6Addr, u64)> = Vec::new();
         for (way, bytes) in self.ways.iter().zip(&self.bytes_by_way) {
-            let address = self.name_of(*way);
+            let address = self.name_of(way);
             match all.iter_mut().find(|(a, _)| *a == address) {
                 Some((_, known)) => *known += bytes,
                 None => all.push((address, *bytes)),
@@ -477,7 +476,7 @@ impl Data {
     }
 
     /// The address that names a way: of the end that moves.
-    const fn name_of(&self, way: Way) -> Ipv6Addr {
+    const fn name_of(&self, way: &Way) -> Ipv6Addr {
         if self.sender_moves {
             way.source
         } else {
@@ -487,18 +486,28 @@ impl Data {
 
     /// Number of a way, which is probably `last`.
     #[inline]
-    fn number_of(&mut self, way: Way, last: u16) -> u16 {
-        if self.ways.get(usize::from(last)) == Some(&way) {
+    fn number_of(&mut self, way: &Way, last: u16) -> u16 {
+        if self.ways.get(usize::from(last)) == Some(way) {
             return last;
         }
         self.number_of_another(way)
     }
 
+    /// The same of a way [by its addresses](Way::addresses), where ways are known by nothing else.
+    #[inline]
+    fn number_of_addresses(&mut self, way: &Way, last: u16) -> u16 {
+        let known = self.ways.get(usize::from(last));
+        if known.is_some_and(|known| (known.source, known.destination) == (way.source, way.destination)) {
+            return last;
+        }
+        self.number_of_another(&way.addresses())
+    }
+
     #[inline(never)]
-    fn number_of_another(&mut self, way: Way) -> u16 {
-        let known = self.ways.iter().position(|w| *w == way);
+    fn number_of_another(&mut self, way: &Way) -> u16 {
+        let known = self.ways.iter().position(|w| w == way);
         known.unwrap_or_else(|| {
-            self.ways.push(way);
+            self.ways.push(*way);
             self.bytes_by_way.push(0);
             self.ways.len() - 1
         }) as u16

@@ -247,18 +247,11 @@ impl Ledger {
         let offset = flow.offset(segment.seq);
         let retransmission = offset < flow.next;
         if retransmission {
-            flow.retransmissions += 1;
-            let entries = &self.entries;
-            let after = flow
-                .originals
-                .partition_point(|original| entries[*original as usize].offset <= offset);
-            if let Some(original) = after.checked_sub(1).map(|at| flow.originals[at]) {
-                let before = flow.last_copies.insert(original, id);
-                self.previous.insert(id, before.unwrap_or(original));
-            }
+            self.note_retransmission(id, number, offset);
         } else {
             flow.originals.push(id);
         }
+        let flow = &mut self.flows[number];
         flow.next = flow.next.max(offset + u64::from(segment.length));
         flow.sent += 1;
         self.entries.push(Entry {
@@ -274,6 +267,20 @@ impl Ledger {
             },
         });
         (id, number)
+    }
+
+    #[inline(never)]
+    fn note_retransmission(&mut self, id: u32, flow: usize, offset: u64) {
+        let flow = &mut self.flows[flow];
+        flow.retransmissions += 1;
+        let entries = &self.entries;
+        let after = flow
+            .originals
+            .partition_point(|original| entries[*original as usize].offset <= offset);
+        if let Some(original) = after.checked_sub(1).map(|at| flow.originals[at]) {
+            let before = flow.last_copies.insert(original, id);
+            self.previous.insert(id, before.unwrap_or(original));
+        }
     }
 
     /// Sequence numbers that a packet takes.
@@ -419,9 +426,14 @@ impl Ledger {
     }
 
     fn flow(&mut self, segment: &Segment) -> usize {
-        if self.flows.get(self.last).is_some_and(|f| f.key == segment.flow) {
-            return self.last;
+        if self.flows.get(self.last).is_none_or(|f| f.key != segment.flow) {
+            self.find_flow(segment);
         }
+        self.last
+    }
+
+    #[inline(never)]
+    fn find_flow(&mut self, segment: &Segment) {
         self.last = self.number_of(&segment.flow).unwrap_or_else(|| {
             self.numbers.insert(segment.flow, self.flows.len() as u32);
             self.flows.push(FlowLedger {
@@ -435,7 +447,6 @@ impl Ledger {
             });
             self.flows.len() - 1
         });
-        self.last
     }
 }
 
