@@ -216,15 +216,31 @@ impl Scheduler {
     }
 
     /// Takes the next event if it is due at or before `end`.
-    #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
+        match self.pop_arrival_until(end) {
+            Some((time, link)) => Some((time, Event::LinkArrival(link))),
+            None => self.pop_other_until(end),
+        }
+    }
+
+    /// The same if it is [`Event::LinkArrival`], as it nearly always is: of which link.
+    #[inline(always)]
+    pub fn pop_arrival_until(&mut self, end: Instant) -> Option<(Instant, u32)> {
         self.drop_spent();
         let (link, arrival) = self.arrivals.first();
-        if self.earliest < arrival {
-            return self.pop_heap_until(end);
+        let due = self.earliest >= arrival && arrival.time() <= end && arrival != Ticket::NEVER;
+        due.then(|| (arrival.time(), link))
+    }
+
+    /// The same if it is not.
+    #[inline(never)]
+    pub fn pop_other_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
+        self.drop_spent();
+        if self.earliest < self.arrivals.first().1 {
+            self.pop_heap_until(end)
+        } else {
+            None
         }
-        let due = arrival.time() <= end && arrival != Ticket::NEVER;
-        due.then(|| (arrival.time(), Event::LinkArrival(link)))
     }
 
     /// When the next event is due: for a driver that has to wait for it.
@@ -235,19 +251,24 @@ impl Scheduler {
         (next != Ticket::NEVER).then(|| next.time())
     }
 
-    #[inline(never)]
     fn pop_heap_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
         let next = *self.heap.peek()?;
         self.spent = next.ticket.time() <= end;
         self.spent.then(|| (next.ticket.time(), next.event))
     }
 
-    #[inline]
+    #[inline(always)]
     fn drop_spent(&mut self) {
-        if core::mem::take(&mut self.spent) {
-            self.heap.pop();
-            self.note_earliest();
+        if self.spent {
+            self.drop_top();
         }
+    }
+
+    #[inline(never)]
+    fn drop_top(&mut self) {
+        self.spent = false;
+        self.heap.pop();
+        self.note_earliest();
     }
 
     fn note_earliest(&mut self) {

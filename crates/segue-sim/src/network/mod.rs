@@ -96,13 +96,16 @@ impl Network {
     /// Runs to the end. What is recorded goes to `sink` meanwhile.
     pub fn run(&mut self, cancel: Option<&AtomicBool>, sink: &mut dyn Sink) -> Result<(), RunError> {
         let mut countdown = CANCEL_INTERVAL;
-        while let Some((now, event)) = self.scheduler.pop_until(self.end) {
-            debug_assert!(now >= self.now, "time never goes back");
-            self.now = now;
-            match event {
-                // nearly every event
-                Event::LinkArrival(link) => self.link_arrival(link),
-                other => self.dispatch(other),
+        loop {
+            // nearly every event
+            if let Some((now, link)) = self.scheduler.pop_arrival_until(self.end) {
+                self.go_on_to(now);
+                self.link_arrival(link);
+            } else if let Some((now, event)) = self.scheduler.pop_other_until(self.end) {
+                self.go_on_to(now);
+                self.dispatch(event);
+            } else {
+                break;
             }
             countdown -= 1;
             if countdown == 0 {
@@ -116,6 +119,12 @@ impl Network {
         self.now = self.end;
         self.recorder.give(sink, true)?;
         Ok(())
+    }
+
+    #[inline]
+    fn go_on_to(&mut self, now: Instant) {
+        debug_assert!(now >= self.now, "time never goes back");
+        self.now = now;
     }
 
     /// A part of the loop, since nearly every event is one.
