@@ -172,6 +172,6 @@ mod tests {
         let most = 10e6 * 1428.0 / 1500.0;
         let share = result.bits_per_second / most;
         assert!((0.97..1.0001).contains(&share), "{share} of what there is");
-        assert_eq!(result.sender.timeouts, 0);
+        assert_eq!(result.sender.recovery.timeouts, 0);
     }
 }

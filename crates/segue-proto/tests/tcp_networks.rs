@@ -67,7 +67,7 @@ fn sender(w: &World) -> Snapshot {
 }
 
 fn timeouts(w: &World) -> u64 {
-    w.connection(A).counters().timeouts
+    w.connection(A).counters().recovery.timeouts
 }
 
 #[test]

@@ -135,7 +135,10 @@ fn a_duplicate_of_the_last_segment_sent_is_one() {
     let mut s = ten(standard());
     ack(&mut s, 1, &[(9001, 10_001), (8001, 10_001)]);
     let counters = s.connection().counters();
-    assert_eq!((counters.dsacks_received, counters.refused.total()), (1, 0));
+    assert_eq!(
+        (counters.recovery.dsacks_received, counters.refused.total()),
+        (1, 0)
+    );
 }
 
 #[test]

@@ -44,11 +44,15 @@ fn several_losses_in_a_window_are_repaired_in_one_recovery_without_timeout() {
             _ => Fate::Arrives,
         });
         assert_eq!(
-            (c.retransmissions, c.fast_recoveries, c.timeouts),
+            (
+                c.recovery.retransmissions,
+                c.recovery.fast_recoveries,
+                c.recovery.timeouts
+            ),
             (5, 1, 0),
             "{p:?}"
         );
-        assert_eq!(c.undone, 0, "{p:?}");
+        assert_eq!(c.recovery.undone, 0, "{p:?}");
     }
 }
 
@@ -63,7 +67,7 @@ fn the_acknowledgement_that_ends_a_recovery_opens_the_window_by_what_it_delivers
     w.to_send[A] = 400_000;
     w.filter = by_number(|n| if n == 100 { Fate::Lost } else { Fate::Arrives });
     w.connect();
-    while w.connection(A).counters().fast_recoveries == 0 {
+    while w.connection(A).counters().recovery.fast_recoveries == 0 {
         w.run_for(ms(1));
     }
     let begun = w.connection(A).snapshot();
@@ -89,7 +93,14 @@ fn without_sack_a_partial_acknowledgement_retransmits_one_more() {
         100 | 104 | 110 => Fate::Lost,
         _ => Fate::Arrives,
     });
-    assert_eq!((c.retransmissions, c.fast_recoveries, c.timeouts), (3, 1, 0));
+    assert_eq!(
+        (
+            c.recovery.retransmissions,
+            c.recovery.fast_recoveries,
+            c.recovery.timeouts
+        ),
+        (3, 1, 0)
+    );
 }
 
 #[test]
@@ -120,7 +131,7 @@ fn a_lost_retransmission_is_noticed_by_rack_and_by_forward_acknowledgement() {
         w.connect();
         w.run_for(Duration::from_secs(30));
         assert_eq!(w.received[B], 800_000);
-        assert_eq!(w.connection(A).counters().timeouts, timeouts, "{p:?}");
+        assert_eq!(w.connection(A).counters().recovery.timeouts, timeouts, "{p:?}");
     }
 }
 
@@ -135,9 +146,13 @@ fn reordering_costs_once_and_is_put_up_with_afterwards() {
         }
     };
     let (adaptive, w) = transfer(&profile(Profile::Linux39), 2_000_000, late);
-    assert!(adaptive.retransmissions > 0, "the first time");
-    assert_eq!(adaptive.undone, 1, "and that was taken back");
-    assert!(adaptive.retransmissions <= 12, "{}", adaptive.retransmissions);
+    assert!(adaptive.recovery.retransmissions > 0, "the first time");
+    assert_eq!(adaptive.recovery.undone, 1, "and that was taken back");
+    assert!(
+        adaptive.recovery.retransmissions <= 12,
+        "{}",
+        adaptive.recovery.retransmissions
+    );
     assert!(w.connection(A).snapshot().reordering > 5);
     let stubborn = Config {
         adaptive_reordering: false,
@@ -145,7 +160,11 @@ fn reordering_costs_once_and_is_put_up_with_afterwards() {
         ..profile(Profile::Linux39)
     };
     let (stubborn, _) = transfer(&stubborn, 2_000_000, late);
-    assert!(stubborn.fast_recoveries >= 10, "{}", stubborn.fast_recoveries);
+    assert!(
+        stubborn.recovery.fast_recoveries >= 10,
+        "{}",
+        stubborn.recovery.fast_recoveries
+    );
 }
 
 #[test]
@@ -159,8 +178,8 @@ fn rack_waits_a_quarter_of_a_round_trip_once_it_has_seen_reordering() {
         }
     };
     let (c, _) = transfer(&profile(Profile::Modern), 2_000_000, late);
-    assert!(c.fast_recoveries <= 2, "{}", c.fast_recoveries);
-    assert!(c.retransmissions <= 4, "{}", c.retransmissions);
+    assert!(c.recovery.fast_recoveries <= 2, "{}", c.recovery.fast_recoveries);
+    assert!(c.recovery.retransmissions <= 4, "{}", c.recovery.retransmissions);
 }
 
 #[test]
@@ -193,18 +212,18 @@ fn a_spurious_timeout_is_found_out_by_new_data() {
         ..profile(Profile::Linux39)
     };
     let (with, before, after) = stops(ms(1000), ms(2000), &config);
-    assert_eq!(with.spurious_timeouts, 1);
+    assert_eq!(with.recovery.spurious_timeouts, 1);
     assert!(after + 1428 >= before, "{before} {after}");
     let without = Config {
         frto: false,
         ..config
     };
     let (without, ..) = stops(ms(1000), ms(2000), &without);
-    assert_eq!(without.spurious_timeouts, 0);
+    assert_eq!(without.recovery.spurious_timeouts, 0);
     assert!(
-        without.retransmissions > with.retransmissions,
+        without.recovery.retransmissions > with.recovery.retransmissions,
         "{}",
-        without.retransmissions
+        without.recovery.retransmissions
     );
 }
 
@@ -229,7 +248,7 @@ fn of_timeouts_in_a_row_old_linux_takes_back_the_first_alone() {
         w.run_for(Duration::from_secs(30));
         assert_eq!(w.received[B], 3_000_000);
         let counters = w.connection(A).counters();
-        (counters.timeouts, counters.undone)
+        (counters.recovery.timeouts, counters.recovery.undone)
     };
     for p in PROFILES {
         assert_eq!(silent_for(p, 200), (1, 1), "{p:?}");
@@ -244,9 +263,9 @@ fn the_loss_of_the_tail_is_repaired_by_a_probe_or_else_by_a_timeout() {
     let last = |n: u32| if n == 70 { Fate::Lost } else { Fate::Arrives };
     let bytes = 70 * 1428;
     let (probe, _) = transfer(&profile(Profile::Modern), bytes, last);
-    assert_eq!((probe.loss_probes, probe.timeouts), (1, 0));
+    assert_eq!((probe.recovery.loss_probes, probe.recovery.timeouts), (1, 0));
     let (timeout, _) = transfer(&profile(Profile::Linux39), bytes, last);
-    assert_eq!((timeout.loss_probes, timeout.timeouts), (0, 1));
+    assert_eq!((timeout.recovery.loss_probes, timeout.recovery.timeouts), (0, 1));
 }
 
 #[test]
@@ -255,7 +274,11 @@ fn early_retransmit_needs_fewer_acknowledgements_than_three() {
     let first = |n: u32| if n == 1 { Fate::Lost } else { Fate::Arrives };
     let (with, _) = transfer(&profile(Profile::Linux39), 3 * 1428, first);
     assert_eq!(
-        (with.timeouts, with.fast_recoveries, with.retransmissions),
+        (
+            with.recovery.timeouts,
+            with.recovery.fast_recoveries,
+            with.recovery.retransmissions
+        ),
         (0, 1, 1)
     );
     let without = Config {
@@ -263,7 +286,10 @@ fn early_retransmit_needs_fewer_acknowledgements_than_three() {
         ..profile(Profile::Linux39)
     };
     let (without, _) = transfer(&without, 3 * 1428, first);
-    assert_eq!((without.timeouts, without.fast_recoveries), (1, 0));
+    assert_eq!(
+        (without.recovery.timeouts, without.recovery.fast_recoveries),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -286,7 +312,7 @@ fn the_window_comes_down_as_the_reduction_says() {
         w.filter = by_number(|n| if n == 300 { Fate::Lost } else { Fate::Arrives });
         w.connect();
         let mut before = 0;
-        while w.connection(A).counters().fast_recoveries == 0 {
+        while w.connection(A).counters().recovery.fast_recoveries == 0 {
             before = w.connection(A).snapshot().cwnd;
             w.run_for(ms(1));
         }
@@ -360,7 +386,7 @@ fn limited_transmit_sends_new_data_for_the_first_duplicates() {
             100_000,
             |n| if n == 2 { Fate::Lost } else { Fate::Arrives },
         );
-        c.timeouts
+        c.recovery.timeouts
     };
     assert_eq!(timeouts(true), 0);
     assert_eq!(timeouts(false), 1);

@@ -24,7 +24,13 @@ fn a_segment_with_three_sacked_above_it_is_lost_and_the_last_one_is_sent_again_o
     assert_eq!(ack(&mut s, 1, &[(1001, 9001)]), NONE, "there is one");
     assert_eq!(ack(&mut s, 10_001, &[]), NONE);
     let counters = s.connection().counters();
-    assert_eq!((counters.retransmissions, counters.fast_recoveries), (2, 1));
+    assert_eq!(
+        (
+            counters.recovery.retransmissions,
+            counters.recovery.fast_recoveries
+        ),
+        (2, 1)
+    );
     // RFC 6582 section 3.2, step 3: no more than a few segments at once; and slow start for the two that arrived last
     assert_eq!(s.connection().snapshot().cwnd, 3000 + 2000);
 }
@@ -106,7 +112,7 @@ fn without_sack_each_duplicate_takes_a_segment_out_of_the_pipe() {
     s.window -= 1;
     assert_eq!(ack(&mut s, 1, &[]), NONE);
     assert_eq!(ack(&mut s, 12_001, &[])[0], (12_001, 1000), "all of it");
-    assert_eq!(s.connection().counters().retransmissions, 1);
+    assert_eq!(s.connection().counters().recovery.retransmissions, 1);
 }
 
 #[test]
@@ -131,7 +137,10 @@ fn sack_blocks_that_cannot_be_are_counted_and_change_nothing() {
     ack(&mut s, 1, &[(u32::MAX - 9, 1)]);
     let counters = s.connection().counters();
     assert_eq!(
-        (counters.refused.impossible_sacks, counters.dsacks_received),
+        (
+            counters.refused.impossible_sacks,
+            counters.recovery.dsacks_received
+        ),
         (5, 0)
     );
     assert_eq!(counters.refused.total(), 5);
@@ -155,7 +164,7 @@ fn a_gap_is_waited_for_a_quarter_of_a_round_trip() {
     assert_eq!(ack(&mut s, 1, &[(1001, 2001)]), NONE);
     assert_eq!(wait(&mut s, ms(24)), NONE);
     assert_eq!(wait(&mut s, ms(1)), [(1, 1000)]);
-    assert_eq!(s.connection().counters().fast_recoveries, 1);
+    assert_eq!(s.connection().counters().recovery.fast_recoveries, 1);
 }
 
 #[test]
@@ -186,7 +195,7 @@ fn a_duplicate_that_was_reported_widens_the_reordering_window() {
     s.now += ms(RTT);
     ack(&mut s, 1001, &[]);
     ack(&mut s, 1001, &[(1, 1001)]);
-    assert_eq!(s.connection().counters().dsacks_received, 1);
+    assert_eq!(s.connection().counters().recovery.dsacks_received, 1);
     write(&mut s, 1000, 5000);
     s.now += ms(RTT);
     assert_eq!(ack(&mut s, 1001, &[(2001, 3001)]), NONE);
@@ -254,12 +263,15 @@ fn the_tail_is_probed_after_two_round_trips_by_the_last_segment() {
     write(&mut s, 0, 3000);
     assert_eq!(wait(&mut s, ms(2 * RTT - 1)), NONE);
     assert_eq!(wait(&mut s, ms(1)), [(2001, 1000)]);
-    assert_eq!(s.connection().counters().loss_probes, 1);
+    assert_eq!(s.connection().counters().recovery.loss_probes, 1);
     // the retransmission timer begins anew with it, and there is one probe
     assert_eq!(wait(&mut s, ms(RTO - 1)), NONE);
     assert_eq!(wait(&mut s, ms(1)), [(1, 1000)]);
     let counters = s.connection().counters();
-    assert_eq!((counters.loss_probes, counters.timeouts), (1, 1));
+    assert_eq!(
+        (counters.recovery.loss_probes, counters.recovery.timeouts),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -270,10 +282,16 @@ fn a_segment_alone_is_given_the_time_of_a_delayed_acknowledgement() {
     write(&mut s, 0, 1000);
     assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
     let counters = s.connection().counters();
-    assert_eq!((counters.loss_probes, counters.timeouts), (1, 0));
+    assert_eq!(
+        (counters.recovery.loss_probes, counters.recovery.timeouts),
+        (1, 0)
+    );
     assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
     let counters = s.connection().counters();
-    assert_eq!((counters.loss_probes, counters.timeouts), (1, 1));
+    assert_eq!(
+        (counters.recovery.loss_probes, counters.recovery.timeouts),
+        (1, 1)
+    );
     let mut s = sender(Config {
         rto_min: Duration::from_secs(2),
         ..with_probes()
@@ -281,7 +299,7 @@ fn a_segment_alone_is_given_the_time_of_a_delayed_acknowledgement() {
     write(&mut s, 0, 1000);
     assert_eq!(wait(&mut s, ms(2 * RTT + 199)), NONE);
     assert_eq!(wait(&mut s, ms(1)), [(1, 1000)]);
-    assert_eq!(s.connection().counters().loss_probes, 1);
+    assert_eq!(s.connection().counters().recovery.loss_probes, 1);
 }
 
 #[test]
@@ -324,7 +342,7 @@ fn a_probe_that_repaired_a_loss_costs_as_much_as_any_loss() {
         ack(&mut s, 9001, &[]);
         let cwnd = s.connection().snapshot().cwnd;
         assert_eq!(wait(&mut s, ms(400)), [(9001, 1000)]);
-        assert_eq!(s.connection().counters().loss_probes, 1);
+        assert_eq!(s.connection().counters().recovery.loss_probes, 1);
         ack(&mut s, 10_001, blocks);
         write(&mut s, 10_000, 1000);
         if duplicate {

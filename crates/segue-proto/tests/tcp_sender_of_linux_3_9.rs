@@ -38,10 +38,13 @@ fn a_spurious_timeout_costs_half_the_window_and_takes_two_acknowledgements_to_fi
     s.write(10_000, 10_000);
     assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
     assert_eq!(ack(&mut s, 2001, &[]), [(10_001, 1000), (11_001, 1000)]);
-    assert_eq!(s.connection().counters().spurious_timeouts, 0);
+    assert_eq!(s.connection().counters().recovery.spurious_timeouts, 0);
     ack(&mut s, 3001, &[]);
     let counters = s.connection().counters();
-    assert_eq!((counters.spurious_timeouts, counters.undone), (1, 0));
+    assert_eq!(
+        (counters.recovery.spurious_timeouts, counters.recovery.undone),
+        (1, 0)
+    );
     assert_eq!(s.connection().snapshot().ssthresh, 5000);
     for segment in 4..=12 {
         ack(&mut s, segment * 1000 + 1, &[]);
@@ -49,7 +52,7 @@ fn a_spurious_timeout_costs_half_the_window_and_takes_two_acknowledgements_to_fi
     // ssthresh, and what avoidance adds for an acknowledgement
     let cwnd = s.connection().snapshot().cwnd;
     assert!((5000..=5200).contains(&cwnd), "{cwnd}");
-    assert_eq!(s.connection().counters().retransmissions, 1);
+    assert_eq!(s.connection().counters().recovery.retransmissions, 1);
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn of_several_timeouts_in_a_row_none_is_taken_back() {
         // the next one had arrived late; the other eight are lost
         ack(&mut s, 2001, &[]);
         let cut = s.connection().snapshot();
-        assert_eq!(s.connection().counters().undone, undone, "{frto_rule:?}");
+        assert_eq!(s.connection().counters().recovery.undone, undone, "{frto_rule:?}");
         assert_eq!(cut.cwnd >= 10_000, undone == 1, "{frto_rule:?}: {cut:?}");
         assert_eq!(cut.ssthresh == 5000, undone == 0, "{frto_rule:?}: {cut:?}");
     }
@@ -79,7 +82,10 @@ fn news_that_are_sacked_before_the_old_say_that_the_timeout_was_right() {
     let again = ack(&mut s, 1001, &[(10_001, 11_001)]);
     assert_eq!(again, [(1001, 1000), (2001, 1000), (3001, 1000)]);
     let counters = s.connection().counters();
-    assert_eq!((counters.spurious_timeouts, counters.undone), (0, 0));
+    assert_eq!(
+        (counters.recovery.spurious_timeouts, counters.recovery.undone),
+        (0, 0)
+    );
     assert_eq!(s.connection().snapshot().ssthresh, 5000);
 }
 
@@ -91,7 +97,7 @@ fn nothing_is_sent_until_an_acknowledgement_goes_forward() {
     assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
     assert_eq!(ack(&mut s, 1, &[(5001, 6001)]), []);
     assert_eq!(ack(&mut s, 1, &[(5001, 7001)]), []);
-    assert_eq!(s.connection().counters().spurious_timeouts, 0);
+    assert_eq!(s.connection().counters().recovery.spurious_timeouts, 0);
 }
 
 #[test]
@@ -102,7 +108,10 @@ fn the_whole_window_acknowledged_at_once_is_no_proof() {
     assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
     ack(&mut s, 10_001, &[]);
     let counters = s.connection().counters();
-    assert_eq!((counters.spurious_timeouts, counters.undone), (0, 0));
+    assert_eq!(
+        (counters.recovery.spurious_timeouts, counters.recovery.undone),
+        (0, 0)
+    );
     assert_eq!(s.connection().snapshot().ssthresh, 5000);
 }
 

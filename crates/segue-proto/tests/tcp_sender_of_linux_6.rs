@@ -22,13 +22,13 @@ fn what_was_retransmitted_at_one_moment_is_not_retransmitted_again_when_a_part_o
     for end in [5001, 6001, 7001, 8001, 9001, 10_001] {
         ack(&mut s, 1, &[(4001, end)]);
     }
-    assert_eq!(s.connection().counters().retransmissions, 4);
+    assert_eq!(s.connection().counters().recovery.retransmissions, 4);
     s.now += ms(RTT);
     for to in [1001, 2001, 3001] {
         assert_eq!(ack(&mut s, to, &[(4001, 10_001)]), NONE);
     }
     ack(&mut s, 10_001, &[]);
-    assert_eq!(s.connection().counters().retransmissions, 4);
+    assert_eq!(s.connection().counters().recovery.retransmissions, 4);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn probes_do_not_keep_a_window_alive_that_nothing_was_sent_through() {
         wait(&mut s, interval);
         ack(&mut s, offset as u32 + 1, &[]);
     }
-    assert!(s.connection().counters().window_probes >= 3);
+    assert!(s.connection().counters().recovery.window_probes >= 3);
     s.window = 60_000;
     let burst = ack(&mut s, offset as u32 + 1, &[]);
     let bytes: usize = burst.iter().map(|(_, len)| len).sum();

@@ -12,7 +12,7 @@ fn timeouts_double_and_the_first_segment_goes_alone() {
     for (number, timeout) in [RTO, 2 * RTO, 4 * RTO].into_iter().enumerate() {
         assert_eq!(wait(&mut s, ms(timeout - 1)), NONE);
         assert_eq!(wait(&mut s, ms(1)), [(1, 1000)]);
-        assert_eq!(s.connection().counters().timeouts, number as u64 + 1);
+        assert_eq!(s.connection().counters().recovery.timeouts, number as u64 + 1);
         let snapshot = s.connection().snapshot();
         assert_eq!(
             (snapshot.cwnd, snapshot.ssthresh),
@@ -119,8 +119,11 @@ fn after_a_timeout_new_data_is_sent_first_and_its_fate_tells_whether_it_was_spur
     assert_eq!(ack(&mut s, 2001, &[])[..2], [(10_001, 1000), (11_001, 1000)]);
     ack(&mut s, 3001, &[]);
     let counters = s.connection().counters();
-    assert_eq!((counters.spurious_timeouts, counters.undone), (1, 1));
-    assert_eq!(counters.retransmissions, 1);
+    assert_eq!(
+        (counters.recovery.spurious_timeouts, counters.recovery.undone),
+        (1, 1)
+    );
+    assert_eq!(counters.recovery.retransmissions, 1);
     assert!(s.connection().snapshot().cwnd >= 10_000);
 }
 
@@ -135,7 +138,10 @@ fn a_duplicate_after_the_new_data_says_that_the_timeout_was_right() {
     let again = ack(&mut s, 1001, &[(10_001, 11_001)]);
     assert_eq!(again.first(), Some(&(1001, 1000)));
     let counters = s.connection().counters();
-    assert_eq!((counters.spurious_timeouts, counters.undone), (0, 0));
+    assert_eq!(
+        (counters.recovery.spurious_timeouts, counters.recovery.undone),
+        (0, 0)
+    );
     assert_eq!(s.connection().snapshot().ssthresh, 5000);
 }
 
@@ -153,7 +159,7 @@ fn a_recovery_whose_retransmissions_all_arrived_twice_is_taken_back() {
             ack(&mut s, 4001, &[(1, 1001)]);
         }
         ack(&mut s, 10_001, &[]);
-        assert_eq!(s.connection().counters().undone, undone);
+        assert_eq!(s.connection().counters().recovery.undone, undone);
         let snapshot = s.connection().snapshot();
         assert_eq!(snapshot.cwnd >= 10_000, undone == 1, "{snapshot:?}");
     }

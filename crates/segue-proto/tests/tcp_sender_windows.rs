@@ -27,7 +27,7 @@ fn a_closed_window_is_probed_ever_less_often_and_for_as_long_as_the_peer_answers
         assert_eq!(ack(&mut s, 2001, &[]), NONE);
     }
     assert_eq!(s.state(), State::Established);
-    assert_eq!(s.connection().counters().timeouts, 0);
+    assert_eq!(s.connection().counters().recovery.timeouts, 0);
     // it opens: the octet was not taken
     s.window = 5000;
     assert_eq!(ack(&mut s, 2001, &[])[0], (2001, 1));
@@ -58,7 +58,7 @@ fn an_octet_that_was_taken_is_not_sent_again_when_the_window_opens() {
     assert_eq!(wait(&mut s, rto), [(1001, 1)]);
     s.window = 5000;
     assert_eq!(ack(&mut s, 1002, &[])[0], (1002, 1000));
-    assert_eq!(s.connection().counters().retransmissions, 0);
+    assert_eq!(s.connection().counters().recovery.retransmissions, 0);
 }
 
 #[test]

@@ -168,8 +168,8 @@ fn a_closed_window_is_probed_and_opens_again() {
     w.connect();
     w.run_for(Duration::from_secs(30));
     assert!(w.connection(B).counters().data_bytes_received <= 20_000);
-    assert!(w.connection(A).counters().window_probes >= 3);
-    assert_eq!(w.connection(A).counters().timeouts, 0);
+    assert!(w.connection(A).counters().recovery.window_probes >= 3);
+    assert_eq!(w.connection(A).counters().recovery.timeouts, 0);
     assert_eq!(w.connection(A).state(), State::FinWait1);
     w.reads[B] = true;
     w.read(B);

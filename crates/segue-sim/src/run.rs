@@ -99,7 +99,9 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         sacks_sent += sctp.sacks_sent;
         multipath.add(&sctp.multipath);
         let connections = node.host.tcp().into_iter().flat_map(|t| t.connections());
-        timeouts += connections.map(|(_, c)| c.counters().timeouts).sum::<u64>();
+        timeouts += connections
+            .map(|(_, c)| c.counters().recovery.timeouts)
+            .sum::<u64>();
     }
     let (event_log_hash, events, packet_hops) = network.recorder.totals();
     let signalling = core::mem::take(&mut network.recorder.signalling);

@@ -42,7 +42,7 @@ impl Host {
         let begins =
             matches!(&packet.payload, Payload::Tcp(segment) if segment.flags.contains(TcpFlags::SYN));
         let shim = self.shim.as_ref().filter(|_| begins);
-        let overhead = shim.map(|shim| shim.overhead(packet.ip.source));
+        let overhead = shim.map_or(0, |shim| shim.overhead(packet.ip.source));
         tcp.handle_packet(now, interface, packet, overhead);
     }
 

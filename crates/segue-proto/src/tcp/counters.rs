@@ -43,6 +43,27 @@ pub struct Counters {
     pub data_segments_sent: u64,
     /// Bytes of data sent, retransmissions included.
     pub data_bytes_sent: u64,
+    /// What was done about losses.
+    pub recovery: RecoveryCounters,
+    /// Segments received.
+    pub segments_received: u64,
+    /// Bytes of new data received.
+    pub data_bytes_received: u64,
+    /// Segments of which some or all was received before.
+    pub duplicate_segments: u64,
+    /// Segments that came before others that were due earlier.
+    pub out_of_order_segments: u64,
+    /// Acknowledgements without data sent.
+    pub acks_sent: u64,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks: u64,
+    /// Segments not acted on, by reason.
+    pub refused: Refused,
+}
+
+/// What the sender of a connection did about losses, and what it took for one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RecoveryCounters {
     /// Segments retransmitted.
     pub retransmissions: u64,
     /// Entries into fast recovery.
@@ -57,52 +78,8 @@ pub struct Counters {
     pub spurious_timeouts: u64,
     /// Probes of a window that is closed.
     pub window_probes: u64,
-    /// Segments received.
-    pub segments_received: u64,
-    /// Bytes of new data received.
-    pub data_bytes_received: u64,
-    /// Segments of which some or all was received before.
-    pub duplicate_segments: u64,
-    /// Segments that came before others that were due earlier.
-    pub out_of_order_segments: u64,
     /// Duplicates of ours that the peer reported (RFC 2883).
     pub dsacks_received: u64,
-    /// Acknowledgements without data sent.
-    pub acks_sent: u64,
-    /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u64,
-    /// Segments not acted on, by reason.
-    pub refused: Refused,
-}
-
-/// The part of a connection's [`Counters`] that its sender counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct SenderCounters {
-    pub retransmissions: u64,
-    pub fast_recoveries: u64,
-    pub timeouts: u64,
-    pub loss_probes: u64,
-    pub undone: u64,
-    pub spurious_timeouts: u64,
-    pub window_probes: u64,
-    pub dsacks_received: u64,
-    pub impossible_sacks: u64,
-}
-
-impl Counters {
-    /// With what the sender has counted.
-    pub(super) fn with_sender(mut self, sender: &SenderCounters) -> Self {
-        self.retransmissions = sender.retransmissions;
-        self.fast_recoveries = sender.fast_recoveries;
-        self.timeouts = sender.timeouts;
-        self.loss_probes = sender.loss_probes;
-        self.undone = sender.undone;
-        self.spurious_timeouts = sender.spurious_timeouts;
-        self.window_probes = sender.window_probes;
-        self.dsacks_received = sender.dsacks_received;
-        self.refused.impossible_sacks = sender.impossible_sacks;
-        self
-    }
 }
 
 /// Segments that a connection did not act on, each counted under one reason.

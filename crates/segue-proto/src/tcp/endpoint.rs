@@ -42,7 +42,6 @@ pub struct Endpoint {
     has_ended: bool,
     /// The earliest timer of all; the outer `None` when it may have changed.
     deadline: Option<Option<Instant>>,
-    overhead: u32,
     /// Networks that peers were in.
     networks: Networks,
     counters: EndpointCounters,
@@ -73,7 +72,6 @@ impl Endpoint {
             to_notify: VecDeque::new(),
             has_ended: false,
             deadline: None,
-            overhead: 0,
             networks: Networks::default(),
             counters: EndpointCounters::default(),
         }
@@ -94,12 +92,6 @@ impl Endpoint {
     /// Removes an address from those that connections begin from; those that have it keep it.
     pub fn remove_local_address(&mut self, address: Ipv6Addr) {
         self.local.retain(|l| l.address != address);
-    }
-
-    /// Bytes by which a shim makes packets longer on their way down, for connections that are accepted from now on:
-    /// their segments are shorter by so much.
-    pub fn set_overhead(&mut self, overhead: u32) {
-        self.overhead = overhead;
     }
 
     /// Accepts connections to `port` from now on.
@@ -176,11 +168,18 @@ impl Endpoint {
 
     /// Takes a packet that arrived over `interface`; anything but TCP is ignored.
     pub fn handle_packet(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
-        self.handle_packet_in_place(now, interface, &mut packet);
+        self.handle_packet_in_place(now, interface, &mut packet, 0);
     }
 
-    /// The same for a packet where it lies, which saves moving it. What is left of it is of no use.
-    pub fn handle_packet_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) {
+    /// The same for a packet where it lies, which saves moving it; what is left of it is of no use. If it begins a connection,
+    /// `overhead` is what a shim adds to packets to this peer.
+    pub fn handle_packet_in_place(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        packet: &mut Packet,
+        overhead: u32,
+    ) {
         self.reap();
         let (from, to) = (packet.ip.source, packet.ip.destination);
         let Payload::Tcp(segment) = &mut packet.payload else {
@@ -198,13 +197,13 @@ impl Endpoint {
         match self.find(&pair) {
             Some(index) if is_syn(segment) && self.slots[index].connection.yields_to(segment) => {
                 self.drop_slot(index);
-                self.without_connection(now, interface, pair, segment);
+                self.without_connection(now, interface, pair, segment, overhead);
             }
             Some(index) => {
                 self.slots[index].connection.handle_segment(now, segment);
                 self.note_change(index);
             }
-            None => self.without_connection(now, interface, pair, segment),
+            None => self.without_connection(now, interface, pair, segment, overhead),
         }
     }
 
@@ -225,7 +224,7 @@ impl Endpoint {
         if !connection.is_outstanding(seq) {
             return false;
         }
-        connection.set_path_mtu(*mtu);
+        connection.path_mtu_changed(*mtu);
         self.touch(index);
         true
     }
@@ -439,6 +438,7 @@ impl Endpoint {
         interface: InterfaceId,
         pair: Pair,
         segment: &mut TcpSegment,
+        overhead: u32,
     ) {
         // section 3.10.7.2, first
         if segment.flags.contains(TcpFlags::RST) {
@@ -471,7 +471,7 @@ impl Endpoint {
             .copied()
             .unwrap_or(local);
         self.counters.accepted += 1;
-        let mut connection = self.begin(now, local, pair, self.overhead, false);
+        let mut connection = self.begin(now, local, pair, overhead, false);
         connection.accept(now, segment);
         self.insert(connection);
     }

@@ -50,7 +50,7 @@ pub use config::{
     Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, Remedy, RtoRule, WindowUse,
 };
 pub use connection::Connection;
-pub use counters::{Counters, EndpointCounters, Refused};
+pub use counters::{Counters, EndpointCounters, RecoveryCounters, Refused};
 pub use endpoint::Endpoint;
 pub use event::{ConnectionId, Event, Outstanding, Phase, SendError, Snapshot, State};
 pub use networks::Remembered;

@@ -80,9 +80,7 @@ impl Parties {
     /// A packet of this flow went between these, which are no known pair: one end is where it was, and the other is the one
     /// that moved. Whether that is so; what was learnt first makes room.
     pub(super) fn move_one(&mut self, source: End, destination: End) -> bool {
-        let is = |end: End, whose: usize| {
-            self.first[whose] == end || self.aliases.contains(&(end, whose))
-        };
+        let is = |end: End, whose: usize| self.first[whose] == end || self.aliases.contains(&(end, whose));
         let (end, whose) = if is(destination, 1) {
             (source, 0)
         } else if is(destination, 0) {

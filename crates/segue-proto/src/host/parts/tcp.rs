@@ -88,12 +88,10 @@ impl Tcp {
         now: Instant,
         interface: InterfaceId,
         packet: &mut Packet,
-        overhead: Option<u32>,
+        overhead: u32,
     ) {
-        if let Some(overhead) = overhead {
-            self.endpoint.set_overhead(overhead);
-        }
-        self.endpoint.handle_packet_in_place(now, interface, packet);
+        self.endpoint
+            .handle_packet_in_place(now, interface, packet, overhead);
     }
 
     pub fn connect(

@@ -248,11 +248,12 @@ impl Connection {
         }
         let at = self.receiver.position_of(segment.seq).max(0) as u64;
         let echo = self.timestamps.echoed(&segment.options);
-        let progress = self.sender.on_ack(now, ack as u64, at, echo, segment);
-        if progress.writable {
+        let heard = self.sender.on_ack(now, ack as u64, at, echo, segment);
+        self.counters.refused.impossible_sacks += u64::from(heard.impossible_sacks);
+        if heard.progress.writable {
             self.tell(Event::Writable);
         }
-        if progress.dry {
+        if heard.progress.dry {
             self.tell(Event::SendersDry);
         }
         if self.state == State::Established {

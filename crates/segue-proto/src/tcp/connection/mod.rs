@@ -172,14 +172,14 @@ impl Connection {
         }
     }
 
-    /// The path carries packets of at most so many bytes (RFC 9293 section 3.7.5, RFC 8201). What is outstanding in
+    /// The path carries packets of at most so many bytes from now on (RFC 9293 section 3.7.5, RFC 8201). What is outstanding in
     /// longer ones is lost.
-    pub fn set_path_mtu(&mut self, mtu: u32) {
+    pub fn path_mtu_changed(&mut self, mtu: u32) {
         self.sender.on_path_mtu(mtu);
     }
 
-    /// A shim makes packets so much longer on their way down.
-    pub fn set_overhead(&mut self, overhead: u32) {
+    /// A shim makes packets so many bytes longer on their way down from now on.
+    pub fn overhead_changed(&mut self, overhead: u32) {
         self.sender.on_overhead(overhead);
     }
 

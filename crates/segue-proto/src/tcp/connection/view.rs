@@ -16,7 +16,10 @@ impl Connection {
     /// What was counted.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.counters.with_sender(self.sender.counters())
+        Counters {
+            recovery: *self.sender.counters(),
+            ..self.counters
+        }
     }
 
     /// Local address.

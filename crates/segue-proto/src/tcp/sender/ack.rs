@@ -2,7 +2,7 @@
 //! (RFC 6298, RFC 7323), and the peer's window.
 
 use super::network::{Delivery, Jump};
-use super::report::Report;
+use super::report::{Effect, InOrder, Report, Sacked};
 use super::timers::Timer;
 use super::{Progress, Sender};
 use crate::congestion::{Acked, Loss};
@@ -12,9 +12,17 @@ use crate::tcp::timestamps::is_before;
 use crate::time::{Duration, Instant};
 use segue_wire::tcp::{SackBlock, TcpFlags, TcpSegment};
 
+/// What the rest of the connection is to know of an acknowledgement.
+#[derive(Clone, Copy, Default)]
+pub(in crate::tcp) struct Heard {
+    pub progress: Progress,
+    /// SACK blocks that cannot be.
+    pub impossible_sacks: u32,
+}
+
 impl Sender {
     /// An acknowledgement of `ack`, which is not older than SND.UNA and not beyond SND.NXT, by a segment that begins `at`. It
-    /// echoes this timestamp of ours. Gives what the user is to be told.
+    /// echoes this timestamp of ours.
     pub fn on_ack(
         &mut self,
         now: Instant,
@@ -22,17 +30,12 @@ impl Sender {
         at: u64,
         echo: Option<u32>,
         segment: &TcpSegment,
-    ) -> Progress {
+    ) -> Heard {
         let nothing_to_learn = self.has_nothing_to_learn(ack, segment);
         let window = self.peer.scaled(segment.window);
-        let mut report = Report {
-            former_una: self.stream.una(),
-            former_pipe: self.pipe(),
-            advanced: ack > self.stream.una(),
-            echo,
-            ..Report::default()
-        };
-        report.duplicate = !report.advanced
+        let former_pipe = self.pipe();
+        let advanced = ack > self.stream.una();
+        let duplicate = !advanced
             && segment.seq_len() == 0
             && !segment.flags.intersects(TcpFlags::SYN | TcpFlags::FIN)
             && window == self.peer.size()
@@ -45,15 +48,10 @@ impl Sender {
         if nothing_to_learn {
             // the data of a peer that is only sent to: what follows would come to the same
             self.stop_retransmitting();
-            return Progress::default();
+            return Heard::default();
         }
-        if report.advanced {
-            self.take_cumulative(now, ack, &mut report);
-        }
-        let blocks = segment.options.sack_blocks();
-        if self.has_sack() && !blocks.is_empty() {
-            self.take_blocks(now, blocks, &mut report);
-        }
+        let duplicates = self.recovery.duplicates();
+        let (report, impossible_sacks) = self.read(now, (ack, echo), segment, duplicate);
         self.measure(now, &report);
         if report.reordering > 0 {
             self.detection.on_reordering(report.reordering);
@@ -61,30 +59,80 @@ impl Sender {
         if self.recovery.end_probe(self.stream.una(), &report) {
             self.on_probe_that_repaired();
         }
-        let (losses, duplicates) = (self.board.losses(), self.recovery.duplicates());
-        if report.advanced && duplicates > 0 {
-            // at least one segment is news
-            let mss = self.size.mss();
-            report.known += (duplicates * mss).min(report.acked.saturating_sub(mss));
-        }
+        let losses = self.board.losses();
         let is_window_set = self.recover(now, &report);
-        report.found_lost = self.board.losses() > losses;
-        if self.recovery.duplicates() > duplicates {
-            report.presumed = self.size.mss();
-        }
-        self.open_window(now, &report, is_window_set);
+        // without SACK: something left the network for a duplicate acknowledgement
+        let presumed = if self.recovery.duplicates() > duplicates {
+            self.size.mss()
+        } else {
+            0
+        };
+        let effect = Effect {
+            delivered: report.delivered + presumed,
+            advanced,
+            found_lost: self.board.losses() > losses,
+        };
+        self.open_window(now, &report, effect, former_pipe, is_window_set);
         if self.board.is_empty() {
             self.stop_retransmitting();
-        } else if report.advanced {
+        } else if advanced {
             // RFC 6298 section 5.3
             self.timers.start(Timer::Retransmission, now + self.rtt.rto());
             self.arm_probe(now);
         }
-        if report.advanced {
+        let progress = if advanced {
             self.stream.progress()
         } else {
             Progress::default()
+        };
+        Heard {
+            progress,
+            impossible_sacks,
         }
+    }
+
+    /// What the acknowledgement says, and how many of its SACK blocks could not be.
+    #[inline]
+    fn read(
+        &mut self,
+        now: Instant,
+        (ack, echo): (u64, Option<u32>),
+        segment: &TcpSegment,
+        duplicate: bool,
+    ) -> (Report, u32) {
+        let former_una = self.stream.una();
+        let advanced = ack > former_una;
+        let in_order = if advanced {
+            self.take_cumulative(now, ack, echo)
+        } else {
+            InOrder::default()
+        };
+        let blocks = segment.options.sack_blocks();
+        let sacked = if self.has_sack() && !blocks.is_empty() {
+            self.take_blocks(now, blocks, former_una, echo)
+        } else {
+            Sacked::default()
+        };
+        let duplicates = self.recovery.duplicates();
+        let mut known = in_order.known;
+        if advanced && duplicates > 0 {
+            // what duplicate acknowledgements stood for; at least one segment is news
+            let mss = self.size.mss();
+            known += (duplicates * mss).min(in_order.acked.saturating_sub(mss));
+        }
+        let report = Report {
+            acked: in_order.acked,
+            sacked: sacked.bytes,
+            delivered: (in_order.acked - known) + sacked.bytes,
+            advanced,
+            duplicate,
+            dsack: sacked.dsack,
+            retransmitted_acked: in_order.retransmitted,
+            echo,
+            arrivals: in_order.arrivals.and(sacked.arrivals),
+            reordering: in_order.reordering.max(sacked.reordering),
+        };
+        (report, sacked.impossible)
     }
 
     /// RFC 8985 section 7.4: a tail loss probe made good a loss, which costs as any other does.
@@ -134,7 +182,8 @@ impl Sender {
         }
     }
 
-    fn take_cumulative(&mut self, now: Instant, ack: u64, report: &mut Report) {
+    fn take_cumulative(&mut self, now: Instant, ack: u64, echo: Option<u32>) -> InOrder {
+        let mut taken = InOrder::default();
         let high = self.recovery.high();
         let forward = self.board.highest_sacked();
         let segments_to_forward = if forward > 0 {
@@ -144,28 +193,36 @@ impl Sender {
         };
         let mut passed = 0;
         while let Some(sent) = self.board.pop_acked(ack) {
-            report.acked += sent.len();
+            taken.acked += sent.len();
             if sent.is_sacked() {
-                report.known += sent.len();
+                taken.known += sent.len();
             } else {
-                report.arrivals.note(&sent, high);
+                taken.arrivals.note(&sent, high);
                 // a gap that was filled without a retransmission: reordering
                 if !sent.was_retransmitted() && passed < segments_to_forward {
-                    report.reordering = report.reordering.max((segments_to_forward - passed) as u32);
+                    taken.reordering = taken.reordering.max((segments_to_forward - passed) as u32);
                 }
                 if self.detection.uses_rack() {
-                    self.on_delivered(now, &sent, report.echo);
+                    self.on_delivered(now, &sent, echo);
                 }
             }
-            report.retransmitted_acked |= sent.was_retransmitted();
+            taken.retransmitted |= sent.was_retransmitted();
             passed += 1;
         }
-        report.acked += self.board.trim(ack);
+        taken.acked += self.board.trim(ack);
         self.stream.acknowledge(ack);
+        taken
     }
 
     #[inline(never)]
-    fn take_blocks(&mut self, now: Instant, blocks: &[SackBlock], report: &mut Report) {
+    fn take_blocks(
+        &mut self,
+        now: Instant,
+        blocks: &[SackBlock],
+        former_una: u64,
+        echo: Option<u32>,
+    ) -> Sacked {
+        let mut sacked = Sacked::default();
         let high = self.recovery.high();
         let former_forward = self.board.highest_sacked();
         let mut lowest_late: Option<u64> = None;
@@ -175,19 +232,20 @@ impl Sender {
         for (number, block) in blocks.iter().enumerate() {
             let (left, right) = (self.position_of(block.left), self.position_of(block.right));
             if number == 0 && self.is_dsack(left, right, blocks.get(1)) {
-                self.on_dsack(left, right, report);
+                sacked.dsack = self.on_dsack(left, right, former_una);
+                sacked.impossible += u32::from(!sacked.dsack);
                 continue;
             }
             if !self.is_plausible(left, right) {
-                self.counters.impossible_sacks += 1;
+                sacked.impossible += 1;
                 continue;
             }
             if right <= self.stream.una() as i64 {
                 continue;
             }
             self.board.sack(left.max(0) as u64, right as u64, |_, sent| {
-                report.sacked += sent.len();
-                report.arrivals.note(sent, high);
+                sacked.bytes += sent.len();
+                sacked.arrivals.note(sent, high);
                 highest_new = highest_new.max(sent.end());
                 if !sent.was_retransmitted() && sent.end() <= former_forward {
                     lowest_late = Some(lowest_late.map_or(sent.start(), |l| l.min(sent.start())));
@@ -200,14 +258,15 @@ impl Sender {
         if let Some(at) = lowest_late {
             let forward = self.board.index_of(self.board.highest_sacked() - 1) + 1;
             let distance = forward.saturating_sub(self.board.index_of(at)) as u32;
-            report.reordering = report.reordering.max(distance);
+            sacked.reordering = distance;
         }
         for sent in &delivered {
-            self.on_delivered(now, sent, report.echo);
+            self.on_delivered(now, sent, echo);
         }
         if highest_new > 0 && self.config.lost_retransmissions && self.board.has_retransmissions() {
             self.mark_lost_retransmissions(highest_new);
         }
+        sacked
     }
 
     /// RFC 2883 section 4: a first block of what was acknowledged already, or that lies within the second.
@@ -223,16 +282,16 @@ impl Sender {
         })
     }
 
-    fn on_dsack(&mut self, left: i64, right: i64, report: &mut Report) {
+    /// Whether such a block can be.
+    fn on_dsack(&mut self, left: i64, right: i64, former_una: u64) -> bool {
         // older than anything that is still thought about: it tells nothing
         if left < 0 || right > self.stream.next() as i64 {
-            self.counters.impossible_sacks += 1;
-            return;
+            return false;
         }
-        report.dsack = true;
         self.counters.dsacks_received += 1;
-        self.recovery.on_dsack(right as u64, report.former_una);
+        self.recovery.on_dsack(right as u64, former_una);
         self.detection.on_dsack(self.stream.una(), self.stream.next());
+        true
     }
 
     /// Whether a SACK block can be.
@@ -269,29 +328,29 @@ impl Sender {
     }
 
     /// cwnd after the acknowledgement: opened outside fast recovery, brought down within, unless F-RTO has set it.
-    fn open_window(&mut self, now: Instant, report: &Report, is_set: bool) {
+    fn open_window(&mut self, now: Instant, report: &Report, effect: Effect, former_pipe: u32, is_set: bool) {
         let round_start = self.stream.is_round_over();
         if round_start {
             self.stream.begin_round();
         }
         if self.config.remedy.remembers() {
-            self.remember_delivery(now, report.delivered(), round_start);
+            self.remember_delivery(now, effect.delivered, round_start);
         }
         if is_set {
             return;
         }
         if self.recovery.phase() == Phase::Recovery {
-            self.reduce(report);
+            self.reduce(effect);
             return;
         }
         if !report.advanced {
             return;
         }
-        let window_was_full = self.is_window_used(report.former_pipe);
+        let window_was_full = self.is_window_used(former_pipe);
         self.window.on_ack(Acked {
             now,
             // what was SACKed before has opened the window then, or was part of a recovery that it brought down
-            bytes: report.delivered(),
+            bytes: effect.delivered,
             cumulative_advanced: true,
             window_was_full,
             in_fast_recovery: false,
@@ -321,7 +380,6 @@ impl Sender {
             round_start,
             calm: self.recovery.is_calm(),
             in_fast_recovery: self.recovery.phase() == Phase::Recovery,
-            timeouts: self.counters.timeouts,
             una: self.stream.una(),
             mss: self.size.mss(),
             cwnd: self.window.cwnd(),

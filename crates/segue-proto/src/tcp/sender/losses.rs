@@ -6,7 +6,7 @@ use super::Sender;
 use super::detection::Finder;
 use super::frto::{Sight, Verdict};
 use super::reduction;
-use super::report::Report;
+use super::report::{Effect, Report};
 use super::timers::Timer;
 use super::undo::Timeout;
 use crate::congestion::{Loss, Prior};
@@ -269,9 +269,9 @@ impl Sender {
 
     /// cwnd on its way to ssthresh.
     #[inline(never)]
-    pub(super) fn reduce(&mut self, report: &Report) {
+    pub(super) fn reduce(&mut self, effect: Effect) {
         let level = self.level();
-        if let Some(cwnd) = self.recovery.reduce(self.config.reduction, report, level) {
+        if let Some(cwnd) = self.recovery.reduce(self.config.reduction, effect, level) {
             self.window.set_cwnd(cwnd);
         }
     }
@@ -322,7 +322,7 @@ impl Sender {
             self.enter_recovery(now, &Report::default());
             if self.detection.uses_rack() {
                 // no acknowledgement will bring the window down before something is sent
-                self.reduce(&Report::default());
+                self.reduce(Effect::default());
             }
         }
     }
@@ -365,6 +365,9 @@ impl Sender {
     /// The retransmission timer expired: RFC 6298 section 5.4 to 5.6.
     fn on_retransmission_timeout(&mut self, now: Instant, opening: bool) -> Expiry {
         self.counters.timeouts += 1;
+        if let Some(network) = &mut self.network {
+            network.on_timeout();
+        }
         let most = if opening {
             self.config.max_syn_retransmits
         } else {
@@ -476,13 +479,11 @@ impl Sender {
 
     /// Takes the last reduction back, if it may be.
     fn undo(&mut self, unmark: bool) -> bool {
-        match self.recovery.undo() {
-            Some(prior) => {
-                self.take_back(prior, unmark);
-                true
-            }
-            None => false,
+        let prior = self.recovery.undo();
+        if let Some(prior) = prior {
+            self.take_back(prior, unmark);
         }
+        prior.is_some()
     }
 
     fn take_back(&mut self, prior: Prior, unmark: bool) {

@@ -26,7 +26,7 @@ pub(super) use stream::Progress;
 pub(super) use transmit::Span;
 
 use super::config::Config;
-use super::counters::SenderCounters;
+use super::counters::RecoveryCounters;
 use super::event::{Outstanding, SendError, Snapshot, State};
 use super::networks::Remembered;
 use super::rtt::Rtt;
@@ -52,7 +52,7 @@ use usage::Usage;
 pub(super) struct Sender {
     config: Arc<Config>,
     clock: Clock,
-    counters: SenderCounters,
+    counters: RecoveryCounters,
     stream: Stream,
     peer: PeerWindow,
     size: SegmentSize,
@@ -84,7 +84,7 @@ impl Sender {
         Self {
             config: Arc::clone(config),
             clock,
-            counters: SenderCounters::default(),
+            counters: RecoveryCounters::default(),
             stream: Stream::new(iss, config.send_buffer),
             peer: PeerWindow::default(),
             size,
@@ -300,7 +300,7 @@ impl Sender {
         self.rtt.rto()
     }
 
-    pub fn counters(&self) -> &SenderCounters {
+    pub fn counters(&self) -> &RecoveryCounters {
         &self.counters
     }
 

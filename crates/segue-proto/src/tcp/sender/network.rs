@@ -21,9 +21,13 @@ pub(super) struct OnNetwork {
 enum Resume {
     /// Reconnaissance: no acknowledgement has come over the network yet.
     Reconnaissance(Remembered),
-    /// Unvalidated and Validating: data up to here was sent on credit; so many timeouts had been before, and so much was
-    /// delivered since.
-    Validating { end: u64, timeouts: u64, delivered: u64 },
+    /// Unvalidated and Validating: data up to here was sent on credit; so much was delivered since, and the retransmission
+    /// timer may have expired.
+    Validating {
+        end: u64,
+        delivered: u64,
+        timed_out: bool,
+    },
 }
 
 /// An acknowledgement that has had its effect.
@@ -38,8 +42,6 @@ pub(super) struct Delivery {
     pub calm: bool,
     /// Fast recovery is under way.
     pub in_fast_recovery: bool,
-    /// Timeouts until now.
-    pub timeouts: u64,
     /// SND.UNA.
     pub una: u64,
     pub mss: u32,
@@ -84,6 +86,13 @@ impl OnNetwork {
         }
     }
 
+    /// The retransmission timer has expired.
+    pub fn on_timeout(&mut self) {
+        if let Some(Resume::Validating { timed_out, .. }) = &mut self.resume {
+            *timed_out = true;
+        }
+    }
+
     /// An acknowledgement has had its effect. Gives where the window goes, if it does.
     #[inline(never)]
     pub fn on_delivery(&mut self, delivery: Delivery) -> Option<Jump> {
@@ -115,23 +124,23 @@ impl OnNetwork {
                 }
                 self.resume = Some(Resume::Validating {
                     end: delivery.una + u64::from(jump),
-                    timeouts: delivery.timeouts,
                     delivered: 0,
+                    timed_out: false,
                 });
                 Some(Jump::To(jump))
             }
             Resume::Validating {
                 end,
-                timeouts,
                 delivered,
+                timed_out,
             } => {
                 let delivered = delivered + u64::from(delivery.bytes);
                 self.resume = (delivery.una < end).then_some(Resume::Validating {
                     end,
-                    timeouts,
                     delivered,
+                    timed_out,
                 });
-                if !delivery.in_fast_recovery && delivery.timeouts <= timeouts {
+                if !delivery.in_fast_recovery && !timed_out {
                     return None;
                 }
                 // Safe Retreat, section 3.6: half of what is known to have arrived

@@ -6,7 +6,7 @@
 
 use super::frto::{Frto, Sight, Verdict};
 use super::reduction::{Level, WayDown};
-use super::report::Report;
+use super::report::{Effect, Report};
 use super::undo::{Timeout, Undo};
 use crate::congestion::Prior;
 use crate::tcp::config::{Config, FrtoRule, Reduction};
@@ -204,8 +204,8 @@ impl Recovery {
     }
 
     /// cwnd after an acknowledgement on the way down; `None` where it stays.
-    pub fn reduce(&mut self, rule: Reduction, report: &Report, level: Level) -> Option<u32> {
-        self.way_down.on_ack(rule, report, level)
+    pub fn reduce(&mut self, rule: Reduction, effect: Effect, level: Level) -> Option<u32> {
+        self.way_down.on_ack(rule, effect, level)
     }
 }
 

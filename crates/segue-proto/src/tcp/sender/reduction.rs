@@ -1,6 +1,6 @@
 //! How cwnd comes down to ssthresh in fast recovery: at once, by rate halving, or in proportion (RFC 6937, RFC 9937).
 
-use super::report::Report;
+use super::report::Effect;
 use crate::tcp::config::Reduction;
 
 /// What the way down is counted by (RFC 6937 section 3, RFC 9937 section 5).
@@ -38,14 +38,14 @@ impl WayDown {
     }
 
     /// cwnd after an acknowledgement on the way to ssthresh; `None` where it is there from the beginning.
-    pub fn on_ack(&mut self, rule: Reduction, report: &Report, level: Level) -> Option<u32> {
+    pub fn on_ack(&mut self, rule: Reduction, effect: Effect, level: Level) -> Option<u32> {
         let Level {
             mss,
             pipe,
             cwnd,
             ssthresh,
         } = level;
-        let delivered = report.delivered();
+        let delivered = effect.delivered;
         self.prr_delivered += delivered;
         match rule {
             Reduction::Immediate => None,
@@ -56,7 +56,7 @@ impl WayDown {
             Reduction::PrrRfc6937 => Some(pipe + self.send_count(pipe, ssthresh, delivered, mss)),
             Reduction::Prr => {
                 // one more only while the recovery makes good progress: nothing more is found lost
-                let progress = report.advanced && !report.found_lost;
+                let progress = effect.advanced && !effect.found_lost;
                 let bonus = if progress { mss } else { 0 };
                 let mut send = self.send_count(pipe, ssthresh, delivered, bonus);
                 if send == 0 && self.prr_out == 0 {

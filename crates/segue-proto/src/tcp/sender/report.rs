@@ -3,29 +3,21 @@
 use crate::tcp::scoreboard::Sent;
 use crate::time::Instant;
 
-/// What the acknowledgement at hand did.
+/// What the acknowledgement at hand says.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Report {
     /// Bytes acknowledged in order.
     pub acked: u32,
     /// Bytes newly SACKed.
     pub sacked: u32,
-    /// Bytes acknowledged in order that had been SACKed before; without SACK, what duplicate acknowledgements stood for.
-    pub known: u32,
-    /// Without SACK: bytes that left the network for a duplicate acknowledgement, whichever they are.
-    pub presumed: u32,
+    /// Bytes that have left the network.
+    pub delivered: u32,
     /// SND.UNA moved.
     pub advanced: bool,
-    /// SND.UNA before.
-    pub former_una: u64,
-    /// Bytes in the network before.
-    pub former_pipe: u32,
     /// A duplicate acknowledgement (RFC 5681 section 2).
     pub duplicate: bool,
     /// A duplicate of ours was reported.
     pub dsack: bool,
-    /// It showed that something is lost.
-    pub found_lost: bool,
     /// Something that was retransmitted is acknowledged in order.
     pub retransmitted_acked: bool,
     /// Timestamp that it echoes.
@@ -36,11 +28,40 @@ pub(super) struct Report {
     pub reordering: u32,
 }
 
-impl Report {
-    /// Bytes that have left the network.
-    pub fn delivered(&self) -> u32 {
-        (self.acked - self.known) + self.sacked + self.presumed
-    }
+/// What it came to, as far as the window is concerned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Effect {
+    /// Bytes that have left the network; without SACK, one segment for a duplicate acknowledgement, whichever that was.
+    pub delivered: u32,
+    /// SND.UNA moved.
+    pub advanced: bool,
+    /// It showed that something is lost.
+    pub found_lost: bool,
+}
+
+/// What is acknowledged in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InOrder {
+    /// Bytes, and those of them that had been SACKed before.
+    pub acked: u32,
+    pub known: u32,
+    /// Some of it was retransmitted.
+    pub retransmitted: bool,
+    pub arrivals: Arrivals,
+    pub reordering: u32,
+}
+
+/// What SACK blocks report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sacked {
+    /// Bytes that no block had reported.
+    pub bytes: u32,
+    /// A duplicate of ours.
+    pub dsack: bool,
+    /// Blocks that cannot be.
+    pub impossible: u32,
+    pub arrivals: Arrivals,
+    pub reordering: u32,
 }
 
 /// What was sent once only and has arrived with the acknowledgement at hand.
@@ -62,6 +83,20 @@ impl Arrivals {
         let (first, last) = self.sent.unwrap_or((at, at));
         self.sent = Some((first.min(at), last.max(at)));
         self.original |= sent.end() <= high;
+    }
+
+    /// All that is in either.
+    pub fn and(self, other: Self) -> Self {
+        let sent = match (self.sent, other.sent) {
+            (Some((first, last)), Some((others_first, others_last))) => {
+                Some((first.min(others_first), last.max(others_last)))
+            }
+            (sent, None) | (None, sent) => sent,
+        };
+        Self {
+            sent,
+            original: self.original || other.original,
+        }
     }
 
     /// First transmission.

@@ -35,7 +35,7 @@ pub fn value(name: &str, connection: Option<&Connection>) -> Result<i64, Refusal
         "sacked" => i64::from(outstanding.sacked),
         "lost" => i64::from(outstanding.lost),
         "retrans" => i64::from(outstanding.retransmitted),
-        "total_retrans" => connection.counters().retransmissions as i64,
+        "total_retrans" => connection.counters().recovery.retransmissions as i64,
         "reordering" => i64::from(now.reordering),
         "snd_mss" => i64::from(now.mss),
         "advmss" => i64::from(connection.announced_mss()),
