@@ -11,6 +11,7 @@ use crate::loss::{Loss, LossModel};
 use crate::scheduler::{Event, Scheduler, Ticket};
 use crate::store::PacketRef;
 use crate::warnings::Load;
+use core::hint::cold_path;
 use ring::Ring;
 use segue_proto::random::Stream;
 use segue_proto::units::{BitRate, QueueLimit};
@@ -288,10 +289,12 @@ impl Link {
                 if let Some(set_up) = &self.set_up
                     && (!busy || set_up.sent.is_none())
                 {
+                    cold_path();
                     start = start.max(set_up.done(now));
                 }
                 let departure = self.sent_by(start, length);
                 if let Some(set_up) = &mut self.set_up {
+                    cold_path();
                     set_up.sent = Some(departure);
                 }
                 if busy {
@@ -304,6 +307,7 @@ impl Link {
                 self.depart(departure, packet, scheduler, duplicate);
             }
             Service::HeadOfLine => {
+                cold_path();
                 let taken = self.join_line(now, packet, length, urgent, scheduler);
                 self.refused += u64::from(!taken);
                 return taken;
@@ -425,6 +429,7 @@ impl Link {
         duplicate: impl FnOnce() -> PacketRef,
     ) {
         if self.random {
+            cold_path();
             return self.depart_at_random(departure, packet, scheduler, duplicate);
         }
         let arrival = departure + self.config.delay;
@@ -480,6 +485,7 @@ impl Link {
     #[inline(always)]
     fn fly(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
         if self.config.reorder {
+            cold_path();
             return self.fly_loose(arrival, packet, fate, scheduler);
         }
         let ticket = scheduler.ticket(arrival);

@@ -25,6 +25,7 @@ use crate::output::{RunOptions, Trace};
 use crate::sink::{Sink, SinkError};
 use crate::store::Stored;
 use connections::Connections;
+use core::hint::cold_path;
 use flow::Way;
 use fragments::{Wholes, fragment_of};
 use ledger::{Entries, PacketFate};
@@ -193,9 +194,11 @@ impl Recorder {
         if let Some(identification) = fragments
             && let Some(whole) = self.wholes.find(identification)
         {
+            cold_path();
             entries = whole.entries;
         }
         if self.tables.is_some() || self.captures.is_some() {
+            cold_path();
             let retransmission = self.connections.ledger.is_retransmission(entries);
             self.trace_sent(now, node, interface, stored, retransmission);
         }
@@ -217,7 +220,7 @@ impl Recorder {
     }
 
     /// What a packet says of flows as it leaves.
-    #[inline]
+    #[inline(always)]
     fn said(&mut self, now: Instant, node: u32, interface: InterfaceId, packet: &Packet) -> Entries {
         let mut entries = Entries::NONE;
         let way = Way::of(packet, interface);
@@ -295,9 +298,11 @@ impl Recorder {
     ) {
         self.log.record(now, Kind::Received, node, id, length);
         if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(_)) = packet.payload {
+            cold_path();
             self.connections.vertical.advertisement(now, node, interface);
         }
         if self.tables.is_some() || self.captures.is_some() {
+            cold_path();
             self.trace_received(now, node, interface, id, length, packet);
         }
     }

@@ -219,6 +219,7 @@ impl Application {
         }
     }
 
+    #[inline(never)]
     fn do_what_is_due(&mut self, now: Instant, connection: &mut impl Connection) {
         match &mut self.machine {
             Machine::ConstantRate {

@@ -5,6 +5,7 @@ use super::Host;
 use super::parts::fragments::Outcome;
 use crate::contract::{InterfaceId, Transmit};
 use crate::time::Instant;
+use core::hint::cold_path;
 use segue_wire::fragment::Fragment;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ipv6::{DESTINATION_OPTIONS, HEADER_LEN, HOP_BY_HOP, OptionAction};
@@ -26,6 +27,7 @@ impl Host {
             && !names_home_address(packet)
             && let Some(fragment) = Fragment::of(packet)
         {
+            cold_path();
             self.passed_up = None;
             self.handle_fragment(now, interface, fragment);
             return;
@@ -38,6 +40,7 @@ impl Host {
         if self.shim.is_some()
             && let Some(fragment) = Fragment::of(packet)
         {
+            cold_path();
             // it was in a tunnel, or behind what the shim took off
             self.handle_fragment(now, interface, fragment);
             self.settle(now);
@@ -45,6 +48,7 @@ impl Host {
         }
         self.passed_up = Some(self.counters.not_for_us);
         if packet.extensions.iter().any(forbids_processing) {
+            cold_path();
             self.counters.not_understood += 1;
             self.report_option(interface, packet);
             return;
@@ -52,6 +56,7 @@ impl Host {
         match &packet.payload {
             Payload::Sctp(_) | Payload::SctpOverUdp { .. } => {
                 if !self.has_address(packet.ip.destination) {
+                    cold_path();
                     self.counters.not_for_us += 1;
                     return;
                 }

@@ -38,6 +38,7 @@ use crate::sigma::Sigma;
 use crate::tcp::ConnectionId;
 use crate::time::Instant;
 use crate::udp::SocketId;
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use notice::Notice;
 use parts::fragments::{Fragmenter, Reassembler};
@@ -319,11 +320,13 @@ impl Host {
     pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         loop {
             if !self.transmits.is_empty() {
+                cold_path();
                 return self.transmits.pop_front().map(|t| t.write_to(packet));
             }
             let interface = if self.shim.is_none() {
                 self.poll_transports(now, packet)
             } else {
+                cold_path();
                 self.poll_through_shim(now, packet)
             };
             // Sending may have events of its own, and they may lead to more to send.
@@ -459,6 +462,7 @@ impl Host {
         match self.mtu_exceeded_by(packet) {
             None => Some(interface),
             Some(mtu) => {
+                cold_path();
                 let whole = Transmit {
                     interface,
                     packet: core::mem::replace(packet, Packet::EMPTY),

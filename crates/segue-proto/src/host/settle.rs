@@ -17,12 +17,14 @@ const MAX_ROUNDS: usize = 64;
 
 impl Host {
     /// Passes events and commands between the parts until there are none. Whether there were any.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle(&mut self, now: Instant) -> bool {
         // asked for after every packet, and mostly there is nothing
-        if self.is_at_rest() {
-            return false;
-        }
+        !self.is_at_rest() && self.settle_parts(now)
+    }
+
+    #[inline(never)]
+    fn settle_parts(&mut self, now: Instant) -> bool {
         if self.dirty || self.shim.is_some() {
             return self.settle_all(now);
         }
@@ -34,13 +36,11 @@ impl Host {
         if self.udp.is_some() {
             moved |= self.settle_udp(now);
         }
-        if self.is_at_rest() {
-            return moved;
-        }
-        self.settle_all(now) || moved
+        (!self.is_at_rest() && self.settle_all(now)) || moved
     }
 
     /// Events of associations. Whether there were any.
+    #[inline(always)]
     fn settle_sctp(&mut self, now: Instant) -> bool {
         let mut moved = false;
         while let Some((id, event)) = self.endpoint.poll_event() {
@@ -53,11 +53,9 @@ impl Host {
     /// Whether no part has anything for another. Nothing is known of a shim without asking it.
     #[inline]
     fn is_at_rest(&self) -> bool {
-        !self.dirty
-            && self.shim.is_none()
-            && !self.endpoint.has_events()
-            && !self.tcp.as_ref().is_some_and(|t| t.has_events())
-            && !self.udp.as_ref().is_some_and(|u| u.has_events())
+        let tcp = || self.tcp.as_ref().is_some_and(|t| t.has_events());
+        let udp = || self.udp.as_ref().is_some_and(|u| u.has_events());
+        !self.dirty && self.shim.is_none() && !self.endpoint.has_events() && !tcp() && !udp()
     }
 
     #[inline(never)]

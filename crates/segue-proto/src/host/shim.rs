@@ -47,6 +47,7 @@ impl Host {
     #[inline]
     pub(super) fn up(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) -> bool {
         let Some(shim) = &mut self.shim else { return true };
+        core::hint::cold_path();
         let payload = core::mem::replace(&mut packet.payload, Payload::NoNextHeader);
         let taken = Packet {
             ip: packet.ip,

@@ -6,6 +6,7 @@ use crate::recorder::flow::Way;
 use crate::recorder::fragments::fragment_of;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
 use segue_proto::sctp::{Association, Event as SctpEvent, PathSnapshot, PathState};
@@ -48,6 +49,7 @@ impl Network {
             unreachable!("node {node} is a router")
         };
         if let Some((identification, _)) = fragment_of(&stored.packet) {
+            cold_path();
             self.give_fragment(packet, node, interface, identification);
             return;
         }
@@ -127,9 +129,11 @@ impl Network {
             let Some(event) = host.poll_event() else {
                 break;
             };
+            cold_path();
             self.host_event(node, event);
         }
         if self.recorder.tables().is_some() {
+            cold_path();
             self.trace_windows(node);
         }
         let Node::Host(host) = &mut self.nodes[node as usize] else {
@@ -153,6 +157,7 @@ impl Network {
             && let Node::Host(host) = &self.nodes[node as usize]
             && let Some(whole) = host.host.fragmented_packet(identification)
         {
+            cold_path();
             self.recorder
                 .fragmented(self.now, node, interface, identification, whole);
         }
@@ -161,7 +166,10 @@ impl Network {
             .sent(self.now, node, interface, stored, fragment.map(|f| f.0));
         match self.host(node).ports[usize::from(interface.0)] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
-            HostPort::Radio(attachment) => self.send_from_station(attachment, packet),
+            HostPort::Radio(attachment) => {
+                cold_path();
+                self.send_from_station(attachment, packet);
+            }
         }
     }
 

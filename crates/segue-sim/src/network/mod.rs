@@ -22,6 +22,7 @@ use crate::sink::Sink;
 use crate::store::{PacketRef, PacketStore};
 use crate::warnings::Notes;
 use cells::{Attachment, Cell, Place};
+use core::hint::cold_path;
 use hosts::HostNode;
 use routers::RouterNode;
 use segue_proto::random::Stream;
@@ -109,6 +110,7 @@ impl Network {
             }
             countdown -= 1;
             if countdown == 0 {
+                cold_path();
                 countdown = CANCEL_INTERVAL;
                 if cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
                     return Err(RunError::Cancelled);
@@ -205,6 +207,7 @@ impl Network {
     fn arrive_by_link(&mut self, link: u32, packet: PacketRef, fate: Fate) {
         // nearly every packet: as it was sent, and by a wire
         if fate != Fate::Arrives || self.bearers.of_link(link).is_some() {
+            cold_path();
             return self.arrive_otherwise(link, packet, fate);
         }
         let end = self.link_ends[link as usize];
@@ -259,7 +262,10 @@ impl Network {
                 let length = stored.length;
                 self.send_bytes_on_link(link, packet, length);
             }
-            _ => self.forward(packet, node),
+            _ => {
+                cold_path();
+                self.forward(packet, node);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use super::ledger::Entry;
 use super::overlap::Overlaps;
 use super::pauses::Pauses;
 use super::received::Received;
+use core::hint::cold_path;
 use segue_capture::handover::{Handover, HandoverMeter, LossCause};
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::{Packet, Payload, Tsn};
@@ -164,6 +165,7 @@ impl Data {
             }
             self.sent_way = number;
             if let Some(meter) = &mut self.meter {
+                cold_path();
                 meter.data_sent(now.as_nanos(), number, Tsn(entry.offset as u32));
             }
         }
@@ -187,10 +189,12 @@ impl Data {
         let new_bytes = if new == length {
             bytes
         } else {
+            cold_path();
             new * bytes / length.max(1)
         };
         self.took_way(now, id, entry, new_bytes, way);
         if new == 0 {
+            cold_path();
             self.duplicates += 1;
             return;
         }
@@ -198,6 +202,7 @@ impl Data {
         self.new_bytes += new_bytes;
         let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
         if self.bins.len() <= bin {
+            cold_path();
             self.bins.resize(bin + 1, 0);
         }
         self.bins[bin] += new_bytes;
@@ -223,12 +228,14 @@ impl Data {
         self.bytes_by_way[usize::from(number)] += new_bytes;
         let now_ns = now.as_nanos();
         if let Some(meter) = &mut self.meter {
+            cold_path();
             meter.data_received(now_ns, number, Tsn(entry.offset as u32), new_bytes as u32);
         }
         let address = self.name_of(way);
         if new_bytes > 0
             && let Some(overlaps) = &mut self.overlaps
         {
+            cold_path();
             overlaps.received(now_ns, address);
         }
         self.way = number;
@@ -304,7 +311,7 @@ impl Data {
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn note_gaps_watched(&mut self, handoffs: &Handoffs, now: Instant) {
         let since = self.last_new.or(self.first_sent).unwrap_or(now);
         for &number in &self.watched {
@@ -503,7 +510,7 @@ impl Data {
         self.number_of_another(&way.addresses())
     }
 
-    #[inline(never)]
+    #[cold]
     fn number_of_another(&mut self, way: &Way) -> u16 {
         let known = self.ways.iter().position(|w| w == way);
         known.unwrap_or_else(|| {

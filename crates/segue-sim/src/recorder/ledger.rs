@@ -269,7 +269,7 @@ impl Ledger {
         (id, number)
     }
 
-    #[inline(never)]
+    #[cold]
     fn note_retransmission(&mut self, id: u32, flow: usize, offset: u64) {
         let flow = &mut self.flows[flow];
         flow.retransmissions += 1;

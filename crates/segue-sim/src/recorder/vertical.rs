@@ -194,6 +194,7 @@ impl Vertical {
         let Some(&Some(number)) = self.last.get(node as usize) else {
             return;
         };
+        core::hint::cold_path();
         let handoff = &mut self.handoffs[number as usize];
         if handoff.interface != Some(interface) {
             return;

@@ -309,8 +309,17 @@ impl Chunk {
 
     /// Number of bytes that [`emit`](Self::emit) appends: a multiple of 4.
     #[must_use]
+    #[inline]
     pub fn buffer_len(&self) -> usize {
-        padded(TLV_HEADER_LEN + self.value_len())
+        // nearly all are one of these
+        padded(
+            TLV_HEADER_LEN
+                + match self {
+                    Self::Data(data) => data.buffer_len(),
+                    Self::Sack(sack) => sack.buffer_len(),
+                    _ => self.value_len(),
+                },
+        )
     }
 
     /// Appends the chunk, padded to a multiple of 4 bytes.

@@ -20,6 +20,7 @@ use crate::sctp::{AssociationId, Config, Counters, EndpointCounters, Event};
 use crate::time::Instant;
 use arrived::Arrived;
 use associations::Associations;
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Packet, Payload};
@@ -147,6 +148,7 @@ impl Endpoint {
     }
 
     /// An association, to be commanded. Poll the endpoint afterwards.
+    #[inline]
     pub fn association_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         self.associations.lend(id)
     }
@@ -184,6 +186,7 @@ impl Endpoint {
                 destination_port,
                 packet,
             } => {
+                cold_path();
                 let own = self.config.udp_encapsulation.map(|udp| udp.local_port);
                 if own != Some(*destination_port) || *source_port == 0 {
                     self.counters.refused.wrong_port += 1;
@@ -194,10 +197,12 @@ impl Endpoint {
             _ => return,
         };
         if sctp.destination_port != self.port {
+            cold_path();
             self.counters.refused.wrong_port += 1;
             return;
         }
         if sctp.chunks.is_empty() || !sctp.bundling_is_valid() {
+            cold_path();
             self.counters.refused.malformed += 1;
             return;
         }
@@ -211,10 +216,12 @@ impl Endpoint {
             encapsulation,
         };
         if !arrived.is_unicast() {
+            cold_path();
             self.counters.refused.not_unicast += 1;
             return;
         }
         if !packet.extensions.is_empty() {
+            cold_path();
             keep_nothing_else(sctp);
         }
         self.handle_chunks(&arrived, sctp);
@@ -229,6 +236,7 @@ impl Endpoint {
             self.deliver_here(arrived, last, sctp);
             return;
         }
+        cold_path();
         match sctp.chunks.as_slice() {
             [Chunk::Init(init), ..] => self.on_init(arrived, init),
             [Chunk::CookieEcho(_), ..] | [Chunk::Auth(_), Chunk::CookieEcho(_), ..] => {
@@ -353,6 +361,7 @@ impl Endpoint {
         let encapsulates = self.config.udp_encapsulation.is_some();
         let taken = self.associations.give(id, |association| {
             if encapsulates {
+                cold_path();
                 let port = arrived.encapsulation;
                 association.handle_encapsulated(arrived.now, arrived.from, arrived.to, port, sctp)
             } else {

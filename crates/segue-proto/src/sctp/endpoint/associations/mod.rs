@@ -12,6 +12,7 @@ use crate::contract::InterfaceId;
 use crate::sctp::association::Association;
 use crate::sctp::{AssociationId, Counters, Event};
 use crate::time::Instant;
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use deadlines::Deadlines;
 use index::{Index, Keys};
@@ -120,6 +121,7 @@ impl Associations {
     }
 
     /// An association for its user to command: whatever it will have to send or to tell is asked for.
+    #[inline]
     pub(super) fn lend(&mut self, id: AssociationId) -> Option<&mut Association> {
         let place = self.slot_of(id)?;
         self.touch(place);
@@ -255,6 +257,7 @@ impl Associations {
                 let interface = self.slots[place].association.poll_transmit_into(now, packet);
                 if interface.is_some() {
                     if self.slots.len() > 1 {
+                        cold_path();
                         // whoever carries the packet asks what carries it: `reduced_mtu`
                         self.list_touched();
                     }
@@ -305,6 +308,7 @@ impl Associations {
             let open = Some(&only.association).filter(|a| !a.is_closed());
             return open.and_then(|a| a.reduced_mtu(destination));
         }
+        cold_path();
         self.reduced_mtu_of_any(destination)
     }
 
@@ -325,8 +329,13 @@ impl Associations {
     fn slot_of(&self, id: AssociationId) -> Option<usize> {
         match self.slots.get(self.last) {
             Some(slot) if slot.id == id => Some(self.last),
-            _ => self.slots.binary_search_by_key(&id, |s| s.id).ok(),
+            _ => self.slot_of_another(id),
         }
+    }
+
+    #[cold]
+    fn slot_of_another(&self, id: AssociationId) -> Option<usize> {
+        self.slots.binary_search_by_key(&id, |s| s.id).ok()
     }
 
     fn touch(&mut self, place: usize) {
