@@ -4,6 +4,7 @@ use super::config::Kind;
 use super::connection::{Connection, SendRefused};
 use super::{AppEvent, Stats};
 use crate::time::{Duration, Instant};
+use core::hint::cold_path;
 use segue_wire::Data;
 use std::collections::VecDeque;
 
@@ -189,6 +190,7 @@ impl Application {
         if self.outgoing.left != Some(0) {
             return;
         }
+        cold_path();
         let complete = match &self.machine {
             Machine::Bulk => true,
             Machine::ConstantRate { next, total, .. } => next.is_none() && total.is_some(),
@@ -283,6 +285,7 @@ impl Application {
     /// A message is received, or a piece of one, the last or not.
     fn take(&mut self, now: Instant, parts: &[Data], last: bool, in_order: bool) {
         if self.position.received == 0 {
+            cold_path();
             self.note_first_byte(now);
         }
         self.stats.last_received = Some(now);

@@ -180,7 +180,7 @@ impl Host {
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn tell_all_of_application(&mut self, index: usize) {
         while let Some(event) = self.applications[index].application.poll_event() {
             self.events.push_back(HostEvent::App {
@@ -212,7 +212,7 @@ impl Host {
     }
 
     /// An event of an association that is not about its data.
-    #[inline(never)]
+    #[cold]
     fn on_change_of_sctp(&mut self, now: Instant, id: AssociationId, event: Event) {
         match event {
             Event::Connected => self.on_connected(now, id),

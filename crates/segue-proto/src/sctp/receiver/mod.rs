@@ -16,6 +16,7 @@ use super::association::outbox::Outbox;
 use super::{Config, Event, Message};
 use crate::time::Instant;
 use acknowledgement::{Acknowledgement, Route, data_packets, delays_with_gap};
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use memory::keep_no_packet;
 use reassembly::Reassembly;
@@ -129,27 +130,32 @@ impl Receiver {
         out: &mut Outbox,
     ) -> Outcome {
         let Some(tsns) = &mut self.tsns else {
+            cold_path();
             out.counters.refused.unexpected += 1;
             return Outcome::Unexpected;
         };
         if chunk.data.is_empty() {
+            cold_path();
             return Outcome::NoUserData;
         }
         let tsn = chunk.tsn;
         match tsns.classify(tsn) {
             Arrival::InOrder | Arrival::OutOfOrder => {}
             Arrival::Duplicate => {
+                cold_path();
                 out.counters.duplicate_data_chunks += 1;
                 let limit = form().most_entries(self.route.and_then(Route::limit));
                 tsns.note_duplicate(tsn, limit);
                 return Outcome::Duplicate;
             }
             Arrival::TooFar => {
+                cold_path();
                 out.counters.refused.beyond_window += 1;
                 return Outcome::NoRoom;
             }
         }
         if self.held_bytes(config) >= config.receive_buffer as usize {
+            cold_path();
             match self.room_beyond_buffer(tsn, chunk.data.len(), config, out) {
                 Room::Enough => {}
                 full => {
@@ -168,6 +174,7 @@ impl Receiver {
         out.counters.data_chunks_received += 1;
         self.advertised_rwnd = self.advertised_rwnd.saturating_sub(chunk.data.len() as u32);
         if chunk.stream_id >= self.inbound_streams {
+            cold_path();
             // acknowledged, reported and dropped
             out.counters.refused.bad_stream += 1;
             return Outcome::NoSuchStream;

@@ -56,6 +56,7 @@ impl Delivery {
         }
         let stream = stream(&mut self.streams, message.stream_id);
         if ssn != stream.next_ssn {
+            core::hint::cold_path();
             let replaced = stream.waiting.insert(ssn.0, message);
             self.waiting += usize::from(replaced.is_none());
             return replaced;
@@ -63,6 +64,7 @@ impl Delivery {
         stream.next_ssn = ssn.next();
         self.ready.push_back(message);
         if self.waiting > 0 {
+            core::hint::cold_path();
             self.waiting -= stream.take_in_order(&mut self.ready);
         }
         None

@@ -10,6 +10,7 @@ mod tests;
 pub(in crate::sctp) use hold::Until;
 
 use crate::sctp::{Config, Message};
+use core::hint::cold_path;
 use delivery::Delivery;
 use fragments::{Fragments, Place};
 use hold::Held;
@@ -78,10 +79,13 @@ impl Reassembly {
         self.load += Load::of([&chunk.data]);
         let chunk = match &mut self.held {
             None => chunk,
-            Some(held) => match held.keep(chunk) {
-                Some(chunk) => chunk,
-                None => return,
-            },
+            Some(held) => {
+                cold_path();
+                match held.keep(chunk) {
+                    Some(chunk) => chunk,
+                    None => return,
+                }
+            }
         };
         if !(chunk.beginning && chunk.ending) {
             self.insert_fragment(chunk);
