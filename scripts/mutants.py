@@ -7,7 +7,7 @@ and each is judged by the unit and conformance tests: caught, if one of them fai
 every mutant and knows no seed; here one build has all of them (see mutant_tree.py), and a mutant meets the tests that
 come by it.
 
-Not drawn from: test code (files of tests, and the invariants that only tests ask for), implementations of Display and
+Not drawn from: test code (files of tests, and `check_invariants`, which only tests ask for), implementations of Display and
 Debug, and functions that return a `&'static str`, which name things. A mutant that does not compile is replaced by the
 next of the draw. One that runs into the limit on processor time, or dies of its memory, counts as caught and is said
 apart. Those that no test could catch are in mutants_equivalent.toml, with the reason, and leave the denominator.
@@ -190,8 +190,9 @@ def may_be_drawn(mutant: Mutant) -> bool:
     """The rule of the module's docstring."""
     test_code = re.search(r"/tests(/|\.rs$)|/invariants\.rs$", mutant.file)
     shows = re.search(r"<impl (?:fmt::)?(?:Display|Debug) for ", mutant.function)
+    asks = re.search(r"(^|::)check_invariants$", mutant.function)
     names = mutant.returns.replace(" ", "") == "->&'staticstr"
-    return not (test_code or shows or names)
+    return not (test_code or shows or asks or names)
 
 
 def draw(mutants: Iterable[Mutant], seed: str) -> list[Mutant]:

@@ -210,6 +210,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// PFMR, where CMT-PF has a say in it too: see [`MultipathConfig::pf`].
+    pub(super) fn potentially_failed_after(&self) -> Option<u32> {
+        let pf = self.multipath.is_some_and(|m| m.pf);
+        self.pf_max_retrans.or(pf.then_some(0))
+    }
+
     /// The constants that `profile` recommends.
     #[must_use]
     pub fn new(profile: Profile) -> Self {

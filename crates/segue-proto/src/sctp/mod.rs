@@ -95,42 +95,33 @@
 //! assert_eq!(received.unwrap().parts[0], Data::Bytes("hello".into()));
 //! ```
 
-mod ack;
 mod add_fields;
 mod asconf;
 mod association;
 pub mod auth;
 pub mod config;
 mod counters;
-mod destinations;
-mod early_retransmit;
-mod encapsulation;
 mod endpoint;
 pub mod event;
-mod former_addresses;
 mod handshake;
-mod heartbeat;
-mod heartbeat_limit;
-mod icmp;
+mod ids;
 mod invariants;
+mod lengths;
 mod local;
 pub mod multipath;
 mod options;
-mod partial_reliability;
-mod path;
-mod pmtu;
-mod potentially_failed;
+mod outbox;
+mod packets;
+mod peer;
+mod per_path;
 mod receiver;
-mod recovery;
 mod replies;
-mod retransmission;
 mod sender;
 mod slots;
 mod stream_list;
 mod streams;
 #[cfg(test)]
-mod tests;
-mod transmit;
+mod testing;
 
 pub use association::Association;
 pub use auth::{AsconfAuth, AuthConfig, AuthError, HmacIdentifier, SharedKey};

@@ -189,8 +189,8 @@ impl Room {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::address;
     use super::*;
+    use crate::sctp::testing::address;
     use segue_wire::AsconfSerial;
     use segue_wire::sctp::AsconfAck;
 

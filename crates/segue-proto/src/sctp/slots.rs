@@ -10,10 +10,10 @@ use core::ops::{Index, IndexMut};
 use smallvec::SmallVec;
 
 /// A name of a thing of one kind.
-pub(in crate::sctp) struct Id<T> {
+pub(in crate::sctp) struct Id<K> {
     place: u8,
     generation: NonZeroU32,
-    kind: PhantomData<fn() -> T>,
+    kind: PhantomData<fn() -> K>,
 }
 
 impl<T> Id<T> {
@@ -76,24 +76,26 @@ struct Slot<T> {
 
 /// Things by name and in order.
 #[derive(Debug)]
-pub(in crate::sctp) struct Slots<T> {
+pub(in crate::sctp) struct Slots<K, T> {
     slots: SmallVec<[Slot<T>; 2]>,
+    kind: PhantomData<fn() -> K>,
 }
 
-impl<T> Default for Slots<T> {
+impl<K, T> Default for Slots<K, T> {
     fn default() -> Self {
         Self {
             slots: SmallVec::new(),
+            kind: PhantomData,
         }
     }
 }
 
-impl<T> Slots<T> {
+impl<K, T> Slots<K, T> {
     /// Most places.
     pub(in crate::sctp) const MOST: usize = u8::MAX as usize;
 
     /// The name that the next thing gets; `None` if there is no place.
-    pub(in crate::sctp) fn next_id(&self) -> Option<Id<T>> {
+    pub(in crate::sctp) fn next_id(&self) -> Option<Id<K>> {
         match self.slots.iter().position(|s| s.value.is_none()) {
             Some(free) => Some(Id::new(free, self.slots[free].generation.saturating_add(1))),
             None if self.slots.len() < Self::MOST => Some(Id::new(self.slots.len(), NonZeroU32::MIN)),
@@ -102,7 +104,7 @@ impl<T> Slots<T> {
     }
 
     /// Takes a thing in. There must be a place: [`next_id`](Self::next_id) tells.
-    pub(in crate::sctp) fn insert(&mut self, value: T) -> Id<T> {
+    pub(in crate::sctp) fn insert(&mut self, value: T) -> Id<K> {
         let id = self.next_id().expect("a place that is free");
         let slot = Slot {
             generation: id.generation,
@@ -116,24 +118,24 @@ impl<T> Slots<T> {
     }
 
     /// Takes a thing out.
-    pub(in crate::sctp) fn remove(&mut self, id: Id<T>) -> Option<T> {
+    pub(in crate::sctp) fn remove(&mut self, id: Id<K>) -> Option<T> {
         let slot = self.slots.get_mut(id.index())?;
         slot.value.take_if(|_| slot.generation == id.generation)
     }
 
     #[inline]
-    pub(in crate::sctp) fn get(&self, id: Id<T>) -> Option<&T> {
+    pub(in crate::sctp) fn get(&self, id: Id<K>) -> Option<&T> {
         let slot = self.slots.get(id.index())?;
         slot.value.as_ref().filter(|_| slot.generation == id.generation)
     }
 
     #[inline]
-    pub(in crate::sctp) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+    pub(in crate::sctp) fn get_mut(&mut self, id: Id<K>) -> Option<&mut T> {
         let slot = self.slots.get_mut(id.index())?;
         slot.value.as_mut().filter(|_| slot.generation == id.generation)
     }
 
-    pub(in crate::sctp) fn contains(&self, id: Id<T>) -> bool {
+    pub(in crate::sctp) fn contains(&self, id: Id<K>) -> bool {
         self.get(id).is_some()
     }
 
@@ -148,12 +150,12 @@ impl<T> Slots<T> {
     }
 
     /// In order.
-    pub(in crate::sctp) fn iter(&self) -> impl DoubleEndedIterator<Item = (Id<T>, &T)> + Clone {
+    pub(in crate::sctp) fn iter(&self) -> impl DoubleEndedIterator<Item = (Id<K>, &T)> + Clone {
         let slots = self.slots.iter().enumerate();
         slots.filter_map(|(place, s)| Some((Id::new(place, s.generation), s.value.as_ref()?)))
     }
 
-    pub(in crate::sctp) fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T>, &mut T)> {
+    pub(in crate::sctp) fn iter_mut(&mut self) -> impl Iterator<Item = (Id<K>, &mut T)> {
         let slots = self.slots.iter_mut().enumerate();
         slots.filter_map(|(place, s)| Some((Id::new(place, s.generation), s.value.as_mut()?)))
     }
@@ -167,12 +169,12 @@ impl<T> Slots<T> {
     }
 
     /// The names of those that there are now.
-    pub(in crate::sctp) fn ids(&self) -> SmallVec<[Id<T>; 4]> {
+    pub(in crate::sctp) fn ids(&self) -> SmallVec<[Id<K>; 4]> {
         self.iter().map(|(id, _)| id).collect()
     }
 
     /// All others, those behind `id` first.
-    pub(in crate::sctp) fn after(&self, id: Id<T>) -> impl Iterator<Item = (Id<T>, &T)> {
+    pub(in crate::sctp) fn after(&self, id: Id<K>) -> impl Iterator<Item = (Id<K>, &T)> {
         let behind = self.iter().filter(move |(other, _)| other.place > id.place);
         let before = self
             .iter()
@@ -181,27 +183,27 @@ impl<T> Slots<T> {
     }
 }
 
-impl<T> Index<Id<T>> for Slots<T> {
+impl<K, T> Index<Id<K>> for Slots<K, T> {
     type Output = T;
 
     #[inline]
     #[track_caller]
-    fn index(&self, id: Id<T>) -> &T {
+    fn index(&self, id: Id<K>) -> &T {
         self.get(id).expect("a thing that is named is there")
     }
 }
 
-impl<T> IndexMut<Id<T>> for Slots<T> {
+impl<K, T> IndexMut<Id<K>> for Slots<K, T> {
     #[inline]
     #[track_caller]
-    fn index_mut(&mut self, id: Id<T>) -> &mut T {
+    fn index_mut(&mut self, id: Id<K>) -> &mut T {
         self.get_mut(id).expect("a thing that is named is there")
     }
 }
 
 /// Tests look at what is in a place.
 #[cfg(test)]
-impl<T> Index<usize> for Slots<T> {
+impl<K, T> Index<usize> for Slots<K, T> {
     type Output = T;
 
     fn index(&self, place: usize) -> &T {
@@ -210,7 +212,7 @@ impl<T> Index<usize> for Slots<T> {
 }
 
 #[cfg(test)]
-impl<T> IndexMut<usize> for Slots<T> {
+impl<K, T> IndexMut<usize> for Slots<K, T> {
     fn index_mut(&mut self, place: usize) -> &mut T {
         self.slots[place].value.as_mut().expect("something is there")
     }
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_place_is_used_again_and_a_name_is_not() {
-        let mut slots = Slots::default();
+        let mut slots: Slots<(), _> = Slots::default();
         let [a, b, c] = ["a", "b", "c"].map(|name| slots.insert(name));
         assert!(!slots.has_one_place());
         assert_eq!(slots.remove(a), Some("a"));
@@ -243,8 +245,8 @@ mod tests {
 
     #[test]
     fn places_come_to_an_end() {
-        let mut slots = Slots::default();
-        for n in 0..Slots::<usize>::MOST {
+        let mut slots: Slots<(), usize> = Slots::default();
+        for n in 0..Slots::<(), usize>::MOST {
             slots.insert(n);
         }
         assert_eq!(slots.next_id(), None);

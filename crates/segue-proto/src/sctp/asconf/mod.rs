@@ -15,7 +15,7 @@ pub(super) use requests::{Acknowledged, Settled};
 
 use super::{AddressError, AddressRequest};
 use crate::contract::LocalAddress;
-use crate::sctp::path::DestinationId;
+use crate::sctp::ids::DestinationId;
 use crate::time::Instant;
 use answers::AsconfAnswers;
 use core::net::Ipv6Addr;

@@ -1,7 +1,7 @@
 //! Our address changes: ASCONF sent, repeated and answered (RFC 5061 sections 5.1 and 5.3).
 
 use crate::contract::LocalAddress;
-use crate::sctp::path::DestinationId;
+use crate::sctp::ids::DestinationId;
 use crate::sctp::{AddressError, AddressRequest, AsconfResult, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;

@@ -11,15 +11,14 @@
 //! - if the peer knows the address, with everything that waits;
 //! - if not, with an ASCONF from that very address (section 5.3, F1 permits that) which adds it and makes it primary
 //!   (section 5.3.2). Its address parameter names an address that the peer knows. An ASCONF that was outstanding goes out
-//!   again first, and at once. Those that are gone are deleted later: see `replacement`.
+//!   again first, and at once. Those that are gone are deleted later, see below.
 //!
 //! Data follows as soon as the answer is there, over a path that is new: initial cwnd, RTO.Initial.
 
 use super::Association;
 use crate::contract::LocalAddress;
+use crate::sctp::asconf::MAX_REPLACED;
 use crate::sctp::local::{Found, Lost};
-use crate::sctp::path::PathId;
-use crate::sctp::sender::Cause;
 use crate::sctp::{AddressError, AddressRequest, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -68,14 +67,20 @@ impl Association {
             self.out.tell(withdrawn.into_event());
         }
         self.follow_source();
-        self.abandon_paths_from(address);
+        let gone = self.peer.paths_from(address);
+        self.sender.leave_source(&gone);
+        self.peer.lose_heartbeats(|path| gone.contains(&path));
         if self.is_stranded() {
             if !was_stranded {
                 self.out.tell(Event::Stranded);
             }
             self.stand_still();
         } else {
-            self.tell_what_arrived();
+            if self.config.multipath.is_some() && self.is_up() {
+                // SACKs that left from there may be lost with it, and the peer, which is about to move what it had in flight
+                // there, had better know what arrived
+                self.receiver.hurry_sack();
+            }
             self.open_burst();
         }
         self.asconf_route_changed(now);
@@ -89,7 +94,10 @@ impl Association {
     pub fn local_address_added(&mut self, now: Instant, address: LocalAddress) {
         let was_stranded = self.is_stranded();
         match self.local.find_present(address) {
-            Some(Found::Back(former)) => self.renew_paths_from(former, address),
+            Some(Found::Back(former)) => {
+                let empty = |path| self.sender.forget_empty_path(path);
+                self.peer.renew_paths_from(former, address, &self.config, empty);
+            }
             Some(Found::Spare) => {}
             None => return,
         }
@@ -168,13 +176,9 @@ impl Association {
     /// No packet can leave: the timers that wait for answers stop, and those that only packets start do not run.
     pub(in crate::sctp) fn stop_timers(&mut self) {
         self.phase.stop_timers();
-        for destination in self.destinations.values_mut() {
-            destination.heartbeat = None;
-            destination.heartbeat_due = None;
-        }
-        self.partial.t3_rtx = None;
+        self.peer.stop_heartbeats();
+        self.sender.suspend();
         self.receiver.suspend_sack();
-        self.credit.suspend();
         self.streams.suspend();
     }
 
@@ -197,64 +201,20 @@ impl Association {
         self.send_opening_chunk(now);
         self.resend_shutdown_chunk(now);
         if self.is_up() {
-            for index in self.destinations.ids() {
-                self.start_heartbeats(now, index);
-            }
+            self.start_heartbeats(now);
         }
         self.resend_stream_request(now);
-        if self.partial.in_use {
-            self.repeat_forward_tsn(now);
-        }
+        let (sender, cx) = self.sending(now);
+        sender.repeat_forward_tsn(&cx);
         self.receiver.resume_sack();
         self.open_burst();
-    }
-
-    /// What is outstanding on paths from `source` is to be sent again elsewhere at once: no answer can come back to
-    /// there. That is no sign of congestion.
-    fn abandon_paths_from(&mut self, source: Ipv6Addr) {
-        let from_there = self.paths.iter().filter(|(_, p)| p.source.address == source);
-        let left: SmallVec<[PathId; 4]> = from_there.map(|(id, _)| id).collect();
-        let lost = self.flight.lose(Cause::PathGone, |sent| {
-            sent.path().is_some_and(|path| left.contains(&path))
-        });
-        self.credit.give_back(lost.bytes);
-        self.lose_heartbeats(|path| left.contains(&path));
-        // the route of the retransmissions is another one, whatever the one before was guilty of
-        self.recovery.end();
-    }
-
-    /// An address that was gone is back, perhaps on another interface and in another network: nothing is known any more of
-    /// the paths from it, not how much gets through nor how long packets may be.
-    fn renew_paths_from(&mut self, former: LocalAddress, source: LocalAddress) {
-        for id in self.paths.ids() {
-            let path = &self.paths[id];
-            if path.source != former || self.flight.size_on(id) > 0 {
-                continue;
-            }
-            self.paths[id] = self.new_path(source, path.destination);
-            self.flight.forget_round_trip(id);
-        }
-        self.follow_pmtu();
-    }
-
-    /// The source may be another one: packets take the paths from there.
-    pub(in crate::sctp) fn follow_source(&mut self) {
-        self.local.follow_route();
-        for index in self.destinations.ids() {
-            self.follow_route_to(index);
-        }
-    }
-
-    /// The address that a packet for `destination` is sent from.
-    pub(in crate::sctp) fn source_towards(&self, destination: Ipv6Addr) -> LocalAddress {
-        self.local.source_towards(destination)
     }
 
     /// Sends to `destination` from `source`, as the host's routing table has it; from the route if `None`. It holds
     /// while `source` is an address that may be sent from. Says nothing of other destinations, and nothing at all once
     /// [`set_route`](Self::set_route) was called. Addresses that the peer does not have are ignored.
     pub fn set_source(&mut self, destination: Ipv6Addr, source: Option<Ipv6Addr>) {
-        if let Some(index) = self.destination_index(destination)
+        if let Some(index) = self.peer.find(destination)
             && self.local.reach(destination, source)
         {
             self.follow_route_to(index);
@@ -262,36 +222,51 @@ impl Association {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::InterfaceId;
-    use crate::congestion::CongestionControl;
-    use crate::sctp::Config;
-    use crate::sctp::tests::{ms, own, up};
-    use crate::time::Duration;
+/// One address takes the place of others (section 5.3.2): see [`asconf`](crate::sctp::asconf).
+impl Association {
+    /// All addresses in use are gone and another one is to take their place. Returns those that wait for their deletion
+    /// already and are too many.
+    fn replace_absent(&mut self) -> SmallVec<[Ipv6Addr; 4]> {
+        self.local.replace_absent();
+        let replaced: SmallVec<[Ipv6Addr; 4]> = self.local.replaced().collect();
+        let surplus = replaced.len().saturating_sub(MAX_REPLACED);
+        replaced[..surplus].into()
+    }
 
-    #[test]
-    fn a_path_from_an_address_that_is_back_is_built_anew_whole() {
-        let mut a = up(Config::default(), 1);
-        let first = a.destinations[a.current].path;
-        let path = &mut a.paths[first];
-        (path.pmtu.value, path.share.sent, path.share.lost) = (1300, 100, 5);
-        path.rtt.measure(Duration::from_millis(80));
-        path.window.set_cwnd(90_000);
-        a.follow_pmtu();
-        assert_eq!(a.sizes.mtu(), 1300);
-        a.local_address_removed(ms(1), own().address);
-        assert!(a.is_stranded());
-        let back = LocalAddress {
-            interface: InterfaceId(7),
-            ..own()
-        };
-        a.local_address_added(ms(2), back);
-        let path = &a.paths[a.destinations[a.current].path];
-        let known = (path.source, path.pmtu.value, path.share.loss_rate());
-        assert_eq!(known, (back, 1500, 0));
-        assert_eq!((path.rtt.srtt(), path.window.cwnd()), (None, 4404));
-        assert_eq!(a.sizes.mtu(), 1500);
+    /// The association moves again, from an address that there is.
+    fn await_peer_data(&mut self, now: Instant) {
+        if self.local.replaced().next().is_some() {
+            let due = now + self.config.rto_max;
+            self.asconf.await_data(self.receiver.cumulative_tsn_ack(), due);
+        } else {
+            self.asconf.end_replacement();
+        }
+    }
+
+    /// Stands still with the association.
+    pub(super) fn replacement_timer(&self) -> Option<Instant> {
+        self.asconf.replacement_due().filter(|_| !self.is_stranded())
+    }
+
+    /// DATA arrived, at an address.
+    pub(super) fn on_data_after_replacement(&mut self, now: Instant, at: Ipv6Addr) {
+        let has_gap = self.receiver.has_gap();
+        let shown = self
+            .receiver
+            .cumulative_tsn_ack()
+            .is_some_and(|cumulative| self.asconf.may_delete_replaced(cumulative, has_gap));
+        if shown && self.local.is_present(at) {
+            self.delete_replaced(now);
+        }
+    }
+
+    pub(super) fn delete_replaced(&mut self, now: Instant) {
+        self.asconf.end_replacement();
+        let requests: SmallVec<[AddressRequest; 4]> =
+            self.local.replaced().map(AddressRequest::Delete).collect();
+        if !requests.is_empty() {
+            // refused only where the peer does not know Delete IP Address, or the association is about to end
+            let _ = self.request_changes(now, &requests);
+        }
     }
 }

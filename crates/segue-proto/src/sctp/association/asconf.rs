@@ -1,13 +1,15 @@
 //! Addresses of either end are changed by ASCONF (RFC 5061): [`Asconf`](crate::sctp::asconf::Asconf) knows what was asked
 //! and answered, and here it is done.
 
-use super::{Association, ControlPacket};
+use super::Association;
 use crate::contract::LocalAddress;
 use crate::sctp::asconf::deactivation::Refusal;
 use crate::sctp::asconf::{self, Acknowledged, Asked, Settled, quote};
+use crate::sctp::ids::{DestinationId, MAX_DESTINATIONS};
 use crate::sctp::local::address_rules::may_be_of_peer;
-use crate::sctp::path::{Destination, DestinationId, MAX_DESTINATIONS};
-use crate::sctp::{AddressChange, AddressError, AddressRequest, Event, PathState};
+use crate::sctp::outbox::ControlPacket;
+use crate::sctp::peer::Destination;
+use crate::sctp::{AddressChange, AddressError, AddressRequest, Event};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::AsconfSerial;
@@ -92,7 +94,7 @@ impl Association {
     }
 
     fn peer_deactivates(&self) -> bool {
-        self.peer_extensions.deactivation() && self.asconf.peer_understands_deactivation()
+        self.extensions.deactivation() && self.asconf.peer_understands_deactivation()
     }
 
     /// The same as [`change_addresses`](Self::change_addresses), of addresses that are known already.
@@ -131,7 +133,7 @@ impl Association {
 
     pub(in crate::sctp) fn can_change_addresses(&self) -> Result<(), AddressError> {
         let authentic = self.config.dynamic_addresses && self.auth.allows_asconf();
-        let peer_can = authentic && self.peer_extensions.asconf() && self.asconf.peer_understands_asconf();
+        let peer_can = authentic && self.extensions.asconf() && self.asconf.peer_understands_asconf();
         if self.is_established() && peer_can {
             Ok(())
         } else {
@@ -141,8 +143,9 @@ impl Association {
 
     fn send_waiting_asconf(&mut self, now: Instant) {
         let known = self.local.source().address;
-        if self.asconf.begin_request(self.sizes.mtu(), known, self.current) {
-            self.transmit_asconf(now, self.current);
+        let current = self.peer.current();
+        if self.asconf.begin_request(self.peer.sizes().mtu(), known, current) {
+            self.transmit_asconf(now, current);
         }
     }
 
@@ -153,19 +156,21 @@ impl Association {
             return;
         };
         let stranded = self.is_stranded();
-        let serves = self.destinations.get(towards).is_some_and(|d| !d.deactivated);
-        let mut towards = if serves { towards } else { self.current };
+        let serves = self.peer.get(towards).is_some_and(|d| !d.is_deactivated());
+        let mut towards = if serves { towards } else { self.peer.current() };
         if stranded {
             towards = self.reached_from(source, towards);
         }
-        let d = &self.destinations[towards];
         // A4: the RTO of the destination, which is that of the path it takes
-        let path = self.paths.get(d.path).filter(|_| !stranded);
-        let rto = path.map_or(self.config.rto_initial, |p| p.rto());
-        let destination = d.address;
+        let rto = if stranded {
+            self.config.rto_initial
+        } else {
+            self.peer.rto_to(towards, &self.config)
+        };
+        let destination = self.peer[towards].address();
         // among addresses that serve as well, the one that the routing table has for the destination
         let source = if self.local.source_at(source.address) == Some(source) {
-            self.source_towards(destination)
+            self.local.source_towards(destination)
         } else {
             source
         };
@@ -179,11 +184,11 @@ impl Association {
 
     /// `index`, unless the routing table is known not to reach it from `source`, but another destination.
     fn reached_from(&self, source: LocalAddress, index: DestinationId) -> DestinationId {
-        let reached = |d: &Destination| !d.deactivated && self.local.reaches(source, d.address);
-        if reached(&self.destinations[index]) {
+        let reached = |d: &Destination| !d.is_deactivated() && self.local.reaches(source, d.address());
+        if reached(&self.peer[index]) {
             return index;
         }
-        let other = self.destinations.iter().find(|(_, d)| reached(d));
+        let other = self.peer.destinations().find(|(_, d)| reached(d));
         other.map_or(index, |(id, _)| id)
     }
 
@@ -204,17 +209,10 @@ impl Association {
         let Some(last) = self.asconf.destination() else {
             return;
         };
-        if let Some(d) = self.destinations.get(last) {
-            if let Some(path) = self.paths.get_mut(d.path) {
-                path.rtt.back_off();
-            }
-            if !self.count_error(last) {
-                return;
-            }
+        if !self.not_answered(last) {
+            return;
         }
-        let next = self
-            .usable_destination(Some(last))
-            .or_else(|| self.next_destination(last));
+        let next = self.peer.another_than(last);
         self.transmit_asconf(now, next.unwrap_or(last));
     }
 
@@ -249,9 +247,9 @@ impl Association {
             }
         };
         // A5
-        let asked = self.destinations.get(destination);
-        if asked.is_some_and(|d| d.state != PathState::Unconfirmed) {
-            self.clear_errors(destination);
+        let asked = self.peer.get(destination);
+        if asked.is_some_and(Destination::is_confirmed) {
+            self.peer.clear_errors(destination, &self.config, &mut self.out);
         }
         let was_stranded = self.is_stranded();
         self.settle_addresses(&settled);
@@ -276,7 +274,8 @@ impl Association {
     fn settle_addresses(&mut self, settled: &Settled) {
         for result in &settled.results {
             if self.local.settle(result.request, result.outcome.is_ok()) {
-                self.retire_paths_from(result.request.address());
+                self.peer.retire_paths_from(result.request.address());
+                self.drop_retired_paths();
             }
         }
     }
@@ -321,11 +320,11 @@ impl Association {
                 self.delete_all_but(from, parameter)
             }
             AsconfParameter::DeleteIpAddress { address, .. } => {
-                let Some(index) = self.destination_index(address) else {
+                let Some(index) = self.peer.find(address) else {
                     // gone already: that is what was asked for
                     return Ok(());
                 };
-                if self.destination_count() == 1 {
+                if self.peer.len() == 1 {
                     return Err(ErrorCause::DeleteLastRemainingAddress(quote(parameter)));
                 }
                 if address == from {
@@ -336,25 +335,26 @@ impl Association {
             }
             AsconfParameter::SetPrimaryAddress { address, .. } => {
                 let wanted = if address.is_unspecified() { from } else { address };
-                let Some(index) = self.destination_index(wanted) else {
+                let Some(index) = self.peer.find(wanted) else {
                     return Err(ErrorCause::UnresolvableAddress(quote(parameter)));
                 };
-                if self.destinations[index].deactivated {
-                    // the primary path is where data is wanted
-                    self.activate_destination(now, wanted).map_err(refuse)?;
-                }
-                self.make_primary(index);
+                // the primary path is where data is wanted
+                self.activate_destination(now, index);
+                self.peer.make_primary(index, &mut self.out);
                 self.note_silent_paths(now);
-                if self.current == index {
+                if self.peer.current() == index {
                     self.leave_silent_paths(now);
                 }
                 Ok(())
             }
             AsconfParameter::DeactivateAddress { address, .. } if self.can_deactivate() => {
-                self.deactivate_destination(from, address).map_err(refuse)
+                self.deactivate_peer_address(from, address).map_err(refuse)
             }
             AsconfParameter::ActivateAddress { address, .. } if self.can_deactivate() => {
-                self.activate_destination(now, address).map_err(refuse)
+                let index = self.peer.find(address);
+                let index = index.ok_or(Refusal::Unknown).map_err(refuse)?;
+                self.activate_destination(now, index);
+                Ok(())
             }
             AsconfParameter::DeactivateAddress { .. }
             | AsconfParameter::ActivateAddress { .. }
@@ -375,7 +375,7 @@ impl Association {
         if !may_be_of_peer(wanted, from, |address| self.local.is_own(address)) {
             return Err(ErrorCause::RequestRefusedNoAuthorization(quote(parameter)));
         }
-        if self.destination_count() >= MAX_DESTINATIONS {
+        if self.peer.len() >= MAX_DESTINATIONS {
             return Err(ErrorCause::OperationRefusedResourceShortage(quote(parameter)));
         }
         // section 5.3, F1: the address may be used once path verification has confirmed it: a heartbeat goes there at
@@ -390,8 +390,8 @@ impl Association {
         if !self.has_peer_address(from) {
             return Err(ErrorCause::DeleteLastRemainingAddress(quote(parameter)));
         }
-        for index in self.destinations.ids() {
-            if self.destinations[index].address != from {
+        for index in self.peer.ids() {
+            if self.peer[index].address() != from {
                 self.delete_peer_address(index);
             }
         }
@@ -399,60 +399,24 @@ impl Association {
     }
 
     fn delete_peer_address(&mut self, index: DestinationId) {
-        let address = self.destinations[index].address;
+        let address = self.peer[index].address();
         self.out.tell(Event::PeerAddressDeleted(address));
         self.remove_destination(index);
-        self.open_burst();
     }
 
     /// The peer's Deactivate Address.
-    fn deactivate_destination(&mut self, from: Ipv6Addr, address: Ipv6Addr) -> Result<(), Refusal> {
-        let Some(index) = self.destination_index(address) else {
-            return Err(Refusal::Unknown);
-        };
+    fn deactivate_peer_address(&mut self, from: Ipv6Addr, address: Ipv6Addr) -> Result<(), Refusal> {
+        let index = self.peer.find(address).ok_or(Refusal::Unknown)?;
         if address == from {
             return Err(Refusal::Source);
         }
-        if self.destinations[index].deactivated {
+        if self.peer[index].is_deactivated() {
             return Ok(());
         }
-        let others = self.destinations.after(index).any(|(_, d)| !d.deactivated);
-        if !others {
+        if !self.peer.has_another_than(index) {
             return Err(Refusal::Last);
         }
-        let d = &mut self.destinations[index];
-        d.deactivated = true;
-        d.heartbeat = None;
-        d.heartbeat_due = None;
-        self.out.counters.deactivations += 1;
-        self.out.tell(Event::PeerAddressDeactivated(address));
-        let marked = self.move_outstanding_from(index);
-        self.leave_primary(index);
-        self.receiver
-            .leave_address(address, self.destinations[self.primary].address);
-        self.choose_current();
-        self.open_burst();
-        self.quit_path(marked);
-        Ok(())
-    }
-
-    /// The peer's Activate Address.
-    fn activate_destination(&mut self, now: Instant, address: Ipv6Addr) -> Result<(), Refusal> {
-        let Some(index) = self.destination_index(address) else {
-            return Err(Refusal::Unknown);
-        };
-        if !core::mem::take(&mut self.destinations[index].deactivated) {
-            return Ok(());
-        }
-        self.out.counters.activations += 1;
-        self.out.tell(Event::PeerAddressActivated(address));
-        if self.destinations[index].state == PathState::Active {
-            self.start_heartbeats(now, index);
-        } else {
-            self.send_heartbeat(now, index);
-        }
-        self.choose_current();
-        self.open_burst();
+        self.deactivate_destination(index);
         Ok(())
     }
 }

@@ -1,16 +1,16 @@
 //! The handshake of an association: what opens it, and how it comes up (RFC 9260 section 5); INIT and COOKIE ECHO where it
 //! exists (sections 5.2.1 to 5.2.4).
 
-use super::{Association, ControlPacket, Setup};
-use crate::congestion::SctpWindow;
+use super::{Association, Setup};
 use crate::contract::LocalAddress;
 use crate::random::SecretRng;
+use crate::sctp::auth::Authentication;
 use crate::sctp::event::Restarted;
 use crate::sctp::handshake::{
     Answer, Cookie, Identity, OpeningChunk, PeerParameters, Retry, State, check_init_ack, init,
     note_not_taken,
 };
-use crate::sctp::sender::messages;
+use crate::sctp::outbox::ControlPacket;
 use crate::sctp::{Config, Event};
 use crate::time::Instant;
 use bytes::Bytes;
@@ -49,15 +49,14 @@ impl Association {
     /// The peer's side of a cookie becomes this association's: the association is up.
     pub(in crate::sctp) fn adopt_cookie(&mut self, now: Instant, cookie: &Cookie) {
         self.identity = self.identity.with_peer_tag(cookie.peer_tag);
-        self.outbound_streams = cookie.streams.outbound;
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
-        self.set_peer(cookie.peer_initial_tsn, cookie.peer_rwnd);
+        self.set_peer(cookie.peer_initial_tsn, cookie.streams.outbound, cookie.peer_rwnd);
         for &address in &cookie.peer_addresses {
             self.add_destination(now, address, false);
         }
         for &address in &cookie.not_taken {
-            self.former_addresses.add(address);
+            self.peer.note_not_taken(address);
         }
         let named = cookie.peer_addresses.first().copied();
         self.receiver.begin(
@@ -69,34 +68,29 @@ impl Association {
         self.become_established(now);
     }
 
-    fn set_peer(&mut self, initial_tsn: Tsn, rwnd: u32) {
+    fn set_peer(&mut self, initial_tsn: Tsn, outbound_streams: u16, rwnd: u32) {
         self.asconf.begin(initial_tsn);
         self.streams.begin(initial_tsn);
-        self.credit.begin(rwnd);
-        self.initial_ssthresh = rwnd;
-        for path in self.paths.values_mut() {
-            path.window = SctpWindow::new(self.sizes.rules(), rwnd);
-        }
+        self.sender.begin(outbound_streams, rwnd);
+        self.peer.begin_windows(rwnd);
     }
 
     fn become_established(&mut self, now: Instant) {
         self.phase.establish();
         // section 5.1.1: the peer takes fewer streams than this end asked for, and what waits needs them
-        if self.queue.streams_needed() > usize::from(self.outbound_streams) {
+        if self.sender.lacks_streams() {
             self.abort_with(ErrorCause::UserInitiatedAbort(Bytes::from_static(
                 b"too few streams",
             )));
             return;
         }
-        self.association_error_count = 0;
+        self.peer.answers_handshake();
         self.open_burst();
         self.out.tell(Event::Connected);
         if self.auth.random().is_some() && !self.is_authentication_negotiated() {
             self.out.tell(Event::AuthenticationNotSupported);
         }
-        for index in self.destinations.ids() {
-            self.start_heartbeats(now, index);
-        }
+        self.start_heartbeats(now);
     }
 
     /// INIT or COOKIE ECHO: the first, or again; nothing of an association that is up.
@@ -104,27 +98,24 @@ impl Association {
         let Some((chunk, destination)) = self.phase.opening_chunk() else {
             return;
         };
-        let d = &self.destinations[destination];
-        let rto = self
-            .paths
-            .get(d.path)
-            .map_or(self.config.rto_initial, |p| p.rto());
+        let address = self.peer[destination].address();
+        let rto = self.peer.rto_to(destination, &self.config);
         let packet = match chunk {
             OpeningChunk::Init { cookie_preservative } => {
                 let local: SmallVec<[LocalAddress; 2]> = self.local_addresses().collect();
-                let tag_and_tsn = (self.identity.local_tag(), self.flight.next_tsn());
+                let tag_and_tsn = (self.identity.local_tag(), self.sender.flight().next_tsn());
                 let random = self.auth.random();
                 let init = init(&self.config, &local, random, tag_and_tsn, cookie_preservative);
                 let chunks = SmallVec::from_buf([Chunk::Init(Box::new(init))]);
                 // section 8.5.1, rule A: also where an INIT ACK has named the peer's tag, and its cookie came back too late
-                ControlPacket::new(d.address, chunks).with_tag(0)
+                ControlPacket::new(address, chunks).with_tag(0)
             }
             OpeningChunk::CookieEcho { cookie, errors } => {
                 let mut chunks = SmallVec::from_buf([Chunk::CookieEcho(cookie)]);
                 if !errors.is_empty() {
                     chunks.push(Chunk::Error(errors));
                 }
-                ControlPacket::new(d.address, chunks)
+                ControlPacket::new(address, chunks)
             }
         };
         self.out.send(packet);
@@ -134,12 +125,10 @@ impl Association {
 
     /// T1-init or T1-cookie expired (section 5.1, rules B and C): again, to the next address if there is one.
     pub(in crate::sctp) fn on_t1(&mut self, now: Instant) {
-        let alternate = self.usable_destination(self.phase.opening_destination());
+        let alternate = self.peer.usable_destination(self.phase.opening_destination());
         match self.phase.on_t1(self.config.max_init_retransmits, alternate) {
             Retry::Again => {
-                for path in self.paths.values_mut() {
-                    path.rtt.back_off();
-                }
+                self.peer.back_off_everywhere();
                 self.send_opening_chunk(now);
             }
             Retry::GiveUp => self.give_up_peer(),
@@ -168,9 +157,9 @@ impl Association {
             }
         };
         self.identity = self.identity.with_peer_tag(init_ack.initiate_tag);
-        self.outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
+        let outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.negotiate(&peer.extensions);
-        self.set_peer(init_ack.initial_tsn, init_ack.a_rwnd);
+        self.set_peer(init_ack.initial_tsn, outbound_streams, init_ack.a_rwnd);
         let inbound_streams = self.config.max_inbound_streams.min(init_ack.outbound_streams);
         self.receiver
             .begin(init_ack.initial_tsn, inbound_streams, from, &self.config);
@@ -182,7 +171,7 @@ impl Association {
             }
         }
         for address in peer.not_taken {
-            self.former_addresses.add(address);
+            self.peer.note_not_taken(address);
         }
         let mut errors = Vec::new();
         if !peer.unrecognized.is_empty() {
@@ -190,7 +179,7 @@ impl Association {
                 peer.unrecognized.concat().into(),
             ));
         }
-        let answered_from = self.destination_index(from);
+        let answered_from = self.peer.find(from);
         self.phase.on_init_ack(answered_from, cookie, errors);
         self.send_opening_chunk(now);
     }
@@ -222,6 +211,14 @@ impl Association {
 
 /// Collisions and restarts (section 5.2).
 impl Association {
+    /// What a COOKIE ECHO with this cookie has to be authenticated by (section 6.3), so that nobody restarts the association
+    /// who does not know its key; nothing where the cookie is of the same handshake, and may name another RANDOM of the
+    /// peer's.
+    pub(in crate::sctp) fn guard_against_restart(&self, cookie: &Cookie) -> Option<&Authentication> {
+        let restarts = !self.is_in_handshake() && self.identity.local_tag() != cookie.local_tag;
+        restarts.then_some(&self.auth)
+    }
+
     /// Sections 5.2.1 and 5.2.2: the INIT ACK to an INIT that names `peer_addresses`; or the addresses among them that
     /// the association does not have, for which the INIT is refused. `fresh`: an answer that has nothing to do with
     /// this association.
@@ -242,7 +239,7 @@ impl Association {
             // both ends sent INIT: the answer repeats what our own INIT said
             (
                 self.identity.local_tag(),
-                self.flight.next_tsn(),
+                self.sender.flight().next_tsn(),
                 self.auth.random().copied(),
             )
         } else {
@@ -303,10 +300,10 @@ impl Association {
     /// did not get rid of, its counters, its endpoint pair shared keys, and what it knows of this host: spare addresses
     /// and the routing table. TSNs, streams, paths, windows and timers are as at the beginning; requests for addresses
     /// and streams that were not answered are forgotten, as [`Event::Restarted`] says.
-    fn replaces(&mut self, mut former: Association) {
+    fn replaces(&mut self, former: Association) {
         self.local.inherit(former.local);
         self.follow_source();
-        let (unacknowledged, unsent) = messages::take(&mut former.flight, &mut former.queue);
+        let (unacknowledged, unsent) = former.sender.into_messages();
         let restarted = Restarted {
             unsent,
             unacknowledged,

@@ -1,115 +1,79 @@
 //! One association: its state and its user's interface.
 //!
-//! The rules are spread by topic over the files beside this one and the neighbouring ones, each an `impl Association`:
-//! `addresses`, `asconf`, `replacement` and `streams` here; `handshake`, `receive`, `transmit`, `ack`, `retransmission`,
-//! `heartbeat`, `destinations`, `shutdown`, `timers` there.
+//! An association is a composition. Its parts keep their fields to themselves, and do what concerns them alone; the files
+//! here call them in the order that the RFCs have, and act on what they return:
+//!
+//! | what happens | file |
+//! |---|---|
+//! | it comes up, or begins again | `handshake` |
+//! | a packet arrives | `receive` |
+//! | a packet leaves | `transmit` |
+//! | time passes | `timers` |
+//! | addresses of this host change | `addresses` |
+//! | either end asks for another set of addresses | `asconf` |
+//! | addresses of the peer come and go, and paths to them | `peer` |
+//! | streams are reset and added | `streams` |
+//! | it ends | `shutdown` |
 
 mod addresses;
 mod asconf;
-mod auth;
 mod handshake;
-pub(super) mod outbox;
+mod peer;
 mod receive;
-mod replacement;
 mod shutdown;
-mod sizes;
 mod streams;
+#[cfg(test)]
+pub(in crate::sctp) mod tests;
 mod timers;
-
-use sizes::PacketSizes;
-
-pub(super) use outbox::{ControlPacket, Outbox};
+mod transmit;
 
 use super::asconf::Asconf;
-use super::auth::{Authentication, Random};
-use super::former_addresses::FormerAddresses;
+use super::auth::{AuthError, Authentication, Random, SharedKey};
 use super::handshake::{Identity, PeerExtensions, Phase, State};
-use super::heartbeat_limit::HeartbeatLimit;
+use super::ids::DestinationId;
 use super::local::LocalAddresses;
-use super::multipath::{Cuc, Multipath, pf_max_retrans};
-use super::partial_reliability::PartialReliability;
-use super::path::{Destination, DestinationId, Path};
+use super::outbox::Outbox;
+use super::peer::{Peer, Probing};
 use super::receiver::Receiver;
 use super::replies::Replies;
-use super::sender::loss::LossDetector;
-use super::sender::{Credit, Flight, Recovery, SendQueue};
-use super::slots::Slots;
+use super::sender::Sender;
+use super::sender::context::Context;
 use super::streams::StreamChanges;
-use super::{
-    AddressError, Config, Counters, Event, Message, PathSnapshot, PathState, Reliability, SackImmediately,
-    SendError, SendOptions,
-};
-use crate::congestion::CongestionControl;
-use crate::contract::{InterfaceId, LocalAddress};
+use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendError, SendOptions};
+use crate::contract::LocalAddress;
 use crate::random::SecretRng;
 use crate::time::Instant;
+use bytes::Bytes;
 use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
-use segue_wire::sctp::chunk_type::{DATA, FORWARD_TSN, SACK};
-use segue_wire::sctp::{Chunk, Parameter};
-use segue_wire::{Data, Packet, Tsn};
-use smallvec::SmallVec;
-
-/// IPv6 header and SCTP common header, bytes.
-pub(super) const PACKET_HEADERS: u32 = 40 + 12;
+use rand_core::SeedableRng;
+use segue_wire::sctp::Parameter;
+use segue_wire::sctp::chunk_type::{ASCONF_ACK, DATA, FORWARD_TSN, SACK};
+use segue_wire::{Data, Tsn};
 
 /// An association with a peer.
 pub struct Association {
-    pub(super) config: Config,
-    pub(super) sizes: PacketSizes,
+    /// As its user gave it: not written to after the start.
+    config: Config,
     /// Where it stands between its beginning and its end.
-    pub(super) phase: Phase,
-    pub(super) identity: Identity,
-    pub(super) rng: ChaCha8Rng,
+    phase: Phase,
+    identity: Identity,
+    rng: ChaCha8Rng,
     /// Control packets and events that wait, and what was counted.
-    pub(super) out: Outbox,
-
-    // addresses
-    pub(super) local: LocalAddresses,
-    /// UDP port that the peer's last packet came from: new destinations start with it.
-    pub(super) peer_encapsulation: Option<u16>,
-    pub(super) destinations: Slots<Destination>,
-    pub(super) former_addresses: FormerAddresses,
-    /// HEARTBEATs that may still go to addresses that nobody has answered from.
-    pub(super) heartbeat_limit: HeartbeatLimit,
-    pub(super) primary: DestinationId,
-    /// Destination that new data goes to: the primary while it is usable.
-    pub(super) current: DestinationId,
-    pub(super) paths: Slots<Path>,
-    pub(super) association_error_count: u32,
-    /// ssthresh of a path that begins: the peer's window as its INIT or INIT ACK advertised it.
-    pub(super) initial_ssthresh: u32,
-
-    // sending
-    pub(super) queue: SendQueue,
-    pub(super) flight: Flight,
-    pub(super) loss: LossDetector,
-    pub(super) outbound_streams: u16,
-    pub(super) credit: Credit,
-    /// Packets that may still be sent at this opportunity (Max.Burst).
-    pub(super) burst: u32,
-    pub(super) recovery: Recovery,
-    /// Concurrent multipath transfer, where it is on.
-    pub(super) multipath: Option<Box<Multipath>>,
-    pub(super) partial: PartialReliability,
-    /// Bytes that a refused `send` waits for.
-    pub(super) wanted_space: Option<usize>,
-
-    // receiving
-    pub(super) receiver: Receiver,
+    out: Outbox,
+    local: LocalAddresses,
+    peer: Peer,
+    sender: Sender,
+    receiver: Receiver,
     /// Answers to the packet at hand.
-    pub(super) replies: Replies,
-
-    pub(super) peer_extensions: PeerExtensions,
-    pub(super) auth: Authentication,
-
-    // streams
-    pub(super) streams: StreamChanges,
-
-    // dynamic addresses
-    pub(super) asconf: Asconf,
-    // timers; T3-rtx and heartbeats are kept by path and destination
+    replies: Replies,
+    /// What the peer can do beyond RFC 9260.
+    extensions: PeerExtensions,
+    auth: Authentication,
+    /// Streams that are being reset or added.
+    streams: StreamChanges,
+    /// Addresses that are being added or deleted.
+    asconf: Asconf,
 }
 
 impl Association {
@@ -143,7 +107,7 @@ impl Association {
         now: Instant,
         stream_id: u16,
         data: Data,
-        mut options: SendOptions,
+        options: SendOptions,
     ) -> Result<(), SendError> {
         match self.state() {
             State::CookieWait | State::CookieEchoed | State::Established => {}
@@ -152,46 +116,47 @@ impl Association {
         if data.is_empty() {
             return Err(SendError::Empty);
         }
-        if stream_id >= self.outbound_streams {
+        if stream_id >= self.sender.outbound_streams() {
             return Err(SendError::NoSuchStream);
         }
         if data.len() > self.config.send_buffer as usize {
             return Err(SendError::TooLong);
         }
         if data.len() > self.send_space() {
-            self.make_room(now, data.len(), options.reliability);
+            let (sender, mut cx) = self.sending(now);
+            if sender.make_room(&mut cx, data.len(), options.reliability) {
+                self.continue_shutdown(now);
+            }
         }
         if data.len() > self.send_space() {
-            self.wanted_space = Some(data.len());
+            self.sender.want_space(data.len());
             return Err(SendError::BufferFull);
         }
-        if !self.queue.has_unsent() {
+        if !self.sender.has_unsent() {
             self.open_burst();
         }
-        options.sack_immediately &= self.config.sack_immediately != SackImmediately::Never;
-        self.partial.in_use |= options.reliability != Reliability::Full;
-        self.queue.push(now, stream_id, data, options);
+        self.sender.push(now, stream_id, data, options, &self.config);
         Ok(())
     }
 
     /// Room in the send buffer, bytes.
     #[must_use]
     pub fn send_space(&self) -> usize {
-        (self.config.send_buffer as usize).saturating_sub(self.queue.buffered() + self.flight.buffered())
+        self.sender.space(&self.config)
     }
 
     /// User bytes that fit one DATA chunk.
     #[must_use]
     pub fn max_message_in_one_chunk(&self) -> u32 {
-        self.sizes.max_data()
+        self.peer.sizes().max_data()
     }
 
     /// The next message received; opens the receive window again.
     pub fn recv(&mut self) -> Option<Message> {
         let message = self.receiver.take_message()?;
         if self.is_up() {
-            self.receiver
-                .consider_window_update(self.sizes.mtu(), &self.config);
+            let mtu = self.peer.sizes().mtu();
+            self.receiver.consider_window_update(mtu, &self.config);
         }
         Some(message)
     }
@@ -202,11 +167,10 @@ impl Association {
     /// [`AddressError::BadAddress`] if the peer has no such address, or has deactivated it.
     pub fn set_primary_path(&mut self, now: Instant, destination: Ipv6Addr) -> Result<(), AddressError> {
         let _ = now;
-        let index = self
-            .destination_index(destination)
-            .filter(|&index| !self.destinations[index].deactivated)
-            .ok_or(AddressError::BadAddress)?;
-        self.make_primary(index);
+        let known = self.peer.find(destination);
+        let index = known.filter(|&index| !self.peer[index].is_deactivated());
+        let index = index.ok_or(AddressError::BadAddress)?;
+        self.peer.make_primary(index, &mut self.out);
         Ok(())
     }
 
@@ -225,27 +189,14 @@ impl Association {
     /// The primary path's destination.
     #[must_use]
     pub fn primary_path(&self) -> Ipv6Addr {
-        self.destinations[self.primary].address
+        self.peer[self.peer.primary()].address()
     }
 
     /// All (source, destination) pairs that have been used, as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathSnapshot> {
-        self.paths.iter().map(|(id, p)| {
-            let index = p.destination;
-            let d = &self.destinations[index];
-            PathSnapshot {
-                source: p.source.address,
-                destination: d.address,
-                primary: index == self.primary && p.source == self.source_towards(d.address),
-                state: d.state,
-                cwnd: p.window.cwnd(),
-                ssthresh: p.window.ssthresh(),
-                flightsize: self.flight.size_on(id),
-                srtt: p.rtt.srtt(),
-                rto: p.rtt.rto(),
-                error_count: d.error_count,
-            }
-        })
+        let flight = self.sender.flight();
+        let paths = self.peer.paths();
+        paths.map(|(id, _)| self.peer.snapshot(id, flight.size_on(id), &self.local))
     }
 
     /// Counters since the association began.
@@ -256,13 +207,13 @@ impl Association {
 
     /// The peer's addresses, and whether each is still to be confirmed.
     pub(super) fn peer_addresses(&self) -> impl Iterator<Item = (Ipv6Addr, bool)> + '_ {
-        let destinations = self.destinations.values();
-        destinations.map(|d| (d.address, d.state == PathState::Unconfirmed))
+        let destinations = self.peer.destinations();
+        destinations.map(|(_, d)| (d.address(), !d.is_confirmed()))
     }
 
     /// Addresses that the peer may send from although they are not its.
     pub(super) fn former_addresses(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
-        self.former_addresses.iter()
+        self.peer.former_addresses()
     }
 
     /// Port of the peer.
@@ -274,7 +225,7 @@ impl Association {
     /// Streams that `send` may name: `0..outbound_streams`.
     #[must_use]
     pub fn outbound_streams(&self) -> u16 {
-        self.outbound_streams
+        self.sender.outbound_streams()
     }
 
     /// Streams that the peer may send on: the fewer of those that it asked for and those that this end takes.
@@ -286,7 +237,7 @@ impl Association {
     /// Whether everything given to `send` was acknowledged.
     #[must_use]
     pub fn is_sender_dry(&self) -> bool {
-        self.queue.is_empty() && self.flight.is_empty()
+        self.sender.is_dry()
     }
 
     /// Receive window offered now, bytes.
@@ -298,18 +249,13 @@ impl Association {
     /// Room left in the peer's receive window, bytes.
     #[must_use]
     pub fn peer_rwnd(&self) -> u32 {
-        self.credit.peer_rwnd()
-    }
-
-    /// User bytes that wait or were sent, those included that the receiver keeps.
-    pub(super) fn held_to_send(&self) -> usize {
-        self.queue.buffered() + self.flight.held()
+        self.sender.peer_rwnd()
     }
 
     /// User bytes sent and not yet acknowledged; those marked for retransmission are not counted.
     #[must_use]
     pub fn outstanding_bytes(&self) -> u32 {
-        self.flight.outstanding_bytes()
+        self.sender.outstanding_bytes()
     }
 }
 
@@ -329,46 +275,22 @@ pub(super) struct Setup<'a> {
 
 impl Association {
     pub(super) fn new(now: Instant, setup: &Setup<'_>, secrets: &mut dyn SecretRng) -> Self {
-        let mut config = setup.config.clone();
-        config.pf_max_retrans = pf_max_retrans(&config);
+        let config = setup.config.clone();
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
-        let auth = Authentication::new(&config, setup.local_random);
-        let sizes = PacketSizes::new(&config);
-        let cuc = config.multipath.map_or(Cuc::Off, |m| m.cuc);
-        let destinations = Slots::default();
-        // the name that the peer's first address will have
-        let first = destinations.next_id().expect("there are none yet");
+        let peer = Peer::new(&config);
         let mut association = Self {
-            phase: Phase::new(first),
+            phase: Phase::new(peer.primary()),
             identity: setup.identity,
             rng: ChaCha8Rng::from_seed(seed),
             out: Outbox::default(),
             local: LocalAddresses::new(setup.local, setup.route),
-            peer_encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
-            destinations,
-            former_addresses: FormerAddresses::default(),
-            heartbeat_limit: HeartbeatLimit::default(),
-            primary: first,
-            current: first,
-            paths: Slots::default(),
-            association_error_count: 0,
-            initial_ssthresh: 0,
-            queue: SendQueue::new(sizes.max_data()),
-            sizes,
-            flight: Flight::new(setup.local_initial_tsn, config.multipath.is_some(), cuc),
-            loss: LossDetector::new(&config),
-            outbound_streams: config.outbound_streams,
-            credit: Credit::default(),
-            burst: 0,
-            recovery: Recovery::default(),
-            multipath: config.multipath.map(|c| Box::new(Multipath::new(c))),
-            partial: PartialReliability::default(),
-            wanted_space: None,
+            peer,
+            sender: Sender::new(&config, setup.local_initial_tsn),
             receiver: Receiver::new(&config),
             replies: Replies::default(),
-            peer_extensions: PeerExtensions::default(),
-            auth,
+            extensions: PeerExtensions::default(),
+            auth: Authentication::new(&config, setup.local_random),
             streams: StreamChanges::new(setup.local_initial_tsn),
             asconf: Asconf::new(setup.local_initial_tsn),
             config,
@@ -379,23 +301,83 @@ impl Association {
         association
     }
 
-    /// What the peer's INIT or INIT ACK said of extensions comes into force.
-    pub(super) fn negotiate(&mut self, parameters: &[Parameter]) {
-        self.peer_extensions = PeerExtensions::read(parameters);
+    /// What the peer's INIT or INIT ACK said of extensions comes into force. Chunks are cut, and windows counted, by what is
+    /// now known of the bytes that other chunks take.
+    fn negotiate(&mut self, parameters: &[Parameter]) {
+        self.extensions = PeerExtensions::read(parameters);
         self.auth.negotiate(parameters);
-        self.resize_chunks();
+        let overhead = self.auth.overhead(&[DATA, SACK, FORWARD_TSN]);
+        self.peer.leave_room_for(overhead, &self.config);
     }
 
-    /// Chunks are cut, and windows counted, by what is now known of the bytes that other chunks take.
-    pub(super) fn resize_chunks(&mut self) {
-        let overhead = self.data_overhead();
-        self.sizes.leave_room_for(&self.config, overhead);
-        self.queue.cut_to(self.sizes.max_data());
+    /// The sender, and what it works with.
+    #[inline]
+    fn sending(&mut self, now: Instant) -> (&mut Sender, Context<'_>) {
+        let may_forward_tsn = self.may_forward_tsn();
+        let cx = Context {
+            now,
+            config: &self.config,
+            peer: &mut self.peer,
+            out: &mut self.out,
+            may_forward_tsn,
+        };
+        (&mut self.sender, cx)
     }
 
-    /// Bytes that an AUTH chunk takes from a packet with data.
-    pub(super) fn data_overhead(&self) -> u32 {
-        self.auth.overhead(&[DATA, SACK, FORWARD_TSN])
+    /// The peer, and what heartbeats are sent with.
+    fn probing(&mut self) -> (&mut Peer, Probing<'_>) {
+        let allowed = self.may_heartbeat();
+        let probing = Probing {
+            config: &self.config,
+            rng: &mut self.rng,
+            out: &mut self.out,
+            replies: &mut self.replies,
+            auth_len: self.auth.overhead(&[ASCONF_ACK]),
+            allowed,
+        };
+        (&mut self.peer, probing)
+    }
+
+    /// Whether HEARTBEATs may be sent: once the association is up, until a SHUTDOWN or SHUTDOWN ACK was (section 8.3).
+    fn may_heartbeat(&self) -> bool {
+        self.is_up() && self.phase.shutdown_chunk().is_none()
+    }
+
+    /// Whether both ends offered FORWARD TSN.
+    #[inline]
+    fn may_forward_tsn(&self) -> bool {
+        self.config.partial_reliability && self.extensions.forward_tsn()
+    }
+
+    /// Whether `address` is an address of the peer.
+    pub(super) fn has_peer_address(&self, address: Ipv6Addr) -> bool {
+        self.peer.has(address)
+    }
+
+    /// A new opportunity to send (Max.Burst, RFC 9260 section 6.1 rule D).
+    #[inline]
+    fn open_burst(&mut self) {
+        self.sender.open_burst(&self.config, &self.peer);
+    }
+
+    /// Data that was sent to a destination was not answered in time. Returns false if the association was lost with it.
+    fn count_error(&mut self, index: DestinationId) -> bool {
+        let goes_on = self.peer.count_error(index, &self.config, &mut self.out);
+        if !goes_on {
+            self.give_up_peer();
+        }
+        goes_on
+    }
+
+    /// A control chunk that was sent to a destination, which may be gone, was not answered in time. Returns false if the
+    /// association was lost with it.
+    fn not_answered(&mut self, index: DestinationId) -> bool {
+        let known = self.peer.get(index).is_some();
+        let goes_on = !known || self.peer.not_answered(index, &self.config, &mut self.out);
+        if !goes_on {
+            self.give_up_peer();
+        }
+        goes_on
     }
 
     /// Whether nothing of a closed association is left to be told or taken.
@@ -435,66 +417,82 @@ impl Association {
     pub(super) fn is_in_handshake(&self) -> bool {
         self.phase.is_opening()
     }
+}
 
-    /// Writes the next packet to send to `packet`; gives the interface to send it on.
-    pub(super) fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
-        self.send_pmtu_probes(now);
-        if self.is_stranded() {
-            return self.poll_stranded(packet);
+/// Chunk authentication (RFC 4895): its user's keys.
+impl Association {
+    /// Whether both ends support authentication.
+    #[must_use]
+    pub fn is_authentication_negotiated(&self) -> bool {
+        self.auth.is_negotiated()
+    }
+
+    /// Adds an endpoint pair shared key, or replaces the one with this identifier. AUTH chunks that name it are accepted
+    /// from now on; for sending see [`set_active_key`](Self::set_active_key).
+    ///
+    /// # Errors
+    /// [`AuthError::NotOffered`].
+    pub fn set_shared_key(&mut self, id: u16, key: impl Into<Bytes>) -> Result<(), AuthError> {
+        self.auth.add_key(SharedKey { id, key: key.into() })
+    }
+
+    /// Authenticates with this key from now on, retransmissions included. The peer must know it already.
+    ///
+    /// # Errors
+    /// [`AuthError::NoSuchKey`].
+    pub fn set_active_key(&mut self, id: u16) -> Result<(), AuthError> {
+        self.auth.activate_key(id)
+    }
+
+    /// Forgets a key: AUTH chunks that name it are refused from now on. Identifier 0 is the empty key, unless it was
+    /// replaced.
+    ///
+    /// # Errors
+    /// [`AuthError::NoSuchKey`] and [`AuthError::ActiveKey`].
+    pub fn delete_shared_key(&mut self, id: u16) -> Result<(), AuthError> {
+        self.auth.delete_key(id)
+    }
+
+    /// The shared key identifier that this end authenticates with.
+    #[must_use]
+    pub fn active_key(&self) -> u16 {
+        self.auth.active_key()
+    }
+}
+
+impl Association {
+    /// Checks that the books balance: what is outstanding, marked and held is what the counts and timers say, queues
+    /// are within what the configuration allows, and something will happen next if something must.
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.sender.check_invariants(&self.config, &self.peer)?;
+        self.peer.check_invariants()?;
+        self.receiver.check_invariants(&self.config)?;
+        self.local.check_invariants()?;
+        let waiting = self.out.waiting();
+        if waiting > 0 && !self.is_stranded() {
+            return Err(format!("{waiting} control packets are left after draining"));
         }
-        if let Some(control) = self.out.next_packet() {
-            let control = self.bundle_sack(control);
-            return Some(self.write_control(control, packet));
-        }
+        let timer = self.poll_timeout();
         if self.is_closed() {
-            return None;
+            if timer.is_some() {
+                return Err("a closed association has timers".into());
+            }
+            if !self.is_sender_dry() {
+                return Err("a closed association has data".into());
+            }
+        } else if !self.is_stranded() && timer.is_none() {
+            // of a stranded one nothing can be done until there is an address again
+            let waits = self.is_in_handshake() || !self.is_sender_dry() || self.asconf_outstanding();
+            if waits {
+                return Err(format!(
+                    "something waits and no timer runs, state {:?}",
+                    self.state()
+                ));
+            }
         }
-        let interface = self.poll_sack_or_data(now, packet);
-        if interface.is_some() {
-            return interface;
-        }
-        // looking for data may have brought a request of its own about: that streams are to be reset, for one
-        self.out.next_packet().map(|c| self.write_control(c, packet))
-    }
-
-    /// The next packet of a host without an address that the peer knows.
-    #[inline(never)]
-    fn poll_stranded(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
-        // ASCONF names its source: the only thing that may leave from an address that the peer does not know. The
-        // rest is not kept: a peer that goes on talking could fill the memory with answers. But for the last HEARTBEAT
-        // ACK: it verifies the address that is being added, and can leave with the answer to the ASCONF
-        let answers = |c: &ControlPacket| matches!(c.chunks.first(), Some(Chunk::HeartbeatAck(_)));
-        let last = self.out.packets().rposition(answers);
-        self.out
-            .retain_packets(|place, c| Some(place) == last || (c.source.is_some() && !answers(c)));
-        let control = self.out.take_packet(|c| c.source.is_some() && !answers(c))?;
-        Some(self.write_control(control, packet))
-    }
-
-    fn write_control(&self, control: ControlPacket, packet: &mut Packet) -> InterfaceId {
-        let source = control
-            .source
-            .unwrap_or_else(|| self.source_towards(control.destination));
-        let tag = control.tag.unwrap_or_else(|| self.identity.verification_tag());
-        self.write_with_tag(packet, source, control.destination, tag, control.chunks)
-    }
-
-    /// Queues a packet of one control chunk with the peer's tag.
-    pub(super) fn queue_control(&mut self, destination: Ipv6Addr, chunk: Chunk) {
-        self.out
-            .send(ControlPacket::new(destination, SmallVec::from_buf([chunk])));
-    }
-
-    /// A secret random number.
-    pub(super) fn secret_u64(&mut self) -> u64 {
-        self.rng.next_u64()
-    }
-
-    /// A new opportunity to send (Max.Burst, RFC 9260 section 6.1 rule D).
-    pub(super) fn open_burst(&mut self) {
-        self.burst = self.config.max_burst.unwrap_or(u32::MAX);
-        if self.multipath.is_some() {
-            self.open_bursts();
-        }
+        Ok(())
     }
 }

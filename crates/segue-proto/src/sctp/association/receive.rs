@@ -1,23 +1,23 @@
-//! A packet arrives for the association, and the SACK that it is owed leaves (RFC 9260 sections 3.2, 6.2, 8.5).
+//! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
-use super::{Association, ControlPacket, PACKET_HEADERS};
-use crate::contract::{InterfaceId, LocalAddress};
-use crate::sctp::auth;
-use crate::sctp::auth::Authentication;
-use crate::sctp::handshake::{PeerExtensions, State};
-use crate::sctp::multipath::uses_nr_sack;
-use crate::sctp::path::Path;
-use crate::sctp::receiver::{Outcome, SackForm};
-use crate::sctp::{Config, Event, SackRoute};
+use super::Association;
+use super::transmit::{sack_form, uses_nr_sack};
+use crate::sctp::auth::{self, AuthFailure};
+use crate::sctp::handshake::State;
+use crate::sctp::outbox::ControlPacket;
+use crate::sctp::peer::HeartbeatAck;
+use crate::sctp::receiver::Outcome;
+use crate::sctp::sender::sack::{Impossible, SackOutcome, Via};
+use crate::sctp::{Event, SackRoute};
 use crate::time::Instant;
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
-use segue_wire::Packet;
-use segue_wire::sctp::chunk_type::{ASCONF, NR_SACK, SACK, SHUTDOWN};
+use segue_wire::sctp::chunk_type::ASCONF;
 use segue_wire::sctp::{Chunk, DataChunk, ErrorCause, ForwardTsn, SctpPacket, UnrecognizedAction};
-use smallvec::SmallVec;
 
-/// What the DATA chunks and FORWARD TSNs of one packet mean for the SACK.
-struct DataSeen {
+/// The packet at hand, and what its DATA chunks and FORWARD TSNs mean for the SACK.
+struct Seen {
+    via: Via,
     /// There are any.
     any: bool,
     /// Acknowledge without delay.
@@ -37,26 +37,65 @@ impl Association {
         to: Ipv6Addr,
         packet: &mut SctpPacket,
     ) -> bool {
-        if self.is_closed() {
-            self.out.counters.refused.after_close += 1;
+        let Some((len, limit)) = self.admit(from, packet) else {
             return false;
-        }
-        if !self.accepts_tag(packet) {
-            self.out.counters.refused.bad_tag += 1;
-            return false;
-        }
-        let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
-        let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
-        let (len, limit) = (length_as_it_came(packet), self.reply_limit(from, packet));
-        self.authenticate(packet);
-        // an address that is not the peer's (yet) brings in nothing but an ASCONF that is accepted; and a reflected tag
-        // was good for the ABORT alone
-        if found_by_asconf && !packet.chunks.iter().any(is_asconf) || !self.accepts_tag(packet) {
-            self.replies.forget();
-            return false;
-        }
+        };
         self.handle_chunks(now, from, to, packet, len, limit);
         true
+    }
+
+    /// The same of a packet that arrived out of the UDP port `remote_port`, or not in UDP, where both ends may be: what goes to
+    /// where it came from goes the same way (RFC 6951 section 5.4), and so do addresses that the peer adds.
+    pub(in crate::sctp) fn handle_encapsulated(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        remote_port: Option<u16>,
+        packet: &mut SctpPacket,
+    ) -> bool {
+        if self.accepts_tag(packet) {
+            self.peer.comes_out_of(from, remote_port);
+        }
+        // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
+        let Some((len, limit)) = self.admit(from, packet) else {
+            return false;
+        };
+        self.peer.expect_new_addresses_at(remote_port);
+        self.handle_chunks(now, from, to, packet, len, limit);
+        true
+    }
+
+    /// Whether a packet may be acted on, less what of it may not: the length that it had as it came, and the limit of what may
+    /// answer it.
+    #[inline]
+    fn admit(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) -> Option<(usize, Option<usize>)> {
+        if self.is_closed() {
+            cold_path();
+            self.out.counters.refused.after_close += 1;
+            return None;
+        }
+        if !self.accepts_tag(packet) {
+            cold_path();
+            self.out.counters.refused.bad_tag += 1;
+            return None;
+        }
+        let came = (length_as_it_came(packet), self.reply_limit(from, packet));
+        if !self.auth.is_plain(&packet.chunks) && !self.admit_authenticated(from, packet) {
+            self.replies.forget();
+            return None;
+        }
+        Some(came)
+    }
+
+    /// Takes out of a packet what may not be acted on (RFC 4895 section 6.3). An address that is not the peer's (yet) brings in
+    /// nothing but an ASCONF that is accepted; and a reflected tag was good for the ABORT alone.
+    #[inline(never)]
+    fn admit_authenticated(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) -> bool {
+        let is_asconf = |c: &Chunk| matches!(c, Chunk::Asconf(_));
+        let found_by_asconf = !self.has_peer_address(from) && packet.chunks.iter().any(is_asconf);
+        self.sift(packet);
+        (!found_by_asconf || packet.chunks.iter().any(is_asconf)) && self.accepts_tag(packet)
     }
 
     /// Works off the chunks of a packet that may be acted on. `len` is the length that it had as it came, `limit` that of
@@ -73,49 +112,44 @@ impl Association {
         self.replies.begin(from, limit);
         self.ignore_aborts_of_deleted(to, packet);
         self.asconf.begin_packet();
-        let mut data = DataSeen {
+        let mut seen = Seen {
+            via: Via { from, to },
             any: false,
             immediate: false,
             had_gap: self.receiver.has_gap(),
             packet_len: len,
         };
         let awaited = self.awaited_for(to);
-        if let Some(multipath) = &mut self.multipath {
-            multipath.packet = (from, to);
-        }
         for chunk in &mut packet.chunks {
-            if !self.handle_chunk(now, from, chunk, &mut data) || self.is_closed() {
+            if !self.handle_chunk(now, chunk, &mut seen) || self.is_closed() {
                 break;
             }
         }
         self.send_replies(to);
         if let Some(serial) = awaited {
+            cold_path();
             self.ask_again(now, serial);
         }
-        if data.any && !self.is_closed() {
+        if seen.any && !self.is_closed() {
             let back = self.has_peer_address(from).then_some((from, limit));
-            self.owe_for_packet(now, back, to, &data);
+            self.owe_for_packet(now, back, &seen);
         }
     }
 
-    /// A packet with DATA or a FORWARD TSN is worked off, which came to `to`. `back`: where it came from, if that is an address
+    /// A packet with DATA or a FORWARD TSN is worked off. `back`: where it came from, if that is an address
     /// of the peer's, and what a packet there may have.
-    fn owe_for_packet(
-        &mut self,
-        now: Instant,
-        back: Option<(Ipv6Addr, Option<usize>)>,
-        to: Ipv6Addr,
-        data: &DataSeen,
-    ) {
+    fn owe_for_packet(&mut self, now: Instant, back: Option<(Ipv6Addr, Option<usize>)>, seen: &Seen) {
+        let to = seen.via.to;
         if self.streams.awaits_transfer() {
+            cold_path();
             self.continue_stream_changes(now);
         }
         self.receiver.arrived(back, to);
         self.on_data_after_replacement(now, to);
         let shutting_down = self.state() == State::ShutdownSent;
-        let immediate = data.immediate || shutting_down;
+        let immediate = seen.immediate || shutting_down;
         self.receiver
-            .owe(now, data.had_gap, immediate, &self.config, &mut self.out);
+            .owe(now, seen.had_gap, immediate, &self.config, &mut self.out);
         if shutting_down {
             // section 9.2: SACK and SHUTDOWN, T2 starts anew
             self.send_shutdown(now);
@@ -136,7 +170,7 @@ impl Association {
     /// Bytes of SCTP that a packet from an address may be answered with: of no more than came from it, until somebody has
     /// proven to hear us there.
     pub(in crate::sctp) fn reply_limit(&self, from: Ipv6Addr, packet: &SctpPacket) -> Option<usize> {
-        (!self.has_confirmed_address(from)).then(|| packet.buffer_len())
+        (!self.peer.has_confirmed_address(from)).then(|| packet.buffer_len())
     }
 
     /// Sends what answers the packet at hand, which came to `to`.
@@ -152,7 +186,7 @@ impl Association {
         let source = self.local.source_at(to).filter(|_| back);
         let (destination, behind) = (reply.destination(), reply.behind());
         let auth_len = self.auth.overhead(&reply.chunk_types());
-        let chunks = reply.into_chunks(self.sizes.mtu(), auth_len);
+        let chunks = reply.into_chunks(self.peer.sizes().mtu(), auth_len);
         if !chunks.is_empty() {
             let answer = ControlPacket {
                 source,
@@ -183,41 +217,35 @@ impl Association {
 
     /// Returns false if the rest of the packet is not to be looked at. What is left of the chunk is of no use.
     #[inline]
-    fn handle_chunk(&mut self, now: Instant, from: Ipv6Addr, chunk: &mut Chunk, data: &mut DataSeen) -> bool {
+    fn handle_chunk(&mut self, now: Instant, chunk: &mut Chunk, seen: &mut Seen) -> bool {
         match chunk {
-            Chunk::Data(chunk) => self.on_data(chunk, data),
+            Chunk::Data(chunk) => self.on_data(chunk, seen),
             Chunk::Sack(sack) if self.is_up() => {
-                let possible = self.on_sack(now, from, sack);
-                self.out.counters.refused.impossible_acks += u64::from(!possible);
-                possible
+                let (sender, mut cx) = self.sending(now);
+                let outcome = sender.handle_sack(&mut cx, seen.via, sack);
+                self.after_sack(now, outcome)
             }
             chunk => {
                 let chunk = core::mem::replace(chunk, Chunk::CookieAck);
-                self.handle_control_chunk(now, from, chunk, data)
+                self.handle_control_chunk(now, chunk, seen)
             }
         }
     }
 
     /// The same for anything but DATA, and SACK of an association that is up.
     #[inline(never)]
-    fn handle_control_chunk(
-        &mut self,
-        now: Instant,
-        from: Ipv6Addr,
-        chunk: Chunk,
-        data: &mut DataSeen,
-    ) -> bool {
+    fn handle_control_chunk(&mut self, now: Instant, chunk: Chunk, seen: &mut Seen) -> bool {
+        let from = seen.via.from;
         if !self.is_up() && needs_association(&chunk) {
             self.out.counters.refused.unexpected += 1;
             return true;
         }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) => {}
-            Chunk::NrSack(nr_sack) if self.uses_nr_sack() => {
-                if !self.on_nr_sack(now, from, &nr_sack) {
-                    self.out.counters.refused.impossible_acks += 1;
-                    return false;
-                }
+            Chunk::NrSack(nr_sack) if uses_nr_sack(&self.config, &self.extensions) => {
+                let (sender, mut cx) = self.sending(now);
+                let outcome = sender.handle_nr_sack(&mut cx, seen.via, &nr_sack);
+                return self.after_nr_sack(now, outcome);
             }
             Chunk::InitAck(init_ack) => self.on_init_ack(now, from, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(now),
@@ -227,12 +255,12 @@ impl Association {
                 self.close(Event::Aborted { causes });
                 return false;
             }
-            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, cumulative_tsn_ack),
+            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(now, seen.via, cumulative_tsn_ack),
             Chunk::ShutdownAck => self.on_shutdown_ack(from),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::ForwardTsn(forward_tsn) if self.may_forward_tsn() => {
-                self.on_forward_tsn(&forward_tsn, data)
+                self.on_forward_tsn(&forward_tsn, seen)
             }
             Chunk::ReConfig(re_config) if self.may_re_config() => self.on_re_config(now, from, &re_config),
             // the association is over but for the last word: there is nothing left to change
@@ -287,14 +315,65 @@ impl Association {
         }
     }
 
-    fn on_data(&mut self, chunk: &mut DataChunk, seen: &mut DataSeen) -> bool {
+    /// A SACK was dealt with. Returns false if it contradicts what was sent.
+    #[inline]
+    pub(super) fn after_sack(&mut self, now: Instant, outcome: Result<SackOutcome, Impossible>) -> bool {
+        match outcome {
+            Ok(SackOutcome::Overtaken) => {}
+            Ok(SackOutcome::Taken) => {
+                if self.streams.is_busy() {
+                    cold_path();
+                    self.continue_stream_changes(now);
+                }
+                self.continue_shutdown(now);
+            }
+            Err(Impossible) => self.out.counters.refused.impossible_acks += 1,
+        }
+        outcome.is_ok()
+    }
+
+    /// The same of an NR-SACK, which may have made room in the send buffer.
+    fn after_nr_sack(&mut self, now: Instant, outcome: Result<SackOutcome, Impossible>) -> bool {
+        let possible = self.after_sack(now, outcome);
+        if possible {
+            let (sender, mut cx) = self.sending(now);
+            sender.announce_space(&mut cx);
+        }
+        possible
+    }
+
+    fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
+        let (peer, mut probing) = self.probing();
+        match peer.on_heartbeat_ack(now, info, &mut probing) {
+            HeartbeatAck::Probe | HeartbeatAck::Answer { confirms: None } => {}
+            HeartbeatAck::Refused => self.out.counters.refused.bad_heartbeat_acks += 1,
+            HeartbeatAck::Answer {
+                confirms: Some(index),
+            } => {
+                // it may be the only one: what waits goes out at once
+                self.open_burst();
+                if index == self.peer.primary() {
+                    self.leave_silent_paths(now);
+                }
+            }
+        }
+    }
+
+    fn on_data(&mut self, chunk: &mut DataChunk, seen: &mut Seen) -> bool {
         if !self.takes_data() {
             self.out.counters.refused.unexpected += 1;
             return true;
         }
         seen.any = true;
         seen.immediate |= chunk.immediate || self.state() == State::ShutdownSent;
-        let form = || sack_form(&self.config, self.sizes.mtu(), &self.auth, &self.peer_extensions);
+        let form = || {
+            sack_form(
+                &self.config,
+                self.peer.sizes().mtu(),
+                &self.auth,
+                &self.extensions,
+            )
+        };
         let outcome = self
             .receiver
             .on_data(chunk, seen.packet_len, &self.config, form, &mut self.out);
@@ -302,22 +381,25 @@ impl Association {
         match outcome {
             Outcome::Taken | Outcome::Duplicate | Outcome::NoRoom | Outcome::Unexpected => true,
             Outcome::NoSuchStream => {
+                cold_path();
                 self.replies
                     .report(ErrorCause::InvalidStreamIdentifier(chunk.stream_id));
                 true
             }
             Outcome::NoUserData => {
+                cold_path();
                 self.abort_with(ErrorCause::NoUserData(chunk.tsn));
                 false
             }
             Outcome::OutOfResource => {
+                cold_path();
                 self.abort_with(ErrorCause::OutOfResource);
                 false
             }
         }
     }
 
-    fn on_forward_tsn(&mut self, chunk: &ForwardTsn, seen: &mut DataSeen) {
+    fn on_forward_tsn(&mut self, chunk: &ForwardTsn, seen: &mut Seen) {
         if !self.takes_data() {
             self.out.counters.refused.unexpected += 1;
             return;
@@ -336,11 +418,6 @@ impl Association {
         )
     }
 
-    /// Whether both ends offered FORWARD TSN.
-    pub(in crate::sctp) fn may_forward_tsn(&self) -> bool {
-        self.config.partial_reliability && self.peer_extensions.forward_tsn()
-    }
-
     /// A chunk of an extension that was not agreed on is one of an unknown type (RFC 3758 section 3.3.1, RFC 6525
     /// section 5.2).
     fn on_unagreed_chunk(&mut self, chunk: &Chunk) -> bool {
@@ -351,100 +428,25 @@ impl Association {
     }
 }
 
-/// The SACK that the receiver owes leaves: by itself, or with what goes to the same address (sections 6.1, 6.4 and 6.10).
+/// Authentication (RFC 4895 section 6.3).
 impl Association {
-    /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
-    pub(in crate::sctp) fn sack_packet(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
-        let to = self.receiver.reply_to()?;
-        let sack = SmallVec::from_buf([self.take_sack()?]);
-        Some(self.write(packet, self.sack_source(to), to, sack))
-    }
-
-    /// A SACK that is due goes with control chunks on their way to the same address (section 6.10). Not to one that is not
-    /// confirmed, where what may be sent is counted chunk by chunk.
-    pub(super) fn bundle_sack(&mut self, mut control: ControlPacket) -> ControlPacket {
-        let goes_alone = |chunk: &Chunk| {
-            matches!(
-                chunk,
-                Chunk::Init(_)
-                    | Chunk::InitAck(_)
-                    | Chunk::CookieEcho(_)
-                    | Chunk::Abort { .. }
-                    | Chunk::Sack(_)
-                    | Chunk::NrSack(_)
-                    // its length is what it is about
-                    | Chunk::Pad(_)
-                    | Chunk::Shutdown { .. }
-                    | Chunk::ShutdownAck
-                    | Chunk::ShutdownComplete { .. }
-                    // its source is what it is about
-                    | Chunk::Asconf(_)
-            )
-        };
-        let fits = self.receiver.sack_is_due()
-            && !matches!(
-                self.state(),
-                State::CookieWait | State::CookieEchoed | State::Closed
-            )
-            && self.receiver.reply_to() == Some(control.destination)
-            && control.tag.is_none()
-            && control
-                .source
-                .is_none_or(|source| source == self.sack_source(control.destination))
-            && self.has_confirmed_address(control.destination)
-            && !control.chunks.iter().any(goes_alone);
-        if !fits {
-            return control;
+    #[inline(never)]
+    fn sift(&mut self, packet: &mut SctpPacket) {
+        let sifted = self.auth.sift(packet);
+        if let Some(key) = sifted.new_key {
+            // RFC 6458 section 6.1.8, SCTP_AUTH_NEW_KEY
+            self.out.tell(Event::PeerKeyChanged(key));
         }
-        let types: SmallVec<[u8; 4]> = control
-            .chunks
-            .iter()
-            .map(Chunk::chunk_type)
-            .chain([SACK, NR_SACK])
-            .collect();
-        let used: usize = control.chunks.iter().map(Chunk::buffer_len).sum();
-        let sack = self.receiver.sack_len(self.sack_form());
-        if PACKET_HEADERS + self.auth.overhead(&types) + used as u32 + sack <= self.sizes.mtu() {
-            control.chunks.extend(self.take_sack());
+        if let Some(failure) = sifted.failure {
+            self.out.counters.refused.bad_auth += 1;
+            if let AuthFailure::UnsupportedHmac(hmac_id) = failure
+                && self.is_up()
+            {
+                self.replies
+                    .report(ErrorCause::UnsupportedHmacIdentifier(hmac_id));
+            }
         }
-        control
-    }
-
-    /// Whether data on a path takes a SACK along: it goes where that would go.
-    pub(in crate::sctp) fn sack_goes_with(&self, path: &Path) -> bool {
-        let to = self.destinations[path.destination].address;
-        self.receiver.reply_to() == Some(to) && self.sack_source(to) == path.source
-    }
-
-    /// The source of a SACK to `to`.
-    fn sack_source(&self, to: Ipv6Addr) -> LocalAddress {
-        if self.config.sack_route == SackRoute::Arrival
-            && let Some(at) = self.receiver.arrived_at()
-            && let Some(source) = self.local.source_at(at)
-        {
-            return source;
-        }
-        self.source_towards(to)
-    }
-
-    /// The acknowledgement owed; with it nothing is owed any more.
-    pub(in crate::sctp) fn take_sack(&mut self) -> Option<Chunk> {
-        let form = self.sack_form();
-        self.receiver.take_sack(form, &self.config, &mut self.out)
-    }
-
-    /// What acknowledgements are made like.
-    pub(in crate::sctp) fn sack_form(&self) -> SackForm {
-        sack_form(&self.config, self.sizes.mtu(), &self.auth, &self.peer_extensions)
-    }
-}
-
-/// What acknowledgements of an association are made like.
-fn sack_form(config: &Config, mtu: u32, auth: &Authentication, peer: &PeerExtensions) -> SackForm {
-    SackForm {
-        non_renegable: uses_nr_sack(config, peer),
-        mtu,
-        auth_len: auth.overhead(&[SACK, NR_SACK, SHUTDOWN]),
+        self.out.counters.refused.unauthenticated += sifted.unauthenticated;
     }
 }
 

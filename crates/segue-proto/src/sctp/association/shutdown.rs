@@ -1,8 +1,10 @@
 //! Graceful and abortive end (RFC 9260 section 9).
 
-use super::{Association, ControlPacket, State};
+use super::{Association, State};
 use crate::sctp::Event;
 use crate::sctp::handshake::{OnShutdown, ShutdownChunk};
+use crate::sctp::outbox::ControlPacket;
+use crate::sctp::sender::sack::Via;
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -47,15 +49,13 @@ impl Association {
         if self.state() == State::CookieWait {
             return;
         }
-        let destination = self.destinations[self.current].address;
+        let destination = self.peer[self.peer.current()].address();
         let reflected_tag = false;
-        self.queue_control(
-            destination,
-            Chunk::Abort {
-                reflected_tag,
-                causes,
-            },
-        );
+        let abort = Chunk::Abort {
+            reflected_tag,
+            causes,
+        };
+        self.out.send(ControlPacket::of(destination, abort));
     }
 
     /// Ends the association: timers stop and queues are dropped; control packets already queued still go out.
@@ -63,19 +63,16 @@ impl Association {
         if !self.phase.close() {
             return;
         }
-        self.queue.clear();
-        self.flight.take();
-        self.partial.clear();
+        self.sender.end();
         self.streams.end();
         self.asconf.end();
         self.receiver.suspend_sack();
-        self.credit.suspend();
         self.out.tell(event);
     }
 
     /// Section 9.2: with everything acknowledged, the next chunk of the shutdown goes out.
     pub(in crate::sctp) fn continue_shutdown(&mut self, now: Instant) {
-        if self.is_sender_dry() {
+        if self.sender.is_dry() {
             let chunk = self.phase.on_all_acknowledged(now, self.config.rto_max * 5);
             self.send_shutdown_chunk(now, chunk);
         }
@@ -94,23 +91,14 @@ impl Association {
         }
     }
 
-    pub(in crate::sctp) fn on_shutdown(&mut self, now: Instant, cumulative_tsn_ack: Tsn) {
-        let is_possible = cumulative_tsn_ack.before(self.flight.next_tsn());
+    pub(super) fn on_shutdown(&mut self, now: Instant, via: Via, cumulative_tsn_ack: Tsn) {
+        let is_possible = cumulative_tsn_ack.before(self.sender.flight().next_tsn());
         match self.phase.on_shutdown(is_possible) {
             OnShutdown::Acknowledges => {
-                let sack = segue_wire::sctp::Sack {
-                    cumulative_tsn_ack,
-                    // a SHUTDOWN says nothing of the window: as it was
-                    a_rwnd: self
-                        .credit
-                        .peer_rwnd()
-                        .saturating_add(self.flight.outstanding_bytes()),
-                    gap_ack_blocks: self.reported_gaps(cumulative_tsn_ack),
-                    duplicate_tsns: Box::default(),
-                    data_packets: 0,
-                };
-                let from = self.receiver.reply_to().unwrap_or(self.primary_path());
-                self.on_sack(now, from, &sack);
+                let sack = self.sender.sack_of_shutdown(cumulative_tsn_ack);
+                let (sender, mut cx) = self.sending(now);
+                let outcome = sender.handle_sack(&mut cx, via, &sack);
+                self.after_sack(now, outcome);
                 self.continue_shutdown(now);
             }
             OnShutdown::Impossible => self.out.counters.refused.impossible_acks += 1,
@@ -130,7 +118,8 @@ impl Association {
     /// The answer goes to where the SHUTDOWN ACK came from (section 6.4): where data last came from may be gone.
     pub(in crate::sctp) fn on_shutdown_ack(&mut self, from: Ipv6Addr) {
         if self.phase.shutdown_chunk().is_some() {
-            self.queue_control(from, Chunk::ShutdownComplete { reflected_tag: false });
+            let complete = Chunk::ShutdownComplete { reflected_tag: false };
+            self.out.send(ControlPacket::of(from, complete));
             self.close(Event::Closed);
         } else {
             self.out.counters.refused.unexpected += 1;
@@ -146,20 +135,13 @@ impl Association {
     }
 
     pub(in crate::sctp) fn on_t2(&mut self, now: Instant) {
-        let destination = self.current;
-        let path = self.destinations[destination].path;
-        if let Some(path) = self.paths.get_mut(path) {
-            path.rtt.back_off();
-        }
-        if !self.count_error(destination) {
+        let destination = self.peer.current();
+        if !self.not_answered(destination) {
             return;
         }
         // with none active, each in turn
-        let next = self
-            .usable_destination(Some(destination))
-            .or_else(|| self.next_destination(destination));
-        if let Some(next) = next {
-            self.current = next;
+        if let Some(next) = self.peer.another_than(destination) {
+            self.peer.go_on_to(next);
         }
         self.resend_shutdown_chunk(now);
     }
@@ -183,25 +165,10 @@ impl Association {
     }
 
     fn send_and_start_t2(&mut self, now: Instant, chunks: SmallVec<[Chunk; 1]>) {
-        let d = &self.destinations[self.current];
-        let rto = self
-            .paths
-            .get(d.path)
-            .map_or(self.config.rto_initial, |p| p.rto());
-        self.out.send(ControlPacket::new(d.address, chunks));
+        let current = self.peer.current();
+        let rto = self.peer.rto_to(current, &self.config);
+        let address = self.peer[current].address();
+        self.out.send(ControlPacket::new(address, chunks));
         self.phase.shutdown_chunk_sent(now + rto);
-    }
-
-    /// The gaps last reported, as blocks after `cumulative`.
-    fn reported_gaps(&self, cumulative: Tsn) -> SmallVec<[segue_wire::sctp::GapAckBlock; 4]> {
-        self.flight
-            .reported()
-            .iter()
-            .filter(|r| cumulative.before(r.0))
-            .map(|r| segue_wire::sctp::GapAckBlock {
-                start: r.0.distance_from(cumulative) as u16,
-                end: r.1.distance_from(cumulative) as u16,
-            })
-            .collect()
     }
 }

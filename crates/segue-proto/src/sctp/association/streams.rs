@@ -1,8 +1,10 @@
 //! Streams are reset and added (RFC 6525): what [`StreamChanges`](crate::sctp::streams::StreamChanges) says is done to
 //! the messages and chunks of both directions.
 
-use super::{Association, PACKET_HEADERS};
-use crate::sctp::path::DestinationId;
+use super::Association;
+use crate::sctp::ids::DestinationId;
+use crate::sctp::lengths::PACKET_HEADERS;
+use crate::sctp::outbox::ControlPacket;
 use crate::sctp::streams::{Numbers, Standing, Verdict, When};
 use crate::sctp::{Event, StreamError, StreamRefused, StreamRequest};
 use crate::time::Instant;
@@ -17,7 +19,7 @@ impl Association {
     /// # Errors
     /// See [`StreamError`].
     pub fn reset_streams(&mut self, now: Instant, streams: &[u16]) -> Result<(), StreamError> {
-        self.check_streams(streams, self.outbound_streams)?;
+        self.check_streams(streams, self.sender.outbound_streams())?;
         self.ask(now, StreamRequest::ResetOutgoing(streams.to_vec()))
     }
 
@@ -45,7 +47,7 @@ impl Association {
     /// See [`StreamError`].
     pub fn add_streams(&mut self, now: Instant, outgoing: u16, incoming: u16) -> Result<(), StreamError> {
         let most = |old: u16, new: u16| old.checked_add(new).ok_or(StreamError::TooMany);
-        most(self.outbound_streams, outgoing)?;
+        most(self.sender.outbound_streams(), outgoing)?;
         most(self.receiver.inbound_streams(), incoming)?;
         if outgoing > 0 {
             self.ask(now, StreamRequest::AddOutgoing(outgoing))?;
@@ -58,7 +60,7 @@ impl Association {
 
     /// Whether both ends offered RE-CONFIG.
     pub(in crate::sctp) fn may_re_config(&self) -> bool {
-        self.config.stream_reconfiguration && self.peer_extensions.re_config()
+        self.config.stream_reconfiguration && self.extensions.re_config()
     }
 
     fn check_streams(&self, streams: &[u16], known: u16) -> Result<(), StreamError> {
@@ -66,7 +68,7 @@ impl Association {
             return Err(StreamError::NoSuchStream);
         }
         // chunk and parameter headers take at most 24 bytes, an AUTH chunk 40
-        let most = (self.sizes.mtu().saturating_sub(PACKET_HEADERS + 24 + 40) / 2) as usize;
+        let most = (self.peer.sizes().mtu().saturating_sub(PACKET_HEADERS + 24 + 40) / 2) as usize;
         if streams.len() > most {
             return Err(StreamError::TooMany);
         }
@@ -93,44 +95,40 @@ impl Association {
             return;
         };
         if let Some(streams) = next.hold {
-            self.queue.hold(streams.to_vec());
+            self.sender.hold(streams.to_vec());
         }
         match next.when {
             When::Now => {}
             When::NotAmid(streams) => {
-                if self.queue.is_amid_message_of(streams) {
+                if self.sender.is_amid_message_of(streams) {
                     return;
                 }
             }
             When::AllAcknowledged => {
-                if self.is_anything_under_way() || peer_waits {
+                if self.sender.is_busy() || peer_waits {
                     return;
                 }
                 self.receiver.await_association_reset();
             }
         }
-        let last_assigned_tsn = self.flight.next_tsn().previous();
-        self.streams.begin_request(last_assigned_tsn, self.current);
-        self.transmit_stream_request(now, self.current);
-    }
-
-    fn is_anything_under_way(&self) -> bool {
-        !self.flight.is_empty() || self.queue.has_unsent()
+        let last_assigned_tsn = self.sender.flight().next_tsn().previous();
+        let current = self.peer.current();
+        self.streams.begin_request(last_assigned_tsn, current);
+        self.transmit_stream_request(now, current);
     }
 
     fn transmit_stream_request(&mut self, now: Instant, destination: DestinationId) {
-        let d = &self.destinations[destination];
-        let rto = self.paths.get(d.path);
-        let rto = rto.map_or(self.config.rto_initial, |p| p.rto());
-        let address = d.address;
+        let rto = self.peer.rto_to(destination, &self.config);
+        let address = self.peer[destination].address();
         if let Some(chunk) = self.streams.transmit(destination, now + rto) {
-            self.queue_control(address, Chunk::ReConfig(Box::new(chunk)));
+            let chunk = Chunk::ReConfig(Box::new(chunk));
+            self.out.send(ControlPacket::of(address, chunk));
         }
     }
 
     /// Packets can leave again: the outstanding request goes out once more.
     pub(in crate::sctp) fn resend_stream_request(&mut self, now: Instant) {
-        self.transmit_stream_request(now, self.current);
+        self.transmit_stream_request(now, self.peer.current());
     }
 
     /// T-reconfig expired (section 5.1.1): as for DATA, unless the peer said that it is at it.
@@ -139,18 +137,13 @@ impl Association {
             return;
         };
         let mut destination = expired.destination;
-        let is_gone = !self.destinations.contains(destination);
-        if expired.is_error && !is_gone {
-            let path = self.destinations[destination].path;
-            if let Some(path) = self.paths.get_mut(path) {
-                path.rtt.back_off();
-            }
-            if !self.count_error(destination) {
-                return;
-            }
+        let is_gone = self.peer.get(destination).is_none();
+        if expired.is_error && !self.not_answered(destination) {
+            return;
         }
         if expired.is_error || is_gone {
-            destination = self.usable_destination(Some(destination)).unwrap_or(self.current);
+            let alternate = self.peer.usable_destination(Some(destination));
+            destination = alternate.unwrap_or(self.peer.current());
         }
         self.transmit_stream_request(now, destination);
     }
@@ -165,9 +158,10 @@ impl Association {
         let Some(answered) = self.streams.on_response(response, result) else {
             return;
         };
-        let destination = self.destinations.get(answered.destination);
-        if destination.is_some_and(|d| d.error_count > 0) {
-            self.clear_errors(answered.destination);
+        let destination = self.peer.get(answered.destination);
+        if destination.is_some_and(|d| d.error_count() > 0) {
+            self.peer
+                .clear_errors(answered.destination, &self.config, &mut self.out);
         }
         if let Some(outcome) = answered.outcome {
             self.settle_stream_request(now, outcome, next_tsns);
@@ -187,9 +181,9 @@ impl Association {
         match &request {
             StreamRequest::ResetOutgoing(streams) => {
                 if outcome.is_ok() {
-                    self.queue.reset_ssns(streams);
+                    self.sender.reset_ssns(streams);
                 }
-                self.queue.release();
+                self.sender.release();
             }
             StreamRequest::ResetAssociation => {
                 match next_tsns.filter(|_| outcome.is_ok()) {
@@ -200,11 +194,11 @@ impl Association {
                         outcome = outcome.and(Err(StreamRefused::Error));
                     }
                 }
-                self.queue.release();
+                self.sender.release();
             }
             StreamRequest::AddOutgoing(new_streams) => {
                 if outcome.is_ok() {
-                    self.outbound_streams = self.outbound_streams.saturating_add(*new_streams);
+                    self.sender.add_streams(*new_streams);
                 }
             }
             StreamRequest::ResetIncoming(_) | StreamRequest::AddIncoming(_) => {}
@@ -217,11 +211,7 @@ impl Association {
     /// The peer has reset the association: it goes on with `senders_next`, and this end with `receivers_next`.
     fn go_on_at(&mut self, senders_next: Tsn, receivers_next: Tsn) {
         self.receiver.association_was_reset(senders_next, &mut self.out);
-        self.flight.begin_anew(receivers_next);
-        self.queue.reset_ssns(&[]);
-        self.partial.clear();
-        self.recovery.end();
-        self.credit.forget_probe();
+        self.sender.begin_anew(receivers_next);
     }
 
     pub(in crate::sctp) fn on_re_config(&mut self, now: Instant, from: Ipv6Addr, chunk: &ReConfig) {
@@ -273,7 +263,7 @@ impl Association {
             self.answer_streams(to, answer);
         }
         if let Some((serial, from)) = self.streams.deferred_association_reset()
-            && !self.is_anything_under_way()
+            && !self.sender.is_busy()
             && let Some(answer) = self.perform_association_reset(serial)
         {
             self.answer_streams(from, answer);
@@ -283,7 +273,8 @@ impl Association {
 
     fn answer_streams(&mut self, to: Ipv6Addr, answer: ReConfigParameter) {
         let parameters = vec![answer];
-        self.queue_control(to, Chunk::ReConfig(Box::new(ReConfig { parameters })));
+        let chunk = Chunk::ReConfig(Box::new(ReConfig { parameters }));
+        self.out.send(ControlPacket::of(to, chunk));
     }
 
     /// A request that is new.
@@ -301,7 +292,7 @@ impl Association {
             established: self.is_established(),
             inbound_streams: self.receiver.inbound_streams(),
             max_inbound_streams: self.config.max_inbound_streams,
-            outbound_streams: self.outbound_streams,
+            outbound_streams: self.sender.outbound_streams(),
             cumulative_tsn_ack,
         };
         match self.streams.judge(request, &numbers) {
@@ -333,8 +324,8 @@ impl Association {
             }
             Verdict::ResetAssociation => {
                 // what of ours is under way would be lost: first it is acknowledged
-                self.queue.hold(Vec::new());
-                if self.is_anything_under_way() {
+                self.sender.hold(Vec::new());
+                if self.sender.is_busy() {
                     self.streams.defer_association_reset(serial, from);
                     return ReConfigResult::InProgress;
                 }
@@ -351,11 +342,9 @@ impl Association {
 
     /// Section 5.2.4, G1 to G5; gives the answer.
     fn perform_association_reset(&mut self, serial: ReConfigSerial) -> Option<ReConfigParameter> {
-        let senders_next = self.flight.next_tsn();
+        let senders_next = self.sender.flight().next_tsn();
         let receivers_next = self.receiver.reset_association(&mut self.out)?;
-        self.queue.reset_ssns(&[]);
-        self.queue.release();
-        self.partial.clear();
+        self.sender.reset_streams();
         self.open_burst();
         let next_tsns = (senders_next, receivers_next);
         Some(self.streams.association_was_reset(serial, next_tsns))

@@ -2,8 +2,9 @@
 
 use super::Association;
 use crate::sctp::handshake::PhaseTimer;
-use crate::sctp::path::Destination;
+use crate::sctp::ids::PathId;
 use crate::time::Instant;
+use smallvec::SmallVec;
 
 impl Association {
     /// The earliest timer.
@@ -13,26 +14,13 @@ impl Association {
         }
         // asked for after every packet: without branches, a timer that does not run is at the end of time
         let at = |timer: Option<Instant>| timer.unwrap_or(Instant::MAX);
-        let own = at(self.phase.next_timer())
+        let earliest = at(self.phase.next_timer())
             .min(at(self.receiver.sack_timer()))
-            .min(at(self.credit.timer()))
-            .min(at(self.partial.t3_rtx));
-        let mut earliest = own
+            .min(self.sender.next_timer())
             .min(at(self.streams.t_reconfig()))
             .min(at(self.asconf.t4_rto()))
-            .min(at(self.replacement_timer()));
-        earliest = earliest.min(at(self.flight.next_timer()));
-        for path in self.paths.values() {
-            earliest = earliest.min(at(path.pmtu.timer()));
-        }
-        let heartbeats = self.may_heartbeat();
-        let watched = |d: &&Destination| heartbeats && !d.deactivated;
-        for destination in self.destinations.values().filter(watched) {
-            if let Some(sent) = &destination.heartbeat {
-                earliest = earliest.min(sent.expires);
-            }
-            earliest = earliest.min(at(destination.heartbeat_due));
-        }
+            .min(at(self.replacement_timer()))
+            .min(self.peer.next_timer(self.may_heartbeat()));
         (earliest != Instant::MAX).then_some(earliest)
     }
 
@@ -50,17 +38,17 @@ impl Association {
             None => {}
         }
         self.receiver.on_timeout(now);
-        if due(self.credit.timer()) {
-            self.credit.on_timer();
+        if self.sender.on_probe_timer(now) {
             self.open_burst();
         }
-        self.on_pmtu_timers(now);
-        for i in self.paths.ids() {
-            if !self.is_closed() && due(self.flight.t3_rtx(i)) {
-                self.on_t3(now, i);
+        self.peer.on_pmtu_timers(now, &self.config);
+        let paths: SmallVec<[PathId; 4]> = self.peer.paths().map(|(id, _)| id).collect();
+        for path in paths {
+            if !self.is_closed() && self.sender.has_expired(now, path) {
+                self.on_t3(now, path);
             }
         }
-        if !self.is_closed() && due(self.partial.t3_rtx) {
+        if !self.is_closed() && self.sender.forward_tsn_is_overdue(now) {
             self.on_forward_tsn_t3(now);
         }
         if !self.is_closed() && due(self.streams.t_reconfig()) {
@@ -72,11 +60,40 @@ impl Association {
         if !self.is_closed() && due(self.replacement_timer()) {
             self.delete_replaced(now);
         }
-        for i in self.destinations.ids() {
+        for index in self.peer.ids() {
             if self.is_closed() {
                 return;
             }
-            self.on_heartbeat_timers(now, i);
+            let (peer, mut probing) = self.probing();
+            if !peer.on_heartbeat_timers(now, index, &mut probing) {
+                self.give_up_peer();
+            }
         }
+    }
+
+    /// T3-rtx of a path expired (RFC 9260 section 6.3.3).
+    fn on_t3(&mut self, now: Instant, path: PathId) {
+        let (sender, mut cx) = self.sending(now);
+        if let Some(destination) = sender.on_t3(&mut cx, path)
+            && !self.count_error(destination)
+        {
+            return;
+        }
+        self.sender.retransmit();
+        self.open_burst();
+        self.drop_retired_paths();
+    }
+
+    /// The peer has not acknowledged a FORWARD TSN (RFC 3758 section 3.5, rule A5).
+    fn on_forward_tsn_t3(&mut self, now: Instant) {
+        let Some((destination, is_error)) = self.sender.on_forward_tsn_t3() else {
+            return;
+        };
+        if is_error && !self.not_answered(destination) {
+            return;
+        }
+        let (sender, cx) = self.sending(now);
+        sender.repeat_forward_tsn(&cx);
+        self.open_burst();
     }
 }

@@ -8,8 +8,8 @@ use crate::sctp::handshake::{
     Action, Answer, Cookie, CookieError, Lifetime, PeerParameters, State, Streams, action, check_init,
     init_ack, note_not_taken,
 };
+use crate::sctp::ids::MAX_DESTINATIONS;
 use crate::sctp::local::address_rules;
-use crate::sctp::path::MAX_DESTINATIONS;
 use crate::sctp::{AssociationId, Event};
 use crate::time::Duration;
 use core::net::Ipv6Addr;

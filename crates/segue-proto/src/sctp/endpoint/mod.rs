@@ -11,11 +11,11 @@ use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::sctp::association::{Association, Setup};
 use crate::sctp::auth::{self, Random};
-use crate::sctp::encapsulation::UDP_HEADER;
 use crate::sctp::handshake::{CookieKeys, Identity};
+use crate::sctp::lengths::encapsulation_overhead;
 use crate::sctp::local::address_rules;
+use crate::sctp::packets::transmit;
 use crate::sctp::receiver::keep_nothing_else;
-use crate::sctp::transmit::transmit;
 use crate::sctp::{AssociationId, Config, Counters, EndpointCounters, Event};
 use crate::time::Instant;
 use arrived::Arrived;
@@ -49,10 +49,8 @@ impl Endpoint {
     /// An endpoint on the local `port`; `secrets` supplies tags, initial TSNs, nonces and the cookie key.
     #[must_use]
     pub fn new(mut config: Config, port: u16, mut secrets: Box<dyn SecretRng>) -> Self {
-        if config.udp_encapsulation.is_some() {
-            // from here on the MTU is that of what UDP carries
-            config.mtu = config.mtu.saturating_sub(UDP_HEADER);
-        }
+        // from here on the MTU is that of what UDP carries
+        config.mtu = config.mtu.saturating_sub(encapsulation_overhead(&config));
         let cookie_keys = CookieKeys::new(config.valid_cookie_life, &mut *secrets);
         Self {
             config,

@@ -1,7 +1,7 @@
 //! Where an association stands (RFC 9260 section 4), with what it has only while it stands there: the opening has a cookie,
 //! retransmissions and T1, the shutdown T2-shutdown and T5-shutdown-guard. What belongs to a state ends with it.
 
-use crate::sctp::path::DestinationId;
+use crate::sctp::ids::DestinationId;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
 use segue_wire::sctp::ErrorCause;

@@ -5,10 +5,11 @@
 //! cumulatively: the sender keeps it for a retransmission, and the receiver, if it came out of order, until the gap before it is
 //! closed. A path with nothing of the kind may always send one chunk.
 
-use super::BufferSplit;
-use crate::sctp::association::Association;
-use crate::sctp::path::PathId;
-use crate::sctp::sender::ChunkState;
+use super::{BufferSplit, Concurrent};
+use crate::sctp::ids::PathId;
+use crate::sctp::sender::chunk::ChunkState;
+use crate::sctp::sender::flight::Flight;
+use crate::sctp::sender::strategy::lent::Lent;
 
 impl BufferSplit {
     /// Whether one of `paths` paths may send `len` more bytes, with these send and receive buffers.
@@ -32,47 +33,45 @@ struct Held {
     gap_acked: u64,
 }
 
-impl Association {
-    /// Whether `path` may send `len` more bytes of new user data as far as its part of the buffers goes.
-    pub(in crate::sctp) fn fits_its_share(&self, path: PathId, len: u32) -> bool {
-        let split = self
-            .multipath
-            .as_ref()
-            .map_or(BufferSplit::None, |m| m.config.buffer_split);
-        if split == BufferSplit::None {
-            return true;
-        }
-        let paths = self.usable_paths().count() as u64;
-        if paths < 2 {
-            return true;
-        }
-        let held = self.held_for(path);
-        let receive_buffer =
-            u64::from(self.credit.peer_rwnd()) + u64::from(self.flight.outstanding_bytes()) + held.gap_acked;
-        let buffers = (u64::from(self.config.send_buffer), receive_buffer);
-        split.allows(&held, u64::from(len), buffers, paths)
-    }
-
-    fn held_for(&self, path: PathId) -> Held {
-        let mut held = Held::default();
-        for (_, sent) in self.flight.iter() {
+impl Held {
+    /// That of `path`.
+    fn of(flight: &Flight, path: PathId) -> Self {
+        let mut held = Self::default();
+        for (_, sent) in flight.iter() {
             let len = u64::from(sent.len());
-            let mine = sent.path() == Some(path);
+            let mine = if sent.path() == Some(path) { len } else { 0 };
             match sent.state() {
                 ChunkState::Abandoned => {}
-                ChunkState::Marked(_) => held.on_path += if mine { len } else { 0 },
+                ChunkState::Marked(_) => held.on_path += mine,
                 ChunkState::Outstanding { .. } | ChunkState::GapAcked { .. } => {
                     if sent.is_gap_acked() {
                         held.gap_acked += len;
                     }
-                    if mine {
-                        held.on_path += len;
-                        held.on_path_at_peer += len;
-                    }
+                    held.on_path += mine;
+                    held.on_path_at_peer += mine;
                 }
             }
         }
         held
+    }
+}
+
+impl Concurrent {
+    /// Whether `path` may send `len` more bytes of new user data as far as its part of the buffers goes.
+    pub(super) fn fits_its_share(&self, lent: &Lent<'_>, path: PathId, len: u32) -> bool {
+        let split = self.settings.buffer_split;
+        if split == BufferSplit::None {
+            return true;
+        }
+        let paths = lent.peer.usable_paths().count() as u64;
+        if paths < 2 {
+            return true;
+        }
+        let held = Held::of(lent.flight, path);
+        let outstanding = u64::from(lent.flight.outstanding_bytes());
+        let receive_buffer = u64::from(lent.credit.peer_rwnd()) + outstanding + held.gap_acked;
+        let buffers = (u64::from(lent.config.send_buffer), receive_buffer);
+        split.allows(&held, u64::from(len), buffers, paths)
     }
 }
 

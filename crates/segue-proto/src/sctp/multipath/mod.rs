@@ -12,9 +12,11 @@
 //! | SFR, split fast retransmit | `sender/loss`, beside this folder | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
 //! | DAC, delayed acks for CMT | `receiver/acknowledgement`, beside this folder | a SACK for every packet, for there is nearly always a gap |
 //! | retransmission policy | `rtx` | |
-//! | CMT-PF | `failed`, and `potentially_failed` of RFC 7829 | a dead path gets data until Path.Max.Retrans, and the receive buffer fills |
-//! | what SACKs over several paths leave open | `ambiguity` | reneging that is none, round trips that are too short |
-//! | leaving a path | `quit` | data on a dead path waits for T3-rtx |
+//! | what T3-rtx spares | `timeout` | a window goes out twice |
+//! | CMT-PF | `peer/errors`, beside this folder | a dead path gets data until Path.Max.Retrans, and the receive buffer fills |
+//! | what SACKs over several paths leave open | `round_trips`, `sender/overtaken` | reneging that is none, round trips that are too short |
+//! | an episode of losses for each path | `recovery` | a loss on one path cuts all |
+//! | leaving a path | `sender/leave` | data on a dead path waits for T3-rtx |
 //!
 //! Beyond the paper, against what several paths of different speed do to the receive buffer, each off unless asked for:
 //!
@@ -23,30 +25,75 @@
 //! | schedulers: which of the paths with room gets the next packet | `scheduler` |
 //! | buffer splitting: no path fills a buffer that others need | `buffer_split` |
 //! | opportunistic retransmission, with a penalty for the path that holds the others up | `opportunistic` |
-//! | NR-SACK: what the receiver keeps takes no room in the send buffer | `nr_sack` |
+//! | NR-SACK: what the receiver keeps takes no room in the send buffer | `sender/nr_sack`, beside this folder |
 //! | coupled congestion control | `coupling`, [`Coupling`](crate::congestion::Coupling) |
 //!
 //! Congestion control is kept by path, fast recovery with it: the paths are taken to have no bottleneck in common.
 //! [`Config::multipath`](super::Config::multipath) turns all of it on; without it nothing here acts.
 
-mod ambiguity;
 mod buffer_split;
-mod config;
+pub(in crate::sctp) mod config;
 mod counters;
 mod coupling;
-mod failed;
-mod nr_sack;
 mod opportunistic;
-mod quit;
+mod recovery;
+mod round_trips;
 mod rtx;
 mod schedule;
 pub mod scheduler;
-mod state;
+mod share;
+#[cfg(test)]
+mod tests;
 mod timeout;
 
 pub use config::{BufferSplit, Cuc, MultipathConfig, RtxPolicy};
 pub use counters::MultipathCounters;
-pub(super) use failed::pf_max_retrans;
-pub(super) use nr_sack::uses_nr_sack;
 pub use scheduler::{Scheduler, SchedulerKind};
-pub(super) use state::{Multipath, PathShare};
+
+use super::ids::PathId;
+use super::per_path::PerPath;
+use share::PathShare;
+
+/// What an association keeps that sends on several paths at once.
+#[derive(Debug)]
+pub(in crate::sctp) struct Concurrent {
+    settings: MultipathConfig,
+    scheduler: Box<dyn Scheduler>,
+    /// The peer's window stopped a path with room since the scheduler was asked last.
+    was_blocked: bool,
+    /// The path that the SACK at hand came over.
+    sack_path: Option<PathId>,
+    shares: PerPath<PathShare>,
+}
+
+impl Concurrent {
+    pub(in crate::sctp) fn new(settings: MultipathConfig) -> Self {
+        Self {
+            settings,
+            scheduler: settings.scheduler.begin(),
+            was_blocked: false,
+            sack_path: None,
+            shares: PerPath::default(),
+        }
+    }
+
+    /// What is kept of a path.
+    fn share(&self, path: PathId) -> PathShare {
+        self.shares.get(path).copied().unwrap_or_default()
+    }
+
+    /// A chunk is sent on a path.
+    pub(in crate::sctp) fn note_sent(&mut self, path: PathId) {
+        self.shares.open(path).note_sent();
+    }
+
+    /// Chunks of a path were found lost.
+    pub(in crate::sctp) fn note_lost(&mut self, path: PathId, chunks: u32) {
+        self.shares.open(path).on_lost(chunks);
+    }
+
+    /// A path begins anew: what was known of it is no longer so.
+    pub(in crate::sctp) fn forget_path(&mut self, path: PathId) {
+        *self.shares.open(path) = PathShare::default();
+    }
+}

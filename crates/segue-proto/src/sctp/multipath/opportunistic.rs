@@ -11,70 +11,45 @@
 //! more moves than transmissions of other kinds. The copy that is still under way leaves the flight of its path: SCTP knows one
 //! path of a chunk.
 
-use crate::congestion::CongestionControl;
-use crate::sctp::association::Association;
-use crate::sctp::path::PathId;
-use crate::sctp::sender::{Cause, ChunkState};
-use crate::sctp::transmit::Plan;
-use crate::time::Instant;
+use super::Concurrent;
+use crate::sctp::ids::PathId;
+use crate::sctp::sender::chunk::{Cause, ChunkState};
+use crate::sctp::sender::lost::lose_one;
+use crate::sctp::sender::plan::Plan;
+use crate::sctp::sender::strategy::lent::{Lent, View};
 use segue_wire::Tsn;
 
-impl Association {
+impl Concurrent {
     /// What to send while a path has room and the peer's window is closed. It goes on the fastest that has room, whosever turn
     /// it is: as long as nothing new may be sent the scheduler would name the same path again and again.
-    pub(in crate::sctp) fn plan_opportunistic(&mut self, now: Instant) -> Option<Plan> {
-        if !self.multipath.as_ref().is_some_and(|m| m.config.opportunistic) {
+    pub(super) fn plan_opportunistic(&mut self, lent: &mut Lent<'_>) -> Option<Plan> {
+        // what goes first may go as a packet of its own, and the policy would then have the chunk back on its path
+        if !self.settings.opportunistic || lent.something_goes_first {
             return None;
         }
-        // these may go first, as packets of their own, and the policy would then have the chunk back on its path
-        if self.receiver.sack_is_due() || self.partial.due {
+        let (tsn, holder) = holding_up(lent.view())?;
+        let path = self.fastest_with_room(lent)?;
+        let slow = lent.peer[holder].srtt_or_rto();
+        if holder == path || lent.peer[path].srtt_or_rto() >= slow {
             return None;
         }
-        let (tsn, holder) = self.holding_up()?;
-        let path = self.fastest_with_room(now)?;
-        let (fast, slow) = (self.srtt_of(path), self.srtt_of(holder));
-        if holder == path || fast >= slow {
-            return None;
+        if self.shares.open(holder).is_penalised(lent.now, slow) {
+            lent.peer.halve_window(holder);
+            lent.counters.penalties += 1;
         }
-        self.penalise(now, holder);
         // a chunk that is under way leaves its path's flight, to be sent again
-        if let Some((_, len)) = self.flight.lose_one(Cause::Rescheduled, tsn) {
-            self.credit.give_back(len);
-        }
-        self.out.counters.multipath.chunks_rescheduled += 1;
-        self.recovery.force_more(u32::MAX);
-        Some(Plan::Retransmit {
-            tsn,
-            path,
-            forced: true,
-        })
+        lose_one(lent.flight, lent.credit, Cause::Rescheduled, tsn);
+        lent.counters.chunks_rescheduled += 1;
+        lent.recovery.force_more(u32::MAX);
+        let forced = true;
+        Some(Plan::Retransmit { tsn, path, forced })
     }
+}
 
-    /// The chunk that the peer's cumulative TSN ack waits for, if it is under way and was not moved, with its path.
-    fn holding_up(&self) -> Option<(Tsn, PathId)> {
-        let base = self.flight.base();
-        let first = self.flight.get(base)?;
-        let waits = first.state() == ChunkState::Outstanding { rescheduled: false };
-        Some((base, first.path()?)).filter(|_| waits)
-    }
-
-    /// What is taken for the smoothed round-trip time; where none was measured, the RTO.
-    pub(in crate::sctp) fn srtt_of(&self, path: PathId) -> crate::time::Duration {
-        let path = &self.paths[path];
-        path.rtt.srtt().unwrap_or_else(|| path.rto())
-    }
-
-    fn penalise(&mut self, now: Instant, path: PathId) {
-        let Some(state) = self.paths.get_mut(path) else {
-            return;
-        };
-        let srtt = state.rtt.srtt().unwrap_or_else(|| state.rto());
-        if state.share.penalised.is_some_and(|at| now.since(at) < srtt) {
-            return;
-        }
-        state.share.penalised = Some(now);
-        let half = state.window.cwnd() / 2;
-        state.window.cut_to(half);
-        self.out.counters.multipath.penalties += 1;
-    }
+/// The chunk that the peer's cumulative TSN ack waits for, if it is under way and was not moved, with its path.
+fn holding_up(view: View<'_>) -> Option<(Tsn, PathId)> {
+    let base = view.flight.base();
+    let first = view.flight.get(base)?;
+    let waits = first.state() == ChunkState::Outstanding { rescheduled: false };
+    Some((base, first.path()?)).filter(|_| waits)
 }

@@ -17,15 +17,24 @@
 //! is well. All of it would go out a second time, on a path with a larger window, before its acknowledgement can be
 //! there. What was sent less than a smoothed round trip ago stays outstanding, and T3-rtx runs on for it.
 
-use crate::sctp::association::Association;
+use super::Concurrent;
+use crate::sctp::ids::PathId;
+use crate::sctp::peer::Peer;
 use crate::time::{Duration, Instant};
 
-impl Association {
+impl Concurrent {
+    /// T3-rtx of a path expired; `lost`: and not because the peer's window is closed. Returns ssthresh, where coupling has a
+    /// say in it.
+    pub(in crate::sctp) fn on_t3(&mut self, path: PathId, lost: bool, peer: &Peer) -> Option<u32> {
+        let coupled = self.coupled_ssthresh(path, peer);
+        self.shares.open(path).on_t3(lost);
+        coupled
+    }
+
     /// The time from which on chunks that were sent on a path with this smoothed round trip are left alone by its T3-rtx.
     pub(in crate::sctp) fn spared_from(&self, now: Instant, srtt: Option<Duration>) -> Instant {
-        let spares = self.multipath.as_ref().is_some_and(|m| m.config.spare_recent);
         match srtt {
-            Some(srtt) if spares => now - srtt,
+            Some(srtt) if self.settings.spare_recent => now - srtt,
             _ => Instant::MAX,
         }
     }

@@ -208,8 +208,8 @@ pub(super) fn data_packets(packets: u32, config: &Config) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::super::super::MultipathConfig;
-    use super::super::super::tests::ms;
     use super::*;
+    use crate::sctp::testing::ms;
     use crate::time::Duration;
 
     /// What happens, with when, ms.

@@ -12,7 +12,7 @@ mod tsns;
 pub(super) use acknowledgement::SackForm;
 pub(super) use memory::keep_nothing_else;
 
-use super::association::outbox::Outbox;
+use super::outbox::Outbox;
 use super::{Config, Event, Message};
 use crate::time::Instant;
 use acknowledgement::{Acknowledgement, Route, data_packets, delays_with_gap};

@@ -4,7 +4,7 @@ use super::Receiver;
 use super::reassembly::Until;
 use super::tsns::ReceivedTsns;
 use crate::sctp::Event;
-use crate::sctp::association::outbox::Outbox;
+use crate::sctp::outbox::Outbox;
 use segue_wire::Tsn;
 
 impl Receiver {

@@ -1,7 +1,7 @@
 //! What a receiver says of chunks, windows and acknowledgements.
 
-use super::super::tests::{address, ms, own};
 use super::*;
+use crate::sctp::testing::{address, ms, own};
 use segue_wire::sctp::{GapAckBlock, Sack};
 use segue_wire::{Data, Ssn};
 

@@ -1,15 +1,15 @@
-//! What is under way on each path: its bytes, the chunk that T3-rtx runs for, and the one whose round trip is measured.
-//! Kept by [`Flight`](super::Flight) alone, so that it is in step with the chunks.
+//! What is under way on a path: its bytes, the chunk that T3-rtx runs for, and the one whose round trip is measured.
+//! Kept by [`Flight`](super::flight::Flight) alone, so that it is in step with the chunks.
 
+use super::chunk::Sent;
 use super::cuc::PseudoCumulativeAck;
-use crate::sctp::path::PathId;
+use crate::sctp::multipath::Cuc;
 use crate::time::{Duration, Instant};
 use segue_wire::Tsn;
-use smallvec::SmallVec;
 
 /// The chunk that T3-rtx runs for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Earliest {
+enum Earliest {
     /// This one.
     Is(Tsn),
     /// That one is in flight no more; the next is not before it.
@@ -17,29 +17,46 @@ pub(super) enum Earliest {
 }
 
 /// What is under way on a path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Book {
-    pub path: PathId,
     /// Bytes with header and padding.
-    pub size: u32,
+    size: u32,
     /// Runs while something is under way.
-    pub t3_rtx: Option<Instant>,
+    t3_rtx: Option<Instant>,
     /// None while nothing is under way.
-    pub earliest: Option<Earliest>,
+    earliest: Option<Earliest>,
     /// The one TSN whose round trip is being measured, and when it was sent.
-    pub timed: Option<(Tsn, Instant)>,
-    pub pseudo: PseudoCumulativeAck,
+    timed: Option<(Tsn, Instant)>,
+    pseudo: PseudoCumulativeAck,
 }
 
 impl Book {
-    fn new(path: PathId) -> Self {
-        Self {
-            path,
-            size: 0,
-            t3_rtx: None,
-            earliest: None,
-            timed: None,
-            pseudo: PseudoCumulativeAck::default(),
+    /// Bytes with header and padding.
+    #[inline]
+    pub(super) fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// When T3-rtx expires.
+    #[inline]
+    pub(super) fn t3_rtx(&self) -> Option<Instant> {
+        self.t3_rtx
+    }
+
+    /// The TSN that T3-rtx runs for, if that is under way.
+    pub(super) fn watched(&self) -> Option<Tsn> {
+        match self.earliest? {
+            Earliest::Is(tsn) => Some(tsn),
+            Earliest::Was(_) => None,
+        }
+    }
+
+    /// Where the chunk that T3-rtx ran for was, if it has left and others are under way: the next one is not before it.
+    #[inline]
+    pub(super) fn needs_next(&self) -> Option<Tsn> {
+        match self.earliest {
+            Some(Earliest::Was(tsn)) if self.size > 0 => Some(tsn),
+            _ => None,
         }
     }
 
@@ -56,54 +73,104 @@ impl Book {
         self.t3_rtx.get_or_insert(now + rto);
     }
 
-    /// A chunk is under way no more.
-    pub(super) fn leave(&mut self, tsn: Tsn, size: u32) {
+    /// A chunk is sent for the first time: its round trip is measured, if no other is.
+    #[inline]
+    pub(super) fn time(&mut self, now: Instant, tsn: Tsn) {
+        self.timed.get_or_insert((tsn, now));
+    }
+
+    /// Section 7.2.4 rule 4; after a timeout elsewhere, section 6.1: sent again, the earliest begins T3-rtx anew.
+    pub(super) fn sent_again(&mut self, now: Instant, tsn: Tsn, rto: Duration) {
+        if matches!(self.earliest, Some(Earliest::Is(e) | Earliest::Was(e)) if e == tsn) {
+            self.earliest = Some(Earliest::Is(tsn));
+            self.t3_rtx = Some(now + rto);
+        }
+    }
+
+    /// A chunk is under way no more; returns when it was sent, if its round trip was being measured.
+    pub(super) fn leave(&mut self, tsn: Tsn, size: u32) -> Option<Instant> {
         self.size -= size;
         if self.earliest == Some(Earliest::Is(tsn)) {
             self.earliest = Some(Earliest::Was(tsn));
         }
-        self.timed.take_if(|timed| timed.0 == tsn);
+        let timed = self.timed.take_if(|timed| timed.0 == tsn);
+        timed.map(|timed| timed.1)
+    }
+
+    /// No round trip is measured.
+    pub(super) fn forget_round_trip(&mut self) {
+        self.timed = None;
+    }
+
+    /// Nothing is under way, so T3-rtx stops (R2).
+    #[inline]
+    pub(super) fn stop_timer(&mut self) {
+        self.t3_rtx = None;
+        self.earliest = None;
+    }
+
+    /// T3-rtx runs for `next`, and expires at `restart`, if that is given.
+    pub(super) fn watch(&mut self, next: Option<Tsn>, restart: Option<Instant>) {
+        if let Some(next) = next {
+            self.earliest = Some(Earliest::Is(next));
+        }
+        if restart.is_some() {
+            self.t3_rtx = restart;
+        }
     }
 
     /// Nothing is under way any more.
     pub(super) fn clear(&mut self) {
         self.size = 0;
-        self.t3_rtx = None;
-        self.earliest = None;
+        self.stop_timer();
         self.timed = None;
     }
 }
 
-/// The books of all paths.
-#[derive(Debug, Default)]
-pub(super) struct Books(SmallVec<[Book; 2]>);
-
-impl Books {
-    pub(super) fn get(&self, path: PathId) -> Option<&Book> {
-        self.0.iter().find(|b| b.path == path)
+/// What CUC follows of it.
+impl Book {
+    /// See [`PseudoCumulativeAck::find`].
+    pub(super) fn find_pseudo(
+        &mut self,
+        version: Cuc,
+        earliest: impl Fn(&dyn Fn(&Sent) -> bool) -> Option<Tsn>,
+    ) {
+        self.pseudo.find(version, earliest);
     }
 
-    pub(super) fn get_mut(&mut self, path: PathId) -> Option<&mut Book> {
-        self.0.iter_mut().find(|b| b.path == path)
+    /// See [`PseudoCumulativeAck::on_gap_acked`].
+    pub(super) fn on_gap_acked(
+        &mut self,
+        version: Cuc,
+        tsn: Tsn,
+        earliest: impl Fn(&dyn Fn(&Sent) -> bool) -> Option<Tsn>,
+    ) -> bool {
+        self.pseudo.on_gap_acked(version, tsn, earliest)
     }
 
-    /// That of a path, opened if need be: in the place of one whose path is gone.
-    pub(super) fn open(&mut self, path: PathId) -> &mut Book {
-        let place = self.0.iter().position(|b| b.path.place() == path.place());
-        let at = place.unwrap_or(self.0.len());
-        match self.0.get(at) {
-            Some(book) if book.path == path => {}
-            Some(_) => self.0[at] = Book::new(path),
-            None => self.0.push(Book::new(path)),
-        }
-        &mut self.0[at]
+    /// A chunk was found lost by missing reports.
+    pub(super) fn pseudo_lost(&mut self, version: Cuc) {
+        self.pseudo.on_lost(version);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Book> {
-        self.0.iter()
+    /// What is waited for may have moved, or was acknowledged cumulatively.
+    pub(super) fn forget_pseudo(&mut self) {
+        self.pseudo.forget();
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Book> {
-        self.0.iter_mut()
+    /// What tests look at: the TSNs that are waited for, the one that T3-rtx runs or ran for, and the one that is timed.
+    #[cfg(test)]
+    pub(super) fn awaited(&self) -> [Option<u32>; 2] {
+        self.pseudo.awaited()
+    }
+
+    #[cfg(test)]
+    pub(super) fn last_watched(&self) -> Option<Tsn> {
+        self.earliest.map(|(Earliest::Is(tsn) | Earliest::Was(tsn))| tsn)
+    }
+
+    #[cfg(test)]
+    pub(super) fn timed(&self) -> Option<(Tsn, Instant)> {
+        self.timed
     }
 }

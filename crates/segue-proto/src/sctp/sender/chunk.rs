@@ -1,13 +1,11 @@
 //! A DATA chunk that was sent: what it carries, and where it stands.
 
 use super::transmission::Transmission;
+use crate::sctp::ids::PathId;
+use crate::sctp::lengths::chunk_size;
 use crate::sctp::options::Policy;
-use crate::sctp::path::PathId;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
-
-/// Header of a DATA chunk, bytes.
-pub(in crate::sctp) const DATA_HEADER: u32 = 16;
 
 /// What an abandoned chunk holds.
 const NOTHING: Data = Data::Synthetic { offset: 0, len: 0 };
@@ -23,7 +21,7 @@ pub(in crate::sctp) enum Cause {
     PathGone,
     /// A router said that it is too big (section 7.3).
     TooBig,
-    /// It holds others up and goes over a faster path at once: see `multipath::opportunistic`.
+    /// It holds others up and goes over a faster path at once: see `multipath/opportunistic`.
     Rescheduled,
     /// It probed a window that was closed, and was not taken (section 6.1 rule A).
     ProbeRefused,
@@ -49,10 +47,16 @@ pub(in crate::sctp) enum ChunkState {
     Abandoned,
 }
 
-/// What a chunk carries, and how.
+/// What a chunk carries.
 #[derive(Debug)]
 pub(in crate::sctp) struct Content {
     pub data: Data,
+    pub about: About,
+}
+
+/// What a chunk says of its data.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sctp) struct About {
     pub payload_protocol_id: u32,
     pub stream_id: u16,
     pub ssn: Ssn,
@@ -67,7 +71,8 @@ pub(in crate::sctp) struct Content {
 /// A DATA chunk that was sent, or is abandoned without having been.
 #[derive(Debug)]
 pub(in crate::sctp) struct Sent {
-    content: Content,
+    data: Data,
+    about: About,
     state: ChunkState,
     /// Path that it was last sent on, and that transmission.
     path: Option<PathId>,
@@ -79,7 +84,8 @@ impl Sent {
     /// A chunk that is sent for the first time.
     pub(super) fn new(content: Content, path: PathId, transmission: Transmission) -> Self {
         Self {
-            content,
+            data: content.data,
+            about: content.about,
             state: ChunkState::Outstanding { rescheduled: false },
             path: Some(path),
             transmission,
@@ -88,12 +94,10 @@ impl Sent {
     }
 
     /// The end of a message that is never sent.
-    pub(super) fn never(content: Content) -> Self {
+    pub(super) fn never(about: About) -> Self {
         Self {
-            content: Content {
-                data: NOTHING,
-                ..content
-            },
+            data: NOTHING,
+            about,
             state: ChunkState::Abandoned,
             path: None,
             transmission: Transmission::NONE,
@@ -101,12 +105,12 @@ impl Sent {
         }
     }
 
-    pub(in crate::sctp) fn content(&self) -> &Content {
-        &self.content
+    pub(in crate::sctp) fn about(&self) -> &About {
+        &self.about
     }
 
     pub(super) fn into_data(self) -> Data {
-        self.content.data
+        self.data
     }
 
     pub(in crate::sctp) fn state(&self) -> ChunkState {
@@ -130,7 +134,7 @@ impl Sent {
 
     /// User bytes: what the peer's window counts.
     pub(in crate::sctp) fn len(&self) -> u32 {
-        self.content.data.len() as u32
+        self.data.len() as u32
     }
 
     pub(in crate::sctp) fn is_outstanding(&self) -> bool {
@@ -162,29 +166,46 @@ impl Sent {
 
     /// Whether partial reliability has it abandoned instead of sent again.
     pub(in crate::sctp) fn is_given_up(&self, now: crate::time::Instant) -> bool {
-        self.content
+        self.about
             .policy
             .forbids_retransmission(now, self.retransmissions)
     }
 
     /// As it goes on the wire.
     pub(in crate::sctp) fn chunk(&self, tsn: Tsn) -> DataChunk {
-        let content = &self.content;
+        let about = &self.about;
         DataChunk {
             tsn,
-            stream_id: content.stream_id,
-            ssn: content.ssn,
-            payload_protocol_id: content.payload_protocol_id,
-            unordered: content.unordered,
-            beginning: content.beginning,
-            ending: content.ending,
-            immediate: content.immediate,
-            data: content.data.clone(),
+            stream_id: about.stream_id,
+            ssn: about.ssn,
+            payload_protocol_id: about.payload_protocol_id,
+            unordered: about.unordered,
+            beginning: about.beginning,
+            ending: about.ending,
+            immediate: about.immediate,
+            data: self.data.clone(),
         }
     }
 
-    pub(super) fn set_state(&mut self, state: ChunkState) -> ChunkState {
-        core::mem::replace(&mut self.state, state)
+    /// It is to be sent again.
+    pub(super) fn mark(&mut self, cause: Cause) {
+        self.state = ChunkState::Marked(cause);
+    }
+
+    /// A gap ack block reports it; returns where it stood.
+    pub(super) fn gap_acked(&mut self) -> ChunkState {
+        core::mem::replace(&mut self.state, ChunkState::GapAcked { released: false })
+    }
+
+    /// The receiver reneged: it is outstanding again.
+    pub(super) fn is_reneged(&mut self) {
+        self.state = ChunkState::Outstanding { rescheduled: false };
+    }
+
+    /// It is abandoned, and its data forgotten; returns where it stood, and how much data it had.
+    pub(super) fn abandon(&mut self) -> (ChunkState, usize) {
+        let former = core::mem::replace(&mut self.state, ChunkState::Abandoned);
+        (former, core::mem::replace(&mut self.data, NOTHING).len())
     }
 
     /// It is sent again; `transmission` is given the last one, and whether the path is another.
@@ -215,19 +236,14 @@ impl Sent {
         self.path = None;
     }
 
-    /// Forgets the data but for its size.
-    pub(super) fn release(&mut self) {
+    /// The receiver keeps it: the data is forgotten but for its size. Returns whether that is new.
+    pub(super) fn release(&mut self) -> bool {
+        if self.state != (ChunkState::GapAcked { released: false }) {
+            return false;
+        }
+        self.state = ChunkState::GapAcked { released: true };
         let len = self.len();
-        self.content.data = Data::Synthetic { offset: 0, len };
+        self.data = Data::Synthetic { offset: 0, len };
+        true
     }
-
-    /// Forgets the data; returns how long it was.
-    pub(super) fn drop_data(&mut self) -> usize {
-        core::mem::replace(&mut self.content.data, NOTHING).len()
-    }
-}
-
-/// Bytes of a DATA chunk with `len` user bytes, header and padding included.
-pub(in crate::sctp) fn chunk_size(len: u32) -> u32 {
-    DATA_HEADER + len.next_multiple_of(4)
 }

@@ -1,7 +1,8 @@
 //! Messages that were not acknowledged in whole, put together again for the user when the association begins anew.
 
-use super::chunk::{ChunkState, Content};
-use super::{Flight, SendQueue};
+use super::chunk::{About, ChunkState};
+use super::flight::Flight;
+use super::queue::SendQueue;
 use crate::sctp::Message;
 use segue_wire::Data;
 use smallvec::SmallVec;
@@ -14,8 +15,8 @@ pub(in crate::sctp) fn take(flight: &mut Flight, queue: &mut SendQueue) -> (Vec<
     for sent in flight.take() {
         // what was abandoned is so in all its chunks, and the user knows
         let arrived = matches!(sent.state(), ChunkState::GapAcked { .. } | ChunkState::Abandoned);
-        let (released, ending) = (sent.is_released(), sent.content().ending);
-        let (pieces, all_arrived) = open.get_or_insert_with(|| (Pieces::of(sent.content()), true));
+        let (released, ending) = (sent.is_released(), sent.about().ending);
+        let (pieces, all_arrived) = open.get_or_insert_with(|| (Pieces::of(sent.about()), true));
         if released {
             pieces.leave_out();
         } else {
@@ -30,27 +31,22 @@ pub(in crate::sctp) fn take(flight: &mut Flight, queue: &mut SendQueue) -> (Vec<
         }
     }
     for rest in queue.take() {
-        let data = rest.data.slice(rest.position, rest.data.len() - rest.position);
-        if rest.position > 0
-            && let Some((mut pieces, _)) = open.take()
-        {
+        let is_begun = rest.is_begun();
+        let (data, stream_id, options) = rest.into_rest();
+        if is_begun && let Some((mut pieces, _)) = open.take() {
             pieces.push(data);
             begun.extend(pieces.finish());
             continue;
         }
         let message = Message {
-            stream_id: rest.stream_id,
-            payload_protocol_id: rest.options.payload_protocol_id,
-            unordered: rest.options.unordered,
+            stream_id,
+            payload_protocol_id: options.payload_protocol_id,
+            unordered: options.unordered,
             first: true,
             last: true,
             parts: SmallVec::from_buf([data]),
         };
-        let list = if rest.position > 0 {
-            &mut begun
-        } else {
-            &mut unsent
-        };
+        let list = if is_begun { &mut begun } else { &mut unsent };
         list.push(message);
     }
     (begun, unsent)
@@ -58,57 +54,55 @@ pub(in crate::sctp) fn take(flight: &mut Flight, queue: &mut SendQueue) -> (Vec<
 
 /// A message that is put together again, as far as its data is still there.
 struct Pieces {
+    about: About,
     finished: Vec<Message>,
-    open: Message,
-    /// Data is missing behind what `open` has.
+    parts: SmallVec<[Data; 1]>,
+    /// Of the piece at hand: it is the first.
+    first: bool,
+    /// Data is missing behind what `parts` has.
     gap: bool,
 }
 
 impl Pieces {
     /// Those of the message that a chunk is of.
-    fn of(content: &Content) -> Self {
-        let open = Message {
-            stream_id: content.stream_id,
-            payload_protocol_id: content.payload_protocol_id,
-            unordered: content.unordered,
-            first: true,
-            last: true,
-            parts: SmallVec::new(),
-        };
+    fn of(about: &About) -> Self {
         Self {
+            about: *about,
             finished: Vec::new(),
-            open,
+            parts: SmallVec::new(),
+            first: true,
             gap: false,
         }
     }
 
     fn push(&mut self, data: Data) {
         if core::mem::take(&mut self.gap) {
-            let next = Message {
-                first: false,
-                parts: SmallVec::new(),
-                ..self.open
-            };
-            let before = core::mem::replace(&mut self.open, next);
-            if !before.parts.is_empty() {
-                self.finished.push(Message {
-                    last: false,
-                    ..before
-                });
-            }
+            self.end_piece(false);
+            self.first = false;
         }
-        self.open.parts.push(data);
+        self.parts.push(data);
     }
 
     fn leave_out(&mut self) {
         self.gap = true;
     }
 
-    fn finish(mut self) -> Vec<Message> {
-        self.open.last &= !self.gap;
-        if !self.open.parts.is_empty() {
-            self.finished.push(self.open);
+    fn end_piece(&mut self, last: bool) {
+        let parts = core::mem::take(&mut self.parts);
+        if !parts.is_empty() {
+            self.finished.push(Message {
+                stream_id: self.about.stream_id,
+                payload_protocol_id: self.about.payload_protocol_id,
+                unordered: self.about.unordered,
+                first: self.first,
+                last,
+                parts,
+            });
         }
+    }
+
+    fn finish(mut self) -> Vec<Message> {
+        self.end_piece(!self.gap);
         self.finished
     }
 }

@@ -1,10 +1,12 @@
 //! Random moves of [`Flight`] beside a model of it that looks at every chunk each time.
 
+use super::chunk::Cause;
 use super::loss::LossDetector;
 use super::*;
 use crate::random::Stream;
+use crate::sctp::ids::PathId;
+use crate::sctp::lengths::chunk_size;
 use crate::sctp::multipath::Cuc;
-use crate::sctp::path::PathId;
 use crate::sctp::{Config, SendOptions};
 use crate::time::{Duration, Instant};
 use segue_wire::{Data, Tsn};
@@ -73,8 +75,8 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
         let by_order = seed % 2 == 1;
         let cuc = [Cuc::Off, Cuc::V1, Cuc::V2][seed as usize % 3];
         let mut random = Stream::new(seed, "flight");
-        let mut queue = SendQueue::new(1000);
-        let mut flight = Flight::new(Tsn(1), by_order, cuc);
+        let mut queue = SendQueue::default();
+        let mut flight = Flight::with(Tsn(1), by_order, cuc);
         let mut detector = LossDetector::new(&Config::default());
         let mut model = Model {
             base: 1,
@@ -94,7 +96,7 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
                     let len = 1 + random.below(1000) as u32;
                     let data = Data::Synthetic { offset: 0, len };
                     queue.push(now, 0, data, SendOptions::default());
-                    let content = queue.cut(false).expect("it waits");
+                    let content = queue.cut(1000, false).expect("it waits");
                     let transmission = detector.on_sent(now);
                     flight.send(now, content, paths[path], RTO, transmission);
                     model.numbers += 1;
@@ -128,12 +130,12 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
                 8 => {
                     let left = flight.lose(Cause::PathGone, |sent| sent.path() == Some(paths[path]));
                     let there = |_, chunk: &Chunk| chunk.path == path;
-                    assert_eq!(left.chunks, model.change(&[Is::Outstanding], Is::Marked, there));
+                    assert_eq!(left.chunks(), model.change(&[Is::Outstanding], Is::Marked, there));
                 }
                 9 => {
                     let (left, _) = flight.expire(now, paths[path], Instant::MAX, RTO);
                     let there = |_, chunk: &Chunk| chunk.path == path;
-                    assert_eq!(left.chunks, model.change(&[Is::Outstanding], Is::Marked, there));
+                    assert_eq!(left.chunks(), model.change(&[Is::Outstanding], Is::Marked, there));
                 }
                 10 => {
                     flight.abandon(tsn(at));
@@ -162,7 +164,7 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
                 flight.settle(path, None);
             }
             flight
-                .check()
+                .check_invariants()
                 .unwrap_or_else(|wrong| panic!("seed {seed}, step {step}: {wrong}"));
             let bytes: u32 = model.where_is(Is::Outstanding).map(|(_, c)| c.len).sum();
             let counts = (

@@ -10,7 +10,7 @@ pub(super) use answers::{Numbers, Standing, Verdict};
 pub(super) use requests::When;
 
 use super::StreamRequest;
-use crate::sctp::path::DestinationId;
+use crate::sctp::ids::DestinationId;
 use crate::time::Instant;
 use answers::{Deferred, StreamAnswers};
 use core::net::Ipv6Addr;

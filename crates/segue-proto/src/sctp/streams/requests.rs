@@ -1,6 +1,6 @@
 //! Our requests (RFC 6525 sections 5.1 and 5.2.7): one at a time, sent again by T-reconfig until it is answered.
 
-use crate::sctp::path::DestinationId;
+use crate::sctp::ids::DestinationId;
 use crate::sctp::{StreamRefused, StreamRequest};
 use crate::time::Instant;
 use segue_wire::sctp::{ReConfig, ReConfigParameter, ReConfigResult};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sctp::Config;
-use crate::sctp::tests::{begun, up};
+use crate::sctp::association::tests::{begun, up};
 
 /// An identifier that came again would be looked for among those before it.
 #[test]

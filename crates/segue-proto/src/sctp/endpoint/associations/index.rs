@@ -196,8 +196,8 @@ fn with_tag(tag: u32) -> RangeInclusive<(u32, AssociationId)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sctp::slots::Id;
-    use crate::sctp::tests::{address, up};
+    use crate::sctp::association::tests::up;
+    use crate::sctp::testing::{address, destination};
     use crate::sctp::{Config, PathState};
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
@@ -210,16 +210,21 @@ mod tests {
         Identity::new(1, peer_port, local_tag).with_peer_tag(peer_tag)
     }
 
+    /// State of the second destination.
+    fn set_state(a: &mut Association, state: PathState) {
+        a.peer_mut().destination_mut(destination(1)).set_state(state);
+    }
+
     #[test]
     fn an_association_is_found_by_what_it_has_now() {
         let mut index = Index::default();
         let mut all = [7, 8].map(|peer_tag| {
             let mut a = up(Config::default(), 2);
-            a.identity = identity(2, 3, peer_tag);
+            *a.identity_mut() = identity(2, 3, peer_tag);
             (a, None)
         });
         // the first has one address that is not confirmed
-        all[0].0.destinations[1].state = PathState::Unconfirmed;
+        set_state(&mut all[0].0, PathState::Unconfirmed);
         for (id, (a, listed)) in (0..).zip(&mut all) {
             index.update(AssociationId(id), listed, a);
         }
@@ -237,15 +242,15 @@ mod tests {
         // everything changes, one thing after the other
         type Change = fn(&mut Association);
         let changes: [Change; 7] = [
-            |a| a.identity = a.identity.with_peer_tag(9),
-            |a| a.identity = identity(2, 5, 9),
-            |a| a.identity = identity(6, 5, 9),
-            |a| _ = a.identity.make_tie_tags(&mut ChaCha8Rng::seed_from_u64(1)),
-            |a| a.destinations[1].state = PathState::Active,
+            |a| *a.identity_mut() = a.identity().with_peer_tag(9),
+            |a| *a.identity_mut() = identity(2, 5, 9),
+            |a| *a.identity_mut() = identity(6, 5, 9),
+            |a| _ = a.identity_mut().make_tie_tags(&mut ChaCha8Rng::seed_from_u64(1)),
+            |a| set_state(a, PathState::Active),
             |a| {
-                a.destinations.remove(Id::first_at(0));
+                a.peer_mut().remove(destination(0), &Config::default());
             },
-            |a| a.former_addresses.add(address(9)),
+            |a| a.peer_mut().note_not_taken(address(9)),
         ];
         for change in changes {
             let (a, listed) = &mut all[0];
@@ -255,13 +260,13 @@ mod tests {
             assert!(index.is_of(now));
         }
         assert_eq!(ids(index.with_peer_tag_at(9, 6, address(1))), [0]);
-        let tie_tags = all[0].0.identity.tie_tags().expect("they were made");
+        let tie_tags = all[0].0.identity().tie_tags().expect("they were made");
         assert_eq!(ids(index.with_tie_tags(tie_tags)), [0]);
         assert_eq!(ids(index.towards(address(0))), [1]);
         assert!(index.is_former(address(9), 6));
         assert!(!index.is_former(address(9), 2) && !index.is_former(address(8), 6));
         let (a, listed) = &mut all[0];
-        assert!(a.phase.close());
+        assert!(a.phase_mut().close());
         index.update(AssociationId(0), listed, a);
         assert!(listed.is_none());
         assert!(!index.is_former(address(9), 6));

@@ -1,7 +1,7 @@
 //! What an association keeps in each state, and how long.
 
 use super::*;
-use crate::sctp::tests::ms;
+use crate::sctp::testing::ms;
 
 const GUARD: Duration = Duration::from_millis(70);
 

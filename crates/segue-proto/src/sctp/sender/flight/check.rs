@@ -2,24 +2,27 @@
 
 use super::{Flight, Left};
 #[cfg(test)]
-use crate::sctp::path::PathId;
-use crate::sctp::sender::book::Earliest;
+use crate::sctp::ids::PathId;
+#[cfg(test)]
+use crate::sctp::{Config, multipath::Cuc};
 #[cfg(test)]
 use crate::time::Instant;
+#[cfg(test)]
+use segue_wire::Tsn;
 
 impl Flight {
     /// Checks every count against a recount.
     ///
     /// # Errors
     /// What does not hold, in words.
-    pub(in crate::sctp) fn check(&self) -> Result<(), String> {
+    pub(in crate::sctp) fn check_invariants(&self) -> Result<(), String> {
         let (mut outstanding, mut marked, mut held, mut released) = (Left::default(), 0, 0, 0);
         for sent in &self.chunks {
             held += sent.len() as usize;
             released += usize::from(sent.is_released()) * sent.len() as usize;
             marked += u32::from(sent.is_marked());
             if sent.is_outstanding() {
-                outstanding.add(sent);
+                outstanding.count(sent.len());
             }
         }
         let same = |what: &str, counted: String, is: String| {
@@ -35,16 +38,16 @@ impl Flight {
         same("held", self.held.to_string(), held.to_string())?;
         same("released", self.released.to_string(), released.to_string())?;
         let mut booked = 0;
-        for book in self.books.iter() {
+        for (path, book) in self.books.iter() {
             let own = self
                 .iter()
-                .filter(|(_, s)| s.is_outstanding() && s.path() == Some(book.path));
+                .filter(|(_, s)| s.is_outstanding() && s.path() == Some(path));
             let size: u32 = own.clone().map(|(_, s)| s.size()).sum();
-            let name = format!("bytes in flight on path {:?}", book.path);
-            same(&name, book.size.to_string(), size.to_string())?;
-            let name = format!("T3-rtx of path {:?}", book.path);
-            same(&name, book.t3_rtx.is_some().to_string(), (size > 0).to_string())?;
-            if let Some(Earliest::Is(tsn)) = book.earliest {
+            let name = format!("bytes in flight on path {path:?}");
+            same(&name, book.size().to_string(), size.to_string())?;
+            let name = format!("T3-rtx of path {path:?}");
+            same(&name, book.t3_rtx().is_some().to_string(), (size > 0).to_string())?;
+            if let Some(tsn) = book.watched() {
                 let is_own = own.clone().any(|(other, _)| other == tsn);
                 same("earliest is under way", "true".into(), is_own.to_string())?;
             }
@@ -61,25 +64,30 @@ impl Flight {
 /// What tests look at.
 #[cfg(test)]
 impl Flight {
+    /// One with these rules, whatever configuration they would come from.
+    pub(in crate::sctp) fn with(initial_tsn: Tsn, by_order: bool, cuc: Cuc) -> Self {
+        Self {
+            by_order,
+            cuc,
+            ..Self::new(initial_tsn, &Config::default())
+        }
+    }
+
     /// The TSN that T3-rtx of a path runs for, and when it expires.
     pub(in crate::sctp) fn watched(&self, path: PathId) -> Option<(u32, Instant)> {
         let book = self.books.get(path)?;
-        match book.earliest? {
-            Earliest::Is(tsn) | Earliest::Was(tsn) => Some((tsn.0, book.t3_rtx?)),
-        }
+        Some((book.last_watched()?.0, book.t3_rtx()?))
     }
 
     /// The TSN whose round trip is measured on a path, and when it was sent.
     pub(in crate::sctp) fn timed(&self, path: PathId) -> Option<(u32, Instant)> {
-        let (tsn, at) = self.books.get(path)?.timed?;
+        let (tsn, at) = self.books.get(path)?.timed()?;
         Some((tsn.0, at))
     }
 
     /// What CUC waits for on a path, of what was sent once and of what was sent again.
     pub(in crate::sctp) fn awaited(&self, path: PathId) -> [Option<u32>; 2] {
-        self.books
-            .get(path)
-            .map_or([None; 2], |book| book.pseudo.awaited())
+        self.books.get(path).map_or([None; 2], |book| book.awaited())
     }
 
     /// Bytes and chunks outstanding, and chunks marked.

@@ -1,7 +1,7 @@
 //! Which chunk is the next to be sent again, and the first that is under way on a path.
 
 use super::Flight;
-use crate::sctp::path::PathId;
+use crate::sctp::ids::PathId;
 use crate::sctp::sender::chunk::Sent;
 use segue_wire::Tsn;
 
@@ -22,15 +22,6 @@ impl Flight {
             self.marked_from = tsn;
         }
         Some(tsn)
-    }
-
-    /// The lowest TSN of `path` at or after `from` for whose chunk `which` holds.
-    pub(super) fn earliest_on(&self, path: PathId, from: Tsn, which: &dyn Fn(&Sent) -> bool) -> Option<Tsn> {
-        let start = if from.before(self.base) { self.base } else { from };
-        let offset = start.distance_from(self.base) as usize;
-        let mut chunks = self.chunks.iter().skip(offset);
-        let found = chunks.position(|s| s.path() == Some(path) && which(s))?;
-        Some(start.add(found as u32))
     }
 
     /// Of what is outstanding on `path`, that which was sent first.

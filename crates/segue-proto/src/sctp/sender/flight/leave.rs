@@ -1,12 +1,10 @@
 //! Chunks that leave flight although nobody acknowledged them, each with its [`Cause`].
 
 use super::{Flight, Left};
-use crate::sctp::path::PathId;
-use crate::sctp::sender::book::Earliest;
+use crate::sctp::ids::PathId;
 use crate::sctp::sender::chunk::{Cause, ChunkState, Sent};
 use crate::time::{Duration, Instant};
 use segue_wire::Tsn;
-use smallvec::SmallVec;
 
 impl Flight {
     /// Everything outstanding for which `which` holds is to be sent again.
@@ -17,28 +15,26 @@ impl Flight {
             if !(sent.is_outstanding() && which(sent)) {
                 continue;
             }
-            sent.set_state(ChunkState::Marked(cause));
-            left.add(sent);
+            sent.mark(cause);
+            left.count(sent.len());
             first = first.or(Some(i));
             let tsn = self.base.add(i as u32);
             if let Some(book) = sent.path().and_then(|path| self.books.get_mut(path)) {
                 book.leave(tsn, sent.size());
                 if cause == Cause::TooBig {
                     // no round trip is measured over what a router dropped
-                    book.timed = None;
+                    book.forget_round_trip();
                 }
             }
         }
         let Some(first) = first else { return left };
-        self.outstanding.chunks -= left.chunks;
-        self.outstanding.bytes -= left.bytes;
+        self.outstanding.reduce_by(left);
         self.marked += left.chunks;
         let tsn = self.base.add(first as u32);
         if tsn.before(self.marked_from) || self.marked == left.chunks {
             self.marked_from = tsn;
         }
-        let paths: SmallVec<[PathId; 4]> = self.books.iter().map(|book| book.path).collect();
-        for path in paths {
+        for path in self.books.paths() {
             self.settle(path, None);
         }
         left
@@ -63,13 +59,10 @@ impl Flight {
         let chunks = own.count() as u32;
         let earliest = self.first_sent_on(path);
         let book = self.books.open(path);
-        book.timed = None;
-        book.pseudo.forget();
+        book.forget_round_trip();
+        book.forget_pseudo();
         match earliest {
-            Some(earliest) => {
-                book.earliest = Some(Earliest::Is(earliest));
-                book.t3_rtx = Some(now + rto);
-            }
+            Some(_) => book.watch(earliest, Some(now + rto)),
             None => book.clear(),
         }
         (left, chunks)
@@ -80,16 +73,15 @@ impl Flight {
     pub(in crate::sctp) fn lose_one(&mut self, cause: Cause, tsn: Tsn) -> Option<(Option<PathId>, u32)> {
         let cuc = self.cuc;
         let sent = self.get_mut(tsn).filter(|s| s.is_outstanding())?;
-        sent.set_state(ChunkState::Marked(cause));
+        sent.mark(cause);
         let (path, size, len) = (sent.path(), sent.size(), sent.len());
-        self.outstanding.chunks -= 1;
-        self.outstanding.bytes -= len;
+        self.outstanding.take(len);
         self.note_marked(tsn);
         if let Some(book) = path.and_then(|path| self.books.get_mut(path)) {
             book.leave(tsn, size);
             match cause {
-                Cause::MissingReports => book.pseudo.on_lost(cuc),
-                Cause::Rescheduled => book.pseudo.forget(),
+                Cause::MissingReports => book.pseudo_lost(cuc),
+                Cause::Rescheduled => book.forget_pseudo(),
                 _ => {}
             }
         }
@@ -111,12 +103,11 @@ impl Flight {
         if sent.is_released() {
             self.released -= len as usize;
         }
-        let former = sent.set_state(ChunkState::Abandoned);
-        self.held -= sent.drop_data();
+        let (former, data) = sent.abandon();
+        self.held -= data;
         match former {
             ChunkState::Outstanding { .. } => {
-                self.outstanding.chunks -= 1;
-                self.outstanding.bytes -= len;
+                self.outstanding.take(len);
                 if let Some(path) = path {
                     if let Some(book) = self.books.get_mut(path) {
                         book.leave(tsn, size);

@@ -10,8 +10,8 @@ impl Flight {
     pub(in crate::sctp) fn message_around(&self, tsn: Tsn) -> Option<(Tsn, Tsn, bool)> {
         let at = tsn.distance_from(self.base) as usize;
         self.chunks.get(at)?;
-        let first = self.chunks.range(..=at).rposition(|s| s.content().beginning);
-        let ending = self.chunks.range(at..).position(|s| s.content().ending);
+        let first = self.chunks.range(..=at).rposition(|s| s.about().beginning);
+        let ending = self.chunks.range(at..).position(|s| s.about().ending);
         let last = ending.map_or(self.chunks.len() - 1, |n| at + n);
         let tsn_of = |index: usize| self.base.add(index as u32);
         Some((tsn_of(first.unwrap_or(0)), tsn_of(last), ending.is_some()))
@@ -23,7 +23,7 @@ impl Flight {
         let mut next = 0;
         let messages = core::iter::from_fn(move || {
             let begin = next;
-            let len = self.chunks.range(begin..).position(|s| s.content().ending);
+            let len = self.chunks.range(begin..).position(|s| s.about().ending);
             next = len.map_or(self.chunks.len(), |len| begin + len + 1);
             (begin < next).then_some((begin, next))
         });
@@ -31,7 +31,7 @@ impl Flight {
             .map(|(begin, end)| (self.base.add(begin as u32), self.chunks.range(begin..end)))
             .filter(|(_, chunks)| {
                 let abandoned = chunks.clone().any(|s| s.state() == ChunkState::Abandoned);
-                let ends = chunks.clone().last().is_some_and(|s| s.content().ending);
+                let ends = chunks.clone().last().is_some_and(|s| s.about().ending);
                 !abandoned && (!ends || chunks.clone().any(Sent::is_awaited))
             })
     }

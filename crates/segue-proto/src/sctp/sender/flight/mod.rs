@@ -12,16 +12,20 @@
 //! | is abandoned | [`Flight::abandon`] |
 
 mod check;
+mod earliest;
 mod find;
 mod leave;
 mod messages;
 
-use super::book::{Book, Books, Earliest};
-use super::chunk::{Cause, ChunkState, Content, Sent};
+use super::book::Book;
+use super::chunk::{About, Cause, ChunkState, Content, Sent};
 use super::transmission::Transmission;
+use crate::sctp::Config;
+use crate::sctp::ids::PathId;
 use crate::sctp::multipath::Cuc;
-use crate::sctp::path::PathId;
+use crate::sctp::per_path::PerPath;
 use crate::time::{Duration, Instant};
+use earliest::earliest_on;
 use segue_wire::Tsn;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -54,12 +58,40 @@ pub(in crate::sctp) enum Passed {
     Abandoned,
 }
 
-/// What was taken out of flight.
+/// How much is in flight, or was taken out of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::sctp) struct Left {
-    pub chunks: u32,
+    chunks: u32,
     /// User bytes.
-    pub bytes: u32,
+    bytes: u32,
+}
+
+impl Left {
+    pub(in crate::sctp) fn chunks(self) -> u32 {
+        self.chunks
+    }
+
+    /// User bytes.
+    pub(in crate::sctp) fn bytes(self) -> u32 {
+        self.bytes
+    }
+
+    /// A chunk more, of `len` user bytes.
+    fn count(&mut self, len: u32) {
+        self.chunks += 1;
+        self.bytes += len;
+    }
+
+    /// A chunk less.
+    fn take(&mut self, len: u32) {
+        self.chunks -= 1;
+        self.bytes -= len;
+    }
+
+    fn reduce_by(&mut self, other: Self) {
+        self.chunks -= other.chunks;
+        self.bytes -= other.bytes;
+    }
 }
 
 /// The chunks that were sent. Chunk `i` has TSN `base + i`, so every look-up is an index.
@@ -78,15 +110,16 @@ pub(in crate::sctp) struct Flight {
     marked_from: Tsn,
     /// What the last SACK's gap ack blocks reported.
     reported: TsnRanges,
-    books: Books,
-    /// T3-rtx runs for what was sent first, and not for the lowest TSN: see `multipath::timeout`.
+    books: PerPath<Book>,
+    /// T3-rtx runs for what was sent first, and not for the lowest TSN: see `multipath/timeout`.
     by_order: bool,
     /// Which pseudo-cumulative acks are kept.
     cuc: Cuc,
 }
 
 impl Flight {
-    pub(in crate::sctp) fn new(initial_tsn: Tsn, by_order: bool, cuc: Cuc) -> Self {
+    pub(in crate::sctp) fn new(initial_tsn: Tsn, config: &Config) -> Self {
+        let multipath = config.multipath;
         Self {
             base: initial_tsn,
             chunks: VecDeque::new(),
@@ -96,9 +129,9 @@ impl Flight {
             marked: 0,
             marked_from: initial_tsn,
             reported: SmallVec::new(),
-            books: Books::default(),
-            by_order,
-            cuc,
+            books: PerPath::default(),
+            by_order: multipath.is_some(),
+            cuc: multipath.map_or(Cuc::Off, |m| m.cuc),
         }
     }
 
@@ -174,24 +207,24 @@ impl Flight {
 
     /// Bytes under way on each path, with headers and padding.
     pub(in crate::sctp) fn sizes(&self) -> impl Iterator<Item = (PathId, u32)> {
-        self.books.iter().map(|book| (book.path, book.size))
+        self.books.iter().map(|(path, book)| (path, book.size()))
     }
 
     /// Bytes under way on a path, with headers and padding.
     #[inline]
     pub(in crate::sctp) fn size_on(&self, path: PathId) -> u32 {
-        self.books.get(path).map_or(0, |book| book.size)
+        self.books.get(path).map_or(0, Book::size)
     }
 
     /// When T3-rtx of a path expires.
     pub(in crate::sctp) fn t3_rtx(&self, path: PathId) -> Option<Instant> {
-        self.books.get(path)?.t3_rtx
+        self.books.get(path)?.t3_rtx()
     }
 
     /// When the first T3-rtx expires.
     #[inline]
     pub(in crate::sctp) fn next_timer(&self) -> Option<Instant> {
-        self.books.iter().filter_map(|book| book.t3_rtx).min()
+        self.books.iter().filter_map(|(_, book)| book.t3_rtx()).min()
     }
 
     /// A new chunk goes out on `path`, whose RTO is `rto`.
@@ -206,17 +239,17 @@ impl Flight {
         let tsn = self.next_tsn();
         let sent = Sent::new(content, path, transmission);
         self.held += sent.len() as usize;
-        self.outstanding.add(&sent);
+        self.outstanding.count(sent.len());
         let book = self.books.open(path);
         book.enter(now, tsn, sent.size(), rto, self.by_order);
-        book.timed.get_or_insert((tsn, now));
+        book.time(now, tsn);
         self.chunks.push_back(sent);
         (tsn, &self.chunks[self.chunks.len() - 1])
     }
 
     /// A TSN that is never sent ends a message.
-    pub(in crate::sctp) fn skip(&mut self, content: Content) {
-        self.chunks.push_back(Sent::never(content));
+    pub(in crate::sctp) fn skip(&mut self, about: About) {
+        self.chunks.push_back(Sent::never(about));
     }
 
     /// A marked chunk goes out again, on `path`, whose RTO is `rto`; `transmission` is given its last one, and whether the path
@@ -233,14 +266,10 @@ impl Flight {
         let sent = self.chunks.get_mut(index).filter(|s| s.is_marked())?;
         sent.send_again(path, transmission);
         self.marked -= 1;
-        self.outstanding.add(sent);
+        self.outstanding.count(sent.len());
         let book = self.books.open(path);
         book.enter(now, tsn, sent.size(), rto, self.by_order);
-        // section 7.2.4 rule 4; after a timeout elsewhere, section 6.1: T3-rtx is started anew for the earliest
-        if matches!(book.earliest, Some(Earliest::Is(e) | Earliest::Was(e)) if e == tsn) {
-            book.earliest = Some(Earliest::Is(tsn));
-            book.t3_rtx = Some(now + rto);
-        }
+        book.sent_again(now, tsn, rto);
         self.chunks.get(index)
     }
 
@@ -258,7 +287,7 @@ impl Flight {
             ChunkState::Outstanding { .. } | ChunkState::Marked(_) => {
                 let mut acknowledged = self.leave_acknowledged(tsn, &sent);
                 if let Some(book) = sent.path().and_then(|path| self.books.get_mut(path)) {
-                    book.pseudo.forget();
+                    book.forget_pseudo();
                     acknowledged.pseudo = true;
                 }
                 Passed::New(acknowledged)
@@ -275,16 +304,16 @@ impl Flight {
     pub(in crate::sctp) fn acknowledge(&mut self, tsn: Tsn) -> Option<Acknowledged> {
         let index = tsn.distance_from(self.base) as usize;
         let sent = self.chunks.get_mut(index).filter(|s| s.is_awaited())?;
-        let former = sent.set_state(ChunkState::GapAcked { released: false });
+        let former = sent.gap_acked();
         let (path, size, len, transmission) = (sent.path(), sent.size(), sent.len(), sent.transmission());
         let mut acknowledged = self.leave_in(tsn, former, path, size, len, transmission);
         if self.cuc != Cuc::Off
             && let Some(path) = path
-            && let Some(mut pseudo) = self.books.get(path).map(|book| book.pseudo)
+            && let Some(book) = self.books.get_mut(path)
         {
-            let behind = |which: &dyn Fn(&Sent) -> bool| self.earliest_on(path, tsn.next(), which);
-            acknowledged.pseudo = pseudo.on_gap_acked(self.cuc, tsn, behind);
-            self.books.open(path).pseudo = pseudo;
+            let chunks = (self.base, &self.chunks);
+            let behind = |which: &dyn Fn(&Sent) -> bool| earliest_on(chunks, path, tsn.next(), which);
+            acknowledged.pseudo = book.on_gap_acked(self.cuc, tsn, behind);
         }
         Some(acknowledged)
     }
@@ -306,11 +335,9 @@ impl Flight {
         let was_outstanding = matches!(former, ChunkState::Outstanding { .. });
         let mut timed = None;
         if was_outstanding {
-            self.outstanding.chunks -= 1;
-            self.outstanding.bytes -= len;
+            self.outstanding.take(len);
             if let Some(book) = path.and_then(|path| self.books.get_mut(path)) {
-                timed = book.timed.filter(|timed| timed.0 == tsn).map(|timed| timed.1);
-                book.leave(tsn, size);
+                timed = book.leave(tsn, size);
             }
         } else {
             self.marked -= 1;
@@ -339,13 +366,12 @@ impl Flight {
         let (size, len) = (sent.size(), sent.len());
         match (sent.path(), rto) {
             (Some(path), Some(rto)) => {
-                sent.set_state(ChunkState::Outstanding { rescheduled: false });
-                self.outstanding.chunks += 1;
-                self.outstanding.bytes += len;
+                sent.is_reneged();
+                self.outstanding.count(len);
                 self.books.open(path).enter(now, tsn, size, rto, by_order);
             }
             _ => {
-                sent.set_state(ChunkState::Marked(Cause::PathGone));
+                sent.mark(Cause::PathGone);
                 self.note_marked(tsn);
             }
         }
@@ -359,38 +385,29 @@ impl Flight {
         }
     }
 
-    /// What the gap ack blocks of a SACK reported, once they are applied.
-    pub(in crate::sctp) fn note_reported(&mut self, reported: TsnRanges) {
-        self.reported = reported;
+    /// What the gap ack blocks of a SACK reported is applied.
+    pub(in crate::sctp) fn blocks_are_applied(&mut self, reported: impl Iterator<Item = (Tsn, Tsn)>) {
+        self.reported.clear();
+        self.reported.extend(reported);
     }
 
     /// After a SACK, or where a chunk has left: T3-rtx of a path runs for the earliest of what is under way, or not at all (R2).
     /// `restart`: when it expires if the earliest has changed (R3).
     pub(in crate::sctp) fn settle(&mut self, path: PathId, restart: Option<Instant>) {
-        let Some(&Book { size, earliest, .. }) = self.books.get(path) else {
+        let Some(book) = self.books.get_mut(path) else {
             return;
         };
-        let book = if size == 0 {
-            let book = self.books.open(path);
-            (book.t3_rtx, book.earliest) = (None, None);
+        if book.size() == 0 {
+            book.stop_timer();
             return;
-        } else if let Some(Earliest::Was(tsn)) = earliest {
-            let next = if self.by_order {
-                self.first_sent_on(path)
-            } else {
-                self.earliest_on(path, tsn, &Sent::is_outstanding)
-            };
-            let book = self.books.open(path);
-            if let Some(next) = next {
-                book.earliest = Some(Earliest::Is(next));
-            }
-            book
-        } else {
-            return;
-        };
-        if restart.is_some() {
-            book.t3_rtx = restart;
         }
+        let Some(left) = book.needs_next() else { return };
+        let next = if self.by_order {
+            self.first_sent_on(path)
+        } else {
+            earliest_on((self.base, &self.chunks), path, left, &Sent::is_outstanding)
+        };
+        self.books.open(path).watch(next, restart);
     }
 
     /// Before the gap ack blocks of a SACK are looked at, and after its cumulative TSN ack was: the pseudo-cumulative acks of
@@ -399,25 +416,19 @@ impl Flight {
         if self.cuc == Cuc::Off {
             return;
         }
-        let paths: SmallVec<[PathId; 4]> = self.books.iter().map(|book| book.path).collect();
-        for path in paths {
-            let Some(mut pseudo) = self.books.get(path).map(|book| book.pseudo) else {
-                continue;
-            };
-            pseudo.find(self.cuc, |which| self.earliest_on(path, self.base, which));
-            self.books.open(path).pseudo = pseudo;
+        let chunks = (self.base, &self.chunks);
+        for (path, book) in self.books.iter_mut() {
+            book.find_pseudo(self.cuc, |which| earliest_on(chunks, path, self.base, which));
         }
     }
 
     /// The receiver keeps a chunk that a gap ack block reports (NR-SACK): it is forgotten but for its size.
     pub(in crate::sctp) fn release(&mut self, tsn: Tsn) {
         let Some(sent) = self.get_mut(tsn) else { return };
-        if sent.state() != (ChunkState::GapAcked { released: false }) {
-            return;
+        if sent.release() {
+            let len = sent.len() as usize;
+            self.released += len;
         }
-        sent.set_state(ChunkState::GapAcked { released: true });
-        sent.release();
-        self.released += sent.len() as usize;
     }
 
     /// A SACK reports a chunk that is outstanding missing, so many times more; returns how often it has been.
@@ -441,15 +452,13 @@ impl Flight {
 
     /// The pseudo-cumulative acks of all paths are looked for anew: what they waited for may have moved.
     pub(in crate::sctp) fn forget_pseudo_cumulative_acks(&mut self) {
-        for book in self.books.iter_mut() {
-            book.pseudo.forget();
-        }
+        self.books.values_mut().for_each(Book::forget_pseudo);
     }
 
     /// No round trip is measured on a path that begins anew.
     pub(in crate::sctp) fn forget_round_trip(&mut self, path: PathId) {
         if let Some(book) = self.books.get_mut(path) {
-            book.timed = None;
+            book.forget_round_trip();
         }
     }
 
@@ -469,15 +478,6 @@ impl Flight {
         self.outstanding = Left::default();
         (self.marked, self.marked_from) = (0, next_tsn);
         self.reported.clear();
-        for book in self.books.iter_mut() {
-            book.clear();
-        }
-    }
-}
-
-impl Left {
-    fn add(&mut self, sent: &Sent) {
-        self.chunks += 1;
-        self.bytes += sent.len();
+        self.books.values_mut().for_each(Book::clear);
     }
 }
