@@ -230,11 +230,8 @@ fn a_silent_router_makes_a_false_handoff() {
             heard(&mut shims, 0);
         }
         let in_use = |shims: &Shims| {
-            let all = shims.hosts[0].shim.locators();
-            all.iter()
-                .find(|l| l.state == LocatorState::Active)
-                .unwrap()
-                .locator
+            let mut all = shims.hosts[0].shim.locators();
+            all.find(|l| l.state == LocatorState::Active).unwrap().locator
         };
         let false_handoff = timeout.is_some();
         assert_eq!(in_use(&shims), locator(if false_handoff { 1 } else { 3 }));

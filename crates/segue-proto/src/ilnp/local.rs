@@ -26,7 +26,7 @@ pub enum LocatorState {
 }
 
 /// A locator of this host.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LocalLocator {
     /// The locator.
     pub locator: Locator,
@@ -36,6 +36,12 @@ pub struct LocalLocator {
     pub state: LocatorState,
     /// Preference, lower is better.
     pub preference: u16,
+}
+
+/// A locator with what is known of it.
+#[derive(Debug)]
+struct Held {
+    shown: LocalLocator,
     /// Identifiers of ours for which there is an address here.
     nids: SmallVec<[Nid; 1]>,
     /// When its router was last heard, or its address became ready.
@@ -53,10 +59,16 @@ const IN_RESERVE: u16 = 20;
 /// A locator with its preference, as it is advertised.
 pub type Advertised = (Locator, u16);
 
+impl Held {
+    fn is_at(&self, locator: Locator, interface: InterfaceId) -> bool {
+        self.shown.locator == locator && self.shown.interface == interface
+    }
+}
+
 /// The locators of this host, and its addresses that are not ILNP's.
 #[derive(Debug, Default)]
 pub(super) struct LocalLocators {
-    locators: Vec<LocalLocator>,
+    locators: Vec<Held>,
     others: Vec<LocalAddress>,
     order: u64,
     /// Grows with every change.
@@ -76,7 +88,7 @@ impl LocalLocators {
         let known = self
             .locators
             .iter_mut()
-            .find(|l| l.locator == locator && l.interface == local.interface);
+            .find(|l| l.is_at(locator, local.interface));
         if let Some(known) = known {
             if !known.nids.contains(&nid) {
                 known.nids.push(nid);
@@ -86,11 +98,13 @@ impl LocalLocators {
         }
         self.order += 1;
         let order = self.order;
-        self.locators.push(LocalLocator {
-            locator,
-            interface: local.interface,
-            state: LocatorState::Valid,
-            preference: IN_USE,
+        self.locators.push(Held {
+            shown: LocalLocator {
+                locator,
+                interface: local.interface,
+                state: LocatorState::Valid,
+                preference: IN_USE,
+            },
             nids: [nid].into_iter().collect(),
             heard: now,
             stale: false,
@@ -105,7 +119,7 @@ impl LocalLocators {
         self.others.retain(|o| *o != local);
         let (locator, nid) = (Locator::of(local.address), Nid::of(local.address));
         for known in &mut self.locators {
-            if known.locator == locator && known.interface == local.interface {
+            if known.is_at(locator, local.interface) {
                 known.nids.retain(|n| *n != nid);
             }
         }
@@ -126,8 +140,8 @@ impl LocalLocators {
         for known in self.locators.iter_mut().filter(|l| l.nids.contains(&nid)) {
             known.nids.retain(|n| *n != nid);
             addresses.push(LocalAddress {
-                interface: known.interface,
-                address: known.locator.address(nid),
+                interface: known.shown.interface,
+                address: known.shown.locator.address(nid),
             });
         }
         addresses
@@ -137,7 +151,11 @@ impl LocalLocators {
     /// was one.
     pub fn heard(&mut self, now: Instant, interface: InterfaceId, config: &Config) -> bool {
         let mut back = false;
-        for known in self.locators.iter_mut().filter(|l| l.interface == interface) {
+        for known in self
+            .locators
+            .iter_mut()
+            .filter(|l| l.shown.interface == interface)
+        {
             known.heard = now;
             if core::mem::take(&mut known.stale) {
                 self.order += 1;
@@ -177,8 +195,8 @@ impl LocalLocators {
     }
 
     /// All of them.
-    pub fn all(&self) -> &[LocalLocator] {
-        &self.locators
+    pub fn all(&self) -> impl Iterator<Item = &LocalLocator> {
+        self.locators.iter().map(|l| &l.shown)
     }
 
     /// The locator of `address`, if it is one of `nids` here.
@@ -186,7 +204,8 @@ impl LocalLocators {
         let (locator, nid) = (Locator::of(address), Nid::of(address));
         self.locators
             .iter()
-            .find(|l| l.locator == locator && l.nids.contains(&nid))
+            .find(|l| l.shown.locator == locator && l.nids.contains(&nid))
+            .map(|l| &l.shown)
     }
 
     /// The interface of any address of this host.
@@ -199,8 +218,8 @@ impl LocalLocators {
 
     /// The locators from which packets of `nid` are sent, the newest first: those of the best preference.
     pub fn in_use(&self, nid: Nid) -> SmallVec<[(Locator, InterfaceId); 4]> {
-        let usable = |l: &&LocalLocator| l.nids.contains(&nid) && l.state != LocatorState::Withdrawn;
-        let key = |l: &LocalLocator| (l.state == LocatorState::Aged, l.preference);
+        let usable = |l: &&Held| l.nids.contains(&nid) && l.shown.state != LocatorState::Withdrawn;
+        let key = |l: &Held| (l.shown.state == LocatorState::Aged, l.shown.preference);
         let Some(best) = self.locators.iter().filter(usable).map(key).min() else {
             return SmallVec::new();
         };
@@ -209,7 +228,7 @@ impl LocalLocators {
             .iter()
             .filter(usable)
             .filter(|l| key(l) == best)
-            .map(|l| (core::cmp::Reverse(l.order), l.locator, l.interface))
+            .map(|l| (core::cmp::Reverse(l.order), l.shown.locator, l.shown.interface))
             .collect();
         found.sort_unstable();
         found.into_iter().map(|(_, l, i)| (l, i)).collect()
@@ -221,8 +240,8 @@ impl LocalLocators {
         let mut told: SmallVec<[(u16, core::cmp::Reverse<u64>, Locator); 4]> = self
             .locators
             .iter()
-            .filter(|l| l.nids.contains(&nid) && l.state <= LocatorState::Valid)
-            .map(|l| (l.preference, core::cmp::Reverse(l.order), l.locator))
+            .filter(|l| l.nids.contains(&nid) && l.shown.state <= LocatorState::Valid)
+            .map(|l| (l.shown.preference, core::cmp::Reverse(l.order), l.shown.locator))
             .collect();
         told.sort_unstable();
         told.into_iter().map(|(p, _, l)| (l, p)).collect()
@@ -232,27 +251,32 @@ impl LocalLocators {
     fn decide(&mut self, config: &Config) {
         self.generation += 1;
         let fresh = self.locators.iter().any(|l| !l.stale);
-        let candidate = |l: &&LocalLocator| !l.stale || !fresh;
+        let candidate = |l: &&Held| !l.stale || !fresh;
         let kept = self
             .locators
             .iter()
             .filter(candidate)
-            .find(|l| l.state == LocatorState::Active && config.trigger == Trigger::Lost);
+            .find(|l| l.shown.state == LocatorState::Active && config.trigger == Trigger::Lost);
         let newest = self.locators.iter().filter(candidate).max_by_key(|l| l.order);
         let Some(chosen) = kept.or(newest).map(|l| l.order) else {
             return;
         };
         for known in &mut self.locators {
             let chosen = known.order == chosen;
-            (known.state, known.preference) = match config.handoff {
+            let (state, preference) = match config.handoff {
                 Handoff::Multihomed if !known.stale || chosen => {
-                    let preference = config.preferences.get(usize::from(known.interface.0));
+                    let preference = config.preferences.get(usize::from(known.shown.interface.0));
                     (LocatorState::Active, *preference.unwrap_or(&IN_USE))
                 }
                 _ if chosen => (LocatorState::Active, IN_USE),
                 Handoff::Hard => (LocatorState::Withdrawn, IN_RESERVE),
                 _ if known.stale => (LocatorState::Aged, IN_RESERVE),
                 _ => (LocatorState::Valid, IN_RESERVE),
+            };
+            known.shown = LocalLocator {
+                state,
+                preference,
+                ..known.shown
             };
         }
     }

@@ -46,6 +46,14 @@ impl RemoteLocator {
         }
     }
 
+    /// The same, after a packet went to it or came from it.
+    const fn used_at(self, now: Instant) -> Self {
+        Self {
+            used: Some(now),
+            ..self
+        }
+    }
+
     /// What may be done with it.
     #[must_use]
     pub fn state(&self, now: Instant, active_time: Duration) -> LocatorState {
@@ -121,7 +129,7 @@ impl RemoteLocators {
     /// Marks the locator at a position as used.
     pub fn mark_at(&mut self, now: Instant, position: usize) {
         if let Some(known) = self.list.get_mut(position) {
-            known.used = Some(now);
+            *known = known.used_at(now);
         }
     }
 
@@ -168,14 +176,20 @@ impl RemoteLocators {
     }
 
     fn exchange(&mut self, now: Instant, config: &Config, mut new: Vec<RemoteLocator>) {
-        for mut old in self.list.drain(..) {
+        for old in self.list.drain(..) {
             if let Some(again) = new.iter_mut().find(|n| n.locator == old.locator) {
-                again.used = old.used;
-                again.confirmed |= old.confirmed;
+                *again = RemoteLocator {
+                    used: old.used,
+                    confirmed: again.confirmed || old.confirmed,
+                    ..*again
+                };
             } else {
-                old.withdrawn = true;
-                if old.state(now, config.active_time) != LocatorState::Withdrawn {
-                    new.push(old);
+                let left = RemoteLocator {
+                    withdrawn: true,
+                    ..old
+                };
+                if left.state(now, config.active_time) != LocatorState::Withdrawn {
+                    new.push(left);
                 }
             }
         }
@@ -188,14 +202,17 @@ impl RemoteLocators {
     /// Marks a locator as used.
     pub fn mark(&mut self, now: Instant, locator: Locator) {
         if let Some(known) = self.list.iter_mut().find(|l| l.locator == locator) {
-            known.used = Some(now);
+            *known = known.used_at(now);
         }
     }
 
     /// Something other than an update says that `locator` is the peer's.
     pub fn confirm(&mut self, locator: Locator) {
         if let Some(known) = self.list.iter_mut().find(|l| l.locator == locator) {
-            known.confirmed = true;
+            *known = RemoteLocator {
+                confirmed: true,
+                ..*known
+            };
         }
     }
 

@@ -159,11 +159,7 @@ impl Ilcc {
     }
 
     /// Adds a session, which begins as `begin` says.
-    pub fn insert(
-        &mut self,
-        nid: Nid,
-        begin: impl FnOnce(SessionKey) -> Correspondent,
-    ) -> Option<&mut Correspondent> {
+    pub fn insert(&mut self, nid: Nid, begin: impl FnOnce(SessionKey) -> Correspondent) -> SessionKey {
         self.numbers += 1;
         self.len += 1;
         let key = SessionKey {
@@ -172,7 +168,7 @@ impl Ilcc {
         };
         let node = self.nodes.entry(nid).or_default();
         node.sessions.push(begin(key));
-        node.sessions.last_mut()
+        key
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Correspondent> {

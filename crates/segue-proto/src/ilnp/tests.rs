@@ -122,7 +122,7 @@ fn settings_name_the_key_that_is_wrong() {
 // --- our own locators: RFC 6741 section 5 ---
 
 fn states(locators: &LocalLocators) -> Vec<(u64, LocatorState, u16)> {
-    let all = locators.all().iter();
+    let all = locators.all();
     all.map(|l| (l.locator.0 & 0xff, l.state, l.preference)).collect()
 }
 
@@ -183,7 +183,7 @@ fn preferences_are_those_of_the_interfaces() {
         locators.ready(at(n), own(n), &[OWN], &config);
     }
     // the third interface has none
-    let preferences: Vec<u16> = locators.all().iter().map(|l| l.preference).collect();
+    let preferences: Vec<u16> = locators.all().map(|l| l.preference).collect();
     assert_eq!(preferences, [30, 5, 10]);
     // RFC 6743 section 3: the lowest value is the best
     assert_eq!(locators.in_use(OWN).to_vec(), [(locator(2), InterfaceId(2))]);
@@ -207,7 +207,7 @@ fn addresses_with_other_identifiers_or_without_a_routable_prefix_are_no_locators
     for local in [link_local, other, other] {
         assert!(!locators.ready(at(0), local, &[OWN], &config));
     }
-    assert!(locators.all().is_empty());
+    assert!(locators.all().next().is_none());
     assert_eq!(locators.interface_of(other.address), Some(InterfaceId(4)));
     locators.lost(other, &config);
     assert_eq!(locators.interface_of(other.address), None);
@@ -559,10 +559,7 @@ fn flow(port: u16) -> Flow {
 #[test]
 fn of_very_many_flows_of_a_session_the_one_unused_longest_is_forgotten() {
     let mut cache = Ilcc::default();
-    let key = cache
-        .insert(PEER, |key| session(key, false, at(0)))
-        .unwrap()
-        .key();
+    let key = cache.insert(PEER, |key| session(key, false, at(0)));
     for n in 0..256 {
         cache.claim(key, flow(n), at(u64::from(n)));
     }
@@ -576,10 +573,7 @@ fn of_very_many_flows_of_a_session_the_one_unused_longest_is_forgotten() {
     cache.claim(key, flow(256), at(502));
     assert!(known(&cache, 2));
     // another session of the node has its own flows, and may not take these
-    let other = cache
-        .insert(PEER, |key| session(key, false, at(0)))
-        .unwrap()
-        .key();
+    let other = cache.insert(PEER, |key| session(key, false, at(0)));
     assert_eq!(cache.use_flow(at(503), other, flow(2)), Err(key));
     assert_eq!(cache.use_flow(at(503), other, flow(900)), Ok(()));
     assert!(known(&cache, 3), "room is made by who needs it");
@@ -647,9 +641,9 @@ fn sessions_that_were_not_used_go_with_their_flows() {
     let mut cache = Ilcc::default();
     let mut keys = Vec::new();
     for n in 1..=3 {
-        let added = cache.insert(PEER, |key| session(key, false, at(n))).unwrap();
+        let key = cache.insert(PEER, |key| session(key, false, at(n)));
+        let added = cache.by_key_mut(key).unwrap();
         assert!(added.hold(tcp(1, 2, TcpFlags::SYN), 1));
-        let key = added.key();
         cache.claim(key, flow(n as u16), at(n));
         keys.push(key);
     }

@@ -26,9 +26,23 @@ pub struct Row {
 
 /// A row, read.
 pub enum Kept {
-    Records { zone: Name, records: Vec<Record> },
-    Latest { key: Place, time: u64 },
-    Seen { key: Place, mac: Bytes, rcode: Rcode },
+    Records {
+        zone: Name,
+        records: Vec<Record>,
+    },
+    /// Of the updates that were signed with this key.
+    OfKey {
+        key: Place,
+        taken: Taken,
+    },
+}
+
+/// What is kept of the updates that were signed with a key.
+pub enum Taken {
+    /// The greatest time of one.
+    Latest(u64),
+    /// One of that time, and what it was answered.
+    Update { mac: Bytes, rcode: Rcode },
 }
 
 const NODE: u8 = b'N';
@@ -88,18 +102,20 @@ pub fn read(key: &[u8], value: &[u8]) -> Option<Kept> {
                 records: message.authority,
             })
         }
-        KEY => Some(Kept::Latest {
+        KEY => Some(Kept::OfKey {
             key: Place::from_bytes(rest),
-            time: u64::from_be_bytes(value.try_into().ok()?),
+            taken: Taken::Latest(u64::from_be_bytes(value.try_into().ok()?)),
         }),
         MAC => {
             let (len, rest) = rest.split_first()?;
             let (name, mac) = rest.split_at_checked(usize::from(*len))?;
             let [rcode] = *value else { return None };
-            Some(Kept::Seen {
+            Some(Kept::OfKey {
                 key: Place::from_bytes(name),
-                mac: Bytes::copy_from_slice(mac),
-                rcode: Rcode::checked_from_int(rcode)?,
+                taken: Taken::Update {
+                    mac: Bytes::copy_from_slice(mac),
+                    rcode: Rcode::checked_from_int(rcode)?,
+                },
             })
         }
         _ => None,

@@ -3,7 +3,7 @@
 use super::Name;
 use super::config::{Grant, KeyConfig};
 use super::place::Place;
-use super::rows::{self, Row};
+use super::rows::{self, Row, Taken};
 use super::tsig::{Key, TsigRecord};
 use bytes::Bytes;
 use domain::base::iana::Rcode;
@@ -96,11 +96,13 @@ impl Signer {
             .chain(seen.map(|(mac, rcode)| rows::seen(&self.place, mac, Some(*rcode))))
     }
 
-    pub fn restore_latest(&mut self, time: u64) {
-        self.latest = time;
-    }
-
-    pub fn restore_seen(&mut self, mac: Bytes, rcode: Rcode) {
-        self.seen.insert(mac, rcode);
+    /// What was kept, row by row.
+    pub fn restore(&mut self, taken: Taken) {
+        match taken {
+            Taken::Latest(time) => self.latest = time,
+            Taken::Update { mac, rcode } => {
+                self.seen.insert(mac, rcode);
+            }
+        }
     }
 }

@@ -13,16 +13,33 @@ pub struct Binding {
     pub expires: Instant,
     /// Sequence number of the last Binding Update that was accepted.
     pub sequence: u16,
-    /// When a packet last took the binding's way.
-    pub last_used: Option<Instant>,
-    /// Refreshes asked for since the binding was last accepted.
-    pub refresh_requests: u32,
+}
+
+/// A binding with what has been made of it since it was last accepted.
+#[derive(Debug)]
+struct Entry {
+    binding: Binding,
+    /// When a packet last took its way.
+    last_used: Option<Instant>,
+    /// Refreshes asked for.
+    refresh_requests: u32,
+}
+
+impl Entry {
+    /// When the next refresh is to be asked for: at equal intervals within `before` of its end.
+    fn refresh_at(&self, before: Duration) -> Option<Instant> {
+        let left = MAX_REFRESH_REQUESTS.checked_sub(self.refresh_requests)?;
+        if left == 0 || before.is_zero() {
+            return None;
+        }
+        Some(self.binding.expires - before * u64::from(left) / u64::from(MAX_REFRESH_REQUESTS))
+    }
 }
 
 /// Bindings of mobile nodes by home address; one cache for each address of the node that keeps it.
 #[derive(Debug)]
 pub struct BindingCache {
-    bindings: BTreeMap<Ipv6Addr, Binding>,
+    bindings: BTreeMap<Ipv6Addr, Entry>,
     /// Sequence numbers of bindings that were deleted, and until when: as long as the nonces that authorised them may be
     /// valid (section 5.2.8).
     retired: BTreeMap<Ipv6Addr, (u16, Instant)>,
@@ -43,28 +60,37 @@ impl BindingCache {
     /// The binding of `home_address`.
     #[must_use]
     pub fn get(&self, home_address: Ipv6Addr) -> Option<&Binding> {
-        self.bindings.get(&home_address)
+        self.bindings.get(&home_address).map(|entry| &entry.binding)
     }
 
     /// Where a packet to `home_address` goes now, which is noted as a use of its binding.
     pub fn way_to(&mut self, now: Instant, home_address: Ipv6Addr) -> Option<Ipv6Addr> {
-        let binding = self.bindings.get_mut(&home_address).filter(|b| b.expires > now)?;
-        binding.last_used = Some(now);
-        Some(binding.care_of_address)
+        let entry = self.bindings.get_mut(&home_address)?;
+        if entry.binding.expires <= now {
+            return None;
+        }
+        entry.last_used = Some(now);
+        Some(entry.binding.care_of_address)
     }
 
     /// A refresh of the binding of `home_address` is due, which is counted. Whether it is to be asked for: the binding was used
     /// within `period`.
     pub fn take_refresh(&mut self, now: Instant, home_address: Ipv6Addr, period: Duration) -> bool {
-        self.bindings.get_mut(&home_address).is_some_and(|binding| {
-            binding.refresh_requests += 1;
-            binding.last_used.is_some_and(|at| now.since(at) <= period)
+        self.bindings.get_mut(&home_address).is_some_and(|entry| {
+            entry.refresh_requests += 1;
+            entry.last_used.is_some_and(|at| now.since(at) <= period)
         })
+    }
+
+    /// The bindings of which a refresh is to be asked for, and when: at equal intervals within `before` of their ends.
+    pub fn refreshes(&self, before: Duration) -> impl Iterator<Item = (Ipv6Addr, Instant)> {
+        let entries = self.bindings.iter();
+        entries.filter_map(move |(home, entry)| Some((*home, entry.refresh_at(before)?)))
     }
 
     /// All bindings with their home addresses.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv6Addr, &Binding)> {
-        self.bindings.iter().map(|(home, binding)| (*home, binding))
+        self.bindings.iter().map(|(home, entry)| (*home, &entry.binding))
     }
 
     /// Whether a binding for `home_address` could be kept.
@@ -76,13 +102,20 @@ impl BindingCache {
     /// Adds or changes a binding. What it was before, if there was one.
     pub fn insert(&mut self, home_address: Ipv6Addr, binding: Binding) -> Option<Binding> {
         self.retired.remove(&home_address);
-        self.bindings.insert(home_address, binding)
+        let entry = Entry {
+            binding,
+            last_used: None,
+            refresh_requests: 0,
+        };
+        self.bindings
+            .insert(home_address, entry)
+            .map(|entry| entry.binding)
     }
 
     /// Deletes a binding; its sequence number is remembered until `keep`. Whether there was one.
     pub fn remove(&mut self, home_address: Ipv6Addr, sequence: Option<u16>, keep: Instant) -> bool {
         let removed = self.bindings.remove(&home_address);
-        if let Some(sequence) = sequence.or(removed.map(|b| b.sequence)) {
+        if let Some(sequence) = sequence.or(removed.as_ref().map(|entry| entry.binding.sequence)) {
             self.retired.insert(home_address, (sequence, keep));
         }
         removed.is_some()
@@ -100,7 +133,7 @@ impl BindingCache {
         let over: Vec<Ipv6Addr> = self
             .bindings
             .iter()
-            .filter(|(_, b)| b.expires <= now)
+            .filter(|(_, entry)| entry.binding.expires <= now)
             .map(|(home, _)| *home)
             .collect();
         for home in &over {
@@ -127,3 +160,6 @@ impl BindingCache {
         self.retired.clear();
     }
 }
+
+/// Refreshes asked for at most, at equal intervals before the end of a binding.
+const MAX_REFRESH_REQUESTS: u32 = 3;

@@ -8,7 +8,7 @@ use super::return_routability::{BindingManagementKey, Nonces, TokenKind};
 use super::{Counters, is_newer, lifetime_units, mobility_packet, packet, place_of};
 use crate::random::SecretRng;
 use crate::shim::ShimEvent;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ipv6::{HEADER_LEN, Ipv6Option};
@@ -202,8 +202,8 @@ impl Correspondent {
         let before = self.config.refresh_before;
         let due: Vec<Ipv6Addr> = self
             .cache
-            .iter()
-            .filter(|(_, b)| refresh_at(b, before).is_some_and(|at| at <= now))
+            .refreshes(before)
+            .filter(|(_, at)| *at <= now)
             .map(|(home, _)| home)
             .collect();
         for home_address in due {
@@ -217,11 +217,9 @@ impl Correspondent {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.cache
-            .iter()
-            .flat_map(|(_, b)| [Some(b.expires), refresh_at(b, self.config.refresh_before)])
-            .flatten()
-            .min()
+        let ends = self.cache.iter().map(|(_, b)| b.expires);
+        let refreshes = self.cache.refreshes(self.config.refresh_before);
+        ends.chain(refreshes.map(|(_, at)| at)).min()
     }
 
     /// Sections 9.4.3 and 9.4.4.
@@ -377,8 +375,6 @@ impl Correspondent {
                 care_of_address,
                 expires: now + LIFETIME_UNIT * u64::from(granted),
                 sequence: update.sequence,
-                last_used: None,
-                refresh_requests: 0,
             };
             let before = self.cache.insert(home_address, binding);
             let moved = before.is_none_or(|b| b.care_of_address != care_of_address);
@@ -439,18 +435,6 @@ impl Correspondent {
         }
         may
     }
-}
-
-/// Refreshes asked for at most, at equal intervals before the end of a binding.
-const MAX_REFRESH_REQUESTS: u32 = 3;
-
-/// When the next refresh of a binding is to be asked for.
-fn refresh_at(binding: &Binding, before: Duration) -> Option<Instant> {
-    let left = MAX_REFRESH_REQUESTS.checked_sub(binding.refresh_requests)?;
-    if left == 0 || before.is_zero() {
-        return None;
-    }
-    Some(binding.expires - before * u64::from(left) / u64::from(MAX_REFRESH_REQUESTS))
 }
 
 /// A Binding Acknowledgement, with an authenticator where there is a key (section 9.5.4).

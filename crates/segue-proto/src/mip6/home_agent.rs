@@ -377,8 +377,6 @@ impl HomeAgent {
                 care_of_address,
                 expires: now + LIFETIME_UNIT * u64::from(granted),
                 sequence: reply.sequence,
-                last_used: None,
-                refresh_requests: 0,
             };
             let before = self.cache.insert(home_address, binding);
             if before.is_none_or(|b| b.care_of_address != care_of_address) {

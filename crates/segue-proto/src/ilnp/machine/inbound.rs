@@ -286,7 +286,7 @@ impl Ilnp {
         }
         let at = self.local.of(destination);
         let called_at = at.map(|l| (l.locator, l.state));
-        let peer = self.add(
+        let key = self.add(
             now,
             Parties {
                 called: false,
@@ -294,12 +294,13 @@ impl Ilnp {
                 nid,
                 local_nid,
             },
-        )?;
+        );
+        let peer = self.ilcc.by_key_mut(key)?;
         peer.on_call_from(locator);
         if let Some((at, state)) = called_at {
             peer.has_called(at, state);
         }
-        Some(peer.key())
+        Some(key)
     }
 
     /// Has a packet come from the peer's identity to this host's. Its checksum is over `old`.

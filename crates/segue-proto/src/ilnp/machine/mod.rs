@@ -92,8 +92,7 @@ impl Ilnp {
     }
 
     /// This host's locators and what may be done with them.
-    #[must_use]
-    pub fn locators(&self) -> &[LocalLocator] {
+    pub fn locators(&self) -> impl Iterator<Item = &LocalLocator> {
         self.local.all()
     }
 

@@ -193,7 +193,7 @@ impl Ilnp {
             }
             self.fill_pool();
         }
-        let peer = self.add(
+        let key = self.add(
             now,
             Parties {
                 called: true,
@@ -201,13 +201,14 @@ impl Ilnp {
                 nid,
                 local_nid,
             },
-        )?;
+        );
+        let peer = self.ilcc.by_key_mut(key)?;
         peer.on_locators_known(&known);
-        Some(peer.key())
+        Some(key)
     }
 
     /// Adds a session, in place of another if there are too many.
-    pub(super) fn add(&mut self, now: Instant, parties: Parties) -> Option<&mut Correspondent> {
+    pub(super) fn add(&mut self, now: Instant, parties: Parties) -> SessionKey {
         if self.ilcc.len() >= self.config.max_correspondents as usize {
             self.out.counters.forgotten += 1;
             if let Some(gone) = self.ilcc.forget_oldest() {

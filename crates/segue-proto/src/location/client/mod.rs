@@ -87,6 +87,8 @@ const NID_PREFERENCE: u16 = 10;
 
 struct Transaction {
     request: DnsMessage,
+    /// Number and port that it is sent with.
+    id: u16,
     port: u16,
     bytes: Bytes,
     mac: Option<Vec<u8>>,
@@ -235,7 +237,7 @@ impl Client {
                 && asked
                 && same
                 && datagram.local_port == t.port
-                && id == t.request.header.id
+                && id == t.id
                 && opcode == t.request.header.opcode
         };
         if let Some((target, transaction)) = self.update.take_if(|(_, t)| answers(t)) {
@@ -344,6 +346,7 @@ impl Client {
     fn begin(&mut self, now: Instant, request: DnsMessage) -> Transaction {
         let mut transaction = Transaction {
             request,
+            id: 0,
             port: 0,
             bytes: Bytes::new(),
             mac: None,
@@ -365,9 +368,16 @@ impl Client {
     /// Gives the request an id, a port and a signature.
     fn compose(&mut self, now: Instant, t: &mut Transaction) {
         let random = self.secrets.secret_u32();
-        t.request.header.id = random as u16;
+        t.id = random as u16;
         t.port = 49_152 + (random >> 16) as u16 % 16_384;
-        let bytes = t.request.emit(usize::from(u16::MAX));
+        let message = DnsMessage {
+            header: Header {
+                id: t.id,
+                ..t.request.header
+            },
+            ..t.request.clone()
+        };
+        let bytes = message.emit(usize::from(u16::MAX));
         let mut bytes = bytes.unwrap_or_else(|| unreachable!("a request with one question can be written"));
         if let Some(key) = &self.config.key {
             t.time_signed = self.config.unix_at_zero + now.as_nanos() / 1_000_000_000;

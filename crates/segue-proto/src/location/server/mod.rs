@@ -7,7 +7,7 @@ pub use answer::{Answer, JournalEntry, RestoreError, ServerCounters, Transport};
 use super::config::{ConfigError, ServerConfig};
 use super::identity::in_zone;
 use super::message::{
-    DnsMessage, Edns, Malformed, Question, Skimmed, UDP_PAYLOAD, UDP_PAYLOAD_WITHOUT_EDNS, is_meta,
+    DnsMessage, Edns, Header, Malformed, Question, Skimmed, UDP_PAYLOAD, UDP_PAYLOAD_WITHOUT_EDNS, is_meta,
     signature_len,
 };
 use super::place::Place;
@@ -76,14 +76,9 @@ impl Server {
                     zone_kept.restore(records).ok_or(RestoreError::Malformed)?;
                 }
                 // A key that was taken out of the configuration does not need to be remembered.
-                Kept::Latest { key, time } => {
+                Kept::OfKey { key, taken } => {
                     if let Some(signer) = server.signer_at(&key) {
-                        signer.restore_latest(time);
-                    }
-                }
-                Kept::Seen { key, mac, rcode } => {
-                    if let Some(signer) = server.signer_at(&key) {
-                        signer.restore_seen(mac, rcode);
+                        signer.restore(taken);
                     }
                 }
             }
@@ -325,9 +320,14 @@ impl Server {
         self.counters.queries += 1;
         if question.rtype == Rtype::ANY && transport == Transport::Udp && !known {
             // All at once, to an address that may be forged: over TCP (RFC 8482 section 4.4).
-            let mut response = reply(request, Rcode::NOERROR);
-            response.header.truncated = true;
-            return response;
+            let response = reply(request, Rcode::NOERROR);
+            return DnsMessage {
+                header: Header {
+                    truncated: true,
+                    ..response.header
+                },
+                ..response
+            };
         }
         let found = zone.respond(&question.name, question.rtype);
         let rcode = if found.no_such_name {
@@ -335,12 +335,17 @@ impl Server {
         } else {
             Rcode::NOERROR
         };
-        let mut response = reply(request, rcode);
-        response.header.authoritative = found.authoritative;
-        response.answer = found.answer;
-        response.authority = found.authority;
-        response.additional = found.additional;
-        response
+        let response = reply(request, rcode);
+        DnsMessage {
+            header: Header {
+                authoritative: found.authoritative,
+                ..response.header
+            },
+            answer: found.answer,
+            authority: found.authority,
+            additional: found.additional,
+            ..response
+        }
     }
 
     /// RFC 2136 section 3. `signed`: the number of the key, and the signature. `data`: the whole message.

@@ -9,24 +9,43 @@ mod update;
 #[cfg(test)]
 pub(super) use pace::{Retransmission, UpdateRate};
 
+pub(super) use home::HomeEntry;
 pub(super) use peer::{Expiry, Peer, Tests, Use};
 pub(super) use update::{Due, PendingUpdate, Registered};
 
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use home::HomeEntry;
 use std::collections::BTreeMap;
 
-/// Everything a mobile node told.
+/// What correspondents were told, by address.
 #[derive(Debug, Default)]
-pub(super) struct BindingUpdateList {
-    pub(super) home: HomeEntry,
-    pub(super) peers: BTreeMap<Ipv6Addr, Peer>,
+pub(super) struct Peers {
+    peers: BTreeMap<Ipv6Addr, Peer>,
 }
 
-impl BindingUpdateList {
+impl Peers {
+    /// The entry of `peer`.
+    pub(super) fn get(&self, peer: Ipv6Addr) -> Option<&Peer> {
+        self.peers.get(&peer)
+    }
+
+    /// The entry of `peer`, to be changed.
+    pub(super) fn get_mut(&mut self, peer: Ipv6Addr) -> Option<&mut Peer> {
+        self.peers.get_mut(&peer)
+    }
+
+    /// All entries.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Ipv6Addr, &Peer)> {
+        self.peers.iter().map(|(address, peer)| (*address, peer))
+    }
+
+    /// All entries, to be changed.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Ipv6Addr, &mut Peer)> {
+        self.peers.iter_mut().map(|(address, peer)| (*address, peer))
+    }
+
     /// The entry of `peer`, made if there is room for it: one that is of no use any more makes way.
-    pub(super) fn peer(&mut self, now: Instant, peer: Ipv6Addr) -> Option<&mut Peer> {
+    pub(super) fn entry(&mut self, now: Instant, peer: Ipv6Addr) -> Option<&mut Peer> {
         if !self.peers.contains_key(&peer) && self.peers.len() >= MAX_PEERS {
             let idle = self
                 .peers
@@ -40,8 +59,7 @@ impl BindingUpdateList {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let peers = self.peers.values().filter_map(Peer::poll_timeout);
-        self.home.poll_timeout().into_iter().chain(peers).min()
+        self.peers.values().filter_map(Peer::poll_timeout).min()
     }
 }
 

@@ -26,32 +26,32 @@ impl MobileNode {
             lifetime_units(self.config.home_lifetime)
         };
         // the home agent makes sure of the home address before the first binding
-        let first = self.list.home.registered().is_none() && lifetime > 0;
+        let first = self.home.registered().is_none() && lifetime > 0;
         let timeout = if first {
             self.config.initial_bindack_timeout_first_reg
         } else {
             self.config.initial_bindack_timeout
         };
-        self.list.home.begin(now, care_of_address, lifetime, timeout);
+        self.home.begin(now, care_of_address, lifetime, timeout);
         self.send_home_update(now);
     }
 
     /// Retransmissions, refreshes and the end of the binding.
     pub(super) fn handle_home_timeout(&mut self, now: Instant) {
         let max = self.config.max_bindack_timeout;
-        if let Some(again) = self.list.home.take_retransmission(now, max) {
+        if let Some(again) = self.home.take_retransmission(now, max) {
             self.counters.retransmissions += u64::from(again.retransmits);
             if again.report {
                 self.home_registration_failed();
             }
             self.send_home_update(now);
         }
-        let registered = self.list.home.registered().map(Registered::care_of_address);
-        match self.list.home.take_due(now) {
+        let registered = self.home.registered().map(Registered::care_of_address);
+        match self.home.take_due(now) {
             Due::Nothing => {}
             Due::Expired => self.counters.bindings_expired += 1,
             Due::Refresh => {
-                if self.list.home.pending().is_none() && self.own_address() == registered {
+                if self.home.pending().is_none() && self.own_address() == registered {
                     self.begin_home_registration(now);
                 }
             }
@@ -71,11 +71,11 @@ impl MobileNode {
         header: &MobilityHeader,
         acknowledgement: BindingAcknowledgement,
     ) {
-        let Some(pending) = self.list.home.pending().copied() else {
+        let Some(pending) = self.home.pending().copied() else {
             self.counters.unexpected += 1;
             return;
         };
-        let last = self.list.home.sequence();
+        let last = self.home.sequence();
         let out_of_window = acknowledgement.status == binding_status::SEQUENCE_OUT_OF_WINDOW;
         let answers = if out_of_window {
             // its last one is not before ours
@@ -93,7 +93,7 @@ impl MobileNode {
         }
         match acknowledgement.status {
             binding_status::SEQUENCE_OUT_OF_WINDOW => {
-                self.list.home.adopt_sequence(acknowledgement.sequence);
+                self.home.adopt_sequence(acknowledgement.sequence);
                 self.register_again(now);
             }
             binding_status::ID_MISMATCH | binding_status::MESSAGE_ID_REQUIRED => {
@@ -110,7 +110,7 @@ impl MobileNode {
             status if may_pass(status) => self.register_later(now),
             // nothing that this node could do about it would help (section 11.7.3), but a move may
             status if status >= binding_status::UNSPECIFIED => {
-                self.list.home.stop();
+                self.home.stop();
                 self.handoff = None;
                 self.home_registration_failed();
             }
@@ -139,7 +139,7 @@ impl MobileNode {
             });
             Registered::new(now, pending, lifetime, advice.unwrap_or(lifetime * 3 / 4))
         });
-        self.list.home.on_acknowledged(registered);
+        self.home.on_acknowledged(registered);
         if self.handoff.is_some() {
             // those who are being told already go on
             self.tell_correspondents(now);
@@ -150,7 +150,7 @@ impl MobileNode {
     /// A Binding Update was refused, with what the next one needs: that goes out at once the first time, and then at the
     /// pace of retransmissions (section 11.8), or a home agent that goes on refusing would be asked every round trip.
     fn register_again(&mut self, now: Instant) {
-        if self.list.home.on_refused() {
+        if self.home.on_refused() {
             self.begin_home_registration(now);
         }
     }
@@ -159,7 +159,7 @@ impl MobileNode {
     /// (sections 11.7.3 and 11.8), for as long as the node is where it is.
     fn register_later(&mut self, now: Instant) {
         let max = self.config.max_bindack_timeout;
-        if self.list.home.on_refused_for_now(now, max) {
+        if self.home.on_refused_for_now(now, max) {
             self.home_registration_failed();
         }
     }
@@ -186,7 +186,7 @@ impl MobileNode {
     /// Sends the Binding Update that is pending, with the sequence number as it is; later, if there were too many within a
     /// second.
     fn send_home_update(&mut self, now: Instant) {
-        let Ok(pending) = self.list.home.send(now) else {
+        let Ok(pending) = self.home.send(now) else {
             self.counters.postponed += 1;
             return;
         };
@@ -195,7 +195,7 @@ impl MobileNode {
         let care_of_address = pending.care_of_address();
         let security = &self.config.security;
         let update = BindingUpdate {
-            sequence: self.list.home.sequence(),
+            sequence: self.home.sequence(),
             acknowledge: true,
             home_registration: true,
             lifetime: pending.lifetime(),

@@ -5,7 +5,7 @@ mod inbound;
 mod route_optimization;
 
 use super::binding_cache::BindingCache;
-use super::binding_update_list::{BindingUpdateList, Peer, Registered};
+use super::binding_update_list::{HomeEntry, Peer, Peers, Registered};
 use super::config::{MobileNodeConfig, Registration, ReplayProtection, is_routable_unicast};
 use super::correspondent::Correspondent;
 use super::movement::{Attachment, Movement};
@@ -37,7 +37,9 @@ pub struct MobileNode {
     /// Address of the attachment that was used last: of whom correspondents and home agent know.
     last_address: Option<Ipv6Addr>,
     correspondent: Correspondent,
-    list: BindingUpdateList,
+    /// What the home agent was told, and what correspondents were (RFC 6275 section 11.1).
+    home: HomeEntry,
+    peers: Peers,
     handoff: Option<Handoff>,
     /// By how much our timestamps are ahead of our clock (RFC 4285 section 6), in units of NTP.
     clock_offset: u64,
@@ -59,7 +61,8 @@ impl fmt::Debug for MobileNode {
         f.debug_struct("MobileNode")
             .field("home_address", &self.config.home_address)
             .field("attachment", &self.attachment)
-            .field("list", &self.list)
+            .field("home", &self.home)
+            .field("peers", &self.peers)
             .finish_non_exhaustive()
     }
 }
@@ -76,7 +79,8 @@ impl MobileNode {
             attachment: Attachment::Nowhere,
             last_address: None,
             correspondent: Correspondent::new(config.home_address, config.correspondent.clone(), secrets),
-            list: BindingUpdateList::default(),
+            home: HomeEntry::default(),
+            peers: Peers::default(),
             handoff: None,
             clock_offset: 0,
             cookies: Stream::from_key(key),
@@ -105,13 +109,13 @@ impl MobileNode {
     /// The care-of address that the home agent acknowledged last; `None` if it has no binding of us that we know of.
     #[must_use]
     pub fn registered(&self) -> Option<Ipv6Addr> {
-        self.list.home.registered().map(Registered::care_of_address)
+        self.home.registered().map(Registered::care_of_address)
     }
 
     /// Whether packets to `peer` take the direct way.
     #[must_use]
     pub fn is_optimized(&self, peer: Ipv6Addr) -> bool {
-        self.list.peers.get(&peer).is_some_and(Peer::is_optimized)
+        self.peers.get(peer).is_some_and(Peer::is_optimized)
     }
 
     /// The bindings that other mobile nodes have left here.
@@ -137,7 +141,7 @@ impl MobileNode {
             return;
         };
         // back where it was, and the home agent knows or is being told
-        if !self.list.home.knows(address, self.is_at_home()) {
+        if !self.home.knows(address, self.is_at_home()) {
             self.begin_handoff(now, address);
         }
         self.last_address = Some(address);
@@ -151,7 +155,7 @@ impl MobileNode {
         });
         self.handoff = Some(Handoff { begun: now, to });
         self.leave_direct_ways();
-        self.list.home.on_handoff();
+        self.home.on_handoff();
         self.begin_home_registration(now);
         if self.config.registration == Registration::Simultaneous {
             self.tell_correspondents(now);
@@ -161,7 +165,7 @@ impl MobileNode {
     /// Reports the end of a handoff, if everybody who had to be told has answered or was given up.
     fn check_handoff(&mut self, now: Instant) {
         let Some(handoff) = self.handoff else { return };
-        if self.list.home.pending().is_some() || self.list.peers.values().any(|p| p.is_busy()) {
+        if self.home.pending().is_some() || self.peers.iter().any(|(_, p)| p.is_busy()) {
             return;
         }
         self.handoff = None;
@@ -314,7 +318,8 @@ impl Shim for MobileNode {
     fn poll_timeout(&self) -> Option<Instant> {
         [
             self.movement.poll_timeout(),
-            self.list.poll_timeout(),
+            self.home.poll_timeout(),
+            self.peers.poll_timeout(),
             self.correspondent.poll_timeout(),
         ]
         .into_iter()

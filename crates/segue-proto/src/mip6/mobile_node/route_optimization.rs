@@ -24,7 +24,7 @@ impl MobileNode {
         if !self.config.route_optimization || peer == self.config.home_agent || !is_routable_unicast(peer) {
             return false;
         }
-        let Some(entry) = self.list.peer(now, peer) else {
+        let Some(entry) = self.peers.entry(now, peer) else {
             return false;
         };
         let way = entry.on_use(now);
@@ -36,17 +36,17 @@ impl MobileNode {
 
     /// A packet came from `peer` by the direct way.
     pub(super) fn note_direct(&mut self, now: Instant, peer: Ipv6Addr) {
-        if let Some(entry) = self.list.peers.get_mut(&peer) {
+        if let Some(entry) = self.peers.get_mut(peer) {
             entry.on_direct(now);
         }
     }
 
     /// The node moves: what peers know of it is no longer true, and packets to them go by the home agent.
     pub(super) fn leave_direct_ways(&mut self) {
-        for (peer, entry) in &mut self.list.peers {
+        for (peer, entry) in self.peers.iter_mut() {
             if entry.on_move() {
                 self.events.push_back(ShimEvent::RouteChanged {
-                    peer: *peer,
+                    peer,
                     to: self.config.home_agent,
                 });
             }
@@ -61,7 +61,6 @@ impl MobileNode {
         let at_home = self.is_at_home();
         let at_once = self.config.registration == Registration::Simultaneous;
         let peers: Vec<Ipv6Addr> = self
-            .list
             .peers
             .iter()
             .filter(|(_, p)| {
@@ -69,7 +68,7 @@ impl MobileNode {
                 let told = at_once && (p.is_busy() || p.is_optimized());
                 !told && p.is_to_be_told(now, active)
             })
-            .map(|(peer, _)| *peer)
+            .map(|(peer, _)| peer)
             .collect();
         for peer in peers {
             self.begin_tests(now, peer);
@@ -79,11 +78,10 @@ impl MobileNode {
     /// Retransmissions, refreshes and the ends of bindings.
     pub(super) fn handle_peer_timeouts(&mut self, now: Instant) {
         let due: Vec<Ipv6Addr> = self
-            .list
             .peers
             .iter()
             .filter(|(_, p)| p.poll_timeout().is_some_and(|at| at <= now))
-            .map(|(peer, _)| *peer)
+            .map(|(peer, _)| peer)
             .collect();
         for peer in due {
             self.handle_peer_timeout(now, peer);
@@ -93,7 +91,7 @@ impl MobileNode {
     /// Home Test (section 11.6.2).
     pub(super) fn handle_home_test(&mut self, now: Instant, packet: &Packet, test: Test) {
         let (peer, home_address) = (packet.ip.source, self.config.home_address);
-        let Some(entry) = self.list.peers.get_mut(&peer).filter(|p| p.is_testing()) else {
+        let Some(entry) = self.peers.get_mut(peer).filter(|p| p.is_testing()) else {
             self.counters.unexpected += 1;
             return;
         };
@@ -109,7 +107,7 @@ impl MobileNode {
     pub(super) fn handle_care_of_test(&mut self, now: Instant, packet: &Packet, test: Test) {
         let (peer, address) = (packet.ip.source, packet.ip.destination);
         let own_address = self.own_address();
-        let Some(entry) = self.list.peers.get_mut(&peer).filter(|p| p.is_testing()) else {
+        let Some(entry) = self.peers.get_mut(peer).filter(|p| p.is_testing()) else {
             self.counters.unexpected += 1;
             return;
         };
@@ -130,9 +128,8 @@ impl MobileNode {
         acknowledgement: BindingAcknowledgement,
     ) {
         let Some((entry, (pending, last))) = self
-            .list
             .peers
-            .get_mut(&peer)
+            .get_mut(peer)
             .and_then(|p| p.pending().map(|pending| (p, pending)))
         else {
             self.counters.unexpected += 1;
@@ -199,9 +196,8 @@ impl MobileNode {
     /// A Binding Refresh Request (section 11.7.4). Anybody can send one, so it only brings forward what is due soon.
     pub(super) fn handle_refresh_request(&mut self, now: Instant, peer: Ipv6Addr) {
         let due = self
-            .list
             .peers
-            .get(&peer)
+            .get(peer)
             .filter(|p| p.is_optimized() && !p.is_busy())
             .and_then(Peer::registered)
             .is_some_and(|r| now.since(r.since()) >= LEAST_REFRESH);
@@ -224,7 +220,7 @@ impl MobileNode {
         status: u8,
         home_address: Ipv6Addr,
     ) {
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             self.counters.unexpected += 1;
             return;
         };
@@ -250,7 +246,7 @@ impl MobileNode {
         let Some(quoted) = error.invoking().and_then(|q| Invoking::parse(q).ok()) else {
             return;
         };
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         let cookie = quoted
@@ -269,9 +265,9 @@ impl MobileNode {
 
     /// Whether there is a binding that correspondents could be told of.
     fn may_optimize(&self) -> bool {
-        match (self.attachment, self.list.home.registered()) {
+        match (self.attachment, self.home.registered()) {
             (Attachment::Away(local), Some(registered)) => {
-                registered.care_of_address() == local.address && self.list.home.pending().is_none()
+                registered.care_of_address() == local.address && self.home.pending().is_none()
             }
             _ => false,
         }
@@ -281,7 +277,7 @@ impl MobileNode {
     fn begin_tests(&mut self, now: Instant, peer: Ipv6Addr) {
         let initial = self.config.initial_bindack_timeout;
         let reuse = self.config.reuse_home_keygen_token;
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         entry.begin_tests(now, initial, reuse);
@@ -293,7 +289,7 @@ impl MobileNode {
     /// (section 11.8).
     fn send_tests(&mut self, now: Instant, peer: Ipv6Addr) {
         let (home_address, own_address) = (self.config.home_address, self.own_address());
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         let Ok(tests) = entry.send_tests(now, home_address, own_address) else {
@@ -328,7 +324,7 @@ impl MobileNode {
         };
         let wanted = lifetime_units(self.config.correspondent_lifetime);
         let initial = self.config.initial_bindack_timeout;
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         if entry.begin_update(now, home_address, own_address, wanted, initial) {
@@ -340,7 +336,7 @@ impl MobileNode {
     fn send_update(&mut self, now: Instant, peer: Ipv6Addr) {
         let home_address = self.config.home_address;
         let acknowledge = self.config.acknowledge_correspondents;
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         let Ok(sent) = entry.send_update(now) else {
@@ -391,7 +387,7 @@ impl MobileNode {
         granted: u16,
     ) {
         let own_address = self.own_address();
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         if let Some(direct) = entry.on_registered(now, pending, granted, own_address) {
@@ -403,7 +399,7 @@ impl MobileNode {
     fn handle_peer_timeout(&mut self, now: Instant, peer: Ipv6Addr) {
         let max = self.config.max_bindack_timeout;
         let most = self.config.correspondent_attempts;
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         match entry.take_due(now) {
@@ -419,7 +415,7 @@ impl MobileNode {
                 }
             }
         }
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         match entry.on_timeout(now, max, most) {
@@ -444,7 +440,7 @@ impl MobileNode {
         let retry = now + self.config.retry_after;
         let initial = self.config.initial_bindack_timeout;
         let home_address = self.config.home_address;
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         entry.give_up(now, home_address, retry, initial);
@@ -456,7 +452,7 @@ impl MobileNode {
 
     /// The peer has no binding of us.
     fn lose_direct_way(&mut self, peer: Ipv6Addr) {
-        let Some(entry) = self.list.peers.get_mut(&peer) else {
+        let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
         if entry.on_unregistered() {

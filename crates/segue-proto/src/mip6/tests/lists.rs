@@ -1,7 +1,7 @@
 //! The binding cache and the binding update list, by themselves.
 
 use super::super::binding_update_list::{
-    BindingUpdateList, Due, Peer, PendingUpdate, Registered, Retransmission, UpdateRate,
+    Due, HomeEntry, Peer, Peers, PendingUpdate, Registered, Retransmission, UpdateRate,
 };
 use super::*;
 use crate::time::Instant;
@@ -20,8 +20,6 @@ fn binding(sequence: u16, expires: Instant) -> Binding {
         care_of_address: node(99),
         expires,
         sequence,
-        last_used: None,
-        refresh_requests: 0,
     }
 }
 
@@ -181,15 +179,17 @@ fn what_a_correspondent_waits_for_is_the_earliest_of_its_timers() {
     assert_eq!(peer.poll_timeout(), Some(at(30)));
     peer.give_up(at(0), node(9), at(1000), Duration::from_secs(30));
     assert!(!peer.is_busy(), "it was reported: nobody waits for it");
-    let mut list = BindingUpdateList::default();
-    assert_eq!(list.poll_timeout(), None);
-    *list.peer(at(0), node(1)).unwrap() = peer;
-    assert_eq!(list.poll_timeout(), Some(at(30)));
+    let mut peers = Peers::default();
+    assert_eq!(peers.poll_timeout(), None);
+    *peers.entry(at(0), node(1)).unwrap() = peer;
+    assert_eq!(peers.poll_timeout(), Some(at(30)));
+    let mut home = HomeEntry::default();
+    assert_eq!(home.poll_timeout(), None);
     let binding = Registered::new(at(0), &update, Duration::from_secs(90), Duration::from_secs(20));
-    list.home.on_acknowledged(Some(binding));
-    assert_eq!(list.poll_timeout(), Some(at(20)));
-    list.home.begin(at(0), node(5), 10, Duration::from_secs(10));
-    assert_eq!(list.poll_timeout(), Some(at(10)));
+    home.on_acknowledged(Some(binding));
+    assert_eq!(home.poll_timeout(), Some(at(20)));
+    home.begin(at(0), node(5), 10, Duration::from_secs(10));
+    assert_eq!(home.poll_timeout(), Some(at(10)));
 }
 
 /// Has a correspondent answer a test of the home address.
@@ -206,28 +206,27 @@ fn give_home_token(peer: &mut Peer, now: Instant) {
 
 #[test]
 fn of_too_many_correspondents_the_one_that_has_been_idle_longest_goes() {
-    let mut list = BindingUpdateList::default();
+    let mut list = Peers::default();
     for n in 0..64 {
-        assert!(list.peer(at(100 + u64::from(n)), node(n)).is_some());
+        assert!(list.entry(at(100 + u64::from(n)), node(n)).is_some());
     }
-    assert!(list.peer(at(200), node(3)).is_some(), "it is known");
-    assert_eq!(list.peers.len(), 64);
+    assert!(list.entry(at(200), node(3)).is_some(), "it is known");
+    assert_eq!(list.iter().count(), 64);
     // the oldest two are at work or registered
-    let at_work = list.peers.get_mut(&node(0)).unwrap();
+    let at_work = list.get_mut(node(0)).unwrap();
     give_home_token(at_work, at(200));
     assert!(at_work.begin_update(at(200), node(9), node(9), 10, Duration::from_secs(300)));
     let update = pending(1, at(30));
-    list.peers
-        .get_mut(&node(1))
+    list.get_mut(node(1))
         .unwrap()
         .on_registered(at(200), &update, 100, None);
-    assert!(list.peer(at(201), node(100)).is_some());
-    assert_eq!(list.peers.len(), 64);
-    assert!(!list.peers.contains_key(&node(2)), "the next oldest");
-    for peer in list.peers.values_mut() {
+    assert!(list.entry(at(201), node(100)).is_some());
+    assert_eq!(list.iter().count(), 64);
+    assert!(list.get(node(2)).is_none(), "the next oldest");
+    for (_, peer) in list.iter_mut() {
         peer.begin_tests(at(201), Duration::from_secs(3), true);
     }
-    assert!(list.peer(at(202), node(101)).is_none(), "all are at work");
+    assert!(list.entry(at(202), node(101)).is_none(), "all are at work");
 }
 
 #[test]
