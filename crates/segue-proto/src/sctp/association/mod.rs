@@ -386,7 +386,7 @@ impl Association {
     }
 
     /// Drops events and messages that the user does not want.
-    pub(super) fn drop_untold(&mut self) {
+    pub(super) fn discard_events_and_messages(&mut self) {
         self.out.forget_events();
         self.receiver.drop_messages();
     }

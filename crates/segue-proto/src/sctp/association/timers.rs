@@ -79,7 +79,7 @@ impl Association {
         {
             return;
         }
-        self.sender.retransmit();
+        self.sender.force_retransmission();
         self.open_burst();
         self.drop_retired_paths();
     }

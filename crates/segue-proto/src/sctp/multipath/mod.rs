@@ -9,14 +9,14 @@
 //! |---|---|---|
 //! | send where a window has room | `schedule` | one path at a time |
 //! | CUC, cwnd update for CMT | `sender/cuc`, beside this folder | a cwnd stands still while the cumulative TSN ack waits for another path |
-//! | SFR, split fast retransmit | `sender/loss`, beside this folder | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
+//! | SFR, split fast retransmit | `sender/loss_detection`, beside this folder | a chunk on a slow path is taken for lost when later ones arrive over a fast one |
 //! | DAC, delayed acks for CMT | `receiver/acknowledgement`, beside this folder | a SACK for every packet, for there is nearly always a gap |
 //! | retransmission policy | `rtx` | |
 //! | what T3-rtx spares | `timeout` | a window goes out twice |
 //! | CMT-PF | `peer/errors`, beside this folder | a dead path gets data until Path.Max.Retrans, and the receive buffer fills |
 //! | what SACKs over several paths leave open | `round_trips`, `sender/overtaken` | reneging that is none, round trips that are too short |
 //! | an episode of losses for each path | `recovery` | a loss on one path cuts all |
-//! | leaving a path | `sender/leave` | data on a dead path waits for T3-rtx |
+//! | leaving a path | `sender/lost` | data on a dead path waits for T3-rtx |
 //!
 //! Beyond the paper, against what several paths of different speed do to the receive buffer, each off unless asked for:
 //!
@@ -32,6 +32,7 @@
 //! [`Config::multipath`](super::Config::multipath) turns all of it on; without it nothing here acts.
 
 mod buffer_split;
+mod cmt_path;
 pub(in crate::sctp) mod config;
 mod counters;
 mod coupling;
@@ -41,7 +42,6 @@ mod round_trips;
 mod rtx;
 mod schedule;
 pub mod scheduler;
-mod share;
 #[cfg(test)]
 mod tests;
 mod timeout;
@@ -52,7 +52,7 @@ pub use scheduler::{Scheduler, SchedulerKind};
 
 use super::ids::PathId;
 use super::per_path::PerPath;
-use share::PathShare;
+use cmt_path::CmtPath;
 
 /// What an association keeps that sends on several paths at once.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub(in crate::sctp) struct Concurrent {
     was_blocked: bool,
     /// The path that the SACK at hand came over.
     sack_path: Option<PathId>,
-    shares: PerPath<PathShare>,
+    shares: PerPath<CmtPath>,
 }
 
 impl Concurrent {
@@ -78,7 +78,7 @@ impl Concurrent {
     }
 
     /// What is kept of a path.
-    fn share(&self, path: PathId) -> PathShare {
+    fn share(&self, path: PathId) -> CmtPath {
         self.shares.get(path).copied().unwrap_or_default()
     }
 
@@ -94,6 +94,6 @@ impl Concurrent {
 
     /// A path begins anew: what was known of it is no longer so.
     pub(in crate::sctp) fn forget_path(&mut self, path: PathId) {
-        *self.shares.open(path) = PathShare::default();
+        *self.shares.open(path) = CmtPath::default();
     }
 }

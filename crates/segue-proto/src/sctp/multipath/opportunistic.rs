@@ -33,7 +33,7 @@ impl Concurrent {
         if holder == path || lent.peer[path].srtt_or_rto() >= slow {
             return None;
         }
-        if self.shares.open(holder).is_penalised(lent.now, slow) {
+        if self.shares.open(holder).penalise(lent.now, slow) {
             lent.peer.halve_window(holder);
             lent.counters.penalties += 1;
         }

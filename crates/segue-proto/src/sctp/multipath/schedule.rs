@@ -6,7 +6,7 @@
 //! RFC 9260 section 7.2.4 has one packet of what was reported missing go at once, whatever cwnd says (rule 3). There it goes
 //! where it was lost, and takes the place of packets that have arrived. On another path nothing has left the queue for it:
 //! if that one's window is full, it is as likely as not to be lost again. So the rule holds for each path that lost
-//! something, for a packet that goes there (`PathShare::forces`); what goes elsewhere waits for room. ns-2's
+//! something, for a packet that goes there (`CmtPath::forces`); what goes elsewhere waits for room. ns-2's
 //! agent, by the authors of CMT, does the same.
 //!
 //! Which of several paths with room gets new data is the
@@ -119,7 +119,7 @@ impl Concurrent {
         if lent.peer.path(path).is_none() {
             return false;
         }
-        lent.has_window_now(path) && self.share(path).has_burst()
+        lent.has_window_after_idle(path) && self.share(path).has_burst()
     }
 
     /// Whether cwnd and Max.Burst of a path let another packet go.

@@ -121,7 +121,7 @@ impl Destination {
     }
 
     /// It is reached at this UDP port, or without UDP.
-    pub(super) fn is_reached_at(&mut self, port: Option<u16>) {
+    pub(super) fn note_udp_port(&mut self, port: Option<u16>) {
         self.encapsulation = port;
     }
 
@@ -181,7 +181,7 @@ impl Destination {
     }
 
     /// A router says that it cannot be reached; returns whether that is to count, once per RTO.
-    pub(super) fn is_unreachable(&mut self, now: Instant, rto: Duration) -> bool {
+    pub(super) fn note_unreachable(&mut self, now: Instant, rto: Duration) -> bool {
         if self.unreachable_at.is_some_and(|at| now < at + rto) {
             return false;
         }

@@ -9,7 +9,7 @@ impl Peer {
     /// goes there goes the same way (RFC 6951 section 5.4).
     pub(in crate::sctp) fn comes_out_of(&mut self, from: Ipv6Addr, remote_port: Option<u16>) {
         if let Some(index) = self.find(from) {
-            self.destinations[index].is_reached_at(remote_port);
+            self.destinations[index].note_udp_port(remote_port);
         }
     }
 
@@ -23,7 +23,7 @@ impl Peer {
     pub(in crate::sctp) fn start_encapsulation(&mut self, remote_port: Option<u16>) {
         self.encapsulation = remote_port;
         for destination in self.destinations.values_mut() {
-            destination.is_reached_at(remote_port);
+            destination.note_udp_port(remote_port);
         }
     }
 

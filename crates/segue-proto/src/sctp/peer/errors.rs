@@ -74,7 +74,7 @@ impl Peer {
             return;
         }
         cold_path();
-        if is_proof || !self.doubts(index, config) {
+        if is_proof || !self.awaits_heartbeat_ack(index, config) {
             self.clear_errors(index, config, out);
         } else {
             self.error_count = 0;
@@ -82,7 +82,7 @@ impl Peer {
     }
 
     /// Whether a destination is left alone until it has answered a heartbeat, or what T3-rtx did not take for lost.
-    fn doubts(&self, index: DestinationId, config: &Config) -> bool {
+    fn awaits_heartbeat_ack(&self, index: DestinationId, config: &Config) -> bool {
         config.multipath.is_some_and(|m| m.pf)
             && self.destinations[index].state() == PathState::PotentiallyFailed
             && self.usable_paths().next().is_some()
@@ -141,7 +141,7 @@ impl Peer {
         };
         let rto = self.rto_to(index, config);
         let d = &mut self.destinations[index];
-        if !d.is_unreachable(now, rto) {
+        if !d.note_unreachable(now, rto) {
             return false;
         }
         out.tell(Event::Unreachable { address, reason });

@@ -119,7 +119,7 @@ impl Path {
 
     /// Something sent on it was acknowledged: packets of this size pass.
     pub(super) fn note_arrival(&mut self) {
-        self.pmtu.is_good();
+        self.pmtu.note_arrival();
     }
 
     /// Data took so long there and back.

@@ -105,7 +105,7 @@ impl Pmtu {
 
     /// Something sent on the path was acknowledged.
     #[inline]
-    pub(super) fn is_good(&mut self) {
+    pub(super) fn note_arrival(&mut self) {
         self.timeouts = 0;
     }
 

@@ -198,7 +198,7 @@ impl Sent {
     }
 
     /// The receiver reneged: it is outstanding again.
-    pub(super) fn is_reneged(&mut self) {
+    pub(super) fn renege(&mut self) {
         self.state = ChunkState::Outstanding { rescheduled: false };
     }
 
@@ -232,7 +232,7 @@ impl Sent {
     }
 
     /// When it is sent again, wherever new data goes.
-    pub(super) fn leave_path(&mut self) {
+    pub(super) fn follow_new_data(&mut self) {
         self.path = None;
     }
 

@@ -4,12 +4,11 @@
 //! |---|---|
 //! | what waits | `queue` |
 //! | what is under way, and what leaves it | `flight`, `book`, `chunk` |
-//! | what is lost of it | `loss`, `early_retransmit` |
+//! | what is lost of it | `loss_detection`, `early_retransmit` |
 //! | what the peer has room for | `credit` |
 //! | what a SACK acknowledges | `sack`, `overtaken`, `nr_sack`, `progress` |
-//! | what follows from a loss, by cause | `lost`, `losses`, `timeout`, `recovery` |
+//! | what follows from a loss, by cause | `lost`, `fast_retransmit`, `timeout`, `recovery` |
 //! | what is sent next, and where | `transmit`, `strategy` |
-//! | leaving a path | `leave` |
 //! | partial reliability | `partial_reliability`, `abandoned` |
 
 mod abandoned;
@@ -19,11 +18,10 @@ pub(super) mod context;
 pub(super) mod credit;
 mod cuc;
 mod early_retransmit;
+mod fast_retransmit;
 pub(super) mod flight;
 mod gaps;
-mod leave;
-mod loss;
-mod losses;
+mod loss_detection;
 pub(super) mod lost;
 mod messages;
 #[cfg(test)]
@@ -51,7 +49,7 @@ use abandoned::Abandoned;
 use context::Context;
 use credit::Credit;
 use flight::Flight;
-use loss::LossDetector;
+use loss_detection::LossDetector;
 use queue::SendQueue;
 use recovery::Recovery;
 use segue_wire::{Data, Tsn};

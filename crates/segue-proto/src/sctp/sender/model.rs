@@ -1,7 +1,7 @@
 //! Random moves of [`Flight`] beside a model of it that looks at every chunk each time.
 
 use super::chunk::Cause;
-use super::loss::LossDetector;
+use super::loss_detection::LossDetector;
 use super::*;
 use crate::random::Stream;
 use crate::sctp::ids::PathId;

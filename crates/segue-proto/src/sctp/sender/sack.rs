@@ -180,9 +180,8 @@ impl Sender {
             }
         }
         // section 8.1 and 8.2: the address the chunk was last sent to is alive
-        let since_last_sent = was_outstanding && !retransmitted;
-        cx.peer
-            .acknowledges(destination, since_last_sent, cx.config, cx.out);
+        let is_proof = was_outstanding && !retransmitted;
+        cx.peer.acknowledges(destination, is_proof, cx.config, cx.out);
     }
 
     /// The peer's window is as a SACK advertises it; a probe that it did not take goes out again.

@@ -1,8 +1,8 @@
 //! The sender by itself. What is under way, and what waits, are tested with nothing else; the rest with a [`Rig`](rig::Rig).
 
 mod cuc;
+mod fast_retransmit;
 mod flight;
-mod losses;
 mod messages;
 mod probes;
 pub(in crate::sctp) mod rig;
@@ -11,7 +11,7 @@ mod timeouts;
 mod transmit;
 
 use super::chunk::Cause;
-use super::loss::LossDetector;
+use super::loss_detection::LossDetector;
 use super::*;
 use crate::sctp::ids::PathId;
 use crate::sctp::multipath::Cuc;

@@ -17,7 +17,7 @@ impl Sender {
     ///
     /// E1 and E2 cut the window and double the RTO. E3: the earliest outstanding chunks, as many as fit one packet, go
     /// out at once, the rest is marked and follows as cwnd allows. All are marked here, and one packet is forced, by
-    /// [`retransmit`](Self::retransmit). Returns the destination that did not answer: none for the probe of a closed window that
+    /// [`force_retransmission`](Self::force_retransmission). Returns the destination that did not answer: none for the probe of a closed window that
     /// was answered but not taken, which is no error of the path (section 6.1 rule A).
     pub(in crate::sctp) fn on_t3(&mut self, cx: &mut Context<'_>, id: PathId) -> Option<DestinationId> {
         cx.out.counters.t3_expiries += 1;
@@ -51,7 +51,7 @@ impl Sender {
     }
 
     /// What T3-rtx marked goes out: one packet whatever cwnd says.
-    pub(in crate::sctp) fn retransmit(&mut self) {
+    pub(in crate::sctp) fn force_retransmission(&mut self) {
         self.recovery.force_more(self.flight.marked());
     }
 

@@ -175,7 +175,7 @@ impl Associations {
     pub(super) fn forget(&mut self, id: AssociationId) -> bool {
         match self.slot_of(id) {
             Some(place) if self.slots[place].association.is_closed() => {
-                self.slots[place].association.drop_untold();
+                self.slots[place].association.discard_events_and_messages();
                 self.touch(place);
                 true
             }

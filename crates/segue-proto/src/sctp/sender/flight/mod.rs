@@ -366,7 +366,7 @@ impl Flight {
         let (size, len) = (sent.size(), sent.len());
         match (sent.path(), rto) {
             (Some(path), Some(rto)) => {
-                sent.is_reneged();
+                sent.renege();
                 self.outstanding.count(len);
                 self.books.open(path).enter(now, tsn, size, rto, by_order);
             }
@@ -442,10 +442,10 @@ impl Flight {
     }
 
     /// What is sent again of the chunks of paths for which `left` holds goes wherever new data goes.
-    pub(in crate::sctp) fn leave_paths(&mut self, mut left: impl FnMut(PathId) -> bool) {
+    pub(in crate::sctp) fn follow_new_data(&mut self, mut left: impl FnMut(PathId) -> bool) {
         for sent in &mut self.chunks {
             if sent.path().is_some_and(&mut left) {
-                sent.leave_path();
+                sent.follow_new_data();
             }
         }
     }

@@ -68,7 +68,7 @@ impl Lent<'_> {
 
     /// Whether cwnd of a path lets another packet go, after what idle RTOs have done to it.
     #[inline]
-    pub(in crate::sctp) fn has_window_now(&mut self, path: PathId) -> bool {
+    pub(in crate::sctp) fn has_window_after_idle(&mut self, path: PathId) -> bool {
         if self.flight.size_on(path) == 0 {
             self.peer.decay_idle(self.now, path);
         }

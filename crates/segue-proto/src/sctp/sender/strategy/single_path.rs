@@ -39,7 +39,7 @@ impl SinglePath {
             return None;
         }
         let path = lent.peer.current_path()?;
-        if !lent.has_window_now(path) {
+        if !lent.has_window_after_idle(path) {
             return None;
         }
         lent.plan_new(path, len)

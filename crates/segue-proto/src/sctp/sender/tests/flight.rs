@@ -55,7 +55,7 @@ fn losing_takes_what_is_outstanding_and_goes_back_to_the_first() {
     assert_eq!(q.flight.counts(), (0, 0, 3));
     assert_eq!(counts(q.flight.lose(Cause::PathGone, |_| true)), (0, 0));
     assert_eq!(q.flight.next_marked(None), Some(Tsn(2)));
-    q.flight.leave_paths(|p| p == SECOND);
+    q.flight.follow_new_data(|p| p == SECOND);
     let path = |tsn| q.flight.get(Tsn(tsn)).and_then(Sent::path);
     assert_eq!((path(1), path(2)), (Some(FIRST), None));
 }

@@ -1,6 +1,6 @@
 //! A sender with a peer to send to.
 
-use super::super::loss::Verdict;
+use super::super::loss_detection::Verdict;
 use super::super::progress::Progress;
 use super::super::sack::{Impossible, SackOutcome, Via};
 use super::super::strategy::Strategy;
@@ -116,7 +116,7 @@ impl Rig {
     pub(super) fn on_t3(&mut self, now: Instant) -> Option<DestinationId> {
         let (sender, mut cx) = self.sending(now);
         let silent = sender.on_t3(&mut cx, FIRST);
-        sender.retransmit();
+        sender.force_retransmission();
         silent
     }
 

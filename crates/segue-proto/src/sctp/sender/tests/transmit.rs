@@ -6,7 +6,7 @@ use super::*;
 use crate::sctp::MultipathConfig;
 
 /// Whether cwnd of the first path lets a packet go, after what idle RTOs have done to it.
-fn has_window_now(a: &mut Rig, now: Instant) -> bool {
+fn has_window_after_idle(a: &mut Rig, now: Instant) -> bool {
     let mut lent = Lent {
         now,
         config: &a.config,
@@ -18,7 +18,7 @@ fn has_window_now(a: &mut Rig, now: Instant) -> bool {
         counters: &mut a.out.counters.multipath,
         something_goes_first: false,
     };
-    lent.has_window_now(FIRST)
+    lent.has_window_after_idle(FIRST)
 }
 
 #[test]
@@ -26,18 +26,18 @@ fn a_window_takes_less_than_it_is_large_and_decays_while_nothing_is_out() {
     let mut a = Rig::new(Config::default(), 1);
     a.peer.path_mut(FIRST).set_cwnd(25_000);
     a.peer.note_sent(ms(0), FIRST);
-    assert!(has_window_now(&mut a, ms(1000)));
+    assert!(has_window_after_idle(&mut a, ms(1000)));
     assert_eq!(a.peer[FIRST].cwnd(), 12_500);
     a.send_on(ms(4000), FIRST, 1000);
-    assert!(has_window_now(&mut a, ms(90_000)));
+    assert!(has_window_after_idle(&mut a, ms(90_000)));
     assert_eq!(
         (a.peer[FIRST].cwnd(), a.sender.flight.size_on(FIRST)),
         (12_500, 1016)
     );
     a.peer.path_mut(FIRST).set_cwnd(1017);
-    assert!(has_window_now(&mut a, ms(90_000)) && a.view().has_window(FIRST));
+    assert!(has_window_after_idle(&mut a, ms(90_000)) && a.view().has_window(FIRST));
     a.peer.path_mut(FIRST).set_cwnd(1016);
-    assert!(!has_window_now(&mut a, ms(90_000)) && !a.view().has_window(FIRST));
+    assert!(!has_window_after_idle(&mut a, ms(90_000)) && !a.view().has_window(FIRST));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What losses do to windows, flights and counters.
 
 use super::super::chunk::Sent;
-use super::super::loss::{Lost, Verdict};
+use super::super::loss_detection::{Lost, Verdict};
 use super::*;
 use crate::sctp::{MultipathConfig, Profile};
 

@@ -7,7 +7,7 @@ use segue_wire::Tsn;
 
 /// What is kept of a path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PathShare {
+pub(super) struct CmtPath {
     /// In fast recovery until all that was sent on the path up to this TSN is acknowledged.
     fast_recovery_exit: Option<Tsn>,
     /// The SACK at hand began it: a packet of retransmissions may go on this path whatever its cwnd says.
@@ -31,7 +31,7 @@ const MEMORY: u32 = 1000;
 /// Ambiguous round trips in a row after which one is taken.
 const PATIENCE: u8 = 8;
 
-impl PathShare {
+impl CmtPath {
     /// For the growth of cwnd: whether the ack point of the path advanced (`pseudo`, with CUC), and whether it is in fast recovery.
     pub(super) fn window_state(&self, cuc: Cuc, cumulative_advanced: bool, pseudo: bool) -> (bool, bool) {
         let advanced = match cuc {
@@ -72,7 +72,7 @@ impl PathShare {
 }
 
 /// Its episodes of losses (RFC 9260 section 7.2.4, by path).
-impl PathShare {
+impl CmtPath {
     pub(super) fn is_in_fast_recovery(&self) -> bool {
         self.fast_recovery_exit.is_some()
     }
@@ -117,7 +117,7 @@ impl PathShare {
 }
 
 /// Bursts, round trips and penalties.
-impl PathShare {
+impl CmtPath {
     /// A new opportunity to send, of so many packets if they are limited.
     pub(super) fn open_burst(&mut self, max_burst: Option<u32>) {
         self.burst = max_burst.unwrap_or(u32::MAX);
@@ -143,7 +143,7 @@ impl PathShare {
     }
 
     /// It holds others up; whether it is to be penalised for it, once per round trip.
-    pub(super) fn is_penalised(&mut self, now: Instant, srtt: Duration) -> bool {
+    pub(super) fn penalise(&mut self, now: Instant, srtt: Duration) -> bool {
         if self.penalised.is_some_and(|at| now.since(at) < srtt) {
             return false;
         }
@@ -154,7 +154,7 @@ impl PathShare {
 
 /// What tests elsewhere look at.
 #[cfg(test)]
-impl PathShare {
+impl CmtPath {
     /// Until when it is in fast recovery.
     pub(super) fn recovery_ends_with(&self) -> Option<Tsn> {
         self.fast_recovery_exit
@@ -176,13 +176,13 @@ mod tests {
 
     #[test]
     fn a_loss_rate_is_in_millionths_and_forgets_half_beyond_a_thousand_chunks() {
-        let mut share = PathShare {
+        let mut share = CmtPath {
             sent: 8,
             lost: 2,
-            ..PathShare::default()
+            ..CmtPath::default()
         };
         assert_eq!(share.loss_rate(), 250_000);
-        assert_eq!(PathShare::default().loss_rate(), 0);
+        assert_eq!(CmtPath::default().loss_rate(), 0);
         share.sent = 1000;
         share.on_lost(3);
         assert_eq!((share.sent, share.lost), (1000, 5));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_window_opens_by_the_ack_point_that_cuc_names() {
-        let mut share = PathShare::default();
+        let mut share = CmtPath::default();
         assert_eq!(share.window_state(Cuc::Off, false, true), (false, false));
         assert_eq!(share.window_state(Cuc::V1, false, true), (true, false));
         share.fast_recovery_exit = Some(Tsn(1));

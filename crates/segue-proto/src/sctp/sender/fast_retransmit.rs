@@ -5,7 +5,7 @@
 use super::Sender;
 use super::chunk::Cause;
 use super::context::Context;
-use super::loss::Verdict;
+use super::loss_detection::Verdict;
 use super::lost::lose_one;
 use super::progress::Progress;
 use super::strategy::lent::Lent;
