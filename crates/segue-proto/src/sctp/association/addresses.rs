@@ -143,7 +143,7 @@ impl Association {
 
     /// Nothing was agreed with the peer yet: the handshake begins again from an address that there is.
     fn begin_again_from_spare(&mut self, now: Instant) {
-        if !self.local.begin_anew() {
+        if !self.local.replace_all_by_spares() {
             return;
         }
         self.phase.begin_again();

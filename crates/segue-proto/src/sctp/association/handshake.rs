@@ -254,6 +254,11 @@ impl Association {
         })
     }
 
+    /// Whether any data of the peer's has come.
+    pub(in crate::sctp) fn has_received_data(&self) -> bool {
+        self.receiver.has_received()
+    }
+
     /// Action B in an association that is up, and to which nothing has come yet: the peer's tag and initial TSN are
     /// those of its later INIT.
     pub(in crate::sctp) fn adopt_peer_tag(&mut self, cookie: &Cookie) {

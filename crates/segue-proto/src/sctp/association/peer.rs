@@ -32,26 +32,24 @@ impl Association {
     /// Removes a destination: what is outstanding there is to be retransmitted elsewhere at once.
     pub(super) fn remove_destination(&mut self, index: DestinationId) {
         let moved = self.sender.leave_paths(&self.peer.paths_to(index));
-        let Some(removed) = self.peer.remove(index, &self.config) else {
+        let Some(removed) = self.peer.remove(index, &self.config, &mut self.out) else {
             return;
         };
         self.local.forget_destination(removed);
-        self.leave_destination(index, removed, moved);
+        self.leave_address(removed, moved);
         self.open_burst();
     }
 
     /// The peer wants nothing at a destination for now.
     pub(super) fn deactivate_destination(&mut self, index: DestinationId) {
-        self.peer.deactivate(index, &mut self.out);
-        let address = self.peer[index].address();
         let moved = self.sender.leave_paths(&self.peer.paths_to(index));
-        self.leave_destination(index, address, moved);
+        let address = self.peer.deactivate(index, &self.config, &mut self.out);
+        self.leave_address(address, moved);
         self.open_burst();
     }
 
-    /// A destination is gone, or to be left alone, and what was outstanding there, `moved` chunks, is to be sent again.
-    fn leave_destination(&mut self, index: DestinationId, address: Ipv6Addr, moved: u32) {
-        self.peer.leave(index, &self.config, &mut self.out);
+    /// An address of the peer's is gone, or to be left alone, and what was outstanding there, `moved` chunks, is to be sent again.
+    fn leave_address(&mut self, address: Ipv6Addr, moved: u32) {
         let primary = self.peer[self.peer.primary()].address();
         self.receiver.leave_address(address, primary);
         let counters = &mut self.out.counters.multipath;

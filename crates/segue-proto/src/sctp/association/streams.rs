@@ -211,7 +211,7 @@ impl Association {
     /// The peer has reset the association: it goes on with `senders_next`, and this end with `receivers_next`.
     fn go_on_at(&mut self, senders_next: Tsn, receivers_next: Tsn) {
         self.receiver.association_was_reset(senders_next, &mut self.out);
-        self.sender.begin_anew(receivers_next);
+        self.sender.restart_tsns(receivers_next);
     }
 
     pub(in crate::sctp) fn on_re_config(&mut self, now: Instant, from: Ipv6Addr, chunk: &ReConfig) {

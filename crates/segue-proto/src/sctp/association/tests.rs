@@ -109,7 +109,7 @@ fn the_first_of_all_timers_is_the_next() {
     assert_eq!(a.poll_timeout(), Some(ms(30)));
     a.peer.expect_heartbeat(destination(1), ms(20));
     assert_eq!(a.poll_timeout(), Some(ms(20)));
-    a.peer.deactivate(destination(1), &mut a.out);
+    a.peer.deactivate(destination(1), &a.config, &mut a.out);
     a.peer.expect_heartbeat(destination(1), ms(20));
     assert_eq!(a.poll_timeout(), Some(ms(30)));
     a.sender.forget_forward_tsn();

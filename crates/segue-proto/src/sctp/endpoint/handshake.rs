@@ -229,7 +229,7 @@ impl Endpoint {
             return false;
         };
         let opening = association.is_in_handshake();
-        let untouched = association.counters().data_chunks_received == 0;
+        let untouched = !association.has_received_data();
         match action(association.identity(), cookie) {
             Action::Restart => self.restart(arrived, id, cookie),
             Action::UpdatePeerTag | Action::Establish if opening => {

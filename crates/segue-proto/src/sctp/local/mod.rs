@@ -260,7 +260,7 @@ impl LocalAddresses {
 
     /// Nothing was agreed with the peer yet, and no address of those that it was named is left: what there is is in use.
     /// Gives whether there is any.
-    pub(super) fn begin_anew(&mut self) -> bool {
+    pub(super) fn replace_all_by_spares(&mut self) -> bool {
         if self.spare().is_none() {
             return false;
         }

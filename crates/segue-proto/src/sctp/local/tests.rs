@@ -253,13 +253,16 @@ fn a_destination_is_sent_to_from_where_the_routing_table_has_it() {
 #[test]
 fn a_handshake_begins_anew_from_what_there_is() {
     let mut local = with(2);
-    assert!(!local.begin_anew(), "nothing but what the peer was named");
+    assert!(
+        !local.replace_all_by_spares(),
+        "nothing but what the peer was named"
+    );
     local.lose(a(1));
     local.lose(a(2));
-    assert!(!local.begin_anew());
+    assert!(!local.replace_all_by_spares());
     local.find_present(l(5));
     local.find_present(l(6));
-    assert!(local.begin_anew());
+    assert!(local.replace_all_by_spares());
     assert_eq!(known(&local), [a(5), a(6)]);
     assert_eq!((local.route(), local.source()), (l(5), l(5)));
 }
@@ -379,7 +382,7 @@ proptest! {
                 }
                 Move::Replace if local.is_stranded() => local.replace_absent(),
                 Move::BeginAnew if local.is_stranded() && asked.is_empty() => {
-                    local.begin_anew();
+                    local.replace_all_by_spares();
                 }
                 Move::Replace | Move::BeginAnew => {}
             }

@@ -308,7 +308,7 @@ fn the_least_round_trip_with_room_is_the_fastest() {
     a.peer.path_mut(SECOND).set_cwnd(1016);
     a.send_on(ms(0), SECOND, 1000);
     assert_eq!(fastest(&mut a), Some(THIRD));
-    a.peer.deactivate(destination(2), &mut a.out);
+    a.peer.deactivate(destination(2), &a.config, &mut a.out);
     assert_eq!(fastest(&mut a), Some(FIRST));
     a.sender.concurrent().shares.open(FIRST).open_burst(Some(0));
     assert_eq!(fastest(&mut a), None);

@@ -5,6 +5,7 @@ use crate::sctp::ids::{DestinationId, PathId};
 use crate::sctp::outbox::Outbox;
 use crate::sctp::{Config, Event, PathState};
 use crate::time::Instant;
+use core::net::Ipv6Addr;
 
 impl Peer {
     pub(in crate::sctp) fn primary(&self) -> DestinationId {
@@ -99,7 +100,7 @@ impl Peer {
     }
 
     /// A destination is gone, or the peer wants nothing there: it can no longer be the primary, nor that of new data.
-    pub(in crate::sctp) fn leave(&mut self, index: DestinationId, config: &Config, out: &mut Outbox) {
+    pub(super) fn leave(&mut self, index: DestinationId, config: &Config, out: &mut Outbox) {
         if self.primary == index {
             self.replace_primary(config, out);
         }
@@ -132,12 +133,20 @@ impl Peer {
         self.next_destination(index).is_some()
     }
 
-    /// The peer wants nothing at a destination for now; another one is to be primary then ([`leave`](Self::leave)).
-    pub(in crate::sctp) fn deactivate(&mut self, index: DestinationId, out: &mut Outbox) {
+    /// The peer wants nothing at a destination for now; if need be another one is primary then. Returns its address.
+    pub(in crate::sctp) fn deactivate(
+        &mut self,
+        index: DestinationId,
+        config: &Config,
+        out: &mut Outbox,
+    ) -> Ipv6Addr {
         let d = &mut self.destinations[index];
         d.deactivate();
+        let address = d.address();
         out.counters.deactivations += 1;
-        out.tell(Event::PeerAddressDeactivated(d.address()));
+        out.tell(Event::PeerAddressDeactivated(address));
+        self.leave(index, config, out);
+        address
     }
 
     /// The peer wants data at a destination again. Returns whether it had not.

@@ -38,6 +38,7 @@ pub(in crate::sctp) use sizes::PacketSizes;
 
 use super::ids::{DestinationId, Destinations, MAX_DESTINATIONS, PathId, Paths};
 use super::local::LocalAddresses;
+use super::outbox::Outbox;
 use super::slots::Slots;
 use super::{Config, PathSnapshot, Profile};
 use core::net::Ipv6Addr;
@@ -215,14 +216,20 @@ impl Peer {
         Some(self.destinations.insert(destination))
     }
 
-    /// Removes a destination and the paths to it; returns its address. Another one is to be primary then.
-    pub(in crate::sctp) fn remove(&mut self, index: DestinationId, config: &Config) -> Option<Ipv6Addr> {
+    /// Removes a destination and the paths to it; if need be another one is primary then. Returns its address.
+    pub(in crate::sctp) fn remove(
+        &mut self,
+        index: DestinationId,
+        config: &Config,
+        out: &mut Outbox,
+    ) -> Option<Ipv6Addr> {
         for id in self.paths_to(index) {
             self.paths.remove(id);
         }
-        self.follow_pmtu(config);
         let removed = self.destinations.remove(index)?.address();
         self.former_addresses.add(removed);
+        self.leave(index, config, out);
+        self.follow_pmtu(config);
         Some(removed)
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Receiver {
     /// a_rwnd last advertised, less what arrived since.
     advertised_rwnd: u32,
     inbound_streams: u16,
+    /// DATA has come since the peer's TSNs began.
+    has_received: bool,
     /// The user knows that there is something to take, and has not taken it all.
     readable_told: bool,
 }
@@ -82,6 +84,7 @@ impl Receiver {
             route: None,
             advertised_rwnd: config.receive_buffer,
             inbound_streams: config.max_inbound_streams,
+            has_received: false,
             readable_told: false,
         }
     }
@@ -98,6 +101,12 @@ impl Receiver {
     pub(super) fn begin_tsns(&mut self, initial_tsn: Tsn, config: &Config) {
         self.tsns = Some(ReceivedTsns::new(initial_tsn));
         self.reassembly = Reassembly::new(config);
+        self.has_received = false;
+    }
+
+    /// Whether DATA has come since the peer's TSNs began.
+    pub(super) fn has_received(&self) -> bool {
+        self.has_received
     }
 
     /// Streams that the peer may send on.
@@ -172,6 +181,7 @@ impl Receiver {
             tsns.record(tsn);
         }
         out.counters.data_chunks_received += 1;
+        self.has_received = true;
         self.advertised_rwnd = self.advertised_rwnd.saturating_sub(chunk.data.len() as u32);
         if chunk.stream_id >= self.inbound_streams {
             cold_path();

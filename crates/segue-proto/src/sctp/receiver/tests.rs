@@ -102,7 +102,9 @@ fn before_the_peer_is_known_nothing_is_taken_and_nothing_can_be_said() {
 #[test]
 fn a_chunk_is_taken_or_there_is_a_reason_and_it_is_counted() {
     let mut rig = Rig::new(Config::default());
+    assert!(!rig.receiver.has_received());
     assert_eq!(rig.data(0, 0, 0, 100), Outcome::Taken);
+    assert!(rig.receiver.has_received());
     assert_eq!(rig.events(), [Event::Readable]);
     assert_eq!(rig.data(2, 0, 1, 100), Outcome::Taken);
     assert_eq!(rig.events(), [], "the user knows, and has not taken it");

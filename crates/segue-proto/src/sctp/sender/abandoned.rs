@@ -24,7 +24,7 @@ pub(super) struct Abandoned {
     due: bool,
     /// The last one.
     sent: Option<ForwardTsnSent>,
-    /// Guards the last FORWARD TSN as T3-rtx guards DATA (rule C5).
+    /// Guards the last FORWARD TSN as T3-rtx guards DATA (RFC 3758 section 3.5, rule C5).
     t3_rtx: Option<Instant>,
 }
 

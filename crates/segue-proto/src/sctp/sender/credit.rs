@@ -131,9 +131,9 @@ impl Credit {
         self.probe.filter(|probe| probe.answered).map(|probe| probe.tsn)
     }
 
-    /// T3-rtx sends the answered probe again: the next answer is to that.
-    pub(in crate::sctp) fn await_answer(&mut self) {
-        if let Some(probe) = &mut self.probe {
+    /// A chunk is sent again; if it is the probe, the next answer is to that.
+    pub(in crate::sctp) fn on_sent_again(&mut self, tsn: Tsn) {
+        if let Some(probe) = self.probe.as_mut().filter(|probe| probe.tsn == tsn) {
             probe.answered = false;
         }
     }
@@ -245,7 +245,9 @@ mod tests {
         credit.on_probe_sent(Tsn(1));
         assert_eq!(credit.on_sack(500, 0, Some(500), Tsn(0)), None);
         assert_eq!(credit.answered_probe(), Some(Tsn(1)));
-        credit.await_answer();
+        credit.on_sent_again(Tsn(2));
+        assert_eq!(credit.answered_probe(), Some(Tsn(1)), "another chunk");
+        credit.on_sent_again(Tsn(1));
         assert_eq!((credit.answered_probe(), credit.probe()), (None, Some(Tsn(1))));
         assert_eq!(credit.on_sack(500, 0, Some(500), Tsn(1)), None);
         assert_eq!(credit.probe(), None);

@@ -282,8 +282,8 @@ impl Sender {
     }
 
     /// The peer has reset the association: TSNs begin anew at `next_tsn`.
-    pub(super) fn begin_anew(&mut self, next_tsn: Tsn) {
-        self.flight.begin_anew(next_tsn);
+    pub(super) fn restart_tsns(&mut self, next_tsn: Tsn) {
+        self.flight.restart_tsns(next_tsn);
         self.queue.reset_ssns(&[]);
         self.abandoned.clear();
         self.recovery.end();

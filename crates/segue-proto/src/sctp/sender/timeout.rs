@@ -44,9 +44,6 @@ impl Sender {
         cx.out.counters.multipath.chunks_spared += u64::from(chunks);
         self.strategy.note_lost(id, left.chunks());
         self.recovery.end();
-        if probe_answered {
-            self.credit.await_answer();
-        }
         (!probe_answered).then_some(destination)
     }
 

@@ -32,7 +32,7 @@ impl Transmission {
         self.at
     }
 
-    /// Whether the chunk was sent before: no round trip may be measured from it (rule C5).
+    /// Whether the chunk was sent before: no round trip may be measured from it (RFC 9260 section 6.3.1, rule C5).
     pub(in crate::sctp) fn is_again(&self) -> bool {
         self.again
     }

@@ -129,6 +129,7 @@ impl Sender {
             chunk.immediate |= self.credit.probe() == Some(tsn)
                 && cx.config.sack_immediately == SackImmediately::WhenBlocked;
             self.credit.take(sent.len());
+            self.credit.on_sent_again(tsn);
             room = room.saturating_sub(size);
             chunks.push(Chunk::Data(chunk));
             cx.peer.note_sent(cx.now, path);

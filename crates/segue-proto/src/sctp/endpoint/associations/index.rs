@@ -197,6 +197,7 @@ fn with_tag(tag: u32) -> RangeInclusive<(u32, AssociationId)> {
 mod tests {
     use super::*;
     use crate::sctp::association::tests::up;
+    use crate::sctp::outbox::Outbox;
     use crate::sctp::testing::{address, destination};
     use crate::sctp::{Config, PathState};
     use rand_chacha::ChaCha8Rng;
@@ -248,7 +249,8 @@ mod tests {
             |a| _ = a.identity_mut().make_tie_tags(&mut ChaCha8Rng::seed_from_u64(1)),
             |a| set_state(a, PathState::Active),
             |a| {
-                a.peer_mut().remove(destination(0), &Config::default());
+                a.peer_mut()
+                    .remove(destination(0), &Config::default(), &mut Outbox::default());
             },
             |a| a.peer_mut().note_not_taken(address(9)),
         ];

@@ -466,12 +466,12 @@ impl Flight {
     pub(in crate::sctp) fn take(&mut self) -> VecDeque<Sent> {
         let next = self.next_tsn();
         let chunks = core::mem::take(&mut self.chunks);
-        self.begin_anew(next);
+        self.restart_tsns(next);
         chunks
     }
 
     /// The TSNs begin at `next_tsn`; whatever was sent is forgotten.
-    pub(in crate::sctp) fn begin_anew(&mut self, next_tsn: Tsn) {
+    pub(in crate::sctp) fn restart_tsns(&mut self, next_tsn: Tsn) {
         self.base = next_tsn;
         self.chunks.clear();
         (self.held, self.released) = (0, 0);
