@@ -7,10 +7,10 @@ and each is judged by the unit and conformance tests: caught, if one of them fai
 every mutant and knows no seed; here one build has all of them (see mutant_tree.py), and a mutant meets the tests that
 come by it.
 
-Not drawn from: test code (files of tests, and `check_invariants`, which only tests ask for), implementations of Display and
-Debug, and functions that return a `&'static str`, which name things. A mutant that does not compile is replaced by the
-next of the draw. One that runs into the limit on processor time, or dies of its memory, counts as caught and is said
-apart. Those that no test could catch are in mutants_equivalent.toml, with the reason, and leave the denominator.
+Not drawn from: test code (files of tests, and `check_invariants`, which only tests ask for), implementations of Display
+and Debug, and functions that return a `&'static str`, which name things. A mutant that does not compile is replaced by
+the next of the draw. One that runs into the limit on processor time, or dies of its memory, counts as caught and is
+said apart. Those that no test could catch are in mutants_equivalent.toml, with the reason, and leave the denominator.
 
 The work is done under target/mutants, and what was judged is not judged again until the sources change.
 """

@@ -1,4 +1,4 @@
-//! The sender after a move: acknowledgements of what was in flight on the path that was left come in while its data is
+//! The sender after a move: where its data goes, and acknowledgements of what was in flight on the path that was left come in while its data is
 //! under way on another. The SACKs are made by hand; those of B are lost.
 
 use crate::common::*;
@@ -76,6 +76,11 @@ impl Moved {
 
     /// A SACK from B's address 2, its cumulative TSN ack and blocks as offsets from the first.
     fn sack(&mut self, cumulative: u32, blocks: &[(u16, u16)]) {
+        self.sack_from(2, cumulative, blocks);
+    }
+
+    /// The same from another of B's addresses.
+    fn sack_from(&mut self, from: u16, cumulative: u32, blocks: &[(u16, u16)]) {
         let sack = Chunk::Sack(Sack {
             cumulative_tsn_ack: self.base.add(cumulative),
             a_rwnd: 1_000_000,
@@ -86,7 +91,7 @@ impl Moved {
             duplicate_tsns: Box::default(),
             data_packets: 0,
         });
-        let packet = self.net.forge(A, address(B, 2), [sack]);
+        let packet = self.net.forge(A, address(B, from), [sack]);
         self.net.inject(A, packet);
         self.net
             .association(A)
@@ -185,4 +190,73 @@ fn a_sack_that_another_overtook_takes_nothing_back_before_a_move_or_after_it() {
         let outstanding = moved.net.association(A).outstanding_bytes();
         assert_eq!(outstanding, 2 * MESSAGE, "newer than both: it takes 4 and 5 back");
     }
+}
+
+/// The data that A sends from now on arrives nowhere, and neither do SACKs.
+fn lose_data(net: &mut Net) -> Instant {
+    net.rule = Box::new(|d| {
+        let sack = names(d.sctp()).contains(&"SACK");
+        if sack || d.data().next().is_some() {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
+    });
+    net.now
+}
+
+/// Between which addresses A has sent data since.
+fn ways(net: &Net, since: Instant) -> Vec<(Ipv6Addr, Ipv6Addr)> {
+    let own = net.log.iter().filter(|d| d.from == A && d.at >= since);
+    let data = own.filter(|d| d.data().next().is_some());
+    data.map(|d| (d.packet.ip.source, d.packet.ip.destination))
+        .collect()
+}
+
+#[test]
+fn what_was_in_flight_from_an_address_of_ours_that_goes_follows_the_new_data_and_not_another_destination() {
+    let mut net = Net::established(Config::default(), [2, 2]);
+    net.run_for(ms(1000));
+    let begins = lose_data(&mut net);
+    for i in 0..3 {
+        net.send(A, 0, synthetic(i * u64::from(MESSAGE), MESSAGE));
+    }
+    net.command(A, |a, now| a.local_address_removed(now, address(A, 1)));
+    net.run_for(ms(10));
+    // the address that is gone was ours: nothing is known against the primary path's destination
+    let [old, new] = [1, 2].map(|own| vec![(address(A, own), address(B, 1)); 3]);
+    assert_eq!(ways(&net, begins), [old, new].concat());
+}
+
+#[test]
+fn an_address_that_goes_and_comes_back_makes_no_answer_of_what_was_in_flight_before() {
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.run_for(ms(1000));
+    let begins = lose_data(&mut net);
+    for i in 0..4 {
+        net.send(A, 0, synthetic(i * u64::from(MESSAGE), MESSAGE));
+    }
+    let first = net
+        .log
+        .iter()
+        .filter(|d| d.at >= begins)
+        .flat_map(Departure::data)
+        .next();
+    let base = first.expect("DATA").tsn.previous();
+    let only = net.association(A).route();
+    net.command(A, |a, now| a.local_address_removed(now, only.address));
+    net.command(A, |a, now| a.local_address_added(now, only));
+    net.run_for(ms(5));
+    let sent = ways(&net, begins).len();
+    let mut moved = Moved { net, base, begins };
+    // 2, 3 and 4 had arrived, and so had 1, of which the SACK does not know
+    for last in 2..=4 {
+        moved.sack_from(1, 0, &[(2, last)]);
+    }
+    assert_eq!(
+        moved.sent().len(),
+        sent,
+        "nothing goes out once more: {:?}",
+        moved.sent()
+    );
 }

@@ -164,6 +164,11 @@ impl Sent {
         self.state == ChunkState::Marked(Cause::MissingReports)
     }
 
+    /// Whether it waits to be sent again because its path was left.
+    pub(in crate::sctp) fn is_left(&self) -> bool {
+        self.state == ChunkState::Marked(Cause::PathGone)
+    }
+
     /// Whether partial reliability has it abandoned instead of sent again.
     pub(in crate::sctp) fn is_given_up(&self, now: crate::time::Instant) -> bool {
         self.about
@@ -214,7 +219,9 @@ impl Sent {
         path: PathId,
         transmission: impl FnOnce(Transmission, bool) -> Transmission,
     ) {
-        let moves = self.path.replace(path) != Some(path);
+        // a path that was left and is back under its name is another one
+        let was_left = self.is_left();
+        let moves = self.path.replace(path) != Some(path) || was_left;
         self.transmission = transmission(self.transmission, moves);
         self.retransmissions = self.retransmissions.saturating_add(1);
         let rescheduled = self.state == ChunkState::Marked(Cause::Rescheduled);

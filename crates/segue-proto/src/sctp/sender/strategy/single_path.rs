@@ -59,7 +59,8 @@ impl SinglePath {
     }
 }
 
-/// Where a marked chunk goes. After a timeout: to an active alternate (section 6.4.1), if so configured. After
+/// Where a marked chunk goes. Where its path was left: where new data goes, for the destination is not to blame if an address of
+/// ours is gone. After a timeout: to an active alternate (section 6.4.1), if so configured. After
 /// missing reports: to where it was (RFC 4960 and 9260 section 6.4), but in RFC 2960 section 6.4 to an alternate.
 pub(super) fn retransmission_path(view: View<'_>, tsn: Tsn) -> Option<PathId> {
     let View { config, peer, flight } = view;
@@ -68,7 +69,7 @@ pub(super) fn retransmission_path(view: View<'_>, tsn: Tsn) -> Option<PathId> {
         return peer.current_path();
     };
     let last = path.destination();
-    if peer[last].is_deactivated() {
+    if sent.is_left() || peer[last].is_deactivated() {
         return peer.current_path();
     }
     let stay = config.retransmit_to == RetransmitTo::SamePath
