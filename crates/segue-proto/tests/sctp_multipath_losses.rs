@@ -3,8 +3,8 @@
 
 use crate::common::*;
 use crate::sctp_multipath::{MESSAGE, bulk, config, path, path_of, sent_to};
-use segue_proto::sctp::multipath::RtxPolicy;
-use segue_proto::sctp::{Config, Event, MultipathConfig, PathState, SackRoute, SendOptions};
+use segue_proto::sctp::multipath::{RtxPolicy, SchedulerKind};
+use segue_proto::sctp::{Config, Event, MultipathConfig, PathState, Reliability, SackRoute, SendOptions};
 use segue_proto::{Duration, Instant};
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, GapAckBlock, Sack};
@@ -343,5 +343,46 @@ fn a_heartbeat_is_answered_over_the_path_that_it_probes() {
         };
         assert_eq!(with(&net, "HEARTBEAT", 2), 1);
         assert_eq!(with(&net, "HEARTBEAT-ACK", 2) == 1, own, "{sack_route:?}");
+    }
+}
+
+#[test]
+fn what_is_given_up_behind_what_has_no_room_is_abandoned_and_not_planned_again_and_again() {
+    for rtx_policy in [RtxPolicy::Same, RtxPolicy::default()] {
+        let multipath = MultipathConfig {
+            rtx_policy,
+            scheduler: SchedulerKind::FillFirst,
+            pf: false,
+            spare_recent: false,
+            ..MultipathConfig::default()
+        };
+        let mut net = two_paths(Config {
+            max_burst: None,
+            multipath: Some(multipath),
+            ..Config::default()
+        });
+        net.rule = Box::new(|d| if d.from == A { vec![] } else { vec![ms(20)] });
+        for n in 0..6 {
+            let reliability = match n {
+                ..4 => Reliability::Full,
+                _ => Reliability::Retransmissions { limit: 0 },
+            };
+            let options = SendOptions {
+                reliability,
+                ..SendOptions::default()
+            };
+            net.command(A, |a, now| a.send(now, 0, synthetic(n * 1400, 1400), options))
+                .expect("room");
+        }
+        net.run_for(ms(5000));
+        net.association(A).check_invariants().expect("the books balance");
+        // and with the path well again it is, when it is its turn
+        net.rule = Box::new(|_| vec![ms(20)]);
+        net.run_for(ms(60_000));
+        let counters = net.association(A).counters();
+        assert_eq!(counters.messages_abandoned_sent, 2, "{rtx_policy:?}");
+        assert!(net.association(A).is_sender_dry(), "{rtx_policy:?}");
+        let empty = net.log.iter().filter(|d| d.sctp().chunks.is_empty());
+        assert_eq!(empty.count(), 0, "{rtx_policy:?}");
     }
 }

@@ -123,6 +123,11 @@ impl Association {
             peer_tag,
         };
         sender.bundle(&mut cx, plan, packing, &mut chunks);
+        if chunks.is_empty() {
+            // whoever asks for packets until there is none would never end
+            debug_assert!(false, "a plan is made of what may be sent");
+            return None;
+        }
         let path = &self.peer[path];
         let destination = self.peer[path.destination()].address();
         Some(self.write(packet, path.source(), destination, chunks))

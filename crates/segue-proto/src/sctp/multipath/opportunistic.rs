@@ -28,6 +28,9 @@ impl Concurrent {
             return None;
         }
         let (tsn, holder) = holding_up(lent.view())?;
+        if lent.is_given_up(tsn) {
+            return None;
+        }
         let path = self.fastest_with_room(lent)?;
         let slow = lent.peer[holder].srtt_or_rto();
         if holder == path || lent.peer[path].srtt_or_rto() >= slow {

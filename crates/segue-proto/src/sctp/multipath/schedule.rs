@@ -62,7 +62,8 @@ impl Concurrent {
         let mut next = lent.flight.next_marked(None);
         while let Some(tsn) = next {
             let path = self.retransmission_path(lent.view(), tsn)?;
-            if may_go(lent.view(), path) {
+            // one that is given up is abandoned when all before it have gone
+            if may_go(lent.view(), path) && !lent.is_given_up(tsn) {
                 let forced = forced(path);
                 return Some(Plan::Retransmit { tsn, path, forced });
             }

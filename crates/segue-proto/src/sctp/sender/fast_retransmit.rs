@@ -40,6 +40,7 @@ impl Sender {
             credit: &mut self.credit,
             recovery: &mut self.recovery,
             counters: &mut cx.out.counters.multipath,
+            may_forward_tsn: cx.may_forward_tsn,
             something_goes_first: false,
         };
         self.strategy.recover(&mut lent, progress);

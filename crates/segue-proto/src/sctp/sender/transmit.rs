@@ -59,6 +59,7 @@ impl Sender {
             credit: &mut self.credit,
             recovery: &mut self.recovery,
             counters: &mut cx.out.counters.multipath,
+            may_forward_tsn: cx.may_forward_tsn,
             something_goes_first: sack_is_due || self.abandoned.is_due(),
         };
         self.strategy.plan(&mut lent)

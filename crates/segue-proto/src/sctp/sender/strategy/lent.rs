@@ -10,6 +10,7 @@ use crate::sctp::sender::queue::SendQueue;
 use crate::sctp::sender::recovery::Recovery;
 use crate::sctp::{Config, MultipathCounters};
 use crate::time::Instant;
+use segue_wire::Tsn;
 
 /// What is under way, and where it could go.
 #[derive(Clone, Copy)]
@@ -46,6 +47,8 @@ pub(in crate::sctp) struct Lent<'a> {
     pub credit: &'a mut Credit,
     pub recovery: &'a mut Recovery,
     pub counters: &'a mut MultipathCounters,
+    /// Both ends offered FORWARD TSN: what is too late is not sent again.
+    pub may_forward_tsn: bool,
     /// A SACK or a FORWARD TSN may go first, as a packet of its own.
     pub something_goes_first: bool,
 }
@@ -64,6 +67,11 @@ impl Lent<'_> {
     #[inline]
     pub(in crate::sctp) fn next_len(&self) -> Option<u32> {
         self.queue.next_len(self.peer.sizes().max_data())
+    }
+
+    /// Whether a chunk is abandoned when it is next, instead of sent again.
+    pub(in crate::sctp) fn is_given_up(&self, tsn: Tsn) -> bool {
+        self.may_forward_tsn && self.flight.get(tsn).is_some_and(|s| s.is_given_up(self.now))
     }
 
     /// Whether cwnd of a path lets another packet go, after what idle RTOs have done to it.

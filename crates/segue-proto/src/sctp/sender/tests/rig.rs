@@ -138,6 +138,7 @@ impl Rig {
             credit: &mut self.sender.credit,
             recovery: &mut self.sender.recovery,
             counters: &mut self.out.counters.multipath,
+            may_forward_tsn: false,
             something_goes_first: false,
         };
         uses(concurrent, &mut lent)

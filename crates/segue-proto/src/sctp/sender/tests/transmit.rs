@@ -16,6 +16,7 @@ fn has_window_after_idle(a: &mut Rig, now: Instant) -> bool {
         credit: &mut a.sender.credit,
         recovery: &mut a.sender.recovery,
         counters: &mut a.out.counters.multipath,
+        may_forward_tsn: false,
         something_goes_first: false,
     };
     lent.has_window_after_idle(FIRST)
