@@ -1,7 +1,7 @@
 //! Round-trip estimation and congestion control, shared by the transports.
 //!
 //! [`CongestionControl`] is the arithmetic of one path's window. The transport decides when data was lost, and how fast
-//! a window that was cut comes down (SCTP at once, TCP by one of the ways of [`crate::tcp::Reduction`]); the algorithm
+//! a window that was cut comes down (SCTP at once, TCP by one of the ways of `tcp::Reduction`); the algorithm
 //! decides by how much, and how the window opens again.
 
 pub mod coupled;

@@ -87,7 +87,7 @@
 //!         }
 //!         while let Some((id, event)) = ends[to].poll_event() {
 //!             if event == Event::Readable {
-//!                 received = ends[to].association_mut(id).unwrap().recv();
+//!                 received = ends[to].association_mut(id).unwrap().recv(); // and so on, until there is nothing left
 //!             }
 //!         }
 //!     }
