@@ -28,7 +28,7 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test mutants digests rules deny publish-check bench gaps loss-response cmt-peer docs lint fmt build clean
+.PHONY: help demo test mutants digests rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build clean
 .PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
 
 help:  ## List the targets
@@ -46,7 +46,7 @@ mutants: $(STAMP)/dev  ## Have the tests judge 240 wrong programs, drawn by SEED
 	$(BIN)/python scripts/mutants.py --seed "$(SEED)" $(MUTANTS)
 
 # `make digests UPDATE=1` writes them anew, where a change of behaviour is meant.
-digests: $(STAMP)/dev  ## Compare every packet that SCTP sends, over 1,800 seeds and all scripted tests, with what is on record
+digests: $(STAMP)/dev  ## Compare every packet that SCTP sends, over 1,900 seeds and all scripted tests, with what is on record
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	SEGUE_TRANSCRIPTS=$$folder cargo test --profile checked --locked --package segue-conformance --test conformance --quiet && \
 	cargo run --profile checked --locked --package segue-conformance --bin digests -- \
@@ -63,12 +63,21 @@ publish-check: check-features  ## What goes before `cargo publish --workspace`: 
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --profile checked --locked --package segue-wire --package segue-proto
 	cargo publish --workspace --dry-run --locked --allow-dirty
 
-bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp, dcsctp and sctp-proto and the analysis of captures beside tshark and tcptrace, where they are installed
-	cargo build --release --locked --package segue-bench --package segue-live
+wheel: $(STAMP)/venv  ## Build the wheel into dist/, laid out by a profile of what it does most (rustup's llvm-tools)
+	profile=$$($(BIN)/python scripts/run_profile.py) && RUSTFLAGS="-Cprofile-use=$$profile" CARGO_TARGET_DIR=$(abspath $(TARGET))/profile/use \
+		$(BIN)/maturin build --release --locked --out dist
+
+# The first comparison is of what `make wheel` ships, the second of what `cargo build --release` makes.
+bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp, dcsctp and sctp-proto and the analysis of captures beside tshark and tcptrace, where they are installed, and how late the lab is at 100 Mbit/s
+	cargo build --release --locked --package segue-bench --package segue-live --package segue-lab
+	profile=$$($(BIN)/python scripts/run_profile.py) && RUSTFLAGS="-Cprofile-use=$$profile" cargo build --release --locked \
+		--package segue-bench --target-dir $(TARGET)/profile/use
+	$(PYTHON) benches/side_by_side.py $(TARGET)/profile/use/release/segue-bench
 	$(PYTHON) benches/side_by_side.py $(TARGET)/release/segue-bench
 	$(PYTHON) benches/sctp_throughput.py $(TARGET)/release/segue-sctp
 	$(PYTHON) benches/in_memory.py
 	$(PYTHON) benches/analyze.py $(BIN)/segue
+	$(PYTHON) benches/lab_delay.py $(TARGET)/release/segue-lab
 
 gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue beside usrsctp (root)
 	cargo build --release --locked --package segue-live
@@ -166,13 +175,13 @@ $(STAMP)/dev: $(STAMP)/venv
 $(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/checked
 	$(BIN)/maturin develop --release --locked
-	cargo build --release --locked --package segue-live --package segue-location
-	install -m 755 $(TARGET)/release/segue-sctp $(TARGET)/release/segue-location $(BIN)
+	cargo build --release --locked --package segue-live --package segue-location --package segue-lab
+	install -m 755 $(TARGET)/release/segue-sctp $(TARGET)/release/segue-location $(TARGET)/release/segue-lab $(BIN)
 	touch $@
 
 $(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/release
 	$(BIN)/maturin develop --profile checked --locked
 	cargo build --profile checked --locked --package segue-live --package segue-location --package segue-lab
-	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(BIN)
+	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(TARGET)/checked/segue-lab $(BIN)
 	touch $@

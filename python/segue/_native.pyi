@@ -40,6 +40,12 @@ class Run:
     def scenario_toml(self) -> str:
         """The scenario as run, overrides applied."""
     @property
+    def verdicts(self) -> list[tuple[str, bool, str]]:
+        """Of each condition, those of the scenario first: the condition, whether it holds, and both in words."""
+    @property
+    def junit(self) -> str:
+        """The conditions as test cases of a JUnit file; one that passes if there are none."""
+    @property
     def table_names(self) -> list[str]:
         """Names of the tables that were recorded."""
     @property
@@ -72,11 +78,14 @@ class Job:
         trace: bool = False,
         trace_folder: str | PathLike[str] | None = None,
         pcap_folder: str | PathLike[str] | None = None,
+        conditions: Sequence[str] | None = None,
     ) -> Job:
         """`trace` records tables in memory, unless there is a folder for them as Parquet files."""
 
-def check(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> ScenarioInfo:
-    """Parse and validate a scenario without running it."""
+def check(
+    text: str, file: str, overrides: Sequence[tuple[str, str]], conditions: Sequence[str] | None = None
+) -> ScenarioInfo:
+    """Parse and validate a scenario, and conditions on its run, without running it."""
 
 def analyze(
     captures: Sequence[tuple[str | PathLike[str], bytes | None]],

@@ -7,7 +7,8 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,21 @@ _PARTS = ("soft", "since_s", "t_d_s", "t_c_s", "t_r_s", "t_n_s", "first_data_s",
 
 Progress = Callable[[int, int], object]
 """Called with (runs done, runs in all), from the calling thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a condition on a run comes to.
+
+    Attributes:
+        condition: As given: "interruption < 50 ms".
+        holds: Whether it holds.
+        text: In words, with what the run has.
+    """
+
+    condition: str
+    holds: bool
+    text: str
 
 
 class Run:
@@ -62,6 +78,16 @@ class Run:
     def scenario_toml(self) -> str:
         """The scenario as run, overrides applied."""
         return self._native.scenario_toml
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of each condition, those of the scenario (`assert`) first."""
+        return [Verdict(*verdict) for verdict in self._native.verdicts]
+
+    @property
+    def junit(self) -> str:
+        """The conditions as test cases of a JUnit file; without any, one that passes."""
+        return self._native.junit
 
     @cached_property
     def handovers(self) -> pl.DataFrame:
@@ -204,6 +230,7 @@ def run(
     seed: int | None = None,
     trace: bool | Path = True,
     pcap: bool | Path = False,
+    conditions: Sequence[str] = (),
 ) -> Run:
     """Run a scenario.
 
@@ -214,9 +241,11 @@ def run(
         trace: Record the frames: in memory, or in this folder as Parquet files, which are written while the run goes.
         pcap: Record a pcapng capture per host: in a temporary folder, or in this one. They too are written while the
             run goes, and have their names when it is over.
+        conditions: What has to be so of it, beside what the scenario says: `["interruption < 50 ms"]`; see
+            `Run.verdicts`.
 
     Raises:
-        ScenarioError: The scenario or an override is wrong.
+        ScenarioError: The scenario, an override or a condition is wrong.
         RunError: The run could not be carried to its end.
         KeyboardInterrupt: Ctrl-C.
 
@@ -237,6 +266,7 @@ def run(
         trace is True,
         trace_folder,
         pcap_folder,
+        list(conditions),
     )
     try:
         result = Run(_native.run(wanted), trace_folder=trace_folder, pcap_folder=pcap_folder)
@@ -249,13 +279,13 @@ def run(
     return result
 
 
-def check(scenario: Scenario, overrides: Mapping[str, object] | None = None) -> None:
-    """Make sure that a scenario can be run with these overrides, without running it.
+def check(scenario: Scenario, overrides: Mapping[str, object] | None = None, *, conditions: Sequence[str] = ()) -> None:
+    """Make sure that a scenario can be run with these overrides and conditions, without running it.
 
     Raises:
         ScenarioError: It cannot.
     """
-    _native.check(scenario.text, scenario.file, override_list(overrides))
+    _native.check(scenario.text, scenario.file, override_list(overrides), list(conditions))
 
 
 def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None) -> list[Run]:

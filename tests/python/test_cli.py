@@ -9,12 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
+import click
 import polars as pl
 import pytest
 
 import segue as package
 from command import Segue
+from segue.cli.program import find_program
 from segue.scenarios import scenarios
 
 SHORT = ("--set", "duration=20 s")
@@ -27,6 +30,13 @@ def one_line(result: subprocess.CompletedProcess[str]) -> str:
     assert result.stderr.count("\n") == 1, result.stderr
     assert "Traceback" not in result.stderr
     return result.stderr
+
+
+def find_lab() -> str | None:
+    try:
+        return find_program("segue-lab")
+    except click.ClickException:
+        return None
 
 
 def test_help_and_version(segue: Segue) -> None:
@@ -109,6 +119,52 @@ def test_run_writes_captures_frames_and_report(segue: Segue, tmp_path: Path) -> 
     assert json.loads((tmp_path / "t" / "metrics.json").read_text())["scenario"] == "sigma"
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".part")]
+
+
+def test_conditions_set_the_exit_status_and_are_test_cases(segue: Segue, tmp_path: Path) -> None:
+    junit = tmp_path / "junit.xml"
+    kept = segue("run", "papers/sigma", *SHORT, "--assert", "dead_flows == 0", "--assert", "lost < 1000000")
+    assert kept.returncode == 0, kept.stderr
+    assert kept.stderr.count(": holds: ") == 2
+    broken = segue(
+        "run", "papers/sigma", *SHORT, "--set", 'assert=["throughput > 1 kbit/s"]',
+        "--assert", "throughput > 1 Gbit/s", "--json", "--junit", str(junit),
+    )  # fmt: skip
+    assert broken.returncode == 1
+    throughput = json.loads(broken.stdout)["throughput_bps"]
+    said = broken.stderr.splitlines()[-2:]
+    assert said == [
+        f"segue: throughput > 1 kbit/s: holds: {throughput / 1e6:.3f} Mbit/s",
+        f"segue: throughput > 1 Gbit/s: does not hold: {throughput / 1e6:.3f} Mbit/s",
+    ]
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.attrib == {
+        "name": "segue run", "tests": "2", "failures": "1", "errors": "0", "time": "20.000"
+    }  # fmt: skip
+    held, failed = suite
+    assert (held.get("name"), list(held)) == ("throughput > 1 kbit/s", [])
+    assert [child.get("message") for child in failed] == [said[1].removeprefix("segue: ")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--assert", "interruption < 50"), "--assert `interruption < 50`: `50`: expected a time such as 50 ms\n"),
+        (("--set", 'assert=["loss > 2"]'), "expected a share such as 1 %\n"),
+        (("--set", 'assert="loss > 2 %"'), "expected a list, in brackets\n"),
+    ],
+)  # fmt: skip
+def test_what_is_no_condition_is_refused(segue: Segue, arguments: tuple[str, str], expected: str) -> None:
+    assert one_line(segue("run", "papers/sigma", *arguments)).endswith(expected)
+
+
+def test_lab_lists_what_it_does(segue: Segue) -> None:
+    if find_lab() is None:
+        pytest.skip("segue-lab is not built")
+    said = segue("lab", "--help")
+    assert said.returncode == 0, said.stderr
+    assert [command for command in ("run", "compare") if f"\n  {command} " not in said.stdout] == []
+    assert segue("lab", "compare", "--help").stdout.startswith("Usage: segue lab compare")
 
 
 def test_scenarios_are_listed_and_shown(segue: Segue) -> None:
@@ -207,7 +263,7 @@ def test_wrong_setting_is_refused_by_key(segue: Segue, setting: str, words: list
         (
             "papers/vertical",
             "scheme=cmt",
-            "--set scheme=cmt: changes the addresses of SCTP associations: expected an [[application]]",
+            'scheme: "cmt" carries TCP in `segue lab run` alone: expected an [[application]] with transport = "sctp"',
         ),
         ("papers/cmt", "scheme=mip6", "--set scheme=mip6: moves hosts from [[cell]] to [[cell]]: expected [mobile]"),
     ],

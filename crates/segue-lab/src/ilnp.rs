@@ -4,6 +4,7 @@ use crate::capture::Capture;
 use crate::link::{LONGEST_PACKET, RECEIVES_PER_TURN, wait};
 use crate::options::IlnpCommand;
 use crate::report::say;
+use crate::text::read_text;
 use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
 use segue_lab::node::{Node, NodeEvent};
@@ -18,8 +19,7 @@ use segue_wire::icmpv6::nd::LinkLayerAddress;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, Payload};
 use serde_json::{Value, json};
-use std::fs::OpenOptions;
-use std::io::{self, BufRead as _, Read as _};
+use std::io::{self, BufRead as _};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -285,12 +285,6 @@ fn whole(packet: &Packet) -> Vec<Vec<u8>> {
 
 /// The shim's configuration: a TOML file with the keys of [`Config`].
 fn read_config(path: &Path) -> anyhow::Result<Config> {
-    let mut text = String::new();
-    let mut file = OpenOptions::new()
-        .read(true)
-        .open(path)
-        .with_context(|| path.display().to_string())?;
-    file.read_to_string(&mut text)
-        .with_context(|| path.display().to_string())?;
+    let text = read_text(path)?;
     toml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))
 }

@@ -6,6 +6,8 @@
 //! the same code.
 
 pub mod flow;
+pub mod lateness;
 pub mod node;
+pub mod proxy;
 pub mod user;
 pub mod wire;

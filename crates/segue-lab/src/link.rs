@@ -157,9 +157,18 @@ pub(crate) fn wait(
     descriptors: &[std::os::fd::BorrowedFd<'_>],
     timeout: Option<Duration>,
 ) -> anyhow::Result<Vec<bool>> {
+    let descriptors: Vec<_> = descriptors.iter().map(|fd| (*fd, PollFlags::POLLIN)).collect();
+    wait_for(&descriptors, timeout)
+}
+
+/// The same, for what each is to be ready for.
+pub(crate) fn wait_for(
+    descriptors: &[(std::os::fd::BorrowedFd<'_>, PollFlags)],
+    timeout: Option<Duration>,
+) -> anyhow::Result<Vec<bool>> {
     let mut fds: Vec<PollFd<'_>> = descriptors
         .iter()
-        .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
+        .map(|(fd, flags)| PollFd::new(*fd, *flags))
         .collect();
     let timeout = timeout.map(|t| TimeSpec::from_duration(std::time::Duration::from_nanos(t.as_nanos())));
     match ppoll(&mut fds, timeout, None) {

@@ -1,8 +1,10 @@
-//! `segue-lab`: what the tests with a real kernel are made of.
+//! `segue-lab`: scenarios with real hosts, and what the tests with a real kernel are made of.
 //!
-//! Exit status: 0 done, 1 it failed, 2 wrong input or not permitted.
+//! Exit status: 0 done, 1 it failed, 2 wrong input or not permitted, 3 packets were too late, 130 interrupted.
 #![cfg_attr(not(target_os = "linux"), allow(unused))]
 
+#[cfg(target_os = "linux")]
+mod app;
 #[cfg(target_os = "linux")]
 mod capture;
 #[cfg(target_os = "linux")]
@@ -14,7 +16,13 @@ mod options;
 #[cfg(target_os = "linux")]
 mod report;
 #[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod stop;
+#[cfg(target_os = "linux")]
 mod tcp;
+#[cfg(target_os = "linux")]
+mod text;
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -31,6 +39,12 @@ fn main() -> std::process::ExitCode {
             options::Command::Tcp(end) => tcp::run(&end),
             options::Command::Goodput(goodput) => tcp::goodput(&goodput),
             options::Command::Ilnp(ilnp) => ilnp::run(&ilnp),
+            options::Command::Run(scenario) => run::run(&scenario),
+            options::Command::Compare(compare) => Err(anyhow::anyhow!(
+                "compare: is a part of the Python package: expected `segue lab compare {}`",
+                compare.words.join(" ")
+            )),
+            options::Command::App(app) => app::run(&app),
         },
         |_| 2,
     )

@@ -24,6 +24,14 @@ pub(crate) struct Options {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Run a scenario with hosts, kernels and programs of this machine
+    Run(crate::run::RunCommand),
+    /// Run schemes and events with real hosts, and make one table and one figure: `segue lab compare --help`
+    #[command(disable_help_flag = true)]
+    Compare(CompareCommand),
+    /// Be one end of a built-in application, over the kernel's sockets
+    #[command(hide = true)]
+    App(crate::app::AppCommand),
     /// Carry packets between two TUN devices, until the standard input ends
     Link(LinkCommand),
     /// Be one end of a TCP connection, behind a TUN device and an emulated link; commands come on the standard input
@@ -32,6 +40,13 @@ pub(crate) enum Command {
     Goodput(GoodputCommand),
     /// Be the ILNPv6 layer of a namespace, between a TUN device and its interfaces, until the standard input ends
     Ilnp(IlnpCommand),
+}
+
+/// What `segue lab compare` takes, which is no part of this program: `segue` does it before it comes here.
+#[derive(Args, Debug)]
+pub(crate) struct CompareCommand {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub words: Vec<String>,
 }
 
 #[derive(Args, Debug)]

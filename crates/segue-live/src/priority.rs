@@ -1,9 +1,19 @@
 //! What a process needs whose packets have to leave at a time, not after it.
 
 use nix::errno::Errno;
-use nix::libc::{SCHED_FIFO, SCHED_RESET_ON_FORK, sched_param, sched_setscheduler};
+use nix::libc::{
+    PRIO_PROCESS, SCHED_FIFO, SCHED_IDLE, SCHED_RESET_ON_FORK, sched_param, sched_setscheduler, setpriority,
+};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_timerslack;
+use nix::unistd::Pid;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// The calling thread.
+const THIS: Pid = Pid::from_raw(0);
 
 /// Has this thread run before all ordinary ones as soon as it has something to do (`SCHED_FIFO`), and its timers expire when
 /// they are due, not up to 50 us later. For a thread that waits most of the time: the kernel stops one that does not for 50 ms
@@ -11,12 +21,116 @@ use std::io;
 ///
 /// # Errors
 /// Without `CAP_SYS_NICE`.
-#[allow(unsafe_code, reason = "sched_setscheduler(2) takes a pointer")]
 pub fn raise_priority() -> io::Result<()> {
     set_timerslack(1)?;
-    let mut parameter = sched_param { sched_priority: 10 };
+    set_policy(SCHED_FIFO, 10)
+}
+
+/// Has this thread, and the programs and threads that it starts, run before ordinary work, as `nice` has it: from -20, before all
+/// others, to 19.
+///
+/// # Errors
+/// One that is less than the present one, without `CAP_SYS_NICE`.
+#[allow(unsafe_code, reason = "setpriority(2) is of the C library")]
+pub fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: it takes numbers alone.
+    Errno::result(unsafe { setpriority(PRIO_PROCESS, 0, nice) })?;
+    Ok(())
+}
+
+/// Processors that do not sleep while this lives. One that sleeps takes its time to wake: tens of microseconds for a machine, and
+/// milliseconds for a virtual one whose host has something else to do by then.
+#[derive(Debug)]
+pub struct Awake {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Awake {
+    /// Has as many processors as this process may run on stay awake, at most `most`: a thread on each has something to do whenever
+    /// nobody else has (`SCHED_IDLE`), and is in nobody's way.
+    #[must_use]
+    pub fn keep(most: usize) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let allowed = sched_getaffinity(THIS).unwrap_or_default();
+        let places = (0..CpuSet::count()).filter(|&place| allowed.is_set(place).unwrap_or(false));
+        let threads = places.take(most).filter_map(|place| {
+            let over = Arc::clone(&over);
+            let awake = std::thread::Builder::new().name(format!("awake-{place}"));
+            awake.spawn(move || stay_on(place, &over)).ok()
+        });
+        Self {
+            threads: threads.collect(),
+            over,
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Nothing of the kind where the thread would be in the way of others.
+fn stay_on(place: usize, over: &AtomicBool) {
+    let mut only = CpuSet::new();
+    if only.set(place).is_err()
+        || sched_setaffinity(THIS, &only).is_err()
+        || set_policy(SCHED_IDLE, 0).is_err()
+    {
+        return;
+    }
+    while !over.load(Ordering::Relaxed) {
+        core::hint::spin_loop();
+    }
+}
+
+#[allow(unsafe_code, reason = "sched_setscheduler(2) takes a pointer")]
+fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
+    let parameter = sched_param {
+        sched_priority: priority,
+    };
     // SAFETY: the kernel reads one sched_param, which lives throughout the call.
-    let result = unsafe { sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &raw mut parameter) };
+    let result = unsafe { sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &raw const parameter) };
     Errno::result(result)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_a_thread_starts_have_its_niceness() {
+        let said = std::thread::spawn(|| {
+            set_nice(3).unwrap();
+            let done = std::process::Command::new("nice").output().unwrap();
+            String::from_utf8(done.stdout).unwrap()
+        });
+        assert_eq!(said.join().unwrap(), "3\n");
+    }
+
+    #[test]
+    fn as_many_processors_stay_awake_as_there_are_and_may() {
+        let there = std::thread::available_parallelism().map_or(1, usize::from);
+        assert_eq!(Awake::keep(1).len(), 1);
+        assert!(Awake::keep(0).is_empty());
+        assert!(Awake::keep(usize::MAX).len() >= there);
+    }
 }

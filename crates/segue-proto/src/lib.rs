@@ -28,6 +28,8 @@ pub mod mip6;
 #[cfg(feature = "nd")]
 pub mod nd;
 pub mod random;
+#[cfg(any(feature = "mip6", feature = "ilnp"))]
+mod reachability;
 #[cfg(feature = "sctp")]
 pub mod sctp;
 #[cfg(feature = "nd")]

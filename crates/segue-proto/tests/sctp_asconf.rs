@@ -370,26 +370,47 @@ fn an_asconf_that_is_not_authenticated_takes_the_rest_of_its_packet_with_it() {
     assert_eq!(net.association(A).counters().refused.unauthenticated, 1);
 }
 
-#[test]
-fn an_abort_to_an_address_that_is_being_deleted_is_ignored() {
-    // RFC 5061 sections 5.3, F4, and 5.3.1
-    let mut net = Net::established(Config::default(), [1, 2]);
-    let abort = |reflected_tag| Chunk::Abort {
+fn abort(reflected_tag: bool) -> Chunk {
+    Chunk::Abort {
         reflected_tag,
         causes: vec![],
-    };
-    let packet = net.forge(B, address(A, 1), [abort(false)]);
-    net.rule = Box::new(|_| vec![]);
-    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
-        .unwrap();
+    }
+}
+
+/// B ignores an ABORT that comes to its first address; to any other it is what it says.
+fn only_to_the_other_address_does_it_abort(mut net: Net, packet: segue_wire::Packet) {
     net.inject(B, packet.clone());
     assert!(net.association(B).is_established());
     assert_eq!(net.association(B).counters().refused.unexpected, 1);
-    // to any other it is what it says
     let mut elsewhere = packet;
     elsewhere.ip.destination = address(B, 2);
     net.inject(B, elsewhere);
     assert!(net.has_event(B, &Event::Aborted { causes: vec![] }));
+}
+
+#[test]
+fn an_abort_to_an_address_that_is_being_deleted_is_ignored() {
+    // RFC 5061 sections 5.3, F4, and 5.3.1
+    let mut net = Net::established(Config::default(), [1, 2]);
+    let packet = net.forge(B, address(A, 1), [abort(false)]);
+    net.rule = Box::new(|_| vec![]);
+    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
+        .unwrap();
+    only_to_the_other_address_does_it_abort(net, packet);
+}
+
+#[test]
+fn an_abort_that_comes_to_an_address_after_its_deletion_is_ignored() {
+    // RFC 5061 sections 5.3, F4, and 5.3.1: what left that address before may reach the peer after the ASCONF; the answer to
+    // it, out of the blue with our tag reflected (RFC 9260 section 8.4), after the ASCONF ACK
+    let mut net = Net::established(Config::default(), [1, 2]);
+    let tag = net.tag_of(A);
+    let packet = net.forge_with_tag(B, address(A, 1), tag, [abort(true)]);
+    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
+        .unwrap();
+    net.run_for(Duration::from_secs(1));
+    assert!(net.has_event(A, &Event::PeerAddressDeleted(address(B, 1))));
+    only_to_the_other_address_does_it_abort(net, packet);
 }
 
 fn refusal(ack: Option<AsconfAck>) -> Vec<ErrorCause> {

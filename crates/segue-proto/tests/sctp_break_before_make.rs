@@ -5,7 +5,7 @@ use segue_proto::sctp::{
     AddressChange, AddressRequest, Config, Event, PmtuDiscovery, Reliability, SendOptions,
 };
 use segue_proto::{Duration, Instant};
-use segue_wire::sctp::{AsconfParameter, Chunk};
+use segue_wire::sctp::{AsconfParameter, Chunk, Parameter};
 use std::net::Ipv6Addr;
 
 /// Packets take 10 ms, and only those between addresses that the hosts have at the time arrive.
@@ -106,18 +106,24 @@ fn nothing_is_deleted_before_what_the_peer_lost_has_come_again() {
     net.run_for(ms(100));
     // new data arrives where what was lost before it does not, until `hole` ends
     let hole = net.now + Duration::from_secs(3);
-    let mut first = None;
+    let first = first_tsn(&net);
     net.rule = Box::new(move |d| {
-        let tsn = d.data().next().map(|c| c.tsn);
-        let lost = d.from == A && tsn.is_some() && (first.is_none() || tsn == first) && d.at < hole;
-        first = first.or(tsn.filter(|_| d.from == A));
-        if lost { vec![] } else { vec![ms(10)] }
+        let is_first = d.data().any(|c| c.tsn == first);
+        if is_first && d.at < hole {
+            vec![]
+        } else {
+            vec![ms(10)]
+        }
     });
     gain(&mut net, 2);
     net.run_for(ms(200));
     net.send(A, 0, synthetic(4000, 1000));
     net.run_for(ms(700));
     assert!(net.messages[B].is_empty(), "the first is missing");
+    assert_eq!(
+        data_after(&net, A, hole - Duration::from_secs(3))[0].2,
+        address(B, 2)
+    );
     assert_eq!(answered(&net).len(), 2, "{:?}", answered(&net));
     net.run_for(Duration::from_secs(8));
     assert_eq!(net.messages[B].len(), 5);
@@ -485,6 +491,23 @@ fn the_same_address_come_back_is_a_resumption() {
     );
 }
 
+/// From an address that is to be deleted nothing leaves but the ASCONF (F6), and where there is no other the peer refuses it (D8).
+#[test]
+fn asking_to_delete_the_only_address_to_send_from_strands_until_the_peer_refuses() {
+    let mut net = Net::established(Config::default(), [1, 2]);
+    lose(&mut net, 2);
+    net.run_for(ms(100));
+    net.command(B, |b, now| b.delete_address(now, address(B, 1)))
+        .unwrap();
+    assert!(net.association(B).is_stranded() && net.has_event(B, &Event::Stranded));
+    net.send(B, 0, synthetic(0, 1000));
+    assert!(!net.has_event(B, &Event::Resumed));
+    net.run_for(ms(100));
+    assert!(!net.association(B).is_stranded() && net.has_event(B, &Event::Resumed));
+    assert_eq!(net.messages[A].len(), 1);
+    assert_eq!(net.association(B).counters().t3_expiries, 0);
+}
+
 #[test]
 fn an_unanswered_asconf_goes_out_again_from_the_new_address_at_once_and_unchanged() {
     let mut net = Net::established(Config::default(), [1, 1]);
@@ -682,4 +705,49 @@ fn the_asconf_goes_where_the_routing_table_reaches_from_the_new_address() {
     let first = net.log.iter().find(way).unwrap();
     assert_eq!(first.packet.ip.destination, address(A, 2));
     assert!(!net.association(B).is_stranded());
+}
+
+#[test]
+fn an_address_that_the_host_has_lost_is_offered_to_nobody_and_no_association_sends_from_it() {
+    let mut net = Net::established(Config::default(), [1, 2]);
+    assert_eq!(net.association(B).route(), local(B, 1));
+    net.send(B, 0, synthetic(0, 1000));
+    net.log.clear();
+    // of the endpoint, not of the association
+    let now = net.now;
+    net.ends[B].local_address_removed(now, address(B, 1));
+    net.drain();
+    assert_eq!(net.association(B).route(), local(B, 2));
+    // what was outstanding goes out again, and what is new goes out, from the other
+    net.send(B, 0, synthetic(1000, 1000));
+    let sent = data_after(&net, B, now);
+    assert_eq!(sent, [(0, address(B, 2), address(A, 1)); 2]);
+    net.ids[B] = net.ends[B].connect(now, &[address(A, 7)], PORT);
+    net.drain();
+    let (source, offered) = net
+        .log
+        .iter()
+        .find_map(|d| match &d.sctp().chunks[..] {
+            [Chunk::Init(init)] => Some((d.packet.ip.source, &init.parameters)),
+            _ => None,
+        })
+        .expect("an INIT");
+    assert_eq!(source, address(B, 2));
+    assert!(!offered.contains(&Parameter::Ipv6Address(address(B, 1))));
+    // it has it again: both may send from it
+    net.ends[B].local_address_added(now, local(B, 1));
+    assert!(net.ends[B].connect(now, &[address(A, 8)], PORT).is_some());
+    net.log.clear();
+    net.drain();
+    assert!(net.log.iter().any(|d| d.packet.ip.destination == address(A, 8)));
+    // and without any it stands still, and tells so
+    net.events[B].clear();
+    for n in [1, 2] {
+        net.ends[B].local_address_removed(now, address(B, n));
+    }
+    net.log.clear();
+    net.run_for(Duration::from_secs(10));
+    assert!(net.has_event(B, &Event::Stranded));
+    assert!(net.log.iter().all(|d| d.from == A));
+    assert_eq!(net.ends[B].connect(net.now, &[address(A, 9)], PORT), None);
 }

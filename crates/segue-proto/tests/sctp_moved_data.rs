@@ -1,5 +1,5 @@
 //! The sender after a move: where its data goes, and acknowledgements of what was in flight on the path that was left come in while its data is
-//! under way on another. The SACKs are made by hand; those of B are lost.
+//! under way on another (RFC 9260 section 7.2.4, RFC 5061 section 5.3). The SACKs are made by hand; those of B are lost.
 
 use crate::common::*;
 use core::net::Ipv6Addr;
@@ -259,4 +259,43 @@ fn an_address_that_goes_and_comes_back_makes_no_answer_of_what_was_in_flight_bef
         "nothing goes out once more: {:?}",
         moved.sent()
     );
+}
+
+#[test]
+fn a_sack_that_was_overtaken_takes_nothing_back_where_the_only_address_went_and_came_back() {
+    let config = Config {
+        initial_cwnd: Some(10),
+        ..Config::default()
+    };
+    let mut net = Net::established(config, [1, 1]);
+    net.run_for(ms(1000));
+    let begins = lose_data(&mut net);
+    for i in 0..5 {
+        net.send(A, 0, synthetic(i * u64::from(MESSAGE), MESSAGE));
+    }
+    net.run_for(ms(300));
+    let tsns = net
+        .log
+        .iter()
+        .filter(|d| d.at >= begins)
+        .flat_map(Departure::data);
+    let base = tsns.map(|data| data.tsn.0).min().expect("DATA").wrapping_sub(1);
+    let mut moved = Moved {
+        net,
+        base: Tsn(base),
+        begins,
+    };
+    // 1 is lost
+    moved.sack_from(1, 0, &[(2, 5)]);
+    let only = moved.net.association(A).route();
+    moved
+        .net
+        .command(A, |a, now| a.local_address_removed(now, only.address));
+    moved.net.command(A, |a, now| a.local_address_added(now, only));
+    moved.net.run_for(ms(5));
+    let sent = moved.sent();
+    assert_eq!(sent.last().map(|s| s.2.as_slice()), Some(&[1][..]), "{sent:?}");
+    // this one left before
+    moved.sack_from(1, 0, &[(2, 4)]);
+    assert_eq!(moved.sent(), sent, "5 has arrived");
 }

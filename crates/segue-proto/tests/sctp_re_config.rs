@@ -2,7 +2,9 @@
 
 use crate::common::*;
 use segue_proto::Duration;
-use segue_proto::sctp::{Config, Event, SendError, StreamError, StreamRefused, StreamRequest};
+use segue_proto::sctp::{
+    Config, Event, Reliability, SendError, SendOptions, StreamError, StreamRefused, StreamRequest,
+};
 use segue_wire::sctp::{Chunk, ReConfig, ReConfigParameter as P, ReConfigResult};
 use segue_wire::{Data, ReConfigSerial, Ssn, Tsn};
 
@@ -556,4 +558,155 @@ fn resets_amid_a_stream_of_messages_under_loss_keep_every_message_in_order() {
             }
         }
     }
+}
+
+/// What may be lost and is not sent again.
+const UNRELIABLE: SendOptions = SendOptions {
+    unordered: false,
+    payload_protocol_id: 0,
+    reliability: Reliability::Retransmissions { limit: 0 },
+    sack_immediately: false,
+};
+
+/// Ends of which B's requests take long, and A's messages that begin at one of these places in the synthetic sequence are lost.
+fn with_slow_requests(lost: &'static [u64]) -> Net {
+    let mut net = established();
+    net.rule = Box::new(move |d| {
+        let asks = d.sctp().chunks.iter().any(|c| matches!(c, Chunk::ReConfig(_)));
+        let is_lost = |offset: u64| d.data().any(|c| c.data.is_synthetic_at(offset));
+        match d.from {
+            A if lost.iter().any(|&offset| is_lost(offset)) => Vec::new(),
+            B if asks => vec![ms(200)],
+            _ => vec![ms(10)],
+        }
+    });
+    net
+}
+
+/// Both are up, the reset that B asked for is done, and B holds nothing.
+fn is_reset_and_empty(net: &mut Net) {
+    assert_eq!(answered(net, B), [(StreamRequest::ResetAssociation, Ok(()))]);
+    assert!(net.association(A).is_sender_dry());
+    let buffer = Config::default().receive_buffer;
+    assert_eq!(
+        net.association(B).a_rwnd(),
+        buffer,
+        "bytes that nobody can take are held"
+    );
+    net.check_invariants();
+}
+
+#[test]
+fn a_message_given_up_while_chunks_wait_for_a_reset_is_passed_over_in_its_turn() {
+    // RFC 3758 section 3.6 within RFC 6525 section 5.2.4
+    let mut net = with_slow_requests(&[1000]);
+    net.command(B, |b, now| b.reset_association(now)).unwrap();
+    net.send(A, 0, synthetic(0, 1000));
+    net.command(A, |a, now| a.send(now, 0, synthetic(1000, 1000), UNRELIABLE))
+        .unwrap();
+    net.send(A, 0, synthetic(2000, 1000));
+    net.run_for(Duration::from_secs(20));
+    assert_eq!(offsets(&net, B), [0, 2000]);
+    net.send(A, 0, synthetic(3000, 1000));
+    net.run_for(Duration::from_secs(1));
+    assert_eq!(offsets(&net, B), [0, 2000, 3000]);
+    assert_eq!(numbers(&net, A).last(), Some(&(0, 0)));
+    is_reset_and_empty(&mut net);
+}
+
+#[test]
+fn fragments_that_wait_for_a_reset_go_with_their_message_when_it_is_given_up() {
+    let mut net = with_slow_requests(&[2864]);
+    net.command(B, |b, now| b.reset_association(now)).unwrap();
+    net.command(A, |a, now| a.send(now, 0, synthetic(0, 4000), UNRELIABLE))
+        .unwrap();
+    let last = net.log.iter().flat_map(Departure::data).last().unwrap();
+    assert!(last.ending && last.data.is_synthetic_at(2864));
+    net.send(A, 0, synthetic(5000, 1000));
+    net.run_for(Duration::from_secs(20));
+    assert_eq!(offsets(&net, B), [5000]);
+    is_reset_and_empty(&mut net);
+}
+
+#[test]
+fn a_message_on_both_sides_of_where_chunks_wait_for_a_reset_is_not_given_up_with_another() {
+    let mut net = with_slow_requests(&[5000]);
+    let options = SendOptions {
+        unordered: true,
+        ..SendOptions::default()
+    };
+    // its first fragment has come when the reset is asked for, the second has not
+    let mut slow = core::mem::replace(&mut net.rule, Box::new(|_| Vec::new()));
+    net.rule = Box::new(move |d| match d.data().next() {
+        Some(c) if c.ending && c.data.is_synthetic_at(1432) => vec![ms(60)],
+        _ => slow(d),
+    });
+    net.command(A, |a, now| a.send(now, 0, synthetic(0, 2000), options))
+        .unwrap();
+    net.run_for(ms(30));
+    net.command(B, |b, now| b.reset_association(now)).unwrap();
+    net.command(A, |a, now| a.send(now, 0, synthetic(5000, 1000), UNRELIABLE))
+        .unwrap();
+    net.run_for(Duration::from_secs(20));
+    assert_eq!(offsets(&net, B), [0]);
+    assert_eq!(
+        net.messages[B][0].parts.iter().map(Data::len).sum::<usize>(),
+        2000
+    );
+    is_reset_and_empty(&mut net);
+}
+
+#[test]
+fn a_request_from_an_address_that_is_not_confirmed_is_answered_all_the_same() {
+    // B's heartbeats to A's second address are lost: it is never confirmed
+    let mut net = Net::symmetric(Config::default(), [2, 1], 1);
+    net.rule = Box::new(|d| {
+        let probes = d.from == B && d.packet.ip.destination == address(A, 2);
+        if probes { Vec::new() } else { vec![ms(10)] }
+    });
+    net.connect();
+    net.run_for(ms(500));
+    net.log.clear();
+    net.command(A, |a, now| a.set_route(now, address(A, 2))).unwrap();
+    net.command(A, |a, now| a.reset_association(now)).unwrap();
+    net.run_for(ms(100));
+    assert_eq!(answered(&net, A), [(StreamRequest::ResetAssociation, Ok(()))]);
+    let answer = |d: &&Departure| d.from == B && names(d.sctp()).contains(&"RE-CONFIG");
+    let to: Vec<_> = net
+        .log
+        .iter()
+        .filter(answer)
+        .map(|d| d.packet.ip.destination)
+        .collect();
+    assert_eq!(to, [address(A, 1)]);
+}
+
+/// The answer to the request is lost, and so are the SACKs: what is given up meanwhile says nothing of the stream's new order.
+#[test]
+fn what_is_given_up_before_the_answer_is_there_does_not_move_a_stream_that_has_begun_again() {
+    let mut net = established();
+    let (from, until) = (at(1.2), at(3.68));
+    net.rule = Box::new(move |d| {
+        let given_up =
+            |c: &segue_wire::sctp::DataChunk| c.data.is_synthetic_at(3000) || c.data.is_synthetic_at(9000);
+        let lost = match d.from {
+            A => d.data().any(given_up),
+            _ => d.at >= from && d.at < until,
+        };
+        if lost { vec![] } else { vec![ms(10)] }
+    });
+    for n in 0..3 {
+        net.send(A, 1, synthetic(n * 1000, 1000));
+    }
+    net.command(A, |a, now| a.send(now, 1, synthetic(3000, 1000), UNRELIABLE))
+        .unwrap();
+    net.run_for(ms(300));
+    net.command(A, |a, now| a.reset_streams(now, &[1])).unwrap();
+    net.run_for(ms(900));
+    net.command(A, |a, now| a.send(now, 2, synthetic(9000, 1000), UNRELIABLE))
+        .unwrap();
+    net.run_for(Duration::from_secs(10));
+    net.send(A, 1, synthetic(4000, 1000));
+    net.run_for(Duration::from_secs(10));
+    assert_eq!(offsets(&net, B), [0, 1000, 2000, 4000]);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use segue_proto::Duration;
-use segue_proto::sctp::{Config, Event, PathState};
+use segue_proto::sctp::{Config, Event, MultipathConfig, PathState};
 use segue_wire::sctp::Chunk;
 
 const MESSAGES: u64 = 40;
@@ -161,4 +161,100 @@ fn a_probe_that_finds_room_is_taken() {
     net.run_for(Duration::from_secs(61));
     let taken = net.association(B).counters().data_chunks_received;
     assert_eq!(taken, 10 + 1);
+}
+
+/// Packets with DATA that A sends are `late` if they are the first, `early` if they are the last of `packets`, and otherwise on
+/// time.
+fn first_last_and_last_first(net: &mut Net, packets: usize) {
+    let mut seen = 0;
+    net.rule = Box::new(move |d| {
+        if d.from == A && d.data().next().is_some() {
+            seen += 1;
+            return vec![match seen {
+                1 => ms(60),
+                n if n == packets => ms(10),
+                _ => ms(30),
+            }];
+        }
+        vec![ms(10)]
+    });
+}
+
+/// Every message has come, whole and in order, and both ends are up.
+fn all_have_come(net: &mut Net, messages: u32, len: u32) {
+    let ends = |host: usize| {
+        let over = |e: &Event| matches!(e, Event::Aborted { .. } | Event::Lost | Event::Closed);
+        net.events[host].iter().any(|(_, e)| over(e))
+    };
+    assert!(!ends(A) && !ends(B), "{:?}", net.events);
+    assert_eq!(net.messages[B].len(), messages as usize);
+    for (n, message) in (0_u64..).zip(&net.messages[B]) {
+        let mut at = n * u64::from(len);
+        for part in &message.parts {
+            assert!(part.is_synthetic_at(at), "message {n}: {part:?}");
+            at += part.len() as u64;
+        }
+        assert_eq!(at, (n + 1) * u64::from(len));
+    }
+    net.check_invariants();
+}
+
+#[test]
+fn a_peer_of_very_small_messages_that_keeps_within_the_window_is_not_aborted() {
+    let concurrent = |nr_sack| {
+        let multipath = MultipathConfig {
+            nr_sack,
+            ..MultipathConfig::default()
+        };
+        Some(multipath)
+    };
+    for (receive_buffer, len, packets, multipath) in [
+        (4096, 20, 6, None),
+        (131_072, 20, 190, None),
+        (131_072, 20, 190, concurrent(false)),
+        (131_072, 20, 190, concurrent(true)),
+        (131_072, 40, 190, None),
+        (131_072, 1, 190, None),
+        (131_072, 100, 95, None),
+    ] {
+        let config = Config {
+            receive_buffer,
+            initial_cwnd: Some(400),
+            max_burst: None,
+            multipath,
+            ..Config::default()
+        };
+        let mut net = Net::established(config, [1, 1]);
+        first_last_and_last_first(&mut net, packets);
+        let messages = (receive_buffer / len).min(20_000);
+        for n in 0..messages {
+            net.send(A, 0, synthetic(u64::from(n * len), len));
+        }
+        net.run_for(Duration::from_secs(300));
+        all_have_come(&mut net, messages, len);
+    }
+}
+
+#[test]
+fn a_long_message_in_very_small_fragments_that_fits_the_window_is_not_refused() {
+    for partial_delivery_point in [Some(u32::MAX), None] {
+        let config = Config {
+            max_chunk_data: Some(20),
+            partial_delivery_point,
+            initial_cwnd: Some(400),
+            max_burst: None,
+            ..Config::default()
+        };
+        let mut net = Net::established(config, [1, 1]);
+        net.send(A, 0, synthetic(0, 100_000));
+        net.run_for(Duration::from_secs(300));
+        let came: usize = net.messages[B]
+            .iter()
+            .flat_map(|m| &m.parts)
+            .map(segue_wire::Data::len)
+            .sum();
+        assert_eq!(came, 100_000, "{partial_delivery_point:?}: {:?}", net.events);
+        let whole = net.messages[B].len() == 1;
+        assert_eq!(whole, partial_delivery_point.is_some());
+    }
 }

@@ -1,7 +1,7 @@
 //! The state machine of TCP by scripted segments: RFC 9293 section 3.10.7, RFC 5961, RFC 7323.
 
 use crate::common::tcp_script::{ACK, FIN, IRS, OWN, OWN_PORT, PEER, PEER_PORT, RST, SYN, Script, ms, plain};
-use segue_proto::tcp::{Config, Event, State};
+use segue_proto::tcp::{Config, Event, NagleRule, State};
 use segue_proto::{Duration, Instant};
 use segue_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
 use segue_wire::{Data, SeqNumber};
@@ -567,6 +567,33 @@ fn nagle_holds_back_small_segments_while_data_is_outstanding() {
     assert_eq!(s.sent(), []);
     s.give(s.segment(ACK, 1, 11, 0));
     assert_eq!(s.only().data.len(), 20);
+}
+
+#[test]
+fn by_minshalls_rule_only_a_small_segment_holds_back_the_next() {
+    // draft-minshall-nagle-01 section 2; segments of 1000 bytes
+    for (nagle_rule, first) in [
+        (NagleRule::Minshall, vec![1000, 500]),
+        (NagleRule::Rfc9293, vec![1000]),
+    ] {
+        let mut s = Script::accepted(Config {
+            nagle: true,
+            nagle_rule,
+            ..plain()
+        });
+        s.write(0, 1500);
+        let lengths: Vec<usize> = s.sent().iter().map(|segment| segment.data.len()).collect();
+        assert_eq!(lengths, first, "{nagle_rule:?}");
+        s.write(1500, 10);
+        assert_eq!(s.sent(), [], "{nagle_rule:?}");
+        let rest = if nagle_rule == NagleRule::Minshall {
+            10
+        } else {
+            510
+        };
+        s.give(s.segment(ACK, 1, 1 + first.iter().sum::<usize>() as u32, 0));
+        assert_eq!(s.only().data.len(), rest, "{nagle_rule:?}");
+    }
 }
 
 #[test]

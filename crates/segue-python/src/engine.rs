@@ -3,6 +3,7 @@
 use crate::errors::JobError;
 use crate::outputs::{Outputs, Wanted};
 use crate::result::Run;
+use segue_sim::assertion::Assertion;
 use segue_sim::{RunError, RunOptions, Scenario};
 use std::sync::atomic::AtomicBool;
 
@@ -11,11 +12,18 @@ pub(crate) fn parse(text: &str, file: &str, overrides: &[(String, String)]) -> R
     Scenario::from_toml(text, file, overrides).map_err(|error| JobError::Scenario(error.to_string()))
 }
 
+/// The conditions of a scenario, then those of a command line.
+pub(crate) fn conditions(scenario: &Scenario, given: &[String]) -> Result<Vec<Assertion>, JobError> {
+    let given = Assertion::of_command_line(given).map_err(JobError::Scenario)?;
+    Ok(scenario.file().assert.iter().cloned().chain(given).collect())
+}
+
 /// Runs a scenario; `None` if `cancel` was set meanwhile, and then no file is left behind.
 pub(crate) fn run(
     scenario: &Scenario,
     seed: Option<u64>,
     wanted: &Wanted,
+    conditions: &[Assertion],
     cancel: &AtomicBool,
 ) -> Result<Option<Run>, JobError> {
     let options = RunOptions {
@@ -29,9 +37,12 @@ pub(crate) fn run(
             let recorded = outputs
                 .finish()
                 .map_err(|error| JobError::Run(error.to_string()))?;
-            Ok(Some(Run::new(&output, recorded)))
+            Ok(Some(Run::new(&output, recorded, conditions)))
         }
         Err(RunError::Cancelled) => Ok(None),
+        Err(error @ (RunError::NoModel { .. } | RunError::NoProxy { .. })) => {
+            Err(JobError::Scenario(error.to_string()))
+        }
         Err(error) => Err(JobError::Run(error.to_string())),
     }
 }

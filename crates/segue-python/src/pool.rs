@@ -6,6 +6,7 @@ use crate::outputs::Wanted;
 use crate::result::Run;
 use pyo3::prelude::*;
 use segue_sim::Scenario;
+use segue_sim::assertion::Assertion;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,12 +25,14 @@ pub(crate) struct Job {
     overrides: Vec<(String, String)>,
     seed: Option<u64>,
     wanted: Wanted,
+    conditions: Vec<String>,
 }
 
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (text, file, overrides, seed=None, trace=false, trace_folder=None, pcap_folder=None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    #[pyo3(signature = (text, file, overrides, seed=None, trace=false, trace_folder=None, pcap_folder=None, conditions=None))]
     fn new(
         text: String,
         file: String,
@@ -38,6 +41,7 @@ impl Job {
         trace: bool,
         trace_folder: Option<PathBuf>,
         pcap_folder: Option<PathBuf>,
+        conditions: Option<Vec<String>>,
     ) -> Self {
         Self {
             text,
@@ -49,6 +53,7 @@ impl Job {
                 trace_folder,
                 pcap_folder,
             },
+            conditions: conditions.unwrap_or_default(),
         }
     }
 }
@@ -74,8 +79,12 @@ pub(crate) fn run_many(
 ) -> PyResult<Vec<Run>> {
     let scenarios = py.detach(|| {
         jobs.iter()
-            .map(|job| engine::parse(&job.text, &job.file, &job.overrides).map(|scenario| (scenario, job)))
-            .collect::<Result<Vec<_>, _>>()
+            .map(|job| {
+                let scenario = engine::parse(&job.text, &job.file, &job.overrides)?;
+                let conditions = engine::conditions(&scenario, &job.conditions)?;
+                Ok((scenario, conditions, job))
+            })
+            .collect::<Result<Vec<_>, JobError>>()
     })?;
     let progress = progress.map(Bound::unbind);
     let total = scenarios.len();
@@ -93,7 +102,7 @@ pub(crate) fn run_many(
 
 /// Runs every scenario, reporting how many are done now and then; an error of `report` ends the runs.
 fn in_threads(
-    scenarios: &[(Scenario, &Job)],
+    scenarios: &[(Scenario, Vec<Assertion>, &Job)],
     threads: usize,
     report: impl Fn(usize) -> PyResult<()>,
 ) -> PyResult<Vec<Run>> {
@@ -109,10 +118,10 @@ fn in_threads(
             scope.spawn(move || {
                 while !cancel.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((scenario, job)) = scenarios.get(index) else {
+                    let Some((scenario, conditions, job)) = scenarios.get(index) else {
                         break;
                     };
-                    let result = match engine::run(scenario, job.seed, &job.wanted, cancel) {
+                    let result = match engine::run(scenario, job.seed, &job.wanted, conditions, cancel) {
                         Ok(Some(run)) => Ok(run),
                         Ok(None) => break,
                         Err(error) => Err(error),

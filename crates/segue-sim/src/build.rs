@@ -12,13 +12,15 @@ mod shims;
 mod way;
 
 pub(crate) use hosts::{
-    DEFAULT_MESSAGE, flows_of, host_config, kind, opener, opening_part, sctp_config, server,
+    DEFAULT_MESSAGE, PORT, flows_of, host_config, kind, moves, opener, opening_part, sctp_config, server,
+    wire_addresses,
 };
 pub(crate) use link_script::comes_and_goes;
 pub(crate) use location::identity;
 pub(crate) use shims::identity as shim_identity;
 
 use crate::captures::{CapturedHost, Captures};
+use crate::carried;
 use crate::link::{Link, LinkConfig, Service};
 use crate::network::cells::{Attachment, Cell, Medium, Owner};
 use crate::network::directory::Directory;
@@ -45,6 +47,7 @@ use segue_proto::nd::{AdvertisedPrefix, RouterConfig, RouterNd};
 use segue_proto::random::Stream;
 use segue_proto::{Duration, ErrorBudget, Instant, InterfaceId, l2};
 use segue_wire::icmpv6::nd::LinkLayerAddress;
+use std::collections::BTreeMap;
 
 /// Prefix of a cell's link.
 fn cell_prefix(cell: usize) -> Ipv6Addr {
@@ -79,6 +82,14 @@ pub(crate) fn shim_config(s: &ScenarioFile, host: &HostEntry) -> ShimConfig {
     shims::config(s, host, 0)
 }
 
+/// The address of a host on the first of its wires that does not come and go.
+pub(crate) fn address_that_stays(s: &ScenarioFile, host: &str) -> Option<Ipv6Addr> {
+    let stays = |(link, _): &(usize, usize)| s.link[*link].outages.is_empty();
+    wired_ends(s, host)
+        .find(stays)
+        .map(|(link, end)| hosts::host_wire_address(s, host, link, end))
+}
+
 /// The wired link that has an address.
 pub(crate) fn link_of(s: &ScenarioFile, address: Ipv6Addr) -> Option<usize> {
     (0..s.link.len()).find(|&l| prefix_of(wire_address(l, 0)) == prefix_of(address))
@@ -111,6 +122,16 @@ impl Numbers<'_> {
 
 /// Builds the network of a scenario, ready to run.
 pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> Result<Network, HostError> {
+    network_of(scenario, seed, options, false)
+}
+
+/// Builds the network of a scenario; `kernels`: TCP and UDP of its hosts are somebody else's.
+pub(crate) fn network_of(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions,
+    kernels: bool,
+) -> Result<Network, HostError> {
     let s = scenario.file();
     let numbers = Numbers { file: s };
     let end = Instant::ZERO + s.duration;
@@ -148,14 +169,28 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             attachments.push(attachment);
         }
         let sends_data = s.application.iter().any(|a| a.from == host.name);
-        let config = host_config(s, host, number, seed);
+        let spoofs = host.spoofs;
+        let mut config = host_config(s, host, number, seed);
+        let role = carried::role(s, &host.name).filter(|_| kernels);
+        if role.is_some() {
+            config.sctp.outbound_streams = carried::STREAMS;
+            config.sctp.max_inbound_streams = carried::STREAMS;
+        }
         let secrets = Box::new(stream(&format!("{}/secrets", host.name)));
-        let host = Host::new(config, seed, secrets)?;
+        let mut host = if kernels {
+            Host::under_kernel(config, seed, secrets)?
+        } else {
+            Host::new(config, seed, secrets)?
+        };
+        if let Some(role) = role {
+            host.drive(role);
+        }
         nodes.push(Node::Host(Box::new(HostNode {
             host,
             ports,
             timer: LazyTimer::default(),
             sends_data,
+            spoofs,
         })));
     }
     for router in &s.router {
@@ -241,6 +276,8 @@ pub(crate) fn network(scenario: &Scenario, seed: u64, options: &RunOptions) -> R
             s.location.is_some(),
             s.scheme.is_ilnp(),
         ),
+        kernels: kernels.then(Box::default),
+        opened_from: BTreeMap::new(),
         notes: Notes::default(),
         outcomes: Vec::new(),
         bytes: Vec::new(),
@@ -327,6 +364,7 @@ fn wires(
             links.push(
                 link.with_jitter_held(hold)
                     .with_set_up(set_up.0, set_up.1)
+                    .with_silences(bearers::silences(&entry.silences, Some(to)))
                     .with_trace(trace.and_then(|t| t.trace.clone())),
             );
             let interface = wired_ends(s, to)

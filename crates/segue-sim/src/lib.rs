@@ -4,9 +4,12 @@
 //! time and gives metrics, and on demand tables and captures. The same scenario and seed give the same bits on every
 //! machine: the hash of the event log says so.
 
+pub mod assertion;
 mod build;
 mod capacity;
 pub mod captures;
+pub mod carried;
+pub mod junit;
 pub mod link;
 pub mod link_trace;
 pub mod loss;
@@ -15,6 +18,7 @@ mod network;
 pub mod output;
 pub mod population;
 pub mod radio;
+pub mod realtime;
 pub mod recorder;
 mod run;
 pub mod scenario;

@@ -88,6 +88,23 @@ struct SetUp {
     sent: Option<Instant>,
 }
 
+/// A time in which packets are lost on a link that is up.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Silence {
+    /// Its beginning.
+    pub from: Instant,
+    /// Its end, if it has one.
+    pub until: Option<Instant>,
+    /// Probability that a packet is lost.
+    pub loss: f64,
+}
+
+impl Silence {
+    fn covers(&self, at: Instant) -> bool {
+        at >= self.from && self.until.is_none_or(|until| at < until)
+    }
+}
+
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
@@ -118,6 +135,8 @@ pub struct Link {
     hold: Option<Duration>,
     held: Option<(Instant, Duration)>,
     set_up: Option<SetUp>,
+    /// When packets are lost on it although it is up.
+    silences: Vec<Silence>,
     /// What it does over time, and how far it has come.
     trace: Option<Box<(Arc<LinkTrace>, Cursor)>>,
     cached_time: (u32, Duration),
@@ -162,6 +181,7 @@ impl Link {
             hold: None,
             held: None,
             set_up: None,
+            silences: Vec::new(),
             trace: None,
             cached_time: (0, Duration::ZERO),
             down: false,
@@ -231,6 +251,14 @@ impl Link {
             hold,
             sent: None,
         });
+        self
+    }
+
+    /// Packets that are sent at these times are lost.
+    #[must_use]
+    pub fn with_silences(mut self, silences: Vec<Silence>) -> Self {
+        self.random |= !silences.is_empty();
+        self.silences = silences;
         self
     }
 
@@ -451,6 +479,9 @@ impl Link {
             let (delay, loss) = trace.at(departure);
             arrival = departure + delay.unwrap_or(self.config.delay);
             lost |= loss.is_some_and(|p| self.stream.chance(p));
+        }
+        for silence in &self.silences {
+            lost |= silence.covers(departure) && self.stream.chance(silence.loss);
         }
         if lost {
             fate = Fate::Lost;

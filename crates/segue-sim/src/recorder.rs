@@ -223,9 +223,11 @@ impl Recorder {
     #[inline(always)]
     fn said(&mut self, now: Instant, node: u32, interface: InterfaceId, packet: &Packet) -> Entries {
         let mut entries = Entries::NONE;
-        let way = Way::of(packet, interface);
         segments::each(node, packet, |said| match said {
-            Said::Data(segment) => entries.add(self.connections.sent(now, &way, segment)),
+            Said::Data(segment) => {
+                let way = Way::of(packet, interface);
+                entries.add(self.connections.sent(now, &way, segment));
+            }
             Said::Over(flow) => self.connections.closing(flow),
         });
         entries

@@ -8,7 +8,8 @@ use crate::recorder::report::{Report, report};
 use crate::scenario::Scenario;
 use crate::scenario::schemes::Scheme;
 use crate::sink::{Memory, Sink, SinkError};
-use crate::{population, theory, transfer, warnings};
+use crate::{population, realtime, theory, transfer, warnings};
+use segue_proto::app::Transport;
 use segue_proto::sctp::MultipathCounters;
 use std::sync::atomic::AtomicBool;
 
@@ -18,6 +19,26 @@ pub enum RunError {
     /// A host cannot be made from its configuration.
     #[error(transparent)]
     Host(#[from] segue_proto::host::HostError),
+    /// Its scheme is the kernel's or a program's.
+    #[error(
+        "{scenario}: scheme: {scheme} is of the kernel or of a program, and has no model: expected `segue lab run`, or another scheme"
+    )]
+    NoModel {
+        /// Name of the scenario.
+        scenario: String,
+        /// Its scheme, as scenarios have it.
+        scheme: String,
+    },
+    /// Its scheme is SCTP's, and its applications are all over TCP, which only proxies in the lab carry over it.
+    #[error(
+        "{scenario}: scheme: {scheme} carries TCP in `segue lab run` alone: expected an [[application]] with transport = \"sctp\""
+    )]
+    NoProxy {
+        /// Name of the scenario.
+        scenario: String,
+        /// Its scheme, as scenarios have it.
+        scheme: String,
+    },
     /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -77,13 +98,29 @@ pub fn run_into(
     cancel: Option<&AtomicBool>,
     sink: &mut dyn Sink,
 ) -> Result<RunOutput, RunError> {
+    let file = scenario.file();
+    let (name, scheme) = (scenario.name().to_owned(), file.scheme);
+    let named = || toml::Value::try_from(scheme).map_or_else(|_| String::new(), |v| v.to_string());
+    if scheme.is_of_others() {
+        return Err(RunError::NoModel {
+            scenario: name,
+            scheme: named(),
+        });
+    }
+    let over_sctp = file.application.iter().any(|a| a.transport == Transport::Sctp);
+    if scheme == Scheme::Cmt && !over_sctp && !file.application.is_empty() {
+        return Err(RunError::NoProxy {
+            scenario: name,
+            scheme: named(),
+        });
+    }
     let seed = options.seed.unwrap_or(scenario.file().seed);
     let mut network = build::network(scenario, seed, &options)?;
     network.run(cancel, sink)?;
     Ok(conclude(scenario, seed, network))
 }
 
-fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
+pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let duration_s = scenario.file().duration.as_secs_f64();
     let (mut corrupt_messages, mut timeouts) = (0, 0);
     let (mut rwnd_blocked_ns, mut sacks_sent) = (0, 0);
@@ -109,7 +146,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
     let file = scenario.file();
     let Report {
         flows,
-        handovers,
+        mut handovers,
         handoffs,
         bytes_by_address,
     } = {
@@ -121,6 +158,13 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
             network.end,
         )
     };
+    let beside = if network.kernels.is_some() {
+        realtime::beside(&flows)
+    } else {
+        Vec::new()
+    };
+    handovers.retain(|h| h.flow.is_none_or(|flow| !beside.contains(&flow)));
+    let waited_for = |f: &&FlowMetrics| !beside.contains(&f.id);
     let mobile = file.mobile.iter().map(|m| m.host.as_str()).collect();
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
     let begin = transfer::begin(file, &flows);
@@ -135,7 +179,7 @@ fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
         duration_s,
         handover_latency_s: population::latency(&handovers),
         interruption_s: population::interruption(&handovers, &flows, &mobile),
-        longest_gap_s: population::longest_gap_s(&flows),
+        longest_gap_s: population::longest_gap_s(flows.iter().filter(waited_for)),
         loss_rate: lost_to_handover as f64 / packets_sent.max(1) as f64,
         throughput_bps: population::throughput_bps(&flows),
         delivered_bytes: of_all(|f| f.transferred_bytes),

@@ -5,7 +5,7 @@ use crate::network::{Network, Node};
 use crate::scenario::Scenario;
 use crate::scenario::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use crate::scenario::schemes::Scheme;
-use crate::{build, capacity};
+use crate::{build, capacity, carried};
 use core::net::Ipv6Addr;
 use segue_proto::Instant;
 use segue_proto::app::Transport;
@@ -135,7 +135,13 @@ pub(crate) fn of_run(scenario: &Scenario, network: &Network) -> Vec<Warning> {
     };
     let mut all = about.never_served();
     all.extend(about.scheme_without_effect());
-    all.extend(scenario.warnings().iter().cloned());
+    all.extend(
+        scenario
+            .warnings()
+            .iter()
+            .filter(|w| !about.is_wrong_in_lab(w))
+            .cloned(),
+    );
     all.extend(about.fallbacks());
     all.extend(about.out_of_coverage());
     all.extend(about.asked_too_much());
@@ -202,6 +208,10 @@ impl About<'_> {
 
     /// Applications that were opened, and never moved a byte.
     fn never_served(&self) -> Vec<Warning> {
+        // programs say themselves what they came to
+        if self.network.kernels.is_some() {
+            return Vec::new();
+        }
         let received = |name: &str| {
             let host = self.host(name)?;
             let stats = (0..).map_while(|index| host.application(index));
@@ -235,6 +245,19 @@ impl About<'_> {
         }
     }
 
+    /// Whether a proxy of the lab carries it, or leaves it out and says so.
+    fn is_for_proxy(&self, a: &ApplicationEntry) -> bool {
+        self.network.kernels.is_some()
+            && (carried::is_carried(self.file, a) || carried::is_left_out(self.file, a))
+    }
+
+    /// What is said of a scenario where nobody carries its TCP over SCTP.
+    fn is_wrong_in_lab(&self, warning: &Warning) -> bool {
+        warning.kind == WarningKind::KeyWithoutEffect
+            && warning.text.starts_with("[sctp]")
+            && self.file.application.iter().any(|a| self.is_for_proxy(a))
+    }
+
     /// Connections of hosts that move, for which the scheme does nothing.
     fn scheme_without_effect(&self) -> Vec<Warning> {
         let scheme = self.file.scheme;
@@ -243,7 +266,7 @@ impl About<'_> {
         }
         let named = toml::Value::try_from(scheme).map_or_else(|_| String::new(), |v| v.to_string());
         let mut warnings = Vec::new();
-        for a in &self.file.application {
+        for a in self.file.application.iter().filter(|a| !self.is_for_proxy(a)) {
             let Some(host) = [&a.to, &a.from].into_iter().find(|name| self.moves(name)) else {
                 continue;
             };

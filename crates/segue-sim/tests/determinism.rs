@@ -26,6 +26,22 @@ fn every_scenario_gives_the_same_hash_typed_exact_and_again() {
 }
 
 #[test]
+fn a_scheme_without_a_model_is_refused_in_one_line() {
+    let (path, text) = all_scenarios()
+        .into_iter()
+        .find(|(p, _)| p.ends_with("lab/none.toml"))
+        .expect("lab/none.toml");
+    for scheme in ["mptcp", "mptcp-delete", "wireguard", "quic"] {
+        let set = [("scheme".to_owned(), scheme.to_owned())];
+        let scenario = segue_sim::Scenario::from_toml(&text, &path, &set).unwrap();
+        let refused = segue_sim::run(&scenario, segue_sim::RunOptions::default()).unwrap_err();
+        let line = refused.to_string();
+        assert!(line.starts_with("lab-none: scheme: "), "{line}");
+        assert!(line.contains(scheme) && !line.contains('\n'), "{line}");
+    }
+}
+
+#[test]
 fn every_method_of_address_acquisition_hands_over_and_is_the_same_with_exact_bytes() {
     let (_, text) = all_scenarios()
         .into_iter()

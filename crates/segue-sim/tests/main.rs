@@ -14,6 +14,7 @@ mod networks;
 mod path_mtu;
 mod sctp_goodput;
 mod several_mobiles;
+mod silence;
 mod sinks;
 mod tcp;
 mod two_ends;

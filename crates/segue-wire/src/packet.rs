@@ -14,6 +14,7 @@ use crate::tcp::{self, TcpSegment};
 use crate::udp::{self, UdpDatagram};
 use crate::writer::length_u16;
 use bytes::{BufMut, Bytes};
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
 
 /// An IPv6 packet.
@@ -107,6 +108,7 @@ impl Packet {
 
     /// Exact number of bytes on the wire. Cheap: nothing is allocated or emitted.
     #[must_use]
+    #[inline]
     pub fn buffer_len(&self) -> usize {
         ipv6::HEADER_LEN + self.extensions_len() + self.payload.buffer_len()
     }
@@ -273,6 +275,27 @@ impl Payload {
         }
     }
 
+    /// Makes it an SCTP packet without chunks, in the memory of the one that it was, if it was one.
+    ///
+    /// ```
+    /// # use segue_wire::Payload;
+    /// let mut payload = Payload::NoNextHeader;
+    /// payload.begin_sctp().verification_tag = 7;
+    /// assert_eq!(payload.sctp().map(|sctp| sctp.verification_tag), Some(7));
+    /// ```
+    #[inline]
+    pub fn begin_sctp(&mut self) -> &mut SctpPacket {
+        if !matches!(self, Self::Sctp(_)) {
+            cold_path();
+            *self = Self::Sctp(SctpPacket::default());
+        }
+        let Self::Sctp(sctp) = self else {
+            unreachable!("it is one now")
+        };
+        sctp.chunks.clear();
+        sctp
+    }
+
     /// Parses the payload that `next_header` announced. What follows "no next header" is ignored (RFC 8200
     /// section 4.7).
     ///
@@ -327,7 +350,18 @@ impl Payload {
 
     /// Number of bytes that [`emit`](Self::emit) appends.
     #[must_use]
+    #[inline]
     pub fn buffer_len(&self) -> usize {
+        match self {
+            // nearly all are one of these
+            Self::Sctp(packet) => packet.buffer_len(),
+            Self::Tcp(segment) => segment.buffer_len(),
+            _ => self.other_len(),
+        }
+    }
+
+    #[inline(never)]
+    fn other_len(&self) -> usize {
         match self {
             Self::Sctp(packet) => packet.buffer_len(),
             Self::Icmpv6(message) => message.buffer_len(),

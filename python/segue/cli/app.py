@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from segue import CaptureError, RunError, ScenarioError, __version__
+from segue.cli.settings import overrides
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2
@@ -72,6 +73,9 @@ def app() -> None:
 @click.option("--flow", "flows", metavar="N", type=click.IntRange(min=0), multiple=True,
               help="Show this flow in the report, not the worst, the median and the best. Repeatable.")  # fmt: skip
 @click.option("--trace", metavar="DIR", type=click.Path(path_type=Path), help="Write the frames as parquet files.")
+@click.option("--assert", "conditions", metavar="CONDITION", multiple=True,
+              help='What has to be so, as in --assert "interruption < 50 ms". Repeatable.')  # fmt: skip
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a test case per condition.")
 def run_one(
     scenario: str,
     settings: tuple[str, ...],
@@ -81,13 +85,14 @@ def run_one(
     report: Path | None,
     flows: tuple[int, ...],
     trace: Path | None,
-) -> None:
+    conditions: tuple[str, ...],
+    junit: Path | None,
+) -> int:
     """Run SCENARIO: a file, or the name of one that comes with segue."""
-    from segue.cli.commands import run_scenario
+    from segue.cli.commands import Asked, run_scenario
 
-    run_scenario(
-        scenario, _overrides(settings), seed, as_json=as_json, pcap=pcap, report=report, trace=trace, flows=flows
-    )
+    asked = Asked(pcap=pcap, report=report, flows=flows, trace=trace, conditions=conditions, junit=junit)
+    return EXIT_FAILED if run_scenario(scenario, overrides(settings), seed, asked, as_json=as_json) else 0
 
 
 @app.command(name="analyze")
@@ -137,6 +142,24 @@ def sctp(arguments: tuple[str, ...]) -> None:
     hand_over("segue-sctp", arguments)
 
 
+@app.command(name="lab", add_help_option=False,
+             context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def lab(arguments: tuple[str, ...]) -> int:
+    """Run a scenario with real hosts and programs, or compare schemes (Linux; see segue lab run --help)."""
+    # programs of the lab that are Python run on this one
+    os.environ.setdefault("SEGUE_PYTHON", sys.executable)
+    if arguments[:1] != ("compare",):
+        from segue.cli.lab import with_files
+        from segue.cli.program import hand_over
+
+        hand_over("segue-lab", with_files(arguments))
+    from segue.cli.compare import compare
+
+    status = compare.main(args=list(arguments[1:]), prog_name="segue lab compare", standalone_mode=False)
+    return status if isinstance(status, int) else 0
+
+
 @app.command(name="location", add_help_option=False,
              context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -167,18 +190,6 @@ def scenarios_show(name: str) -> None:
     from segue.scenarios import load
 
     click.echo(load(name).text, nl=False)
-
-
-def _overrides(settings: tuple[str, ...]) -> dict[str, object]:
-    overrides: dict[str, object] = {}
-    for setting in settings:
-        if any("\ud800" <= character <= "\udfff" for character in setting):
-            raise ScenarioError(f"--set {setting!a}: expected UTF-8")
-        key, equals, value = setting.partition("=")
-        if not equals or not key.strip():
-            raise ScenarioError(f"--set {setting}: expected KEY=VALUE, as in l2.latency='200 ms'")
-        overrides[key.strip()] = value.strip()
-    return overrides
 
 
 def _fail(message: str, status: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,27 +22,49 @@ if TYPE_CHECKING:
     from segue.papers.common import Reproduction
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is wanted of a run.
+
+    Attributes:
+        pcap: Folder for captures.
+        report: File for a report.
+        flows: Numbers of the flows that it shows; of its own choice if there are none.
+        trace: Folder for frames.
+        conditions: What has to be so, beside what the scenario says.
+        junit: File for what became of the conditions.
+    """
+
+    pcap: Path | None
+    report: Path | None
+    flows: tuple[int, ...]
+    trace: Path | None
+    conditions: tuple[str, ...]
+    junit: Path | None
+
+
 def run_scenario(
-    scenario: str,
-    overrides: Mapping[str, object],
-    seed: int | None,
-    *,
-    as_json: bool,
-    pcap: Path | None,
-    report: Path | None,
-    trace: Path | None,
-    flows: tuple[int, ...] = (),
-) -> None:
-    """`segue run`."""
+    scenario: str, overrides: Mapping[str, object], seed: int | None, asked: Asked, *, as_json: bool
+) -> bool:
+    """`segue run`; whether a condition does not hold."""
     source = load(scenario)
+    pcap, report, trace, flows = asked.pcap, asked.report, asked.trace, asked.flows
     if flows and report is None:
         raise click.UsageError("--flow says which flows the report shows: expected --report FILE.html with it")
-    check(source, overrides)
+    check(source, overrides, conditions=asked.conditions)
     _check_outputs(source, report, [pcap, trace])
+    _check_outputs(source, asked.junit, [pcap, trace], "a JUnit")
     written: list[tuple[str, list[Path]]] = []
     with directories(pcap, trace), Bars() as bars:
         bars.spin(f"simulating {source.name}")
-        result = run(source, overrides, seed=seed, trace=trace or report is not None, pcap=pcap or False)
+        result = run(
+            source,
+            overrides,
+            seed=seed,
+            trace=trace or report is not None,
+            pcap=pcap or False,
+            conditions=asked.conditions,
+        )
         if report is not None:
             try:
                 _check_flows(result, flows)
@@ -57,6 +80,8 @@ def run_scenario(
             from segue.report.run import write_run_report
 
             written.append(("report", [write_run_report(result, report, flows)]))
+        if asked.junit is not None:
+            written.append(("JUnit", [write_file(asked.junit, result.junit)]))
     for warning in result.metrics.warnings:
         click.echo(f"segue: warning: {warning.text}", err=True)
     if as_json:
@@ -68,6 +93,9 @@ def run_scenario(
     for what, paths in written:
         # JSON is one document, whatever else is said.
         click.echo(f"{what}: {_places(paths)}", err=as_json)
+    for verdict in result.verdicts:
+        click.echo(f"segue: {verdict.text}", err=True)
+    return not all(verdict.holds for verdict in result.verdicts)
 
 
 def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, threads: int | None) -> None:
@@ -93,10 +121,10 @@ def list_scenarios() -> None:
         click.echo(f"{scenario.name:<{width}}  {scenario.description}")
 
 
-def _check_outputs(source: Scenario, report: Path | None, made: Sequence[Path | None]) -> None:
+def _check_outputs(source: Scenario, report: Path | None, made: Sequence[Path | None], kind: str = "an HTML") -> None:
     """Refuse what cannot be written before long work begins."""
     if report is not None and report.is_dir():
-        raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
+        raise IsADirectoryError(21, f"is a directory, expected the name of {kind} file", str(report))
     if report is not None:
         check_apart(report, [Path(source.file)])
         check_file(report, made)

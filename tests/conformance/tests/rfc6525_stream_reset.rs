@@ -2,9 +2,11 @@
 
 use segue_conformance::expect;
 use segue_conformance::script::chunks::{data, data_chunk, extensions, init, peer_tsn, sack};
-use segue_conformance::script::{Script, ms, quiet};
+use segue_conformance::script::{Script, ms, peer, quiet};
 use segue_proto::sctp::{Config, Event, SendOptions};
-use segue_wire::sctp::{Chunk, DataChunk, ReConfig, ReConfigParameter as P, ReConfigResult};
+use segue_wire::sctp::{
+    Chunk, DataChunk, ForwardTsn, Parameter, ReConfig, ReConfigParameter as P, ReConfigResult,
+};
 use segue_wire::{Data, ReConfigSerial, Ssn};
 
 /// A peer that knows RE-CONFIG.
@@ -204,5 +206,134 @@ fn s5_1_4_a_peer_may_send_more_than_the_buffer_holds_before_it_resets_the_associ
         }
         let ids: Vec<_> = t.messages.iter().map(|m| m.payload_protocol_id).collect();
         assert_eq!(ids, (0..MESSAGES + 2).collect::<Vec<_>>(), "{before}, {reset_at}");
+    }
+}
+
+/// A peer that knows RE-CONFIG and FORWARD TSN, asked for a reset of the association: the request. The user's buffer is of
+/// `receive_buffer` bytes.
+fn asked_to_reset(receive_buffer: u32) -> (Script, ReConfigSerial) {
+    let config = Config {
+        receive_buffer,
+        ..quiet()
+    };
+    let parameters = vec![Parameter::ForwardTsnSupported, extensions(&[0x82, 0xc0])];
+    let mut t = Script::established_with(config, 1, parameters);
+    t.command(|a, now| a.reset_association(now)).expect("a reset");
+    let Chunk::ReConfig(asked) = t.receive().chunks.remove(0) else {
+        panic!("no request")
+    };
+    let response = asked.parameters[0].request().expect("a request");
+    (t, response)
+}
+
+fn answer(t: &mut Script, response: ReConfigSerial, next_tsn: Option<u32>) {
+    let next_tsns = next_tsn.map(|n| (peer_tsn(n), t.our_tsn.add(1 << 31)));
+    let result = match next_tsns {
+        Some(_) => ReConfigResult::Performed,
+        None => ReConfigResult::Denied,
+    };
+    t.send([Chunk::ReConfig(Box::new(ReConfig {
+        parameters: vec![P::Response {
+            response,
+            result,
+            next_tsns,
+        }],
+    }))]);
+}
+
+/// Message `n` of stream 0, of `len` bytes, where the stream sequence numbers begin again with message `reset_at`; and the FORWARD
+/// TSN of a peer that has given it up.
+fn message(n: u32, len: usize, reset_at: u32) -> (Chunk, Chunk) {
+    let ssn = Ssn(if n < reset_at { n } else { n - reset_at } as u16);
+    let data = DataChunk {
+        ssn,
+        data: Data::Bytes(vec![0; len].into()),
+        ..data_chunk(n)
+    };
+    let forward = ForwardTsn {
+        new_cumulative_tsn: peer_tsn(n),
+        skipped: vec![(0, ssn)],
+    };
+    (Chunk::Data(data), Chunk::ForwardTsn(Box::new(forward)))
+}
+
+#[test]
+fn s5_1_4_what_is_given_up_before_the_answer_is_passed_over_on_its_side_of_the_reset() {
+    // RFC 3758 section 3.6; the second message is given up, the others are reliable
+    for (reset_at, next_tsn) in [(0, Some(0)), (2, Some(2)), (3, Some(3)), (u32::MAX, None)] {
+        let (mut t, response) = asked_to_reset(100_000);
+        for n in [0, 1, 2] {
+            let (data, forward) = message(n, 100, reset_at);
+            t.send([if n == 1 { forward } else { data }]);
+        }
+        assert!(t.messages.is_empty(), "what came waits for the answer");
+        answer(&mut t, response, next_tsn);
+        t.send([message(3, 100, reset_at).0]);
+        let ids: Vec<_> = t.messages.iter().map(|m| m.payload_protocol_id).collect();
+        assert_eq!(ids, [0, 2, 3], "{reset_at}");
+        assert_eq!(t.association().a_rwnd(), 100_000);
+    }
+}
+
+#[test]
+fn s5_1_4_a_peer_may_give_up_some_of_more_than_the_buffer_holds_before_it_resets_the_association() {
+    const MESSAGES: u32 = 10;
+    const GIVEN_UP: u32 = 1;
+    for reset_at in [0, 1, 2, 4, MESSAGES] {
+        let (mut t, response) = asked_to_reset(3000);
+        for n in 0..MESSAGES {
+            let (data, forward) = message(n, 1000, reset_at);
+            // the first may find the window closed
+            for _ in 0..2 {
+                t.send([if n == GIVEN_UP {
+                    forward.clone()
+                } else {
+                    data.clone()
+                }]);
+            }
+            assert!(t.is_alive(), "{:?}", t.events);
+        }
+        answer(&mut t, response, Some(reset_at));
+        // and again what it found closed for want of that
+        for n in GIVEN_UP + 1..MESSAGES + 2 {
+            t.send([message(n, 1000, reset_at).0]);
+        }
+        let ids: Vec<_> = t.messages.iter().map(|m| m.payload_protocol_id).collect();
+        let reliable = (0..MESSAGES + 2).filter(|&n| n != GIVEN_UP);
+        assert_eq!(ids, reliable.collect::<Vec<_>>(), "{reset_at}");
+    }
+}
+
+#[test]
+fn s5_2_a_request_from_an_address_not_confirmed_yet_is_answered_to_one_that_is() {
+    // RFC 9260 section 5.4: nothing but heartbeats and their answers may go there
+    for deferred in [false, true] {
+        let parameters = vec![extensions(&[0x82]), Parameter::Ipv6Address(peer(2))];
+        let mut t = Script::established_with(quiet(), 1, parameters);
+        let nonce = expect!(t, Chunk::Heartbeat(info) => info.clone());
+        t.forget();
+        let reset = outgoing(&t, 0, u32::from(deferred), vec![0]);
+        let request = Chunk::ReConfig(Box::new(ReConfig {
+            parameters: vec![reset],
+        }));
+        t.send_from(peer(2), [request.clone()]);
+        let first = if deferred {
+            ReConfigResult::InProgress
+        } else {
+            ReConfigResult::Performed
+        };
+        assert_eq!(result_of(&mut t), (serial(0), first));
+        assert_eq!(t.last.as_ref().map(|p| p.destination), Some(peer(1)));
+        if deferred {
+            t.send([data(0)]);
+            assert_eq!(result_of(&mut t), (serial(0), ReConfigResult::Performed));
+            assert_eq!(t.last.as_ref().map(|p| p.destination), Some(peer(1)));
+        }
+        // and there, once it is
+        t.send_from(peer(2), [Chunk::HeartbeatAck(nonce)]);
+        t.forget();
+        t.send_from(peer(2), [request]);
+        assert_eq!(result_of(&mut t), (serial(0), ReConfigResult::Performed));
+        assert_eq!(t.last.as_ref().map(|p| p.destination), Some(peer(2)));
     }
 }

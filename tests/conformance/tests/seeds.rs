@@ -2,21 +2,25 @@
 //! stream and without a wrong byte, or an end reports failure; and nothing stalls while paths are alive.
 
 use segue_conformance::ordeal::{FIRST_MULTIPATH, Report, run, trials_of};
-use std::panic::catch_unwind;
+use segue_conformance::renewal;
+use std::panic::{UnwindSafe, catch_unwind};
 
 const SEEDS: u64 = 1000;
 
-/// Runs a seed; what it says of a failure is the command that repeats it.
-fn ordeal(seed: u64) -> Result<Report, String> {
-    let outcome = match catch_unwind(|| run(seed)) {
-        Ok(outcome) => outcome,
-        Err(panic) => Err(panic
+/// What a seed comes to; a panic is an error.
+fn caught<R>(run: impl FnOnce() -> Result<R, String> + UnwindSafe) -> Result<R, String> {
+    catch_unwind(run).unwrap_or_else(|panic| {
+        Err(panic
             .downcast_ref::<String>()
             .cloned()
             .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
-            .unwrap_or_default()),
-    };
-    outcome.map_err(|what| {
+            .unwrap_or_default())
+    })
+}
+
+/// Runs a seed; what it says of a failure is the command that repeats it.
+fn ordeal(seed: u64) -> Result<Report, String> {
+    caught(|| run(seed)).map_err(|what| {
         format!(
             "seed {seed} ({:?}): {what}\nrepeat with: SEED={seed} cargo test --profile checked --package segue-conformance \
              --test conformance one_seed -- --nocapture",
@@ -94,6 +98,36 @@ fn data_on_all_paths_at_once() {
     assert!(failed < 60, "{failed} of 400 associations failed");
     assert!(
         sum.messages > 10_000 && sum.moves > 500 && sum.outages > 250,
+        "{sum:?}"
+    );
+}
+
+/// Streams and associations that begin anew while messages are given up.
+#[test]
+fn resets_while_messages_are_given_up() {
+    let (mut sum, mut wrong) = (renewal::Report::default(), Vec::new());
+    for seed in 0..renewal::SEEDS {
+        match caught(|| renewal::run(seed)) {
+            Ok(report) => {
+                sum.messages += report.messages;
+                sum.given_up += report.given_up;
+                sum.association_resets += report.association_resets;
+                sum.stream_resets += report.stream_resets;
+            }
+            Err(what) => wrong.push(format!("renewal-{seed:04}: {what}")),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} seeds failed\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(
+        sum.messages > 10_000
+            && sum.given_up > 1000
+            && sum.association_resets > 100
+            && sum.stream_resets > 100,
         "{sum:?}"
     );
 }

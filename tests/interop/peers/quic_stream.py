@@ -11,29 +11,23 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime as dt
 import os
 import select
 import socket
-import ssl
 import struct
 import sys
 import time
 from pathlib import Path
 
 from aioquic._buffer import Buffer
-from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated, DatagramFrameReceived, HandshakeCompleted
 from aioquic.quic.packet import pull_quic_header
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 from stream import BYTES, PACE_S, PRIORITY, SO_TIMESTAMPNS, say, stamped
 
-PROTOCOL = "segue"
+from segue.programs.quic import CONNECTION_ID_BYTES, configuration
+
 PAYLOAD = 1000
-CONNECTION_ID_BYTES = 8
 
 
 class Endpoint:
@@ -89,7 +83,7 @@ class Endpoint:
         if self.connection is None:
             header = pull_quic_header(Buffer(data=data), host_cid_length=CONNECTION_ID_BYTES)
             self.connection = QuicConnection(
-                configuration=configuration(is_client=False),
+                configuration=configuration(is_client=False, datagram_bytes=BYTES),
                 original_destination_connection_id=header.destination_cid,
             )
         self.connection.receive_datagram(data, address, time.monotonic())
@@ -122,7 +116,7 @@ def main() -> None:
     if options.role == "send":
         send(Endpoint(None, bound(options.address, options.port)), float(options.rest))
     else:
-        connection = QuicConnection(configuration=configuration(is_client=True))
+        connection = QuicConnection(configuration=configuration(is_client=True, datagram_bytes=BYTES))
         connection.connect((options.address, options.port, 0, 0), time.monotonic())
         receive(Endpoint(connection, bound(options.source, 0)), Path(options.rest))
     say("ended")
@@ -162,21 +156,6 @@ def bound(address: str, port: int) -> socket.socket:
     made = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     stamped(made)
     made.bind((address, port))
-    return made
-
-
-def configuration(*, is_client: bool) -> QuicConfiguration:
-    """Datagrams allowed; a certificate of its own making that nobody verifies."""
-    made = QuicConfiguration(is_client=is_client, alpn_protocols=[PROTOCOL], max_datagram_frame_size=BYTES)
-    made.connection_id_length = CONNECTION_ID_BYTES
-    if is_client:
-        made.verify_mode = ssl.CERT_NONE
-        return made
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, PROTOCOL)])
-    now = dt.datetime.now(dt.UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + dt.timedelta(days=1))
-    made.certificate, made.private_key = builder.sign(key, hashes.SHA256()), key
     return made
 
 

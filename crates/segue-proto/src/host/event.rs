@@ -52,6 +52,8 @@ pub enum HostEvent {
 pub struct HostCounters {
     /// Packets to an address that is not this host's.
     pub not_for_us: u64,
+    /// Packets of the kernel's from an address that cannot be used.
+    pub not_from_us: u64,
     /// Packets with a payload that nothing here takes, or with an extension header that says to discard them.
     pub not_understood: u64,
     /// Associations accepted although no application listens for more.

@@ -3,6 +3,7 @@
 
 use super::Host;
 use super::parts::fragments::Outcome;
+use super::parts::kernel::Kernel;
 use crate::contract::{InterfaceId, Transmit};
 use crate::time::Instant;
 use core::hint::cold_path;
@@ -47,6 +48,12 @@ impl Host {
             return;
         }
         self.passed_up = Some(self.counters.not_for_us);
+        if self.kernel.is_some() && Kernel::takes(packet) {
+            cold_path();
+            self.give_to_kernel(interface, packet);
+            self.settle(now);
+            return;
+        }
         if packet.extensions.iter().any(forbids_processing) {
             cold_path();
             self.counters.not_understood += 1;

@@ -25,6 +25,7 @@ mod udp;
 
 pub use config::{Addressing, HostConfig, HostError, InterfaceConfig, ShimConfig};
 pub use event::{HostCounters, HostEvent};
+pub use parts::driven::{DriverNotice, DriverRole};
 pub use parts::location::LocationConfig;
 
 use crate::address::{Acquisition, AddressEvent};
@@ -43,6 +44,7 @@ use core::net::Ipv6Addr;
 use notice::Notice;
 use parts::fragments::{Fragmenter, Reassembler};
 use parts::interfaces::Interfaces;
+use parts::kernel::Kernel;
 use parts::location::Location;
 use parts::shims;
 use parts::tcp::Tcp;
@@ -61,6 +63,8 @@ pub struct Host {
     tcp: Option<Box<Tcp>>,
     udp: Option<Box<Udp>>,
     shim: Option<Box<dyn Shim>>,
+    /// Where TCP and UDP are, if not here.
+    kernel: Option<Box<Kernel>>,
     applications: Vec<Running>,
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
@@ -121,7 +125,16 @@ impl Host {
     ///
     /// # Errors
     /// [`HostError`]: what is wrong with the configuration.
-    pub fn new(config: HostConfig, seed: u64, mut secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
+    pub fn new(config: HostConfig, seed: u64, secrets: Box<dyn SecretRng>) -> Result<Self, HostError> {
+        Self::with_kernel(config, seed, secrets, None)
+    }
+
+    fn with_kernel(
+        config: HostConfig,
+        seed: u64,
+        mut secrets: Box<dyn SecretRng>,
+        kernel: Option<Box<Kernel>>,
+    ) -> Result<Self, HostError> {
         config.check()?;
         let location = Location::new(config.location, &mut *secrets);
         let location = location.map_err(|message| HostError::Part {
@@ -131,6 +144,8 @@ impl Host {
         let shim = shims::from_config(&config.shim, &mut *secrets);
         let tcp = Tcp::for_applications(config.tcp, config.port, &config.applications, &mut *secrets);
         let udp = Udp::for_applications(config.port, &config.applications, &mut *secrets);
+        // what the kernel has, this host has not
+        let (tcp, udp) = (tcp.filter(|_| kernel.is_none()), udp.filter(|_| kernel.is_none()));
         let mut host = Self {
             interfaces: Interfaces::default(),
             addresses: SmallVec::new(),
@@ -146,6 +161,7 @@ impl Host {
             tcp,
             udp,
             shim: None,
+            kernel,
             applications: Vec::new(),
             listener: None,
             sigma: None,
@@ -220,6 +236,7 @@ impl Host {
 
     fn install_application(&mut self, number: usize, config: app::Config) {
         let connection = match config.role {
+            _ if self.kernel.is_some() && config.transport != app::Transport::Sctp => Connecting::Over,
             app::Role::Listen if config.transport != app::Transport::Sctp => Connecting::Listening,
             app::Role::Listen => {
                 self.endpoint.listen();

@@ -2,14 +2,13 @@
 
 use super::event::HostEvent;
 use super::notice::Notice;
-use super::{Connecting, Host, Running};
+use super::{Connecting, DriverNotice, Host, Running};
 use crate::address::AddressEvent;
 use crate::app::{self, Application};
 use crate::contract::{InterfaceId, LocalAddress};
 use crate::sctp::{AddressChange, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
-use core::net::Ipv6Addr;
 use smallvec::SmallVec;
 
 /// Rounds in which the parts must come to rest. A handover takes two or three.
@@ -120,9 +119,15 @@ impl Host {
             } if tried.is_none_or(|tried| *start > tried) => Some(*start),
             _ => None,
         });
+        let driven = self.driver_opens(tried);
         let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
         let location = self.location.poll_timeout();
-        self.slow_timeout = starts.chain(acquisitions).chain(sigma).chain(location).min();
+        self.slow_timeout = starts
+            .chain(driven)
+            .chain(acquisitions)
+            .chain(sigma)
+            .chain(location)
+            .min();
     }
 
     /// Makes an address usable.
@@ -154,9 +159,8 @@ impl Host {
         };
         match *connection {
             Connecting::With(id) => {
-                if let Some(association) = self.endpoint.association_mut(id) {
-                    notice.give(now, application, association);
-                }
+                self.endpoint
+                    .command(id, |association| notice.give(now, application, association));
             }
             Connecting::WithTcp(id) => {
                 if let Some(tcp) = &mut self.tcp {
@@ -208,26 +212,29 @@ impl Host {
                 _ => Notice::Dry,
             };
             self.notify(now, index, notice);
+        } else {
+            self.with_driven(|driven| driven.note(id, DriverNotice::Ready));
         }
     }
 
     /// An event of an association that is not about its data.
     #[cold]
     fn on_change_of_sctp(&mut self, now: Instant, id: AssociationId, event: Event) {
-        match event {
-            Event::Connected => self.on_connected(now, id),
-            Event::AsconfAnswered { ref results, .. } => {
-                if self.sigma_association == Some(id)
-                    && let Some(sigma) = &mut self.sigma
-                {
-                    self.dirty = true;
-                    for result in results {
-                        sigma.handle_answer(now, result.request, result.outcome.is_ok());
-                    }
+        let sigma = self.sigma.as_mut().filter(|_| self.sigma_association == Some(id));
+        match (&event, sigma) {
+            (Event::Connected, _) => self.on_connected(now, id),
+            (Event::AsconfAnswered { results, .. }, Some(sigma)) => {
+                self.dirty = true;
+                for result in results {
+                    sigma.handle_answer(now, result.request, result.outcome.is_ok());
                 }
             }
-            Event::Restarted(_) => self.on_restarted(now, id),
-            Event::Closed | Event::Lost | Event::Aborted { .. } => self.on_gone(now, id),
+            (Event::PathStateChanged { state, .. }, Some(sigma)) => {
+                self.dirty = true;
+                sigma.handle_path_state(now, *state);
+            }
+            (Event::Restarted(_), _) => self.on_restarted(now, id),
+            (Event::Closed | Event::Lost | Event::Aborted { .. }, _) => self.on_gone(now, id),
             _ => {}
         }
         self.events.push_back(HostEvent::Sctp(id, event));
@@ -239,6 +246,7 @@ impl Host {
             Some(index) => Some(index),
             None => self.accept(id),
         };
+        let is_driven = index.is_none() && self.with_driven(|driven| driven.opened(id)) == Some(true);
         if self.sigma.is_some() && self.sigma_association.is_none() {
             self.sigma_association = Some(id);
             self.dirty = true;
@@ -250,6 +258,7 @@ impl Host {
         }
         match index {
             Some(index) => self.notify(now, index, Notice::Connected),
+            None if is_driven => {}
             None => {
                 self.counters.without_application += 1;
                 if let Some(association) = self.endpoint.association_mut(id) {
@@ -274,6 +283,7 @@ impl Host {
         if let Some(index) = self.application_of(id) {
             self.notify(now, index, Notice::Restarted);
         }
+        self.with_driven(|driven| driven.note(id, DriverNotice::Restarted));
     }
 
     /// The listening application takes the association: its first one itself, for the others there are new ones.
@@ -321,6 +331,7 @@ impl Host {
             running.application.on_closed(now);
             self.tell_of_application(index);
         }
+        self.dirty |= self.with_driven(|driven| driven.gone(now, id)).is_some();
         // nobody will ask for what is left
         self.endpoint.forget(id);
         if self.sigma_association == Some(id) {
@@ -384,7 +395,7 @@ impl Host {
     }
 
     fn connect_what_is_due(&mut self, now: Instant) -> bool {
-        let mut moved = false;
+        let mut moved = self.open_for_driver(now);
         for index in 0..self.applications.len() {
             let running = &self.applications[index];
             let Connecting::At { start, peer, port } = &running.connection else {
@@ -423,19 +434,6 @@ impl Host {
             }
         }
         moved
-    }
-
-    /// Connects an application to a peer with one address, over TCP or UDP. Whether it could.
-    pub(super) fn connect_one(&mut self, now: Instant, index: usize, peer: Ipv6Addr, port: u16) -> bool {
-        if self.applications[index].transport == app::Transport::Udp {
-            return self.connect_udp(now, index, peer, port);
-        }
-        let connection = self.connect_tcp(now, peer, port);
-        let connects = connection.is_some();
-        if let (Some(connection), Some(running)) = (connection, self.applications.get_mut(index)) {
-            running.connection = connection;
-        }
-        connects
     }
 
     /// Carries out a command of SIGMA.

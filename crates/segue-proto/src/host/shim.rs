@@ -1,9 +1,13 @@
-//! The shim in its place: below the transports, above the interfaces.
+//! The shim in its place: below the transports, which may be a kernel's, above the interfaces; and what a kernel's driver has
+//! here.
 
-use super::Host;
 use super::event::HostEvent;
+use super::parts::driven::{Driven, DriverNotice, DriverRole};
+use super::{Host, HostConfig, HostError};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::random::SecretRng;
+use crate::sctp::{Association, AssociationId};
 use crate::shim::{Inbound, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -11,6 +15,109 @@ use segue_wire::{Packet, Payload};
 use smallvec::SmallVec;
 
 impl Host {
+    /// A host whose TCP and UDP are a kernel's: of its applications only those over SCTP run here.
+    ///
+    /// # Errors
+    /// As [`Host::new`].
+    pub fn under_kernel(
+        config: HostConfig,
+        seed: u64,
+        secrets: Box<dyn SecretRng>,
+    ) -> Result<Self, HostError> {
+        Self::with_kernel(config, seed, secrets, Some(Box::default()))
+    }
+
+    /// Takes a packet that the kernel sends over an interface; under a shim any interface will do, since the shim chooses.
+    ///
+    /// What is not from an address that can be used here goes nowhere, is counted, and is given back: the kernel's own router
+    /// solicitations, or what it still sends from an address that is gone.
+    pub fn send_from_kernel(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        packet: Packet,
+    ) -> Option<Packet> {
+        if !self.has_address(packet.ip.source) {
+            self.counters.not_from_us += 1;
+            return Some(packet);
+        }
+        let sent = self.down(now, Transmit { interface, packet });
+        self.transmits.extend(sent);
+        self.settle(now);
+        None
+    }
+
+    /// The next packet for the kernel, and the interface that it came over. Poll until `None` after every other call.
+    pub fn poll_kernel(&mut self) -> Option<(InterfaceId, Packet)> {
+        self.kernel.as_mut()?.poll()
+    }
+
+    /// A packet that got past the shim is the kernel's.
+    pub(super) fn give_to_kernel(&mut self, interface: InterfaceId, packet: &mut Packet) {
+        if !self.has_address(packet.ip.destination) {
+            self.counters.not_for_us += 1;
+            return;
+        }
+        if let Some(kernel) = &mut self.kernel {
+            let packet = core::mem::replace(packet, Packet::EMPTY);
+            kernel.give(interface, packet);
+        }
+    }
+
+    /// Has its driver use associations of its own, in the place of applications over SCTP. Before the first call of any other
+    /// kind; it is for hosts under a kernel alone.
+    pub fn drive(&mut self, role: DriverRole) {
+        if role == DriverRole::Listen {
+            self.endpoint.listen();
+        }
+        if let Some(kernel) = &mut self.kernel {
+            kernel.drive(Driven::new(role));
+        }
+        self.update_slow_timeout(None);
+    }
+
+    /// What its driver is to know of its own associations. Poll until `None` after every other call.
+    pub fn poll_driver(&mut self) -> Option<(AssociationId, DriverNotice)> {
+        self.with_driven(Driven::poll)?
+    }
+
+    /// Lets its driver send and receive; nothing if there is no such association.
+    pub fn command_association<R>(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        act: impl FnOnce(&mut Association) -> R,
+    ) -> Option<R> {
+        let result = self.endpoint.command(id, act);
+        self.settle(now);
+        result
+    }
+
+    pub(super) fn with_driven<R>(&mut self, act: impl FnOnce(&mut Driven) -> R) -> Option<R> {
+        self.kernel.as_mut()?.with_driven(act)
+    }
+
+    /// When an association of the driver's is to be opened, if not by `tried`.
+    pub(super) fn driver_opens(&self, tried: Option<Instant>) -> Option<Instant> {
+        let opens = self.kernel.as_ref()?.driven()?.opens();
+        opens.filter(|at| tried.is_none_or(|tried| *at > tried))
+    }
+
+    /// Opens the driver's association if it is due. Whether it could.
+    pub(super) fn open_for_driver(&mut self, now: Instant) -> bool {
+        let Some(driven) = self.kernel.as_ref().and_then(|kernel| kernel.driven()) else {
+            return false;
+        };
+        let Some((peer, port)) = driven.peer_due(now) else {
+            return false;
+        };
+        let Some(id) = self.endpoint.connect(now, peer, port) else {
+            return false;
+        };
+        self.with_driven(|driven| driven.opening(id));
+        true
+    }
+
     /// The shim, if there is one.
     #[must_use]
     pub fn shim(&self) -> Option<&dyn Shim> {

@@ -6,6 +6,7 @@
 use super::event::HostEvent;
 use super::notice::Notice;
 use super::{Connecting, Host, Running};
+use crate::app::Transport;
 use crate::contract::InterfaceId;
 use crate::tcp::{Connection, ConnectionId, Endpoint, Event};
 use crate::time::Instant;
@@ -14,6 +15,19 @@ use segue_wire::tcp::TcpFlags;
 use segue_wire::{Packet, Payload};
 
 impl Host {
+    /// Connects an application to a peer with one address, over TCP or UDP. Whether it could.
+    pub(super) fn connect_one(&mut self, now: Instant, index: usize, peer: Ipv6Addr, port: u16) -> bool {
+        if self.applications[index].transport == Transport::Udp {
+            return self.connect_udp(now, index, peer, port);
+        }
+        let connection = self.connect_tcp(now, peer, port);
+        let connects = connection.is_some();
+        if let (Some(connection), Some(running)) = (connection, self.applications.get_mut(index)) {
+            running.connection = connection;
+        }
+        connects
+    }
+
     /// The TCP endpoint, on a host that has one.
     #[must_use]
     pub fn tcp(&self) -> Option<&Endpoint> {

@@ -40,6 +40,10 @@ pub struct Config {
     /// A locator whose router has not been heard for so long is stale, and another is used if there is one: MIPv6's and
     /// ILNPv6's false handoffs (004 section 5.3) come from too short a time. Nothing waits for the address's lifetime.
     pub locator_timeout: Option<Duration>,
+    /// Whether the way to peers is probed while packets are sent to them, and another locator used if there is one when nothing gets through
+    /// the network of the one in use although it is up: by updates that say what the last one did.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub detect_silence: bool,
     /// Lifetime of this host's locators in updates, whole seconds up to 65535 (RFC 6743 section 2). They are told again
     /// when three quarters of it are over.
     pub locator_lifetime: Duration,
@@ -97,6 +101,7 @@ impl Default for Config {
             ephemeral_pool: 2,
             peers: Vec::new(),
             locator_timeout: None,
+            detect_silence: false,
             locator_lifetime: Duration::from_secs(3600),
             lu_timeout: Duration::from_secs(1),
             lu_max_timeout: Duration::from_secs(32),

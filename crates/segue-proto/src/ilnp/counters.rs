@@ -36,6 +36,12 @@ counters! {
         handoffs,
         /// Own locators that became stale because their router was silent.
         locators_stale,
+        /// Probes of the way to a peer sent: locator updates that say what the last one did.
+        probes_sent,
+        /// Probes answered.
+        probes_answered,
+        /// Own locators given up because nothing gets through their network.
+        locators_silent,
         /// Look-ups asked for.
         look_ups,
         /// Peers that turned out to speak only IPv6.

@@ -2,7 +2,7 @@
 
 use super::config::{Config, Handoff, Trigger};
 use crate::contract::{InterfaceId, LocalAddress};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, Nid};
 use smallvec::SmallVec;
@@ -48,6 +48,8 @@ struct Held {
     heard: Instant,
     /// The router is silent.
     stale: bool,
+    /// Nothing gets through its network, and it is tried again only then.
+    silent_until: Option<Instant>,
     /// Number of the event that brought it, or brought it back.
     order: u64,
 }
@@ -56,10 +58,18 @@ struct Held {
 const IN_USE: u16 = 10;
 const IN_RESERVE: u16 = 20;
 
+/// A locator through whose network nothing got is not tried again for so long, where there is another.
+const SILENT_FOR: Duration = Duration::from_secs(60);
+
 /// A locator with its preference, as it is advertised.
 pub type Advertised = (Locator, u16);
 
 impl Held {
+    /// Whether it may be used where there is a choice.
+    fn is_fresh(&self) -> bool {
+        !self.stale && self.silent_until.is_none()
+    }
+
     fn is_at(&self, locator: Locator, interface: InterfaceId) -> bool {
         self.shown.locator == locator && self.shown.interface == interface
     }
@@ -108,6 +118,7 @@ impl LocalLocators {
             nids: [nid].into_iter().collect(),
             heard: now,
             stale: false,
+            silent_until: None,
             order,
         });
         self.decide(config);
@@ -194,6 +205,48 @@ impl LocalLocators {
         fresh.map(|l| l.heard + timeout).min()
     }
 
+    /// Whether there is a choice.
+    pub fn has_another(&self) -> bool {
+        self.locators.len() > 1
+    }
+
+    /// Nothing gets through the network of a locator. It is in reserve when [`recover`](Self::recover) says so, and does not
+    /// come back into use by that alone. If nothing gets through any, they are tried in turn.
+    pub fn silent(&mut self, now: Instant, locator: Locator, interface: InterfaceId, config: &Config) {
+        for known in &mut self.locators {
+            if known.is_at(locator, interface) {
+                known.silent_until = Some(now + SILENT_FOR);
+            }
+        }
+        if !self.locators.iter().any(Held::is_fresh) {
+            for known in self.locators.iter_mut().filter(|l| !l.is_at(locator, interface)) {
+                known.silent_until = None;
+            }
+        }
+        let fresh = self.locators.iter_mut().filter(|l| l.is_fresh());
+        if let Some(next) = fresh.max_by_key(|l| l.order) {
+            self.order += 1;
+            next.order = self.order;
+        }
+        self.decide(config);
+    }
+
+    /// Locators through whose networks nothing got long ago are in reserve.
+    pub fn recover(&mut self, now: Instant, config: &Config) {
+        let mut any = false;
+        for known in &mut self.locators {
+            any |= known.silent_until.take_if(|until| *until <= now).is_some();
+        }
+        if any {
+            self.decide(config);
+        }
+    }
+
+    /// When [`recover`](Self::recover) has something to do next.
+    pub fn recovers_at(&self) -> Option<Instant> {
+        self.locators.iter().filter_map(|l| l.silent_until).min()
+    }
+
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &LocalLocator> {
         self.locators.iter().map(|l| &l.shown)
@@ -250,8 +303,8 @@ impl LocalLocators {
     /// Which locator is in use, and what that means to the others.
     fn decide(&mut self, config: &Config) {
         self.generation += 1;
-        let fresh = self.locators.iter().any(|l| !l.stale);
-        let candidate = |l: &&Held| !l.stale || !fresh;
+        let fresh = self.locators.iter().any(Held::is_fresh);
+        let candidate = |l: &&Held| l.is_fresh() || !fresh;
         let kept = self
             .locators
             .iter()
@@ -264,13 +317,13 @@ impl LocalLocators {
         for known in &mut self.locators {
             let chosen = known.order == chosen;
             let (state, preference) = match config.handoff {
-                Handoff::Multihomed if !known.stale || chosen => {
+                Handoff::Multihomed if known.is_fresh() || chosen => {
                     let preference = config.preferences.get(usize::from(known.shown.interface.0));
                     (LocatorState::Active, *preference.unwrap_or(&IN_USE))
                 }
                 _ if chosen => (LocatorState::Active, IN_USE),
                 Handoff::Hard => (LocatorState::Withdrawn, IN_RESERVE),
-                _ if known.stale => (LocatorState::Aged, IN_RESERVE),
+                _ if !known.is_fresh() => (LocatorState::Aged, IN_RESERVE),
                 _ => (LocatorState::Valid, IN_RESERVE),
             };
             known.shown = LocalLocator {

@@ -93,6 +93,31 @@ pub(super) fn send(now: Instant, peer: &mut Correspondent, local: &LocalLocators
     }
 }
 
+/// Sends the last update once more, to see whether anything gets through; one that says it for the first time if there was
+/// none.
+pub(super) fn probe(
+    now: Instant,
+    peer: &mut Correspondent,
+    local: &LocalLocators,
+    config: &Config,
+    out: &mut Outbox,
+) {
+    let Some(locators) = peer.telling().probe().map(<[_]>::to_vec) else {
+        tell_again(now, peer, local, config, out);
+        return;
+    };
+    let Some(to) = peer.best(now).first().copied() else {
+        return;
+    };
+    let message = LocatorUpdate {
+        operation: LocatorOperation::Advertisement,
+        locators,
+    };
+    if signal(peer, local, to.address(peer.nid()), message, out) {
+        out.counters.probes_sent += 1;
+    }
+}
+
 /// Sends a message of ours, from the locator in use. Whether there is one.
 pub(super) fn signal(
     peer: &Correspondent,

@@ -17,6 +17,8 @@ pub(super) struct Telling {
     acknowledged: Option<Instant>,
     /// The update under way.
     update: Option<Update>,
+    /// What the last update said that was acknowledged, if nothing has been told since.
+    known: Vec<LocatorEntry>,
     /// An update was given up: it is taken up again when the peer is heard.
     gave_up: bool,
     /// Updates begun.
@@ -117,6 +119,7 @@ impl Telling {
         self.updates = self.updates.wrapping_add(1);
         self.gave_up = false;
         self.refresh = None;
+        self.known.clear();
         self.told = advertised;
         self.update = Some(Update {
             entries: self
@@ -182,7 +185,15 @@ impl Telling {
         let update = self.update.take_if(|update| update.entries == entries)?;
         self.acknowledged = Some(now);
         self.refresh = Some(now + Duration::from_nanos(lifetime.as_nanos() / 4 * 3));
+        self.known = update.entries;
         Some(update.handoff)
+    }
+
+    /// What to say to see whether anything gets through: the update under way, or what is known already. `None` if there is
+    /// nothing that the peer has acknowledged.
+    pub fn probe(&self) -> Option<&[LocatorEntry]> {
+        let said = self.update.as_ref().map_or(&self.known, |update| &update.entries);
+        (!said.is_empty()).then_some(said)
     }
 
     /// Nothing is told any more.

@@ -135,6 +135,11 @@ pub struct MobileNodeConfig {
     pub advertisement_interval: Option<Duration>,
     /// Interfaces by their numbers, the preferred one first; those not named come last and are equal.
     pub interface_preference: Vec<u8>,
+    /// Whether the way to where packets go is probed while they do, and another address used if there is one when nothing gets
+    /// through the network of the one in use although it is up: by echo requests, which correspondents and the home
+    /// agent have to answer.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub detect_silence: bool,
     /// When correspondents are told.
     #[serde(skip_serializing_if = "is_after_home")]
     pub registration: Registration,
@@ -176,6 +181,7 @@ impl Default for MobileNodeConfig {
             lost_advertisements: 2,
             advertisement_interval: None,
             interface_preference: Vec::new(),
+            detect_silence: false,
             registration: Registration::default(),
             home_lifetime: Duration::from_secs(3600),
             correspondent_lifetime: MAX_RR_BINDING_LIFETIME,

@@ -24,6 +24,12 @@ counters! {
         /// Binding Updates and tests that had to wait, as one of their kind had gone to the same node three times within a
         /// second.
         postponed,
+        /// Probes sent of the way that packets take: echo requests.
+        probes_sent,
+        /// Probes answered.
+        probes_answered,
+        /// Addresses given up because nothing gets through their network.
+        networks_silent,
         /// Handoffs begun.
         handoffs_begun,
         /// Handoffs that everybody acknowledged.

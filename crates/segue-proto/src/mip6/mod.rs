@@ -52,6 +52,7 @@ mod mobile_node;
 mod movement;
 mod reply;
 mod return_routability;
+mod silence;
 mod tunnel;
 
 pub use binding_cache::{Binding, BindingCache};

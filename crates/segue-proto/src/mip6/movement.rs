@@ -39,6 +39,8 @@ struct Assigned {
     /// The later an address came, the larger.
     order: u64,
     deprecated: bool,
+    /// Nothing gets through its network, and until then another is preferred.
+    silent_until: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -105,6 +107,7 @@ impl Movement {
             local,
             order: self.order,
             deprecated: false,
+            silent_until: None,
         });
         self.decide(Some(local));
     }
@@ -120,6 +123,30 @@ impl Movement {
         for assigned in self.assigned.iter_mut().filter(|a| a.local == local) {
             assigned.deprecated = true;
         }
+    }
+
+    /// Whether there is a choice.
+    pub(super) fn has_another(&self) -> bool {
+        self.assigned.len() > 1
+    }
+
+    /// Nothing gets through the network of the address in use: another is used if there is one. If nothing gets through any,
+    /// they are tried in turn.
+    pub(super) fn silent(&mut self, now: Instant) {
+        let current = self.current;
+        for assigned in &mut self.assigned {
+            if current == Some(assigned.local) {
+                assigned.silent_until = Some(now + SILENT_FOR);
+            } else {
+                assigned.silent_until.take_if(|until| *until <= now);
+            }
+        }
+        if self.assigned.iter().all(|a| a.silent_until.is_some()) {
+            for assigned in self.assigned.iter_mut().filter(|a| current != Some(a.local)) {
+                assigned.silent_until = None;
+            }
+        }
+        self.decide(None);
     }
 
     /// A link came or went.
@@ -192,7 +219,7 @@ impl Movement {
 
     /// Chooses the address to use; `arrived` has just come.
     fn decide(&mut self, arrived: Option<LocalAddress>) {
-        let Some(current) = self.current.filter(|c| self.is_kept(*c)) else {
+        let Some(current) = self.current.filter(|c| self.is_kept(*c) && !self.is_silent(*c)) else {
             // a router that is not heard is better than none
             self.current = self.best().or(self.current.filter(|c| self.is_usable(*c)));
             return;
@@ -225,6 +252,15 @@ impl Movement {
         !down && self.is_assigned(local.address)
     }
 
+    /// Whether nothing gets through the network of this address.
+    fn is_silent(&self, local: LocalAddress) -> bool {
+        let own = |a: &&Assigned| a.local == local;
+        self.assigned
+            .iter()
+            .find(own)
+            .is_some_and(|a| a.silent_until.is_some())
+    }
+
     /// The address to change to: on the preferred interface, the last that came.
     fn best(&self) -> Option<LocalAddress> {
         self.assigned
@@ -233,7 +269,15 @@ impl Movement {
                 let link = self.links.get(&a.local.interface);
                 link.is_none_or(|l| !l.down && !l.lost)
             })
-            .min_by_key(|a| (a.deprecated, self.rank(a.local.interface), Reverse(a.order)))
+            .min_by_key(|a| {
+                let silent = a.silent_until.is_some();
+                (
+                    silent,
+                    a.deprecated,
+                    self.rank(a.local.interface),
+                    Reverse(a.order),
+                )
+            })
             .map(|a| a.local)
     }
 
@@ -245,3 +289,6 @@ impl Movement {
             .unwrap_or(self.preference.len())
     }
 }
+
+/// An address through whose network nothing got is not used again for so long, where there is another.
+const SILENT_FOR: Duration = Duration::from_secs(60);

@@ -109,7 +109,8 @@ pub struct Config {
     pub mtu: u32,
     /// How it is found out that a path carries less.
     pub pmtu_discovery: PmtuDiscovery,
-    /// Receive buffer, bytes: the a_rwnd offered.
+    /// Receive buffer, bytes: the a_rwnd offered. What is held, each chunk counted with 128 bytes beside its user bytes, is at
+    /// most five times as much and one chunk more, whatever the peer sends.
     pub receive_buffer: u32,
     /// Bytes of an incomplete message from which on it is delivered in pieces (RFC 6458 section 8.1.21): a message
     /// longer than the receive buffer can be received in no other way. `None`: half the receive buffer. `u32::MAX`:

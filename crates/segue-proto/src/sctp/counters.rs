@@ -235,3 +235,31 @@ impl Refused {
             + self.bad_auth
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_to_refuse_a_packet_is_in_the_total_once() {
+        let refused = EndpointRefused {
+            wrong_port: 1 << 0,
+            malformed: 1 << 1,
+            not_unicast: 1 << 2,
+            bad_init_tag: 1 << 3,
+            bad_init: 1 << 4,
+            forged_cookies: 1 << 5,
+            stale_cookies: 1 << 6,
+            mismatched_cookies: 1 << 7,
+            unexpected_cookies: 1 << 8,
+            unauthenticated: 1 << 9,
+            bad_auth: 1 << 10,
+            foreign_address: 1 << 11,
+            new_addresses: 1 << 12,
+            too_many_associations: 1 << 13,
+            no_local_address: 1 << 14,
+            second_associations: 1 << 15,
+        };
+        assert_eq!(refused.total(), (1 << 16) - 1);
+    }
+}

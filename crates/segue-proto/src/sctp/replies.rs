@@ -4,6 +4,7 @@
 //! long one of a short one. What does not fit is not sent: whoever asked asks again.
 
 use bytes::Bytes;
+use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use segue_wire::sctp::chunk_type::{ERROR, HEARTBEAT_ACK};
 use segue_wire::sctp::{COMMON_HEADER_LEN, Chunk, ErrorCause};
@@ -87,11 +88,13 @@ impl Replies {
     }
 
     /// The packet at hand is worked off: what answers it, if anything does. Whatever comes later answers nothing.
+    #[inline]
     pub(super) fn end(&mut self) -> Option<Reply> {
         let packet = self.packet.take();
         if self.answers.is_empty() {
             return None;
         }
+        cold_path();
         let answers = core::mem::take(&mut self.answers);
         packet.map(|packet| Reply { packet, answers })
     }

@@ -117,6 +117,15 @@ impl<K, T> Slots<K, T> {
         id
     }
 
+    /// Puts another thing in the place of one: its name names nothing from now on, and the new one has another.
+    pub(in crate::sctp) fn replace(&mut self, id: Id<K>, value: T) -> Option<Id<K>> {
+        self.get(id)?;
+        let slot = self.slots.get_mut(id.index())?;
+        slot.generation = slot.generation.saturating_add(1);
+        slot.value = Some(value);
+        Some(Id::new(id.index(), slot.generation))
+    }
+
     /// Takes a thing out.
     pub(in crate::sctp) fn remove(&mut self, id: Id<K>) -> Option<T> {
         let slot = self.slots.get_mut(id.index())?;
@@ -144,9 +153,9 @@ impl<K, T> Slots<K, T> {
         self.values().count()
     }
 
-    /// Whether there has never been more than one at a time.
-    pub(in crate::sctp) fn has_one_place(&self) -> bool {
-        self.slots.len() == 1
+    /// Whether there has never been another than the first.
+    pub(in crate::sctp) fn has_had_one(&self) -> bool {
+        matches!(self.slots.as_slice(), [only] if only.generation == NonZeroU32::MIN)
     }
 
     /// In order.
@@ -226,7 +235,6 @@ mod tests {
     fn a_place_is_used_again_and_a_name_is_not() {
         let mut slots: Slots<(), _> = Slots::default();
         let [a, b, c] = ["a", "b", "c"].map(|name| slots.insert(name));
-        assert!(!slots.has_one_place());
         assert_eq!(slots.remove(a), Some("a"));
         assert_eq!(slots.remove(a), None);
         assert_eq!((slots.get(a), slots.len()), (None, 2));
@@ -241,6 +249,23 @@ mod tests {
         assert_eq!(after, [c, d]);
         let after: Vec<_> = slots.after(a).map(|(id, _)| id).collect();
         assert_eq!(after, [b, c, d], "what came in its place is the last");
+    }
+
+    #[test]
+    fn what_takes_the_place_of_another_has_another_name() {
+        let mut slots: Slots<(), _> = Slots::default();
+        let a = slots.insert("a");
+        assert!(slots.has_had_one());
+        let b = slots.replace(a, "b").expect("it is there");
+        assert_eq!((slots.get(a), slots[b], b.place()), (None, "b", 0));
+        assert!(!slots.has_had_one() && slots.replace(a, "c").is_none());
+        slots.remove(b);
+        assert!(slots.insert("d") != b);
+        // nor was there one alone if there were two
+        let mut slots: Slots<(), _> = Slots::default();
+        let [_, b] = ["a", "b"].map(|name| slots.insert(name));
+        slots.remove(b);
+        assert!(!slots.has_had_one());
     }
 
     #[test]

@@ -140,6 +140,10 @@ pub struct Config {
     pub bundle: Bundle,
     /// `deactivate`: most addresses of links that are lost which the peer keeps; the oldest beyond are deleted.
     pub deactivated_limit: u32,
+    /// Whether the host goes to another address, if the peer knows one, when the path has become potentially failed (RFC 7829 section 3)
+    /// or inactive: another source address for what timed out (RFC 9260 section 6.4.1).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub leave_failed_paths: bool,
     /// Weakest beacon at which a cell is attached to; nothing for any beacon heard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attach_threshold: Option<Dbm>,
@@ -157,6 +161,7 @@ impl Default for Config {
             delete_delay: Duration::from_secs(1),
             bundle: Bundle::default(),
             deactivated_limit: 4,
+            leave_failed_paths: false,
             attach_threshold: None,
         }
     }

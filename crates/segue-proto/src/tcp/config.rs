@@ -83,6 +83,19 @@ pub enum FrtoRule {
     Rfc5682,
 }
 
+/// What Nagle's algorithm waits for before it lets a segment go that is not full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NagleRule {
+    /// That everything sent is acknowledged (RFC 9293 section 3.7.4).
+    #[serde(rename = "rfc-9293")]
+    Rfc9293,
+    /// That the last segment that was not full is acknowledged: what a user writes at a time goes at once, however long it
+    /// is (draft-minshall-nagle-01 section 2). Linux, since 2.2.
+    #[default]
+    Minshall,
+}
+
 /// How the retransmission timeout is worked out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -200,6 +213,8 @@ pub struct Config {
     pub quick_acks: u32,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
+    /// What it waits for.
+    pub nagle_rule: NagleRule,
     /// When cwnd counts as used.
     pub window_use: WindowUse,
     /// cwnd falls back towards the initial window when nothing was sent for RTOs (RFC 5681 section 4.1, RFC 2861).
@@ -301,6 +316,7 @@ impl Config {
             ack_frequency: 2,
             quick_acks: 16,
             nagle: true,
+            nagle_rule: NagleRule::Minshall,
             window_use: WindowUse::LastWindow,
             idle_restart: true,
             cwnd_validation: true,

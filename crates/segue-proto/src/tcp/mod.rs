@@ -47,7 +47,7 @@ mod timestamps;
 mod window_clamp;
 
 pub use config::{
-    Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, Remedy, RtoRule, WindowUse,
+    Config, FrtoRule, InitialWindow, LossDetection, NagleRule, Profile, Reduction, Remedy, RtoRule, WindowUse,
 };
 pub use connection::Connection;
 pub use counters::{Counters, EndpointCounters, RecoveryCounters, Refused};

@@ -263,6 +263,16 @@ impl Net {
         true
     }
 
+    /// Checks what must hold of both ends when nothing is left to be asked for.
+    pub fn check_invariants(&mut self) {
+        self.drain();
+        for end in &mut self.ends {
+            // to lend an association is to have it asked again
+            assert!(end.poll_transmit(self.now).is_none() && end.poll_event().is_none());
+            end.check_invariants().unwrap();
+        }
+    }
+
     pub fn run_until(&mut self, end: Instant) {
         while self.step(end) {}
     }

@@ -1,18 +1,19 @@
 //! Links that a station has to itself in a cell.
 
 use super::cell_prefix;
-use crate::link::{Link, LinkConfig, Service};
+use crate::link::{Link, LinkConfig, Service, Silence};
 use crate::loss::LossModel;
 use crate::network::LinkEnd;
 use crate::network::bearers::{Bearer, Bearers};
 use crate::network::cells::{Attachment, Cell};
 use crate::network::routers::prefix_of;
+use crate::scenario::events;
 use crate::scenario::model::{CellEntry, ScenarioFile};
 use crate::scenario::remedy::greatest_window;
 use crate::scenario::technology::DirectionSection;
-use segue_proto::InterfaceId;
 use segue_proto::random::Stream;
 use segue_proto::tcp::WindowClamp;
+use segue_proto::{Instant, InterfaceId};
 
 /// A pair of links for every radio and cell with bearers that it can hear, behind those of the wires: the even one leads
 /// to the host.
@@ -49,6 +50,7 @@ pub(super) fn all(
                 links.push(
                     link.with_jitter_held(direction_section.jitter_hold)
                         .with_set_up(direction_section.set_up, direction_section.set_up_hold)
+                        .with_silences(silences(&direction_section.silences, None))
                         .with_trace(trace),
                 );
                 ends.push(LinkEnd { node, interface });
@@ -60,6 +62,20 @@ pub(super) fn all(
         }
     }
     Bearers::new(first_link, bearers)
+}
+
+/// The silences of a way that leads to this node, or to wherever it does.
+pub(super) fn silences(all: &[events::Silence], to: Option<&str>) -> Vec<Silence> {
+    let heard = |s: &&events::Silence| match (&s.towards, to) {
+        (Some(towards), Some(to)) => towards == to,
+        _ => true,
+    };
+    let silence = |s: &events::Silence| Silence {
+        from: Instant::ZERO + s.from,
+        until: s.to.map(|to| Instant::ZERO + to),
+        loss: s.loss,
+    };
+    all.iter().filter(heard).map(silence).collect()
 }
 
 /// The proxy on a router, if there is one.

@@ -1,6 +1,7 @@
 //! What hosts are made of: transports, interfaces, applications.
 
 use super::{comes_and_goes, link_layer, wire_address, wired_ends};
+use crate::carried;
 use crate::network::{Network, Node};
 use crate::recorder::applications::{Application, Label, Opened};
 use crate::scenario::model::{AddressMethod, ApplicationEntry, ApplicationKind, HostEntry, ScenarioFile};
@@ -12,7 +13,7 @@ use segue_proto::units::Bytes;
 use segue_proto::{Duration, Instant, app, sctp, sigma};
 
 /// Port of every host, of SCTP and of TCP.
-const PORT: u16 = 9;
+pub(crate) const PORT: u16 = 9;
 
 /// Constant-rate message and request or response, where the scenario gives none.
 pub(crate) const DEFAULT_MESSAGE: Bytes = Bytes::new(1000);
@@ -85,8 +86,7 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
         sctp.mtu = sctp.mtu.min(mtu.bytes() as u32);
         tcp.mtu = tcp.mtu.min(mtu.bytes() as u32);
     }
-    let moves = s.mobile.of(&host.name).is_some() || comes_and_goes(s, &host.name);
-    let sigma = s.scheme.changes_addresses() && s.scheme != Scheme::Single && moves;
+    let sigma = s.scheme.changes_addresses() && s.scheme != Scheme::Single && moves(s, &host.name);
     HostConfig {
         name: host.name.clone(),
         interfaces,
@@ -98,6 +98,18 @@ pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed:
         shim: super::shims::config(s, host, seed),
         location: super::location::config(s, &host.name, seed),
     }
+}
+
+/// Whether a host changes its networks.
+pub(crate) fn moves(s: &ScenarioFile, host: &str) -> bool {
+    s.mobile.of(host).is_some() || comes_and_goes(s, host)
+}
+
+/// The addresses of a host on its wires.
+pub(crate) fn wire_addresses(s: &ScenarioFile, host: &str) -> Vec<Ipv6Addr> {
+    wired_ends(s, host)
+        .map(|(link, end)| wire_address(link, end))
+        .collect()
 }
 
 /// The handover policy of a scenario: what its scheme is about is the scheme's.
@@ -185,14 +197,20 @@ pub(crate) fn flows_of(s: &ScenarioFile, network: &Network) -> Vec<Application> 
             transport: a.transport,
             start: Instant::ZERO + a.start,
             opened: match network.nodes.get(by)? {
-                Node::Host(h) => {
-                    label(&h.host, opening_part(s, number)).map(|label| Opened { by: by as u32, label })
-                }
+                Node::Host(h) => label(&h.host, opening_part(s, number))
+                    .or_else(|| network.opened_from.get(&number).copied().map(Label::Port))
+                    .map(|label| Opened { by: by as u32, label }),
                 Node::Router(_) => None,
             },
         })
     };
-    s.application.iter().enumerate().filter_map(flow).collect()
+    // what an association carries is in its flow, and in no other
+    let has_flow = |a: &ApplicationEntry| {
+        let carried = carried::is_carried(s, a) || carried::is_left_out(s, a);
+        network.kernels.is_none() || !carried
+    };
+    let own = s.application.iter().enumerate().filter(|(_, a)| has_flow(a));
+    own.filter_map(flow).collect()
 }
 
 /// How the connection of a part of a host is known, while it has one.

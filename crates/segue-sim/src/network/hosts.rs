@@ -10,7 +10,7 @@ use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
 use segue_proto::sctp::{Association, Event as SctpEvent, PathSnapshot, PathState};
-use segue_proto::{InterfaceId, LinkEvent};
+use segue_proto::{Instant, InterfaceId, LinkEvent};
 
 /// A host and what it is connected by.
 pub(crate) struct HostNode {
@@ -19,6 +19,8 @@ pub(crate) struct HostNode {
     pub timer: LazyTimer,
     /// Sends data: its windows are worth tracing.
     pub sends_data: bool,
+    /// What its kernel sends goes out as it is.
+    pub spoofs: bool,
 }
 
 /// What an interface is connected by.
@@ -42,9 +44,10 @@ impl Network {
     #[inline(never)]
     pub fn give_to_host(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
         let now = self.now;
+        let seen = self.seen_at();
         let stored = self.store.get_mut(packet);
         self.recorder
-            .received(now, node, interface, stored.id, stored.length, &stored.packet);
+            .received(seen, node, interface, stored.id, stored.length, &stored.packet);
         let Node::Host(host) = &mut self.nodes[node as usize] else {
             unreachable!("node {node} is a router")
         };
@@ -53,17 +56,32 @@ impl Network {
             self.give_fragment(packet, node, interface, identification);
             return;
         }
-        let way = Way::of(&stored.packet, interface);
+        if let Some(kernels) = &mut self.kernels
+            && stored.packet.payload.sctp().is_some()
+        {
+            cold_path();
+            kernels.took_own();
+        }
+        let way = (!stored.entries.is_none()).then(|| Way::of(&stored.packet, interface));
         host.host
             .handle_packet_in_place(now, interface, &mut stored.packet);
-        if !stored.entries.is_none() {
+        if let Some(way) = way {
             let taken = host.host.took_packet();
             self.recorder
                 .connections
-                .arrived(now, node, &way, stored.entries, taken);
+                .arrived(seen, node, &way, stored.entries, taken);
         }
         self.store.remove(packet);
         self.service_host(node);
+    }
+
+    /// When what happens now is seen by a host: at its time, but for a driver in real time that is late.
+    #[inline]
+    fn seen_at(&self) -> Instant {
+        match &self.kernels {
+            None => self.now,
+            Some(kernels) => kernels.really(self.now),
+        }
     }
 
     #[inline(never)]
@@ -115,7 +133,7 @@ impl Network {
     }
 
     /// Drains the host: packets, events, then its timer.
-    fn service_host(&mut self, node: u32) {
+    pub(super) fn service_host(&mut self, node: u32) {
         let now = self.now;
         loop {
             let Node::Host(host) = &mut self.nodes[node as usize] else {
@@ -131,6 +149,10 @@ impl Network {
             };
             cold_path();
             self.host_event(node, event);
+        }
+        if self.kernels.is_some() {
+            cold_path();
+            self.collect_for_kernel(node);
         }
         if self.recorder.tables().is_some() {
             cold_path();
@@ -176,6 +198,7 @@ impl Network {
     #[inline(never)]
     fn host_event(&mut self, node: u32, event: HostEvent) {
         self.recorder.host_event(self.now, node, &event);
+        self.tell_kernel_of(node, &event);
         match event {
             HostEvent::Sctp(id, SctpEvent::PrimaryChanged(path)) => {
                 let association = self.host(node).host.endpoint().association(id);

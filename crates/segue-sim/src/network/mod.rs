@@ -7,6 +7,7 @@ pub(crate) mod errors;
 pub(crate) mod forgeries;
 mod home_agents;
 pub(crate) mod hosts;
+pub(crate) mod kernels;
 pub(crate) mod link_script;
 mod priority;
 pub(crate) mod routers;
@@ -28,6 +29,7 @@ use routers::RouterNode;
 use segue_proto::random::Stream;
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::Packet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A node of the network.
@@ -82,6 +84,10 @@ pub(crate) struct Network {
     pub sample_period: Option<Duration>,
     pub corruption: Stream,
     pub recorder: Recorder,
+    /// Where TCP and UDP are, if not in the hosts: the network then lives by a real clock.
+    pub kernels: Option<Box<kernels::Kernels>>,
+    /// By the number of an application whose transport is a kernel's: the port that its connection is opened from.
+    pub opened_from: BTreeMap<usize, u16>,
     /// What there may be to warn of.
     pub notes: Notes,
     /// Memory of the radio's outcomes, kept to be used again.

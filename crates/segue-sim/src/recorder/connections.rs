@@ -50,13 +50,15 @@ impl Connections {
     }
 
     /// A host sends a segment with data; gives the number of its entry.
+    #[inline]
     pub fn sent(&mut self, now: Instant, way: &Way, segment: &Segment) -> u32 {
         let (id, number) = self.ledger.sent(now, segment);
         if self.flows.len() <= number {
             self.begin(&segment.flow);
         }
-        let entry = &self.ledger.entries()[id as usize];
-        self.flows[number].sent(now, id, entry, way);
+        if let Some(entry) = self.ledger.entry(id) {
+            self.flows[number].sent(now, id, entry, way);
+        }
         id
     }
 
@@ -86,7 +88,9 @@ impl Connections {
     /// Apart from the loop, of which there is mostly one round.
     #[inline(never)]
     fn one_arrived(&mut self, now: Instant, node: u32, way: &Way, id: u32) {
-        let entry = self.ledger.delivered(id);
+        let Some(entry) = self.ledger.delivered(id) else {
+            return;
+        };
         let length = u64::from(self.ledger.length_of(&entry));
         let flow = &mut self.flows[entry.flow as usize];
         flow.received_at(node);
@@ -101,10 +105,10 @@ impl Connections {
         let cause = fate.loss().unwrap_or(LossCause::Other);
         if let Some(id) = entries.iter().next()
             && first
+            && let Some(entry) = self.ledger.entry(id)
         {
-            let flow = self.ledger.entries()[id as usize].flow as usize;
             let chunks = entries.iter().count() as u32;
-            self.flows[flow].lost(now, packet, cause, chunks);
+            self.flows[entry.flow as usize].lost(now, packet, cause, chunks);
         }
     }
 

@@ -139,11 +139,7 @@ fn gone(ledger: &Ledger, flows: &[Data], doubtful: &[usize]) -> Vec<usize> {
     if seen.is_empty() {
         return Vec::new();
     }
-    for entry in ledger
-        .entries()
-        .iter()
-        .filter(|e| e.fate != PacketFate::Delivered)
-    {
+    for (_, entry) in ledger.entries().filter(|(_, e)| e.fate != PacketFate::Delivered) {
         let number = entry.flow as usize;
         if let Some((lost, under_way)) = seen.get_mut(&number)
             && entry.offset >= flows[number].cumulative()
@@ -172,7 +168,7 @@ fn last_packets(ledger: &Ledger, flows: &[Data], dead: &[usize]) -> BTreeMap<usi
     if told.is_empty() {
         return BTreeMap::new();
     }
-    for (id, entry) in (0u32..).zip(ledger.entries()) {
+    for (id, entry) in ledger.entries() {
         let number = entry.flow as usize;
         let Some(own) = told.get_mut(&number) else {
             continue;
@@ -194,21 +190,21 @@ fn last_packets(ledger: &Ledger, flows: &[Data], dead: &[usize]) -> BTreeMap<usi
     let words = |number: usize, told: Told| {
         let flow = &flows[number];
         let transport = ledger.flows().nth(number).map_or(Transport::Tcp, |k| k.transport);
-        let say = |id: u32| in_words(ledger, flow, transport, id);
-        let mut lines: Vec<String> = told.before.iter().chain(&told.into).map(|id| say(*id)).collect();
+        let say = |id: u32| Some(in_words(ledger, flow, transport, id, ledger.entry(id)?));
+        let told_first = told.before.iter().chain(&told.into);
+        let mut lines: Vec<String> = told_first.filter_map(|id| say(*id)).collect();
         if let Some(last) = told.last {
             if told.further > 1 {
                 lines.push(format!("{} more", told.further - 1));
             }
-            lines.push(say(last));
+            lines.extend(say(last));
         }
         (number, lines)
     };
     told.into_iter().map(|(n, t)| words(n, t)).collect()
 }
 
-fn in_words(ledger: &Ledger, flow: &Data, transport: Transport, id: u32) -> String {
-    let entry: &Entry = &ledger.entries()[id as usize];
+fn in_words(ledger: &Ledger, flow: &Data, transport: Transport, id: u32, entry: &Entry) -> String {
     let at = f64::from(entry.sent_ticks) * super::ledger::TICK_NS as f64 / 1e9;
     let what = match transport {
         Transport::Sctp => format!("DATA {}", ledger.seq_of(entry)),

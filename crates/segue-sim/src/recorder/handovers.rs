@@ -241,7 +241,7 @@ impl Table<'_> {
             }
             by_flow.entry(flow).or_default().push(at);
         }
-        for (id, entry) in (0..).zip(ledger.entries()).filter(|(_, e)| !e.is_plain()) {
+        for (id, entry) in ledger.entries().filter(|(_, e)| !e.is_plain()) {
             let Some(rows) = by_flow.get(&u64::from(entry.flow)) else {
                 continue;
             };

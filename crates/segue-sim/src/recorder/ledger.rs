@@ -1,11 +1,19 @@
 //! The ledger of packet fates: every TCP packet with data that leaves a host has an entry, and so has every DATA chunk of
-//! SCTP and every datagram of an application over UDP; what became of it is noted where it happens. It is the ground truth of loss and retransmission; what the two ends
-//! can make out of it is worked out apart from it, in `segue_capture::analyze`.
+//! SCTP and every datagram of an application over UDP; what became of it is noted where it happens. It is the ground truth
+//! of loss and retransmission; what the two ends can make out of it is worked out apart from it, in `segue_capture::analyze`.
+//!
+//! Entries of which there is nothing more to say ([`Entry::is_plain`]) are forgotten after a while, so that a run takes no more
+//! memory after an hour than after a minute: what stays is what was lost or sent again.
+
+mod counts;
+mod entry_store;
+#[cfg(test)]
+mod tests;
 
 use crate::recorder::DropCause;
+use entry_store::EntryStore;
 use segue_capture::handover::LossCause;
 use segue_proto::Instant;
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The entries of a packet: one for a TCP segment or a datagram, one after the other for DATA chunks of SCTP.
@@ -95,6 +103,7 @@ pub struct Segment {
     pub bytes: u32,
 }
 
+pub use counts::FlowCounts;
 pub use segue_proto::app::Transport;
 
 /// One direction of a connection. Addresses of a mobile host change, so it goes by its sender and what stays: the ports
@@ -149,7 +158,10 @@ pub fn ticks(ns: u64) -> u32 {
     u32::try_from(ns / TICK_NS).unwrap_or(u32::MAX)
 }
 
-/// One packet. Small, since a run has as many as it has packets: memory that is used once costs more than the rest here.
+/// In place of the number of an entry: forgotten, and so delivered.
+const FORGOTTEN: u32 = u32::MAX;
+
+/// One packet. Small, since there are many: memory that is used once costs more than the rest here.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// First sequence number, counted from the first that the flow sent.
@@ -180,40 +192,10 @@ impl Entry {
     }
 }
 
-/// Counts of a flow, packets with data.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct FlowCounts {
-    /// Packets sent, retransmissions included.
-    pub packets_sent: u64,
-    /// Packets whose first byte had been sent before (004 section 6.1.2).
-    pub retransmissions: u64,
-    /// Packets that did not reach their receiver's transport, retransmissions included, by whatever cause; one that
-    /// arrives and is dropped for a stale locator among them (004 section 6.1.3).
-    pub lost_packets: u64,
-    /// Retransmissions of which an earlier copy had arrived, or arrived later.
-    pub spurious_retransmissions: u64,
-    /// Of SCTP: those because of missing reports.
-    #[serde(skip)]
-    pub fast_retransmissions: u64,
-    /// Of SCTP: those of them that were spurious.
-    #[serde(skip)]
-    pub spurious_fast_retransmissions: u64,
-    /// Packets that were under way when the run ended.
-    pub in_flight_packets: u64,
-    /// Of the lost ones: sent to a place where the mobile host no longer was, or not yet.
-    pub lost_to_handover: u64,
-    /// Of them, lost to a full queue.
-    pub lost_to_queue: u64,
-    /// Of them, lost otherwise (random loss, corruption, contention).
-    pub lost_otherwise: u64,
-    /// Where the lost ones went: counts by cause.
-    pub lost_by_cause: BTreeMap<&'static str, u64>,
-}
-
 /// The ledger.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    entries: Vec<Entry>,
+    entries: EntryStore,
     /// By retransmission: the packet that carried its first byte before.
     previous: BTreeMap<u32, u32>,
     flows: Vec<FlowLedger>,
@@ -230,26 +212,37 @@ struct FlowLedger {
     origin: u32,
     /// First byte that has not been sent.
     next: u64,
-    /// The packets that carried something first, by their first byte.
-    originals: Vec<u32>,
-    /// By original: its last copy.
-    last_copies: BTreeMap<u32, u32>,
+    /// The packets that carried something first, by their first byte; of those that are forgotten, the first of each run.
+    originals: Vec<Original>,
+    /// By first byte of the original: its last copy.
+    last_copies: BTreeMap<u64, u32>,
     sent: u64,
     retransmissions: u64,
+}
+
+/// A packet that carried something first.
+#[derive(Clone, Copy, Debug)]
+struct Original {
+    offset: u64,
+    /// Number of its entry, or [`FORGOTTEN`].
+    id: u32,
 }
 
 impl Ledger {
     /// A host sends a segment; gives the numbers of its entry and of its flow.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> (u32, usize) {
         let number = self.flow(segment);
-        let id = self.entries.len() as u32;
+        if self.entries.is_full() {
+            self.forget(now);
+        }
+        let id = self.entries.next_id();
         let flow = &mut self.flows[number];
         let offset = flow.offset(segment.seq);
         let retransmission = offset < flow.next;
         if retransmission {
             self.note_retransmission(id, number, offset);
         } else {
-            flow.originals.push(id);
+            flow.originals.push(Original { offset, id });
         }
         let flow = &mut self.flows[number];
         flow.next = flow.next.max(offset + u64::from(segment.length));
@@ -273,14 +266,32 @@ impl Ledger {
     fn note_retransmission(&mut self, id: u32, flow: usize, offset: u64) {
         let flow = &mut self.flows[flow];
         flow.retransmissions += 1;
-        let entries = &self.entries;
         let after = flow
             .originals
-            .partition_point(|original| entries[*original as usize].offset <= offset);
-        if let Some(original) = after.checked_sub(1).map(|at| flow.originals[at]) {
-            let before = flow.last_copies.insert(original, id);
-            self.previous.insert(id, before.unwrap_or(original));
+            .partition_point(|original| original.offset <= offset);
+        let Some(original) = after.checked_sub(1).map(|at| flow.originals[at]) else {
+            return;
+        };
+        // several are in one place once they are forgotten
+        let forgotten = original.id == FORGOTTEN;
+        let copied = if forgotten { offset } else { original.offset };
+        let before = flow.last_copies.insert(copied, id).filter(|_| !forgotten);
+        self.previous.insert(id, before.unwrap_or(original.id));
+    }
+
+    #[cold]
+    fn forget(&mut self, now: Instant) {
+        let forgotten = self.entries.forget(now, self.flows.len());
+        for (flow, offsets) in self.flows.iter_mut().zip(&forgotten) {
+            flow.forget(offsets);
         }
+    }
+
+    /// An entry, unless it is forgotten.
+    #[must_use]
+    #[inline]
+    pub fn entry(&self, id: u32) -> Option<&Entry> {
+        self.entries.get(id)
     }
 
     /// Sequence numbers that a packet takes.
@@ -295,18 +306,19 @@ impl Ledger {
     /// A packet met its fate. Of one that a link has made two of, the better fate counts.
     pub fn met(&mut self, entries: Entries, fate: PacketFate) {
         for id in entries.iter() {
-            let entry = &mut self.entries[id as usize];
-            if entry.fate != PacketFate::Delivered {
+            if let Some(entry) = self.entries.get_mut(id)
+                && entry.fate != PacketFate::Delivered
+            {
                 entry.fate = fate;
             }
         }
     }
 
-    /// What has this entry was delivered; gives it.
-    pub fn delivered(&mut self, id: u32) -> Entry {
-        let entry = &mut self.entries[id as usize];
+    /// What has this entry was delivered; gives it, unless it was so long ago that it is forgotten, and this is a copy.
+    pub fn delivered(&mut self, id: u32) -> Option<Entry> {
+        let entry = self.entries.get_mut(id)?;
         entry.fate = PacketFate::Delivered;
-        *entry
+        Some(*entry)
     }
 
     /// A host says that what it sent last of an SCTP flow with this number was sent because of missing reports.
@@ -315,13 +327,9 @@ impl Ledger {
             return;
         };
         let flow = &self.flows[number];
-        let offset = flow.offset(tsn);
-        let entries = &self.entries;
-        let start = |original: &u32| entries[*original as usize].offset;
-        if let Ok(at) = flow.originals.binary_search_by_key(&offset, start)
-            && let Some(&last) = flow.last_copies.get(&flow.originals[at])
-        {
-            self.entries[last as usize].sending = Sending::FastRetransmission;
+        let last = flow.last_copies.get(&flow.offset(tsn)).copied();
+        if let Some(last) = last.and_then(|id| self.entries.get_mut(id)) {
+            last.sending = Sending::FastRetransmission;
         }
     }
 
@@ -330,7 +338,7 @@ impl Ledger {
     pub fn is_retransmission(&self, entries: Entries) -> bool {
         entries
             .iter()
-            .any(|id| self.entries[id as usize].is_retransmission())
+            .any(|id| self.entry(id).is_some_and(Entry::is_retransmission))
     }
 
     /// Number of the flow with this key, once it has sent.
@@ -368,10 +376,9 @@ impl Ledger {
         &self.flows[number].key
     }
 
-    /// All entries, in the order in which packets were sent.
-    #[must_use]
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    /// All entries that are not forgotten, by their numbers, in the order in which packets were sent.
+    pub fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        self.entries.iter()
     }
 
     /// Counts of every flow, by number.
@@ -383,7 +390,7 @@ impl Ledger {
             ..FlowCounts::default()
         };
         let mut counts: Vec<FlowCounts> = self.flows.iter().map(begin).collect();
-        for (id, entry) in (0..).zip(&self.entries).filter(|(_, e)| !e.is_plain()) {
+        for (id, entry) in self.entries().filter(|(_, e)| !e.is_plain()) {
             let c = &mut counts[entry.flow as usize];
             if let Some(loss) = entry.fate.loss() {
                 c.lost_packets += 1;
@@ -421,8 +428,10 @@ impl Ledger {
     #[must_use]
     pub fn arrived_before(&self, id: u32) -> bool {
         let before = |id: &u32| self.previous.get(id).copied();
-        core::iter::successors(before(&id), before)
-            .any(|id| self.entries[id as usize].fate == PacketFate::Delivered)
+        core::iter::successors(before(&id), before).any(|id| {
+            self.entry(id)
+                .is_none_or(|entry| entry.fate == PacketFate::Delivered)
+        })
     }
 
     fn flow(&mut self, segment: &Segment) -> usize {
@@ -457,95 +466,19 @@ impl FlowLedger {
         let ahead = i64::from(seq.wrapping_sub(expected) as i32);
         self.next.saturating_add_signed(ahead)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FLOW: FlowKey = FlowKey {
-        transport: Transport::Tcp,
-        sender: 0,
-        receiver: 7,
-        source_port: 5001,
-        destination_port: 40_000,
-    };
-
-    fn one(entry: u32) -> Entries {
-        let mut entries = Entries::NONE;
-        entries.add(entry);
-        entries
-    }
-
-    /// Sends segments of 100 bytes by number and gives their entries; the sequence numbers wrap on the way.
-    fn send(ledger: &mut Ledger, numbers: &[u32]) -> Vec<Entries> {
-        let send = |&n: &u32| {
-            let segment = Segment {
-                flow: FLOW,
-                seq: (u32::MAX - 250).wrapping_add(n * 100),
-                length: 100,
-                bytes: 100,
-            };
-            one(ledger.sent(Instant::ZERO, &segment).0)
-        };
-        numbers.iter().map(send).collect()
-    }
-
-    #[test]
-    fn a_retransmission_is_spurious_if_an_earlier_copy_arrives_even_afterwards() {
-        let mut ledger = Ledger::default();
-        let e = send(&mut ledger, &[0, 1, 2, 3, 4, 1, 2, 2]);
-        for i in [0, 3, 4, 5, 7] {
-            ledger.met(e[i], PacketFate::Delivered);
-        }
-        ledger.met(e[1], PacketFate::Dropped(DropCause::QueueFull));
-        ledger.met(e[2], PacketFate::Delivered);
-        ledger.met(e[6], PacketFate::Stale);
-        let counts = &ledger.counts()[0];
-        assert_eq!((counts.packets_sent, counts.retransmissions), (8, 3));
-        assert_eq!(counts.lost_packets, 2);
-        assert_eq!(
-            counts.lost_by_cause,
-            BTreeMap::from([("queue-full", 1), ("stale", 1)])
-        );
-        // 1 was needed; 2 was there when it was sent again, and again
-        assert_eq!(counts.spurious_retransmissions, 2);
-        assert_eq!(counts.in_flight_packets, 0);
-    }
-
-    #[test]
-    fn what_is_under_way_at_the_end_is_neither_lost_nor_delivered() {
-        let mut ledger = Ledger::default();
-        let e = send(&mut ledger, &[0, 1, 0]);
-        ledger.met(e[0], PacketFate::Dropped(DropCause::OutOfReach));
-        let counts = &ledger.counts()[0];
-        assert_eq!(counts.in_flight_packets, 2);
-        assert_eq!((counts.lost_packets, counts.spurious_retransmissions), (1, 0));
-        assert!(ledger.is_retransmission(e[2]) && !ledger.is_retransmission(e[1]));
-    }
-
-    #[test]
-    fn a_copy_that_a_link_made_does_not_undo_a_delivery() {
-        let mut ledger = Ledger::default();
-        let e = send(&mut ledger, &[0]);
-        ledger.met(e[0], PacketFate::Delivered);
-        ledger.met(e[0], PacketFate::Dropped(DropCause::RandomLoss));
-        assert_eq!(ledger.counts()[0].lost_packets, 0);
-    }
-
-    #[test]
-    fn retransmissions_may_be_cut_differently() {
-        let mut ledger = Ledger::default();
-        let segment = |seq, length| Segment {
-            flow: FLOW,
-            seq,
-            length,
-            bytes: length,
-        };
-        let whole = one(ledger.sent(Instant::ZERO, &segment(1000, 1400)).0);
-        ledger.met(whole, PacketFate::Delivered);
-        let tail = one(ledger.sent(Instant::ZERO, &segment(1700, 700)).0);
-        assert!(ledger.is_retransmission(tail));
-        assert_eq!(ledger.counts()[0].spurious_retransmissions, 1);
+    /// The originals with these first bytes, in order, are forgotten.
+    fn forget(&mut self, offsets: &[u64]) {
+        let mut offsets = offsets.iter().peekable();
+        let mut before = None;
+        self.originals.retain_mut(|original| {
+            if offsets.next_if_eq(&&original.offset).is_some() {
+                original.id = FORGOTTEN;
+            }
+            // a run of those that are forgotten is one
+            let goes_on = original.id == FORGOTTEN && before == Some(FORGOTTEN);
+            before = Some(original.id);
+            !goes_on
+        });
     }
 }

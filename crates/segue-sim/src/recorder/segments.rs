@@ -4,7 +4,7 @@ use super::ledger::{FlowKey, Segment, Transport};
 use segue_wire::sctp::Chunk;
 use segue_wire::tcp::TcpFlags;
 use segue_wire::udp::UdpDatagram;
-use segue_wire::{Data, Packet, Payload};
+use segue_wire::{Data, Packet, Payload, RawPayload, tcp, udp};
 
 /// What a packet says of a flow.
 pub(super) enum Said<'a> {
@@ -15,10 +15,14 @@ pub(super) enum Said<'a> {
 }
 
 /// What `sender` says in this packet.
-#[inline]
+#[inline(always)]
 pub(super) fn each(sender: u32, packet: &Packet, mut take: impl FnMut(Said<'_>)) {
     let inner = innermost(packet);
     match &inner.payload {
+        Payload::Raw(raw) => {
+            core::hint::cold_path();
+            of_a_kernel(sender, inner, raw, take);
+        }
         Payload::Tcp(tcp) => {
             let over = tcp.flags.contains(TcpFlags::FIN) || tcp.flags.contains(TcpFlags::RST);
             if tcp.data.is_empty() && !over {
@@ -82,6 +86,58 @@ pub(super) fn each(sender: u32, packet: &Packet, mut take: impl FnMut(Said<'_>))
             length: data.len() as u32,
             bytes: data.len() as u32,
         })),
+        _ => {}
+    }
+}
+
+/// The same of a packet in bytes, whose checksum is its receiver's to verify. A datagram says where it lies in all that was
+/// sent if its data is synthetic.
+#[inline(never)]
+fn of_a_kernel(sender: u32, packet: &Packet, raw: &RawPayload, mut take: impl FnMut(Said<'_>)) {
+    let bytes = &raw.bytes[..];
+    let half = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes);
+    let word = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_be_bytes);
+    let (Some(source_port), Some(destination_port), Some(second)) = (half(0), half(2), word(4)) else {
+        return;
+    };
+    let flow = |transport| FlowKey {
+        transport,
+        sender,
+        receiver: u128::from(packet.final_destination()) as u64,
+        source_port,
+        destination_port,
+    };
+    match raw.next_header {
+        tcp::NEXT_HEADER => {
+            let (Some(&offset), Some(&flags)) = (bytes.get(12), bytes.get(13)) else {
+                return;
+            };
+            let header = 4 * usize::from(offset >> 4);
+            let length = bytes.len().saturating_sub(header) as u32;
+            let flow = flow(Transport::Tcp);
+            if length > 0 {
+                take(Said::Data(&Segment {
+                    flow,
+                    seq: second,
+                    length,
+                    bytes: length,
+                }));
+            }
+            if flags & (TcpFlags::FIN.0 | TcpFlags::RST.0) != 0 {
+                take(Said::Over(&flow));
+            }
+        }
+        udp::NEXT_HEADER => {
+            let data = Data::Bytes(raw.bytes.slice(udp::HEADER_LEN.min(bytes.len())..));
+            if let Some(offset) = data.synthetic_offset() {
+                take(Said::Data(&Segment {
+                    flow: flow(Transport::Udp),
+                    seq: offset as u32,
+                    length: data.len() as u32,
+                    bytes: data.len() as u32,
+                }));
+            }
+        }
         _ => {}
     }
 }

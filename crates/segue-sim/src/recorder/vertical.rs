@@ -1,7 +1,7 @@
 //! The parts of a handoff as Cottingham and Vidales split it ("Is Latency the Real Enemy in Next Generation Networks?",
 //! section 4): detection, configuration, registration, adaptation.
 
-use segue_capture::analyze::ThroughputBins;
+use segue_capture::analyze::{AdaptationTime, ThroughputBins};
 use segue_capture::record::Parts;
 use segue_proto::contract::LocalAddress;
 use segue_proto::{Duration, Instant, InterfaceId};
@@ -102,7 +102,25 @@ struct Watched {
     begin: Instant,
     told: Option<Instant>,
     first_data: Option<Instant>,
-    bins: ThroughputBins,
+    arrivals: Arrivals,
+}
+
+/// What arrives over the new interface.
+#[derive(Debug)]
+enum Arrivals {
+    /// Of the last handoff of a host.
+    GoOn(ThroughputBins),
+    /// Of those before, of which nothing is kept but what it came to.
+    Over(Option<AdaptationTime>),
+}
+
+impl Arrivals {
+    fn adaptation_time(&self) -> Option<AdaptationTime> {
+        match self {
+            Self::GoOn(bins) => bins.adaptation_time(),
+            Self::Over(adaptation) => *adaptation,
+        }
+    }
 }
 
 impl Vertical {
@@ -170,14 +188,17 @@ impl Vertical {
             begin: now,
             told: None,
             first_data: None,
-            bins: ThroughputBins::default(),
+            arrivals: Arrivals::GoOn(ThroughputBins::default()),
         };
         host.in_use = watched.interface.or(host.in_use);
         let number = self.handoffs.len() as u32;
         if self.last.len() <= node as usize {
             self.last.resize(node as usize + 1, None);
         }
-        self.last[node as usize] = Some(number);
+        if let Some(before) = self.last[node as usize].replace(number) {
+            let arrivals = &mut self.handoffs[before as usize].arrivals;
+            *arrivals = Arrivals::Over(arrivals.adaptation_time());
+        }
         self.last_to.insert(to, number);
         self.handoffs.push(watched);
     }
@@ -200,7 +221,9 @@ impl Vertical {
             return;
         }
         handoff.first_data.get_or_insert(now);
-        handoff.bins.add(now.as_nanos(), u64::from(bytes));
+        if let Arrivals::GoOn(bins) = &mut handoff.arrivals {
+            bins.add(now.as_nanos(), u64::from(bytes));
+        }
     }
 
     /// The parts of handoff `number`, as they were reported by [`handoff_begun`](Self::handoff_begun); everybody had
@@ -210,7 +233,7 @@ impl Vertical {
         let h = self.handoffs.get(number)?;
         let seconds = |d: Duration| d.as_secs_f64();
         let registered = h.told.or(done);
-        let adaptation = h.bins.adaptation_time();
+        let adaptation = h.arrivals.adaptation_time();
         Some(HandoffParts {
             soft: h.soft,
             since_s: h.since.as_nanos() as f64 / 1e9,

@@ -45,10 +45,43 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         if a.transport == app::Transport::Udp {
             over_udp(a, &key)?;
         }
+        programs(a, &key)?;
         reachable(s, a, &key)?;
     }
     one_server_each(s)?;
     one_association_each(s)
+}
+
+/// What runs in the place of an application where there are programs.
+fn programs(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    if a.command.is_empty() && !a.server.is_empty() {
+        return problem(
+            key("server"),
+            "belongs to a `command`: expected that too, such as [\"iperf3\", \"-c\", \"{peer}\"]",
+        );
+    }
+    for (k, words) in [("command", &a.command), ("server", &a.server)] {
+        if words.first().is_some_and(|program| program.trim().is_empty()) {
+            return problem(key(k), "expected the name of a program, and then its arguments");
+        }
+        let unknown = words.iter().find_map(|word| unknown_place(word));
+        if let Some(unknown) = unknown {
+            return problem(key(k), format!("`{unknown}`: expected {{peer}} or {{port}}"));
+        }
+    }
+    Ok(())
+}
+
+/// A name in braces that nothing is put in the place of.
+fn unknown_place(word: &str) -> Option<&str> {
+    let begin = word.find('{')?;
+    let end = begin + word[begin..].find('}')? + 1;
+    let place = &word[begin..end];
+    let is_name = place[1..place.len() - 1].chars().all(|c| c.is_ascii_lowercase());
+    if is_name && place.len() > 2 && !["{peer}", "{port}"].contains(&place) {
+        return Some(place);
+    }
+    unknown_place(&word[end..])
 }
 
 /// A host has one SCTP port, and two transport addresses have one association between them (RFC 9260 section 1.3): what

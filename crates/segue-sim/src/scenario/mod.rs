@@ -5,6 +5,7 @@ mod applications;
 mod cases;
 mod effect;
 pub mod error;
+pub mod events;
 mod expressions;
 pub mod files;
 mod location;
@@ -83,6 +84,10 @@ impl Scenario {
             let written = overrides::written(&key, overrides);
             let hint = written.and_then(|w| error::nearest_above(LIKE, w, parameters.names()));
             ScenarioError::key(&source, &name, value, &choices(&table, &key), hint, &e)
+        })?;
+        events::apply(&mut parsed).map_err(|p| {
+            let (source, name) = named(&p.key);
+            ScenarioError::new(&source, &name, p.expected)
         })?;
         files::load(&mut parsed, file)?;
         validate::check(&parsed).map_err(|p| {

@@ -5,6 +5,7 @@ use super::mobiles::Mobiles;
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use super::technology::{BearerSection, DirectionSection, Technology};
+use crate::assertion::Assertion;
 use crate::link::Service;
 use crate::loss::LossModel;
 use core::net::Ipv6Addr;
@@ -99,12 +100,18 @@ pub struct ScenarioFile {
     /// Radio cells.
     #[serde(default)]
     pub cell: Vec<CellEntry>,
+    /// What happens to links and cells: written as what it comes to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub event: Vec<super::events::EventEntry>,
     /// Applications.
     #[serde(default)]
     pub application: Vec<ApplicationEntry>,
     /// Forged messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgery: Vec<ForgeryEntry>,
+    /// What has to be so of a run, as `"interruption < 50 ms"`: see [`crate::assertion`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assert: Vec<Assertion>,
 }
 
 fn one() -> u64 {
@@ -442,6 +449,9 @@ pub struct HostEntry {
     /// Technologies of the radios, in their order: each hears only cells of its own. Left out: they hear all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub technologies: Vec<Technology>,
+    /// It is an attacker: in the lab, what its programs send goes out as it is, from whatever address, and past its shim.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spoofs: bool,
 }
 
 /// `[[router]]`
@@ -516,6 +526,9 @@ pub struct LinkEntry {
     /// is down.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageEntry>,
+    /// When packets are lost on it although it is up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<super::events::Silence>,
 }
 
 /// A time in which a link is down.
@@ -602,6 +615,13 @@ pub struct ApplicationEntry {
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Bytes>,
+    /// The program that `segue lab run` starts in its place, on the host that connects: `{peer}` is the address of the other,
+    /// `{port}` a port that nothing else has there. The simulator runs what `kind` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The program that it is to find on the other host, started before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server: Vec<String>,
 }
 
 /// `[[forgery]]`: a host that is not on the path tells another that a third is where it is itself.

@@ -44,6 +44,33 @@ impl Presence {
             .collect()
     }
 
+    /// What is left of the windows outside another; `None` if that is nothing.
+    pub(crate) fn without(&self, from: Duration, until: Option<Duration>) -> Option<Self> {
+        let mut left = Vec::new();
+        for window in &self.0 {
+            let ends_by = |at: Duration| window.until.is_some_and(|end| end <= at);
+            if ends_by(from) || until.is_some_and(|until| window.from >= until) {
+                left.push(*window);
+                continue;
+            }
+            if window.from < from {
+                left.push(Window {
+                    from: window.from,
+                    until: Some(from),
+                });
+            }
+            if let Some(until) = until
+                && !ends_by(until)
+            {
+                left.push(Window {
+                    from: until,
+                    until: window.until,
+                });
+            }
+        }
+        Self::checked(left).ok()
+    }
+
     fn checked(windows: Vec<Window>) -> Result<Self, &'static str> {
         let in_order = windows
             .windows(2)
@@ -130,6 +157,22 @@ mod tests {
             presence.seconds(Duration::from_secs(60)),
             [(0.0, 20.0), (40.0, 60.0)]
         );
+    }
+
+    #[test]
+    fn what_is_taken_out_of_windows_leaves_what_is_beside_it() {
+        let s = Duration::from_secs;
+        let presence = read("[\"0 s..20 s\", \"40 s..\"]").unwrap();
+        let left =
+            |from, until: Option<u64>| presence.without(s(from), until.map(s)).map(|p| p.seconds(s(100)));
+        assert_eq!(
+            left(10, Some(12)).unwrap(),
+            [(0.0, 10.0), (12.0, 20.0), (40.0, 100.0)]
+        );
+        assert_eq!(left(15, Some(50)).unwrap(), [(0.0, 15.0), (50.0, 100.0)]);
+        assert_eq!(left(20, Some(40)).unwrap(), [(0.0, 20.0), (40.0, 100.0)]);
+        assert_eq!(left(50, None).unwrap(), [(0.0, 20.0), (40.0, 50.0)]);
+        assert_eq!(left(0, None), None);
     }
 
     fn read(text: &str) -> Result<Presence, String> {

@@ -33,6 +33,14 @@ pub enum Scheme {
     IlnpSoft,
     /// ILNPv6 with all locators in use at once, shared as `ilnp.sharing` and `ilnp.preferences` say.
     IlnpMultihomed,
+    /// The kernel's Multipath TCP (RFC 8684): a subflow from each network, tried until its timers give it up. The lab alone.
+    Mptcp,
+    /// The same, whose path manager deletes the endpoint of a network that goes.
+    MptcpDelete,
+    /// A WireGuard tunnel from the host that moves, whose peer answers wherever it was last heard from. The lab alone.
+    Wireguard,
+    /// A program over QUIC whose client migrates (RFC 9000 section 9). The lab alone.
+    Quic,
 }
 
 impl Scheme {
@@ -54,6 +62,15 @@ impl Scheme {
         matches!(
             self,
             Self::Single | Self::Failover | Self::MsctpBest | Self::MsctpWorst | Self::Cmt
+        )
+    }
+
+    /// Whether it is the kernel's or a program's, of which there is no model: it works with real hosts alone.
+    #[must_use]
+    pub const fn is_of_others(self) -> bool {
+        matches!(
+            self,
+            Self::Mptcp | Self::MptcpDelete | Self::Wireguard | Self::Quic
         )
     }
 

@@ -5,7 +5,7 @@ use super::validate::{Problem, problem};
 use segue_proto::Duration;
 use segue_proto::congestion::{Algorithm, Credit, CubicCurve, RenoFriendliness, SlowStart};
 use segue_proto::tcp::{
-    Config, FrtoRule, InitialWindow, LossDetection, Profile, Reduction, RtoRule, WindowUse,
+    Config, FrtoRule, InitialWindow, LossDetection, NagleRule, Profile, Reduction, RtoRule, WindowUse,
 };
 use segue_proto::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -115,6 +115,9 @@ pub struct TcpSection {
     /// Nagle's algorithm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nagle: Option<bool>,
+    /// What it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nagle_rule: Option<NagleRule>,
 }
 
 /// The TCP configuration of a scenario: its profile's, with what it sets.
@@ -157,6 +160,7 @@ pub(crate) fn config(s: &ScenarioFile) -> Config {
     c.ack_frequency = set.ack_frequency.unwrap_or(c.ack_frequency);
     c.quick_acks = set.quick_acks.unwrap_or(c.quick_acks);
     c.nagle = set.nagle.unwrap_or(c.nagle);
+    c.nagle_rule = set.nagle_rule.unwrap_or(c.nagle_rule);
     c.remedy = super::remedy::of_senders(s);
     c
 }

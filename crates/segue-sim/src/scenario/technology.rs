@@ -68,6 +68,9 @@ pub struct DirectionSection {
     /// A file that says its rate over time, and perhaps its delay and loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSection>,
+    /// When packets are lost on it although it is up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<super::events::Silence>,
 }
 
 /// What a station has to itself in a cell that is no shared radio channel: bearers of cellular networks, a port of a

@@ -582,8 +582,19 @@ fn an_application_that_would_never_start_is_refused() {
 }
 
 #[test]
+fn tcp_over_cmt_is_for_the_lab_alone() {
+    let set = [("scheme".to_owned(), "cmt".to_owned())];
+    let scenario = Scenario::from_toml(VERTICAL, "vertical.toml", &set).unwrap();
+    let error = crate::run(&scenario, crate::output::RunOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("carries TCP in `segue lab run` alone"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_scheme_for_which_there_is_nothing_to_do_is_refused() {
-    for scheme in ["cmt", "msctp-best", "failover"] {
+    for scheme in ["msctp-best", "failover"] {
         let line = refused(VERTICAL, "vertical.toml", &[("scheme", scheme)]);
         assert!(
             line.starts_with("--set: scheme: changes the addresses of SCTP associations: expected"),

@@ -1,6 +1,9 @@
 //! What a scenario must be beyond its types: names that exist, geometry that is possible, hosts with addresses.
 
-use super::model::{CellEntry, HostEntry, LinkEntry, MobileSection, Pattern, RouterEntry, ScenarioFile};
+use super::model::{
+    ApplicationEntry, CellEntry, HostEntry, LinkEntry, MobileSection, Pattern, RouterEntry, ScenarioFile,
+};
+use super::schemes::Scheme;
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::app::Transport;
@@ -180,6 +183,7 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
             return problem(key("mtu"), "expected 1280 B to 65535 B (RFC 8200 section 5)");
         }
         outages(link, &key)?;
+        silences(&link.silences, &key)?;
         for (name, value) in [("duplicate", link.duplicate), ("corrupt", link.corrupt)] {
             if !(0.0..=1.0).contains(&value) {
                 return problem(key(name), "expected a probability from 0 to 1");
@@ -190,6 +194,19 @@ fn wires(s: &ScenarioFile) -> Result<(), Problem> {
 }
 
 /// Outages come one after the other.
+fn silences(silences: &[super::events::Silence], key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    for (n, silence) in silences.iter().enumerate() {
+        let key = |k: &str| key(&format!("silences[{n}].{k}"));
+        if silence.to.is_some_and(|to| to <= silence.from) {
+            return problem(key("to"), "expected a time after its beginning");
+        }
+        if !(0.0..=1.0).contains(&silence.loss) {
+            return problem(key("loss"), "expected a share from 0 to 1");
+        }
+    }
+    Ok(())
+}
+
 fn outages(link: &LinkEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
     let mut up_since = Some(Duration::ZERO);
     for (n, outage) in link.outages.iter().enumerate() {
@@ -510,7 +527,11 @@ fn multihomed(s: &ScenarioFile) -> Result<(), Problem> {
             "expected a host that moves with this scheme: one with radios, or with a [[link]] that has outages",
         );
     }
-    let over_sctp = s.application.iter().any(|a| a.transport == Transport::Sctp);
+    // in the lab an association carries TCP as well
+    let has_association = |a: &ApplicationEntry| {
+        a.transport == Transport::Sctp || (s.scheme == Scheme::Cmt && a.transport == Transport::Tcp)
+    };
+    let over_sctp = s.application.iter().any(has_association);
     if s.scheme.is_multihomed() && !over_sctp && !s.application.is_empty() {
         return problem(
             "scheme",

@@ -6,10 +6,10 @@ use super::Ticket;
 /// leaf to root, of a comparison each.
 #[derive(Debug)]
 pub(super) struct Tournament {
-    /// The earliest entry below each node, in pairs of rivals: nodes 2n and 2n + 1 are pair n. First come the contestants'
-    /// own, then those of a round after the other, so that the winner of pair n is node `places + n`. The last has no rival
-    /// and no place here: it is [`Self::first`].
-    pairs: Vec<[Entry; 2]>,
+    /// The earliest entry below each node; nodes 2n and 2n + 1 are rivals. First come the contestants' own, then those of a
+    /// round after the other, so that the winner of nodes 2n and 2n + 1 is node `places + n`. The last has no rival and no
+    /// place here: it is [`Self::first`].
+    nodes: Vec<Entry>,
     /// How many contestants there is room for: a power of two.
     places: usize,
     first: Entry,
@@ -32,7 +32,7 @@ impl Tournament {
         );
         let places = contestants.next_power_of_two();
         Self {
-            pairs: vec![[Ticket::NEVER.key(); 2]; places - 1],
+            nodes: vec![Ticket::NEVER.key(); 2 * (places - 1)],
             places,
             first: Ticket::NEVER.key(),
         }
@@ -46,9 +46,9 @@ impl Tournament {
         }
         let mut node = contestant as usize;
         let mut earliest = ticket.key() | Entry::from(contestant);
-        while let Some(pair) = self.pairs.get_mut(node / 2) {
-            let rival = pair[(node % 2) ^ 1];
-            pair[node % 2] = earliest;
+        while let Some(own) = self.nodes.get_mut(node) {
+            *own = earliest;
+            let rival = self.nodes[node ^ 1];
             // guessed well, since links take turns: a choice without a branch waits for every level before, and takes longer
             if rival < earliest {
                 earliest = rival;
@@ -69,7 +69,7 @@ impl Tournament {
     fn grow(&mut self, contestant: u32) {
         let larger = Self::with_room_for(contestant as usize + 1);
         let former = core::mem::replace(self, larger);
-        let own = &former.pairs.as_flattened()[..former.places];
+        let own = &former.nodes[..former.places];
         for (contestant, entry) in (0..).zip(own) {
             self.set(contestant, Ticket::of_key(entry & !CONTESTANT));
         }

@@ -46,7 +46,7 @@ pub const NEXT_HEADER: u8 = 132;
 pub const COMMON_HEADER_LEN: usize = 12;
 
 /// An SCTP packet: common header (RFC 9260 section 3.1) and chunks. The CRC32c is worked out on emission.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SctpPacket {
     /// Source port.
     pub source_port: u16,
@@ -89,6 +89,7 @@ impl SctpPacket {
 
     /// Exact number of bytes that [`emit`](Self::emit) appends. Cheap: nothing is allocated or emitted.
     #[must_use]
+    #[inline]
     pub fn buffer_len(&self) -> usize {
         COMMON_HEADER_LEN + self.chunks.iter().map(Chunk::buffer_len).sum::<usize>()
     }

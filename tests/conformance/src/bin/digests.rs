@@ -10,6 +10,7 @@
 use clap::Parser;
 use segue_conformance::exercise;
 use segue_conformance::ordeal::{self, FIRST_MULTIPATH};
+use segue_conformance::renewal;
 use segue_conformance::transcript::Transcript;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,7 +29,7 @@ struct Arguments {
     /// The folder in which the tests left theirs, run with SEGUE_TRANSCRIPTS naming it.
     #[arg(long)]
     tests: Option<PathBuf>,
-    /// Print every packet of a seed instead: `ordeal-17`, `exercise-3`.
+    /// Print every packet of a seed instead: `ordeal-17`, `exercise-3`, `renewal-5`.
     #[arg(long)]
     show: Option<String>,
 }
@@ -42,6 +43,7 @@ fn play(name: &str, transcript: Transcript) -> Option<Transcript> {
     match kind {
         "ordeal" => Some(ordeal::transcribe(seed, transcript)),
         "exercise" => Some(exercise::play(seed, transcript)),
+        "renewal" => Some(renewal::transcribe(seed, transcript)),
         _ => None,
     }
 }
@@ -49,7 +51,8 @@ fn play(name: &str, transcript: Transcript) -> Option<Transcript> {
 fn seeds() -> Vec<String> {
     let ordeals = (0..ORDEALS).map(|seed| format!("ordeal-{seed:04}"));
     let exercises = (0..exercise::SEEDS).map(|seed| format!("exercise-{seed:04}"));
-    ordeals.chain(exercises).collect()
+    let renewals = (0..renewal::SEEDS).map(|seed| format!("renewal-{seed:04}"));
+    ordeals.chain(exercises).chain(renewals).collect()
 }
 
 /// Digests of all seeds, on all processors.
@@ -95,7 +98,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(name) = &arguments.show {
         let Some(transcript) = play(name, Transcript::in_full()) else {
-            eprintln!("{name}: expected ordeal-N or exercise-N");
+            eprintln!("{name}: expected ordeal-N, exercise-N or renewal-N");
             return ExitCode::from(2);
         };
         let _ = std::io::stdout().write_all(transcript.lines().as_bytes());

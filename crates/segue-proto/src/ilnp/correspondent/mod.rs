@@ -2,6 +2,8 @@
 
 mod told;
 
+pub(super) use told::Acknowledged;
+
 use super::accepted::Accepted;
 use super::config::Config;
 use super::contact::Contact;
@@ -15,6 +17,7 @@ use super::session_key::SessionKey;
 use super::telling::Telling;
 use super::way::{CalledAt, Way};
 use crate::contract::InterfaceId;
+use crate::reachability::Reachability;
 use crate::shim::ShimEvent;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
@@ -54,6 +57,8 @@ pub struct Correspondent {
     way: Option<Way>,
     /// The best of its locators when that was last told of.
     route: Option<Locator>,
+    /// Whether anything gets through to it, if that is watched.
+    reachability: Option<Box<Reachability>>,
 }
 
 /// A packet goes as the last one did.
@@ -123,6 +128,7 @@ impl Correspondent {
             turn: 0,
             way: None,
             route: None,
+            reachability: None,
         }
     }
 
@@ -246,6 +252,7 @@ impl Correspondent {
             return;
         };
         if self.route.replace(best).is_some_and(|old| old != best) {
+            self.on_moved();
             out.tell(ShimEvent::RouteChanged {
                 peer: self.identity(),
                 to: best.address(self.nid()),
@@ -260,6 +267,9 @@ impl Correspondent {
     pub(super) fn was_heard(&mut self, now: Instant) {
         self.contact.on_heard(now);
         self.look_ups.on_heard(now);
+        if let Some(way) = &mut self.reachability {
+            way.on_heard(now);
+        }
     }
 
     /// The peer was heard, in a packet that is taken to be its own, from `locator`.
@@ -426,7 +436,7 @@ impl Correspondent {
             self.telling.on_first_packet(from);
             self.route = best;
         }
-        self.contact.on_sent(now);
+        self.on_sent(now);
         self.locators.mark(now, remote);
     }
 
@@ -464,7 +474,7 @@ impl Correspondent {
         if !same || self.contact.has_unheard(silent_packets) || self.mode != Mode::Ilnp {
             return None;
         }
-        self.contact.on_sent(now);
+        self.on_sent(now);
         self.locators.mark_at(now, way.index);
         Some(Again {
             way,

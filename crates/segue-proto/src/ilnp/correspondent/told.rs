@@ -1,12 +1,25 @@
-//! What a peer is told.
+//! What a peer is told, and whether anything gets through to it.
 
 use super::Correspondent;
 use crate::ilnp::config::Config;
 use crate::ilnp::local::Advertised;
+use crate::ilnp::mode::Mode;
 use crate::ilnp::telling::{Attempt, Overdue};
+use crate::reachability::{Reachability, Step};
 use crate::time::{Duration, Instant};
 use segue_wire::ilnp::{Locator, LocatorEntry};
 use smallvec::SmallVec;
+
+/// What an acknowledgement is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::ilnp) enum Acknowledged {
+    /// The update under way, and whether that is a handoff.
+    Update { handoff: bool },
+    /// What it has acknowledged before.
+    Probe,
+    /// Something else.
+    Unexpected,
+}
 
 impl Correspondent {
     /// Begins to tell it what is `advertised`.
@@ -18,6 +31,9 @@ impl Correspondent {
         config: &Config,
     ) {
         self.telling.begin(now, advertised, handoff, config);
+        if handoff {
+            self.on_moved();
+        }
     }
 
     /// Tells it again what it was told.
@@ -41,17 +57,26 @@ impl Correspondent {
         self.telling.on_sent(to);
     }
 
-    /// It acknowledges an update. Whether that was a handoff; `None` if it is not the one under way.
+    /// It acknowledges an update.
     pub(in crate::ilnp) fn on_acknowledgement(
         &mut self,
         now: Instant,
         entries: &[LocatorEntry],
         lifetime: Duration,
-    ) -> Option<bool> {
+    ) -> Acknowledged {
         self.was_heard(now);
-        let handoff = self.telling.on_acknowledgement(now, entries, lifetime)?;
-        self.knows_our_nonce();
-        Some(handoff)
+        let probed = self.telling.probe() == Some(entries);
+        if let Some(way) = self.reachability.as_mut().filter(|_| probed) {
+            way.on_answer(now);
+        }
+        match self.telling.on_acknowledgement(now, entries, lifetime) {
+            Some(handoff) => {
+                self.knows_our_nonce();
+                Acknowledged::Update { handoff }
+            }
+            None if probed && self.reachability.is_some() => Acknowledged::Probe,
+            None => Acknowledged::Unexpected,
+        }
     }
 
     /// Whether it is to be told again now though nothing has changed.
@@ -62,5 +87,47 @@ impl Correspondent {
     /// What has come of the update under way.
     pub(in crate::ilnp) fn on_update_timeout(&mut self, now: Instant, config: &Config) -> Overdue {
         self.telling.on_timeout(now, config)
+    }
+}
+
+/// Whether anything gets through to it.
+impl Correspondent {
+    /// Watches whether anything gets through to it.
+    pub(in crate::ilnp) fn watch(&mut self) {
+        self.reachability = Some(Box::default());
+    }
+
+    /// Whether anything gets through to it, if that is watched and it takes updates.
+    pub(in crate::ilnp) fn reachability(&self) -> Option<&Reachability> {
+        self.reachability.as_deref().filter(|_| self.mode == Mode::Ilnp)
+    }
+
+    /// What is to be done to see whether anything gets through. If there is `no_other` way there is no need to know.
+    pub(in crate::ilnp) fn on_reachability_timeout(&mut self, now: Instant, no_other: bool) -> Step {
+        let is_ilnp = self.mode == Mode::Ilnp;
+        match &mut self.reachability {
+            Some(way) if no_other => {
+                way.on_moved();
+                Step::Nothing
+            }
+            Some(way) if is_ilnp => way.handle_timeout(now),
+            _ => Step::Nothing,
+        }
+    }
+
+    /// Packets take another way from now on.
+    pub(super) fn on_moved(&mut self) {
+        if let Some(way) = &mut self.reachability {
+            way.on_moved();
+        }
+    }
+
+    /// A packet goes to it.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant) {
+        self.contact.on_sent(now);
+        if let Some(way) = &mut self.reachability {
+            way.on_sent(now);
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use super::Ilnp;
 use crate::ilnp::accepted::hash;
+use crate::ilnp::correspondent::{Acknowledged, Correspondent};
 use crate::ilnp::remote_locators::MAX_LOCATORS;
 use crate::ilnp::session_key::SessionKey;
-use crate::ilnp::signalling::{send, signal, tell, tell_again};
+use crate::ilnp::signalling::{probe, send, signal, tell, tell_again};
 use crate::ilnp::telling::Overdue;
+use crate::reachability::Step;
 use crate::shim::ShimEvent;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -88,6 +90,32 @@ impl Ilnp {
         }
     }
 
+    /// Probes the way to peers that packets are sent to, and leaves the locator in use if it does not lead to one of them any
+    /// more, while it leads to no other. Without another locator nothing would come of knowing.
+    pub(super) fn look_for_silence(&mut self, now: Instant) {
+        if !self.config.detect_silence {
+            return;
+        }
+        let no_other = !self.local.has_another();
+        let mut silent = None;
+        for peer in self.ilcc.iter_mut() {
+            match peer.on_reachability_timeout(now, no_other) {
+                Step::Nothing => {}
+                Step::Probe => probe(now, peer, &self.local, &self.config, &mut self.out),
+                Step::Silent { since } => silent = Some((since, peer.key(), peer.local_nid())),
+            }
+        }
+        let Some((since, key, nid)) = silent else { return };
+        // then it is the peer, or a way that only leads to it
+        let heard = |c: &Correspondent| c.reachability().is_some_and(|way| way.has_heard_since(since));
+        let another_is_heard = self.ilcc.iter().any(|c| c.key() != key && heard(c));
+        if !another_is_heard && let Some((locator, interface)) = self.local.in_use(nid).first().copied() {
+            self.local.silent(now, locator, interface, &self.config);
+            self.out.counters.locators_silent += 1;
+            self.tell_peers(now);
+        }
+    }
+
     /// An update or an acknowledgement, of the session's peer, by its nonce.
     pub(super) fn on_locator_update(
         &mut self,
@@ -153,9 +181,16 @@ impl Ilnp {
             return;
         };
         let lifetime = self.config.locator_lifetime;
-        let Some(handoff) = peer.on_acknowledgement(now, &message.locators, lifetime) else {
-            self.out.counters.lu_unexpected_ack += 1;
-            return;
+        let handoff = match peer.on_acknowledgement(now, &message.locators, lifetime) {
+            Acknowledged::Update { handoff } => handoff,
+            Acknowledged::Probe => {
+                self.out.counters.probes_answered += 1;
+                return;
+            }
+            Acknowledged::Unexpected => {
+                self.out.counters.lu_unexpected_ack += 1;
+                return;
+            }
         };
         self.out.counters.lu_ack_received += 1;
         if handoff {

@@ -1,5 +1,5 @@
 //! The machine: what it consists of, and what the host does with it. `inbound` and `errors` are what arrives, `outbound` what
-//! is sent, `locator_update` what peers are told and tell.
+//! is sent, `locator_update` what peers are told and tell, and whether that gets through.
 
 mod errors;
 mod inbound;
@@ -19,6 +19,7 @@ use super::signalling::send_anew;
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::SecretRng;
+use crate::reachability::Reachability;
 use crate::shim::{Count, Inbound, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -158,10 +159,27 @@ impl Ilnp {
         self.find_timeout();
     }
 
+    /// The timeout is no later than that of a way that a packet has just taken.
+    #[inline]
+    fn note_timeout_of(&mut self, way: Option<Instant>) {
+        if let Some(at) = way {
+            self.timeout = Some(self.timeout.map_or(at, |timeout| timeout.min(at)));
+        }
+    }
+
     fn find_timeout(&mut self) {
         let peers = self.ilcc.iter().map(|c| c.telling().timeout());
+        let ways = self
+            .ilcc
+            .iter()
+            .map(|c| c.reachability().and_then(Reachability::poll_timeout));
         self.timeout = peers
-            .chain([self.sweep, self.local.starves_at(&self.config)])
+            .chain(ways)
+            .chain([
+                self.sweep,
+                self.local.starves_at(&self.config),
+                self.local.recovers_at(),
+            ])
             .flatten()
             .min();
     }
@@ -295,6 +313,8 @@ impl Shim for Ilnp {
             return;
         }
         self.out.counters.locators_stale += self.local.starve(now, &self.config);
+        self.local.recover(now, &self.config);
+        self.look_for_silence(now);
         self.tell_peers(now);
         self.update_timeout(now);
         self.forget_idle(now);

@@ -11,6 +11,7 @@ use crate::ilnp::nonce;
 use crate::ilnp::parties::Parties;
 use crate::ilnp::readdress::readdress;
 use crate::ilnp::session_key::SessionKey;
+use crate::reachability::Reachability;
 use crate::shim::ShimEvent;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -113,8 +114,10 @@ impl Ilnp {
         if unconfirmed.is_none() && (locals.len() * remotes.len() == 1 || config.sharing == Sharing::None) {
             peer.keep_way(now, remote, self.local.generation(), interface, addresses);
         }
+        let watched = peer.reachability().and_then(Reachability::poll_timeout);
         readdress(&mut packet, addresses, carried.then_some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
+        self.note_timeout_of(watched);
         Some(Transmit { interface, packet })
     }
 
@@ -131,8 +134,10 @@ impl Ilnp {
         let Again { way, nonce, rule } =
             peer.send_again(now, self.local.generation(), config.silent_packets)?;
         let rule = rule.unwrap_or(config.checksum.into());
+        let watched = peer.reachability().and_then(Reachability::poll_timeout);
         readdress(packet, (way.source, way.destination), Some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
+        self.note_timeout_of(watched);
         Some(Transmit {
             interface: way.interface,
             packet: core::mem::replace(packet, Packet::EMPTY),
@@ -220,8 +225,14 @@ impl Ilnp {
             self.find_timeout();
         }
         let nonce = nonce::choose(self.config.nonce, &mut *self.secrets);
-        self.ilcc
-            .insert(parties.nid, |key| Correspondent::new(key, parties, nonce, now))
+        let watches = self.config.detect_silence;
+        self.ilcc.insert(parties.nid, |key| {
+            let mut peer = Correspondent::new(key, parties, nonce, now);
+            if watches {
+                peer.watch();
+            }
+            peer
+        })
     }
 
     /// This host's identifier, or an ephemeral one that has an address where packets would be sent from.

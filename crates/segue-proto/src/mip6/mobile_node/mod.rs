@@ -9,11 +9,13 @@ use super::binding_update_list::{HomeEntry, Peer, Peers, Registered};
 use super::config::{MobileNodeConfig, Registration, ReplayProtection, is_routable_unicast};
 use super::correspondent::Correspondent;
 use super::movement::{Attachment, Movement};
+use super::silence::Silence;
 use super::tunnel::encapsulate;
 use super::{Counters, EXTENSION_OVERHEAD, TUNNEL_OVERHEAD, count_sent, is_signalling, place_of};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::{SecretRng, Stream};
+use crate::reachability::Step;
 use crate::shim::{Count, Inbound, Shim, ShimEvent};
 use crate::time::{Duration, Instant};
 use core::fmt;
@@ -44,6 +46,8 @@ pub struct MobileNode {
     /// By how much our timestamps are ahead of our clock (RFC 4285 section 6), in units of NTP.
     clock_offset: u64,
     cookies: Stream,
+    /// Whether anything gets through, if that is watched.
+    silence: Option<Silence>,
     transmits: VecDeque<Transmit>,
     events: VecDeque<ShimEvent>,
     counters: Counters,
@@ -73,6 +77,10 @@ impl MobileNode {
     pub fn new(config: MobileNodeConfig, mut secrets: Box<dyn SecretRng>) -> Self {
         let mut key = [0; 32];
         secrets.fill(&mut key);
+        let mut cookies = Stream::from_key(key);
+        let silence = config
+            .detect_silence
+            .then(|| Silence::new(config.home_agent, cookies.secret_u64()));
         Self {
             replay_protection: config.security.replay_protection,
             movement: Movement::new(&config),
@@ -83,7 +91,8 @@ impl MobileNode {
             peers: Peers::default(),
             handoff: None,
             clock_offset: 0,
-            cookies: Stream::from_key(key),
+            cookies,
+            silence,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -137,6 +146,9 @@ impl MobileNode {
             return;
         }
         self.attachment = new;
+        if let Some(silence) = &mut self.silence {
+            silence.on_moved();
+        }
         let Some(address) = self.own_address() else {
             return;
         };
@@ -235,6 +247,49 @@ impl MobileNode {
         })
     }
 
+    /// A packet came. Whether it is the answer to a probe, and is taken.
+    pub(super) fn note_heard(&mut self, now: Instant, packet: &Packet) -> bool {
+        let own_address = self.own_address();
+        let Some(silence) = &mut self.silence else {
+            return false;
+        };
+        if own_address != Some(packet.ip.destination) {
+            return false;
+        }
+        silence.on_heard(now);
+        let is_answer = silence.take_reply(now, packet);
+        self.counters.probes_answered += u64::from(is_answer);
+        is_answer
+    }
+
+    /// Probes the way that packets take, and leaves the address in use if nothing gets through. Without another nothing would
+    /// come of knowing.
+    pub(super) fn look_for_silence(&mut self, now: Instant) {
+        let own_address = self.own_address();
+        let has_another = self.movement.has_another();
+        let (Some(silence), Some(source)) = (&mut self.silence, own_address) else {
+            return;
+        };
+        if !has_another {
+            silence.on_moved();
+            return;
+        }
+        match silence.handle_timeout(now) {
+            Step::Nothing => {}
+            Step::Probe => {
+                let request = silence.request(source);
+                self.counters.probes_sent += 1;
+                let transmit = self.over(request);
+                self.transmits.extend(transmit);
+            }
+            Step::Silent { .. } => {
+                self.counters.networks_silent += 1;
+                self.movement.silent(now);
+                self.follow(now);
+            }
+        }
+    }
+
     /// Sends what the node says as a correspondent of others.
     fn flush_correspondent(&mut self) {
         while let Some(packet) = self.correspondent.poll_transmit() {
@@ -249,6 +304,9 @@ impl MobileNode {
     fn outbound_from_home(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
         let peer = packet.ip.destination;
         let direct = self.note_use(now, peer);
+        if let Some(silence) = &mut self.silence {
+            silence.on_sent(now, if direct { peer } else { self.config.home_agent });
+        }
         self.correspondent.route(now, &mut packet, &mut self.counters);
         let (true, Attachment::Away(local)) = (direct, self.attachment) else {
             return self.sent_from_home(packet);
@@ -271,6 +329,9 @@ impl Shim for MobileNode {
     }
 
     fn inbound(&mut self, now: Instant, interface: InterfaceId, packet: Packet) -> Inbound {
+        if self.note_heard(now, &packet) {
+            return Inbound::Taken;
+        }
         let inbound = self.take(now, interface, packet);
         self.flush_correspondent();
         inbound
@@ -305,6 +366,7 @@ impl Shim for MobileNode {
     fn handle_timeout(&mut self, now: Instant) {
         self.movement.handle_timeout(now);
         self.follow(now);
+        self.look_for_silence(now);
         self.handle_home_timeout(now);
         self.handle_peer_timeouts(now);
         self.correspondent.handle_timeout(now, &mut self.counters);
@@ -321,6 +383,7 @@ impl Shim for MobileNode {
             self.home.poll_timeout(),
             self.peers.poll_timeout(),
             self.correspondent.poll_timeout(),
+            self.silence.as_ref().and_then(Silence::poll_timeout),
         ]
         .into_iter()
         .flatten()

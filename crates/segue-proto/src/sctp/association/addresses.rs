@@ -68,13 +68,10 @@ impl Association {
         }
         self.follow_source();
         let gone = self.peer.paths_from(address);
-        self.sender.leave_source(&gone);
+        self.sender.leave_source(&gone, &mut self.out.counters.multipath);
         self.peer.lose_heartbeats(|path| gone.contains(&path));
         if self.is_stranded() {
-            if !was_stranded {
-                self.out.tell(Event::Stranded);
-            }
-            self.stand_still();
+            self.stand_still(was_stranded);
         } else {
             if self.config.multipath.is_some() && self.is_up() {
                 // SACKs that left from there may be lost with it, and the peer, which is about to move what it had in flight
@@ -95,8 +92,12 @@ impl Association {
         let was_stranded = self.is_stranded();
         match self.local.find_present(address) {
             Some(Found::Back(former)) => {
-                let empty = |path| self.sender.forget_empty_path(path);
-                self.peer.renew_paths_from(former, address, &self.config, empty);
+                let flight = self.sender.flight();
+                let in_flight = |path| flight.size_on(path);
+                let gone = self
+                    .peer
+                    .renew_paths_from(former, address, &self.config, in_flight);
+                self.sender.forget_paths(&gone);
             }
             Some(Found::Spare) => {}
             None => return,
@@ -109,6 +110,7 @@ impl Association {
     /// Whether no address of ours may be the source of a packet: the association stands still. Errors are not counted
     /// and timers of the transfer do not run.
     #[must_use]
+    #[inline]
     pub fn is_stranded(&self) -> bool {
         !self.is_closed() && self.local.is_stranded()
     }
@@ -165,11 +167,20 @@ impl Association {
         );
     }
 
-    /// After the answer to an ASCONF, or a change of addresses: the association may move again, or have to find a way.
+    /// After the answer to an ASCONF, or a change of addresses: the association may move again, or can no more, as where the
+    /// only one that it could send from is to be deleted (F6).
     pub(in crate::sctp) fn after_address_change(&mut self, now: Instant, was_stranded: bool) {
         self.follow_source();
-        if was_stranded && !self.is_stranded() {
-            self.go_on(now);
+        match (was_stranded, self.is_stranded()) {
+            (true, false) => self.go_on(now),
+            (false, true) => {
+                for index in self.peer.ids() {
+                    let counters = &mut self.out.counters.multipath;
+                    self.sender.leave_source(&self.peer.paths_to(index), counters);
+                }
+                self.stand_still(false);
+            }
+            _ => {}
         }
     }
 
@@ -182,7 +193,10 @@ impl Association {
         self.streams.suspend();
     }
 
-    fn stand_still(&mut self) {
+    fn stand_still(&mut self, was_stranded: bool) {
+        if !was_stranded {
+            self.out.tell(Event::Stranded);
+        }
         self.stop_timers();
         self.asconf.suspend();
         // what waits to be sent would be stale by the time that it can be; only ABORT still says something then

@@ -125,9 +125,10 @@ impl Association {
     }
 
     fn take_requests(&mut self, now: Instant, requests: &[AddressRequest]) {
+        let was_stranded = self.is_stranded();
         self.asconf.ask(requests);
         self.local.ask(requests);
-        self.follow_source();
+        self.after_address_change(now, was_stranded);
         self.send_waiting_asconf(now);
     }
 

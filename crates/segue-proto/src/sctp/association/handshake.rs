@@ -84,7 +84,7 @@ impl Association {
             )));
             return;
         }
-        self.peer.answers_handshake();
+        self.peer.is_there();
         self.open_burst();
         self.out.tell(Event::Connected);
         if self.auth.random().is_some() && !self.is_authentication_negotiated() {

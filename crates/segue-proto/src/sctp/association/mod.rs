@@ -17,6 +17,7 @@
 
 mod addresses;
 mod asconf;
+pub(super) mod came;
 mod handshake;
 mod peer;
 mod receive;
@@ -113,24 +114,25 @@ impl Association {
             State::CookieWait | State::CookieEchoed | State::Established => {}
             _ => return Err(SendError::Closing),
         }
-        if data.is_empty() {
+        let len = data.len();
+        if len == 0 {
             return Err(SendError::Empty);
         }
         if stream_id >= self.sender.outbound_streams() {
             return Err(SendError::NoSuchStream);
         }
-        if data.len() > self.config.send_buffer as usize {
+        if len > self.config.send_buffer as usize {
             return Err(SendError::TooLong);
         }
-        if data.len() > self.send_space() {
+        if len > self.send_space() {
             let (sender, mut cx) = self.sending(now);
-            if sender.make_room(&mut cx, data.len(), options.reliability) {
+            if sender.make_room(&mut cx, len, options.reliability) {
                 self.continue_shutdown(now);
             }
-        }
-        if data.len() > self.send_space() {
-            self.sender.want_space(data.len());
-            return Err(SendError::BufferFull);
+            if len > self.send_space() {
+                self.sender.want_space(len);
+                return Err(SendError::BufferFull);
+            }
         }
         if !self.sender.has_unsent() {
             self.open_burst();

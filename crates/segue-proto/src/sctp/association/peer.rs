@@ -31,29 +31,33 @@ impl Association {
 
     /// Removes a destination: what is outstanding there is to be retransmitted elsewhere at once.
     pub(super) fn remove_destination(&mut self, index: DestinationId) {
-        let moved = self.sender.leave_paths(&self.peer.paths_to(index));
+        self.leave_paths_to(index);
         let Some(removed) = self.peer.remove(index, &self.config, &mut self.out) else {
             return;
         };
         self.local.forget_destination(removed);
-        self.leave_address(removed, moved);
+        self.leave_address(removed);
         self.open_burst();
     }
 
     /// The peer wants nothing at a destination for now.
     pub(super) fn deactivate_destination(&mut self, index: DestinationId) {
-        let moved = self.sender.leave_paths(&self.peer.paths_to(index));
+        self.leave_paths_to(index);
         let address = self.peer.deactivate(index, &self.config, &mut self.out);
-        self.leave_address(address, moved);
+        self.leave_address(address);
         self.open_burst();
     }
 
-    /// An address of the peer's is gone, or to be left alone, and what was outstanding there, `moved` chunks, is to be sent again.
-    fn leave_address(&mut self, address: Ipv6Addr, moved: u32) {
+    /// What is outstanding at a destination is to be sent again where new data goes.
+    fn leave_paths_to(&mut self, index: DestinationId) {
+        let counters = &mut self.out.counters.multipath;
+        self.sender.leave_paths(&self.peer.paths_to(index), counters);
+    }
+
+    /// An address of the peer's is gone, or to be left alone.
+    fn leave_address(&mut self, address: Ipv6Addr) {
         let primary = self.peer[self.peer.primary()].address();
         self.receiver.leave_address(address, primary);
-        let counters = &mut self.out.counters.multipath;
-        self.sender.quit_destination(moved, counters);
     }
 
     /// The peer wants data at a destination again.
@@ -93,7 +97,7 @@ impl Association {
     fn make_room_for_path(&mut self) {
         let flight = self.sender.flight();
         if let Some(evicted) = self.peer.path_to_evict(|path| flight.size_on(path)) {
-            self.sender.leave_paths(&[evicted]);
+            self.sender.forget_paths(&[evicted]);
             self.peer.evict(evicted);
         }
     }
@@ -101,8 +105,10 @@ impl Association {
     /// Lets go of retired paths that are empty.
     pub(super) fn drop_retired_paths(&mut self) {
         let flight = self.sender.flight();
-        self.peer
+        let dropped = self
+            .peer
             .drop_retired_paths(&self.config, |path| flight.size_on(path));
+        self.sender.forget_paths(&dropped);
     }
 
     /// The peer asks for another primary path: notes which of the others are silent now.
@@ -119,7 +125,7 @@ impl Association {
             let flight = self.sender.flight();
             let t3_rtx = |path| flight.t3_rtx(path);
             if self.peer.has_fallen_silent(now, index, &self.config, t3_rtx) {
-                self.sender.follow_new_data_from(&self.peer.paths_to(index));
+                self.leave_paths_to(index);
                 self.open_burst();
             }
         }

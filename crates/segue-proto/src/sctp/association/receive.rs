@@ -1,12 +1,14 @@
 //! A packet arrives for the association (RFC 9260 sections 3.2, 6.2, 8.5).
 
 use super::Association;
+use super::came::Came;
 use super::transmit::{sack_form, uses_nr_sack};
 use crate::sctp::auth::{self, AuthFailure};
 use crate::sctp::handshake::State;
 use crate::sctp::outbox::ControlPacket;
 use crate::sctp::peer::HeartbeatAck;
 use crate::sctp::receiver::Outcome;
+use crate::sctp::replies::Reply;
 use crate::sctp::sender::sack::{Impossible, SackOutcome, Via};
 use crate::sctp::{Event, SackRoute};
 use crate::time::Instant;
@@ -30,6 +32,7 @@ struct Seen {
 
 impl Association {
     /// `from` and `to`: the addresses of the packet. Returns false if it is refused whole.
+    #[inline(never)]
     pub(in crate::sctp) fn handle_packet(
         &mut self,
         now: Instant,
@@ -37,10 +40,10 @@ impl Association {
         to: Ipv6Addr,
         packet: &mut SctpPacket,
     ) -> bool {
-        let Some((len, limit)) = self.admit(from, packet) else {
+        let Some(came) = self.admit(from, packet) else {
             return false;
         };
-        self.handle_chunks(now, from, to, packet, len, limit);
+        self.handle_chunks_here(now, from, to, packet, came);
         true
     }
 
@@ -58,18 +61,17 @@ impl Association {
             self.peer.comes_out_of(from, remote_port);
         }
         // an ASCONF from an unknown address that is not authenticated changes nothing, not even this
-        let Some((len, limit)) = self.admit(from, packet) else {
+        let Some(came) = self.admit(from, packet) else {
             return false;
         };
         self.peer.expect_new_addresses_at(remote_port);
-        self.handle_chunks(now, from, to, packet, len, limit);
+        self.handle_chunks(now, from, to, packet, came);
         true
     }
 
-    /// Whether a packet may be acted on, less what of it may not: the length that it had as it came, and the limit of what may
-    /// answer it.
-    #[inline]
-    fn admit(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) -> Option<(usize, Option<usize>)> {
+    /// Whether a packet may be acted on, less what of it may not.
+    #[inline(always)]
+    fn admit(&mut self, from: Ipv6Addr, packet: &mut SctpPacket) -> Option<Came> {
         if self.is_closed() {
             cold_path();
             self.out.counters.refused.after_close += 1;
@@ -80,7 +82,7 @@ impl Association {
             self.out.counters.refused.bad_tag += 1;
             return None;
         }
-        let came = (length_as_it_came(packet), self.reply_limit(from, packet));
+        let came = Came::of(packet, self.reply_limit(from, packet));
         if !self.auth.is_plain(&packet.chunks) && !self.admit_authenticated(from, packet) {
             self.replies.forget();
             return None;
@@ -98,19 +100,34 @@ impl Association {
         (!found_by_asconf || packet.chunks.iter().any(is_asconf)) && self.accepts_tag(packet)
     }
 
-    /// Works off the chunks of a packet that may be acted on. `len` is the length that it had as it came, `limit` that of
-    /// what may answer it.
+    /// Works off the chunks of a packet that may be acted on.
+    #[inline(never)]
     pub(in crate::sctp) fn handle_chunks(
         &mut self,
         now: Instant,
         from: Ipv6Addr,
         to: Ipv6Addr,
         packet: &mut SctpPacket,
-        len: usize,
-        limit: Option<usize>,
+        came: Came,
+    ) {
+        self.handle_chunks_here(now, from, to, packet, came);
+    }
+
+    /// The same as a part of its caller.
+    #[inline(always)]
+    fn handle_chunks_here(
+        &mut self,
+        now: Instant,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        packet: &mut SctpPacket,
+        Came { len, limit }: Came,
     ) {
         self.replies.begin(from, limit);
-        self.ignore_aborts_of_deleted(to, packet);
+        if packet.chunks.iter().any(is_abort) {
+            cold_path();
+            self.ignore_aborts_of_deleted(to, packet);
+        }
         self.asconf.begin_packet();
         let mut seen = Seen {
             via: Via { from, to },
@@ -138,6 +155,7 @@ impl Association {
 
     /// A packet with DATA or a FORWARD TSN is worked off. `back`: where it came from, if that is an address
     /// of the peer's, and what a packet there may have.
+    #[inline(always)]
     fn owe_for_packet(&mut self, now: Instant, back: Option<(Ipv6Addr, Option<usize>)>, seen: &Seen) {
         let to = seen.via.to;
         if self.streams.awaits_transfer() {
@@ -156,11 +174,11 @@ impl Association {
         }
     }
 
-    /// RFC 5061 section 5.3, F4 and 5.3.1: a packet from an address that is being deleted may overtake the deletion, or be
-    /// overtaken by it, and the peer may answer it with an ABORT, which then comes to that address.
+    /// RFC 5061 section 5.3, F4 and 5.3.1: a packet from an address that is deleted may be overtaken by the deletion, and the
+    /// peer may answer it with an ABORT, which comes to that address, before the answer to the deletion or after it.
+    #[inline(never)]
     fn ignore_aborts_of_deleted(&mut self, to: Ipv6Addr, packet: &mut SctpPacket) {
-        let is_abort = |c: &Chunk| matches!(c, Chunk::Abort { .. });
-        if self.local.is_being_deleted(to) && packet.chunks.iter().any(is_abort) {
+        if !self.local.is_staying(to) {
             let before = packet.chunks.len();
             packet.chunks.retain(|c| !is_abort(c));
             self.out.counters.refused.unexpected += (before - packet.chunks.len()) as u64;
@@ -169,15 +187,26 @@ impl Association {
 
     /// Bytes of SCTP that a packet from an address may be answered with: of no more than came from it, until somebody has
     /// proven to hear us there.
+    #[inline(always)]
     pub(in crate::sctp) fn reply_limit(&self, from: Ipv6Addr, packet: &SctpPacket) -> Option<usize> {
-        (!self.peer.has_confirmed_address(from)).then(|| packet.buffer_len())
+        if self.peer.has_confirmed_address(from) {
+            return None;
+        }
+        cold_path();
+        Some(packet.buffer_len())
     }
 
     /// Sends what answers the packet at hand, which came to `to`.
+    #[inline(always)]
     fn send_replies(&mut self, to: Ipv6Addr) {
-        let Some(reply) = self.replies.end() else {
-            return;
-        };
+        if let Some(reply) = self.replies.end() {
+            cold_path();
+            self.send_reply(to, reply);
+        }
+    }
+
+    #[inline(never)]
+    fn send_reply(&mut self, to: Ipv6Addr, reply: Reply) {
         if self.is_closed() {
             return;
         }
@@ -216,7 +245,7 @@ impl Association {
     }
 
     /// Returns false if the rest of the packet is not to be looked at. What is left of the chunk is of no use.
-    #[inline]
+    #[inline(always)]
     fn handle_chunk(&mut self, now: Instant, chunk: &mut Chunk, seen: &mut Seen) -> bool {
         match chunk {
             Chunk::Data(chunk) => self.on_data(chunk, seen),
@@ -359,6 +388,7 @@ impl Association {
         }
     }
 
+    #[inline(always)]
     fn on_data(&mut self, chunk: &mut DataChunk, seen: &mut Seen) -> bool {
         if !self.takes_data() {
             self.out.counters.refused.unexpected += 1;
@@ -450,13 +480,8 @@ impl Association {
     }
 }
 
-/// What a packet that was parsed took of memory: nobody knows what was passed over in chunks other than DATA.
-fn length_as_it_came(packet: &SctpPacket) -> usize {
-    if packet.chunks.iter().all(|c| matches!(c, Chunk::Data(_))) {
-        packet.buffer_len()
-    } else {
-        usize::MAX
-    }
+fn is_abort(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Abort { .. })
 }
 
 /// Whether a chunk means something only to an association that is up. DATA is judged by the state itself.

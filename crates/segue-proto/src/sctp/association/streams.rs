@@ -108,7 +108,7 @@ impl Association {
                 if self.sender.is_busy() || peer_waits {
                     return;
                 }
-                self.receiver.await_association_reset();
+                self.receiver.await_association_reset(&mut self.out);
             }
         }
         let last_assigned_tsn = self.sender.flight().next_tsn().previous();
@@ -247,8 +247,13 @@ impl Association {
             });
         }
         if !answers.is_empty() {
-            let answer = ReConfig { parameters: answers };
-            self.replies.answer(behind, Chunk::ReConfig(Box::new(answer)));
+            let answer = Chunk::ReConfig(Box::new(ReConfig { parameters: answers }));
+            let to = self.answers_go_to(from);
+            if to == from {
+                self.replies.answer(behind, answer);
+            } else {
+                self.out.send_behind(behind, ControlPacket::of(to, answer));
+            }
         }
         // a request of ours that the answer makes room for goes behind it
         self.send_stream_request(now);
@@ -274,7 +279,21 @@ impl Association {
     fn answer_streams(&mut self, to: Ipv6Addr, answer: ReConfigParameter) {
         let parameters = vec![answer];
         let chunk = Chunk::ReConfig(Box::new(ReConfig { parameters }));
+        let to = self.answers_go_to(to);
         self.out.send(ControlPacket::of(to, chunk));
+    }
+
+    /// Where a request that came from an address is answered: there (RFC 9260 section 6.4), unless nobody has proven to hear us
+    /// there, for then nothing but heartbeats and their answers may go there (section 5.4). RFC 6525 does not say where; an answer
+    /// that did not go out would have the peer ask again, and count that as an error of the address that it asks.
+    fn answers_go_to(&self, from: Ipv6Addr) -> Ipv6Addr {
+        let current = self.peer[self.peer.current()].address();
+        let hears = |address: Ipv6Addr| self.peer.has_confirmed_address(address);
+        if hears(from) || !hears(current) {
+            from
+        } else {
+            current
+        }
     }
 
     /// A request that is new.
@@ -313,7 +332,7 @@ impl Association {
                     self.settle_stream_request(now, Ok(()), None);
                 }
                 self.receiver
-                    .defer_stream_reset(last_assigned_tsn, streams.clone());
+                    .defer_stream_reset(last_assigned_tsn, streams.clone(), &mut self.out);
                 self.streams.defer_reset(serial, from, last_assigned_tsn, streams);
                 ReConfigResult::InProgress
             }

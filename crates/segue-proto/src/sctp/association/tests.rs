@@ -75,6 +75,15 @@ impl Association {
     pub(in crate::sctp) fn phase_mut(&mut self) -> &mut Phase {
         &mut self.phase
     }
+
+    pub(in crate::sctp) fn tell(&mut self, event: Event) {
+        self.out.tell(event);
+    }
+
+    /// A packet with DATA has come.
+    pub(in crate::sctp) fn owe_sack(&mut self, now: Instant) {
+        self.receiver.owe(now, false, false, &self.config, &mut self.out);
+    }
 }
 
 #[test]
@@ -98,8 +107,7 @@ fn the_first_of_all_timers_is_the_next() {
     a.receiver.owe(ms(0), false, false, &a.config, &mut a.out);
     assert_eq!(a.poll_timeout(), Some(ms(60)));
     let credit = a.sender.credit_mut();
-    credit.begin(0);
-    assert!(!credit.admits(ms(0), 1, false, Duration::from_millis(50)));
+    assert!(!credit.admits(ms(0), 1, 0, false, Duration::from_millis(50)));
     assert_eq!(a.poll_timeout(), Some(ms(50)));
     a.sender.guard_forward_tsn(ms(0), Duration::from_millis(40));
     assert_eq!(a.poll_timeout(), Some(ms(40)));
@@ -116,7 +124,7 @@ fn the_first_of_all_timers_is_the_next() {
     a.sender.flight_mut().take();
     // a delayed SACK is due at its time and not before
     a.handle_timeout(ms(60) - Duration::from_nanos(1));
-    let admitted = a.sender.credit_mut().admits(ms(59), 1, false, Duration::ZERO);
+    let admitted = a.sender.credit_mut().admits(ms(59), 1, 0, false, Duration::ZERO);
     assert!(!a.receiver.sack_is_due() && admitted);
     a.handle_timeout(ms(60));
     assert!(a.receiver.sack_is_due() && a.receiver.sack_timer().is_none());
@@ -138,7 +146,7 @@ fn t3_rtx_is_an_error_of_the_destination_and_of_the_association() {
     let mut a = up(Config::default(), 2);
     let tsn = send_on(&mut a, ms(0), FIRST, 500);
     a.sender.credit_mut().on_probe_sent(tsn);
-    a.sender.credit_mut().on_sack(0, 500, Some(500), Tsn(0));
+    a.sender.credit_mut().on_sack(0, Some(500), Tsn(0));
     a.handle_timeout(ms(1000));
     assert_eq!((errors(&a), a.out.counters.t3_expiries), (([0, 0], 0), 1));
     assert_eq!(a.sender.flight().marked(), 1);

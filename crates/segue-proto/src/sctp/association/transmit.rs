@@ -7,7 +7,7 @@ use crate::sctp::handshake::{PeerExtensions, State};
 use crate::sctp::ids::PathId;
 use crate::sctp::lengths::PACKET_HEADERS;
 use crate::sctp::outbox::ControlPacket;
-use crate::sctp::packets;
+use crate::sctp::packets::{self, Headers};
 use crate::sctp::receiver::SackForm;
 use crate::sctp::sender::plan::Plan;
 use crate::sctp::sender::transmit::Packing;
@@ -16,14 +16,29 @@ use crate::time::Instant;
 use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
+use segue_wire::sctp::Chunk;
 use segue_wire::sctp::chunk_type::{HEARTBEAT, NR_SACK, PAD, SACK, SHUTDOWN};
-use segue_wire::sctp::{Chunk, SctpPacket};
 use smallvec::SmallVec;
 
 /// Room in a packet below which a FORWARD TSN travels alone, bytes.
 const FORWARD_TSN_ROOM: u32 = 64;
 
 impl Association {
+    /// Whether there may be something to send. `false` is certain, and then looking for it would change nothing: an
+    /// association that is up sends nothing itself, and owes no answer. Asked after every packet.
+    #[inline]
+    pub(in crate::sctp) fn may_transmit(&self) -> bool {
+        !self.sender.is_dry()
+            || self.receiver.sack_is_due()
+            || self.out.waiting() > 0
+            || self.state() != State::Established
+            || self.is_stranded()
+            || self.sender.gives_up()
+            || self.sender.owes_forward_tsn()
+            || self.config.pmtu_discovery == PmtuDiscovery::Probing
+            || self.config.multipath.is_some()
+    }
+
     /// Writes the next packet to send to `packet`; gives the interface to send it on.
     pub(in crate::sctp) fn poll_transmit_into(
         &mut self,
@@ -65,16 +80,24 @@ impl Association {
         Some(self.write_control(control, packet))
     }
 
+    #[inline(never)]
     fn write_control(&self, control: ControlPacket, packet: &mut Packet) -> InterfaceId {
         let source = control
             .source
             .unwrap_or_else(|| self.local.source_towards(control.destination));
-        let tag = control.tag.unwrap_or_else(|| self.identity.verification_tag());
-        self.write_with_tag(packet, source, control.destination, tag, control.chunks)
+        let mut headers = self.headers(source, control.destination);
+        if let Some(tag) = control.tag {
+            headers.verification_tag = tag;
+        }
+        packets::write(packet, &headers, |chunks| {
+            *chunks = control.chunks;
+            self.auth.protect(chunks);
+        });
+        source.interface
     }
 
     /// A SACK that is due, or a packet of data with what accompanies it.
-    #[inline]
+    #[inline(always)]
     fn poll_sack_or_data(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         let Some(plan) = self.plan(now) else {
             if self.receiver.sack_is_due() {
@@ -88,7 +111,6 @@ impl Association {
         };
         let path = plan.path();
         let first_size = self.sender.first_size(&plan)?;
-        let mut chunks = SmallVec::new();
         // a chunk may have been cut before the peer, against RFC 4895 section 6.1, listed DATA
         let mut room = self.peer.sizes().room().max(first_size);
         // RFC 3758 section 3.5 rule F2: a FORWARD TSN goes with the data if that leaves room for some streams
@@ -101,36 +123,43 @@ impl Association {
             }
         }
         // section 6.1: a SACK that is owed goes with the data if it fits
+        let mut takes_sack = false;
         if self.receiver.owes_sack() {
+            cold_path();
             let sack_size = self.receiver.sack_len(self.sack_form());
             if sack_size + first_size <= room && self.sack_goes_with(path) {
-                chunks.extend(self.take_sack());
+                takes_sack = true;
                 room -= sack_size;
             } else if self.receiver.sack_is_due() {
                 return self.sack_packet(packet);
             }
         }
-        let closing = self.state() == State::ShutdownPending;
-        let peer_tag = self.identity.verification_tag();
-        let (sender, mut cx) = self.sending(now);
-        if owes_forward_tsn && let Some(chunk) = sender.take_forward_tsn(&mut cx, room - first_size) {
-            room -= chunk.buffer_len() as u32;
-            chunks.push(chunk);
-        }
-        let packing = Packing {
-            room,
-            closing,
-            peer_tag,
-        };
-        sender.bundle(&mut cx, plan, packing, &mut chunks);
-        if chunks.is_empty() {
-            // whoever asks for packets until there is none would never end
-            debug_assert!(false, "a plan is made of what may be sent");
-            return None;
-        }
         let path = &self.peer[path];
-        let destination = self.peer[path.destination()].address();
-        Some(self.write(packet, path.source(), destination, chunks))
+        let source = path.source();
+        let headers = self.headers(source, self.peer[path.destination()].address());
+        let closing = self.state() == State::ShutdownPending;
+        let any = packets::write(packet, &headers, |chunks| {
+            if takes_sack {
+                cold_path();
+                chunks.extend(self.take_sack());
+            }
+            let (sender, mut cx) = self.sending(now);
+            if owes_forward_tsn && let Some(chunk) = sender.take_forward_tsn(&mut cx, room - first_size) {
+                room -= chunk.buffer_len() as u32;
+                chunks.push(chunk);
+            }
+            let packing = Packing {
+                room,
+                closing,
+                peer_tag: headers.verification_tag,
+            };
+            sender.bundle(&mut cx, plan, packing, chunks);
+            self.auth.protect(chunks);
+            !chunks.is_empty()
+        });
+        // whoever asks for packets until there is none would never end
+        debug_assert!(any, "a plan is made of what may be sent");
+        any.then_some(source.interface)
     }
 
     /// What the next packet of data is to begin with.
@@ -166,7 +195,11 @@ impl Association {
         let room = self.peer.sizes().room();
         let (sender, mut cx) = self.sending(now);
         let chunk = sender.take_forward_tsn(&mut cx, room)?;
-        Some(self.write(packet, source, destination, SmallVec::from_buf([chunk])))
+        packets::write(packet, &self.headers(source, destination), |chunks| {
+            chunks.push(chunk);
+            self.auth.protect(chunks);
+        });
+        Some(source.interface)
     }
 
     #[inline(never)]
@@ -178,46 +211,30 @@ impl Association {
         }
     }
 
-    /// Writes a packet of these chunks for the peer to `packet`; gives the interface to send it on.
+    /// The headers of a packet to the peer.
     #[inline(always)]
-    fn write(
-        &self,
-        packet: &mut Packet,
-        source: LocalAddress,
-        destination: Ipv6Addr,
-        chunks: SmallVec<[Chunk; 1]>,
-    ) -> InterfaceId {
-        let tag = self.identity.verification_tag();
-        self.write_with_tag(packet, source, destination, tag, chunks)
-    }
-
-    /// The same with a verification tag that need not be the peer's.
-    #[inline(always)]
-    fn write_with_tag(
-        &self,
-        packet: &mut Packet,
-        source: LocalAddress,
-        destination: Ipv6Addr,
-        verification_tag: u32,
-        mut chunks: SmallVec<[Chunk; 1]>,
-    ) -> InterfaceId {
-        self.auth.protect(&mut chunks);
-        let sctp = SctpPacket {
-            source_port: self.identity.local_port(),
-            destination_port: self.identity.peer_port(),
-            verification_tag,
-            chunks,
-        };
-        let udp_ports = self.peer.udp_ports(&self.config, destination);
-        packets::write(packet, source.address, destination, udp_ports, sctp);
-        source.interface
+    fn headers(&self, source: LocalAddress, destination: Ipv6Addr) -> Headers {
+        Headers {
+            source: source.address,
+            destination,
+            ports: (self.identity.local_port(), self.identity.peer_port()),
+            verification_tag: self.identity.verification_tag(),
+            udp_ports: self.peer.udp_ports(&self.config, destination),
+        }
     }
 
     /// The SACK owed, as a packet of its own: to where the DATA came from (section 6.4).
     fn sack_packet(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
         let to = self.receiver.reply_to()?;
-        let sack = SmallVec::from_buf([self.take_sack()?]);
-        Some(self.write(packet, self.sack_source(to), to, sack))
+        let source = self.sack_source(to);
+        let any = packets::write(packet, &self.headers(source, to), |chunks| {
+            if let Some(sack) = self.take_sack() {
+                chunks.push(sack);
+            }
+            self.auth.protect(chunks);
+            !chunks.is_empty()
+        });
+        any.then_some(source.interface)
     }
 
     /// A SACK that is due goes with control chunks on their way to the same address (section 6.10). Not to one that is not

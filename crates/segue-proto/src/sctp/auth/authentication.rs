@@ -142,8 +142,8 @@ impl Authentication {
     }
 
     /// Whether `chunk_type` is accepted only authenticated.
-    fn requires(&self, chunk_type: u8) -> bool {
-        self.required.contains(chunk_type)
+    fn requires(&self, chunk: &Chunk) -> bool {
+        self.required.contains_type_of(chunk)
     }
 
     /// Bytes that an AUTH chunk takes from a packet with one of these chunk types.
@@ -159,7 +159,7 @@ impl Authentication {
     /// Puts an AUTH chunk before the first chunk that the peer demands to be authenticated (section 6.2).
     #[inline]
     pub(in crate::sctp) fn protect(&self, chunks: &mut SmallVec<[Chunk; 1]>) {
-        if let Some(at) = chunks.iter().position(|c| self.demanded.contains(c.chunk_type())) {
+        if let Some(at) = chunks.iter().position(|c| self.demanded.contains_type_of(c)) {
             self.insert_auth(at, chunks);
         }
     }
@@ -258,7 +258,7 @@ impl Authentication {
     /// Whether nothing of a packet is, or must be, authenticated: nearly every packet.
     #[inline]
     pub(in crate::sctp) fn is_plain(&self, chunks: &[Chunk]) -> bool {
-        let plain = |c: &Chunk| !matches!(c, Chunk::Auth(_)) && !self.requires(c.chunk_type());
+        let plain = |c: &Chunk| !matches!(c, Chunk::Auth(_)) && !self.requires(c);
         chunks.iter().all(plain)
     }
 
@@ -288,7 +288,7 @@ impl Authentication {
         let mut index = 0;
         let mut stopped = false;
         packet.chunks.retain(|chunk| {
-            let bare = index < authenticated_from && self.requires(chunk.chunk_type());
+            let bare = index < authenticated_from && self.requires(chunk);
             // RFC 5061 section 5.2, D5: a bare ASCONF takes the rest of the packet with it
             stopped |= bare && matches!(chunk, Chunk::Asconf(_));
             let accepted = !(bare || stopped);

@@ -1,6 +1,7 @@
 //! Which chunk types are authenticated (RFC 4895 section 3.2).
 
-use segue_wire::sctp::chunk_type::{AUTH, INIT, INIT_ACK, SHUTDOWN_COMPLETE};
+use segue_wire::sctp::Chunk;
+use segue_wire::sctp::chunk_type::{AUTH, DATA, INIT, INIT_ACK, SACK, SHUTDOWN_COMPLETE};
 
 /// A set of chunk types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,6 +15,22 @@ impl ChunkTypes {
 
     pub(super) fn contains(&self, chunk_type: u8) -> bool {
         self.0[usize::from(chunk_type >> 6)] >> (chunk_type & 63) & 1 == 1
+    }
+
+    /// Whether a chunk is of one of them.
+    #[inline]
+    pub(super) fn contains_type_of(&self, chunk: &Chunk) -> bool {
+        match chunk {
+            // nearly all are one of these, and asked of each that comes or goes
+            Chunk::Data(_) => self.contains(DATA),
+            Chunk::Sack(_) => self.contains(SACK),
+            _ => self.contains_type_of_other(chunk),
+        }
+    }
+
+    #[cold]
+    fn contains_type_of_other(&self, chunk: &Chunk) -> bool {
+        self.contains(chunk.chunk_type())
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Endpoint;
 use super::arrived::Arrived;
 use crate::sctp::association::Association;
+use crate::sctp::association::came::Came;
 use crate::sctp::auth;
 use crate::sctp::handshake::{
     Action, Answer, Cookie, CookieError, Lifetime, PeerParameters, State, Streams, action, check_init,
@@ -174,9 +175,9 @@ impl Endpoint {
             association.queue_cookie_ack(arrived.from);
             if authenticated && !sctp.chunks.is_empty() {
                 let (from, to) = (arrived.from, arrived.to);
-                let limit = association.reply_limit(from, sctp);
                 // the cookie is gone, and was part of what came
-                association.handle_chunks(arrived.now, from, to, sctp, usize::MAX, limit);
+                let came = Came::unknown(association.reply_limit(from, sctp));
+                association.handle_chunks(arrived.now, from, to, sctp, came);
             }
         });
         if !authenticated && !sctp.chunks.is_empty() {

@@ -14,7 +14,7 @@ use crate::sctp::auth::{self, Random};
 use crate::sctp::handshake::{CookieKeys, Identity};
 use crate::sctp::lengths::encapsulation_overhead;
 use crate::sctp::local::address_rules;
-use crate::sctp::packets::transmit;
+use crate::sctp::packets::{Headers, transmit};
 use crate::sctp::receiver::keep_nothing_else;
 use crate::sctp::{AssociationId, Config, Counters, EndpointCounters, Event};
 use crate::time::Instant;
@@ -149,6 +149,17 @@ impl Endpoint {
     #[inline]
     pub fn association_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         self.associations.lend(id)
+    }
+
+    /// Has `act` command an association, which is asked afterwards whether it has anything to send or to tell. `None` if there
+    /// is no such one.
+    #[cfg(feature = "host")]
+    pub(crate) fn command<R>(
+        &mut self,
+        id: AssociationId,
+        act: impl FnOnce(&mut Association) -> R,
+    ) -> Option<R> {
+        self.associations.give(id, act)
     }
 
     /// Lets go of an association that has ended, with whatever it still has to tell. Returns false if it has not ended.
@@ -296,6 +307,7 @@ impl Endpoint {
 
     #[cold]
     fn write_answer(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
+        self.associations.prepare_for_carrier();
         self.answers.pop_front().map(|answer| answer.write_to(packet))
     }
 
@@ -394,13 +406,14 @@ impl Endpoint {
                 interface: arrived.interface,
                 address: arrived.to,
             });
-        self.answers.push_back(transmit(
-            source,
-            arrived.from,
-            (self.port, arrived.from_port),
-            self.udp_ports_to(arrived),
+        let headers = Headers {
+            source: source.address,
+            destination: arrived.from,
+            ports: (self.port, arrived.from_port),
             verification_tag,
-            SmallVec::from_buf([chunk]),
-        ));
+            udp_ports: self.udp_ports_to(arrived),
+        };
+        self.answers
+            .push_back(transmit(source, &headers, SmallVec::from_buf([chunk])));
     }
 }

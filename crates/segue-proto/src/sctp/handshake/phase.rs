@@ -4,6 +4,7 @@
 use crate::sctp::ids::DestinationId;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
+use core::hint::cold_path;
 use segue_wire::sctp::ErrorCause;
 
 /// State of an association (RFC 9260 section 4).
@@ -135,6 +136,16 @@ impl Phase {
 
     #[inline]
     pub(in crate::sctp) fn state(&self) -> State {
+        // nearly always, and asked several times of a packet
+        if let Stage::Established = self.0 {
+            return State::Established;
+        }
+        cold_path();
+        self.state_otherwise()
+    }
+
+    #[inline(never)]
+    fn state_otherwise(&self) -> State {
         match &self.0 {
             Stage::Opening(opening) => match opening.step {
                 Step::Init => State::CookieWait,
@@ -168,6 +179,10 @@ impl Phase {
     /// The earliest timer.
     #[inline]
     pub(in crate::sctp) fn next_timer(&self) -> Option<Instant> {
+        if let Stage::Established = self.0 {
+            return None;
+        }
+        cold_path();
         match &self.0 {
             Stage::Opening(opening) => opening.t1,
             Stage::ShutdownSent {
@@ -373,7 +388,12 @@ impl Phase {
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, whichever the state has one send again.
-    pub(in crate::sctp) const fn shutdown_chunk(&self) -> Option<ShutdownChunk> {
+    #[inline]
+    pub(in crate::sctp) fn shutdown_chunk(&self) -> Option<ShutdownChunk> {
+        if let Stage::Established = self.0 {
+            return None;
+        }
+        cold_path();
         match self.0 {
             Stage::ShutdownSent { .. } => Some(ShutdownChunk::Shutdown),
             Stage::ShutdownAckSent { .. } => Some(ShutdownChunk::ShutdownAck),

@@ -96,10 +96,11 @@ impl LocalAddresses {
         self.find(address).is_some()
     }
 
-    /// Whether the deletion of `address` waits for its answer.
-    pub(super) fn is_being_deleted(&self, address: Ipv6Addr) -> bool {
+    /// Whether `address` is part of the association, or the peer is asked to add it: neither one that is being deleted or
+    /// has been, nor one that the peer was never told of.
+    pub(super) fn is_staying(&self, address: Ipv6Addr) -> bool {
         self.find(address)
-            .is_some_and(|l| matches!(l.state, State::Deleting(..)))
+            .is_some_and(|l| !matches!(l.state, State::Deleting(..) | State::Spare))
     }
 
     /// Whether an interface has `address`.

@@ -163,10 +163,15 @@ fn what_the_peer_may_be_asked_for() {
 fn an_address_that_came_back_before_its_deletion_was_granted_is_spare() {
     let mut local = with(2);
     ask(&mut local, &[Delete(a(2))]);
-    assert!(local.is_being_deleted(a(2)) && !local.is_being_deleted(a(1)));
+    assert!(local.is_staying(a(1)) && !local.is_staying(a(2)) && !local.is_staying(a(9)));
     local.lose(a(2));
     assert_eq!(local.find_present(l(2)), Some(Found::Back(l(2))));
     assert!(local.settle(Delete(a(2)), true), "paths from it retire");
+    assert!(!local.is_staying(a(2)), "the peer knows it no more");
+    let mut adding = with(1);
+    adding.offer(l(2));
+    ask(&mut adding, &[Add(a(2))]);
+    assert!(adding.is_staying(a(2)));
     assert_eq!((known(&local), local.spare()), (vec![a(1)], Some(a(2))));
     assert!(!local.settle(Delete(a(2)), true), "settled");
     // the one that stayed away is forgotten, as is one that is back and gone once more

@@ -69,7 +69,7 @@ impl Concurrent {
         }
         let held = Held::of(lent.flight, path);
         let outstanding = u64::from(lent.flight.outstanding_bytes());
-        let receive_buffer = u64::from(lent.credit.peer_rwnd()) + outstanding + held.gap_acked;
+        let receive_buffer = u64::from(lent.flight.peer_rwnd()) + outstanding + held.gap_acked;
         let buffers = (u64::from(lent.config.send_buffer), receive_buffer);
         split.allows(&held, u64::from(len), buffers, paths)
     }

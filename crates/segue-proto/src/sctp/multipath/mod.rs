@@ -16,7 +16,7 @@
 //! | CMT-PF | `peer/errors`, beside this folder | a dead path gets data until Path.Max.Retrans, and the receive buffer fills |
 //! | what SACKs over several paths leave open | `round_trips`, `sender/overtaken` | reneging that is none, round trips that are too short |
 //! | an episode of losses for each path | `recovery` | a loss on one path cuts all |
-//! | leaving a path | `sender/lost` | data on a dead path waits for T3-rtx |
+//! | leaving a path | `sender/flight/retransmission` | data on a dead path waits for T3-rtx |
 //!
 //! Beyond the paper, against what several paths of different speed do to the receive buffer, each off unless asked for:
 //!
@@ -90,10 +90,5 @@ impl Concurrent {
     /// Chunks of a path were found lost.
     pub(in crate::sctp) fn note_lost(&mut self, path: PathId, chunks: u32) {
         self.shares.open(path).on_lost(chunks);
-    }
-
-    /// A path begins anew: what was known of it is no longer so.
-    pub(in crate::sctp) fn forget_path(&mut self, path: PathId) {
-        *self.shares.open(path) = CmtPath::default();
     }
 }

@@ -14,7 +14,6 @@
 use super::Concurrent;
 use crate::sctp::ids::PathId;
 use crate::sctp::sender::chunk::{Cause, ChunkState};
-use crate::sctp::sender::lost::lose_one;
 use crate::sctp::sender::plan::Plan;
 use crate::sctp::sender::strategy::lent::{Lent, View};
 use segue_wire::Tsn;
@@ -41,7 +40,7 @@ impl Concurrent {
             lent.counters.penalties += 1;
         }
         // a chunk that is under way leaves its path's flight, to be sent again
-        lose_one(lent.flight, lent.credit, Cause::Rescheduled, tsn);
+        lent.flight.lose_one(Cause::Rescheduled, tsn);
         lent.counters.chunks_rescheduled += 1;
         lent.recovery.force_more(u32::MAX);
         let forced = true;

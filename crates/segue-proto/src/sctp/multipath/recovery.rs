@@ -2,22 +2,24 @@
 //! which ends when everything that was outstanding there when it began has been acknowledged.
 
 use super::{Concurrent, Cuc};
+use crate::sctp::sender::context::Context;
+use crate::sctp::sender::flight::Flight;
 use crate::sctp::sender::progress::{PathProgress, Progress};
-use crate::sctp::sender::strategy::lent::{Lent, View};
+use crate::sctp::sender::strategy::lent::View;
 use segue_wire::Tsn;
 
 impl Concurrent {
     /// Each path that lost something is cut once per loss episode of its own, and one packet may go there whatever cwnd says.
-    pub(in crate::sctp) fn recover(&mut self, lent: &mut Lent<'_>, progress: &Progress) {
-        let last_sent = lent.flight.next_tsn().previous();
+    pub(in crate::sctp) fn recover(&mut self, cx: &mut Context<'_>, flight: &Flight, progress: &Progress) {
+        let last_sent = flight.next_tsn().previous();
         for progress in progress.iter().filter(|p| p.has_lost()) {
             let path = progress.path();
-            if lent.peer.path(path).is_none() || self.share(path).is_in_fast_recovery() {
+            if self.share(path).is_in_fast_recovery() {
                 continue;
             }
-            let coupled = self.coupled_ssthresh(path, lent.peer);
-            let loss = lent.view().loss_on(lent.now, path);
-            lent.peer.on_loss(path, loss, coupled);
+            let coupled = self.coupled_ssthresh(path, cx.peer);
+            let loss = flight.loss_on(cx.now, path);
+            cx.peer.on_loss(path, loss, coupled);
             self.shares.open(path).begin_recovery(last_sent);
         }
     }

@@ -105,7 +105,7 @@ impl Concurrent {
             } else {
                 0
             },
-            peer_rwnd: lent.credit.peer_rwnd(),
+            peer_rwnd: lent.flight.peer_rwnd(),
             outstanding: u64::from(lent.flight.outstanding_bytes()),
             was_blocked: core::mem::take(&mut self.was_blocked),
         };

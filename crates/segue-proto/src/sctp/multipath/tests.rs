@@ -53,8 +53,8 @@ fn holding(split: BufferSplit) -> Rig {
     }
     flight.lose_one(Cause::Timeout, Tsn(3));
     flight.abandon(Tsn(4));
-    // with what is outstanding, and what is held out of order: 10 000
-    a.sender.credit_mut().begin(6000);
+    // with what is held out of order: 10 000
+    a.sender.flight_mut().advertise(7000);
     a
 }
 
@@ -235,7 +235,7 @@ fn retransmissions_go_where_their_policy_has_them_and_stay_among_equals() {
     // of so many chunks so many were lost
     let losses = |a: &mut Rig, path, sent: u32, lost| {
         let concurrent = a.sender.concurrent();
-        concurrent.forget_path(path);
+        *concurrent.shares.open(path) = CmtPath::default();
         (0..sent).for_each(|_| concurrent.note_sent(path));
         concurrent.note_lost(path, lost);
     };

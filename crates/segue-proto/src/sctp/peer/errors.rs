@@ -104,8 +104,8 @@ impl Peer {
         self.choose_current();
     }
 
-    /// A handshake was answered: so far there are no errors.
-    pub(in crate::sctp) fn answers_handshake(&mut self) {
+    /// The peer has answered something, and no destination is concerned: the association has no errors (section 8.1).
+    pub(in crate::sctp) fn is_there(&mut self) {
         self.error_count = 0;
     }
 

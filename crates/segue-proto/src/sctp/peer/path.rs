@@ -71,7 +71,7 @@ impl Path {
         self.rtt.srtt().unwrap_or_else(|| self.rtt.rto())
     }
 
-    /// Shortest round trip of data; if there was none, what heartbeats told.
+    /// Shortest round trip of data; if there was none, the smoothed one of the heartbeats.
     pub(in crate::sctp) fn least_round_trip(&self) -> Option<Duration> {
         self.least_round_trip.or(self.rtt.srtt())
     }

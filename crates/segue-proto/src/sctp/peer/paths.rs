@@ -9,6 +9,7 @@ use crate::sctp::local::LocalAddresses;
 use crate::sctp::slots::Slots;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
+use smallvec::SmallVec;
 
 /// They begin and end.
 impl Peer {
@@ -94,39 +95,55 @@ impl Peer {
         self.paths.values().any(Path::is_retired)
     }
 
-    /// Lets go of retired paths that are empty, as `in_flight` tells.
-    pub(in crate::sctp) fn drop_retired_paths(&mut self, config: &Config, in_flight: impl Fn(PathId) -> u32) {
-        for id in self.paths.ids() {
-            if self.paths[id].is_retired() && in_flight(id) == 0 {
-                self.paths.remove(id);
-                self.lose_heartbeats(|path| path == id);
-            }
+    /// Lets go of retired paths that are empty, as `in_flight` tells; returns which.
+    pub(in crate::sctp) fn drop_retired_paths(
+        &mut self,
+        config: &Config,
+        in_flight: impl Fn(PathId) -> u32,
+    ) -> SmallVec<[PathId; 4]> {
+        let empty = |(id, path): &(PathId, &Path)| path.is_retired() && in_flight(*id) == 0;
+        let dropped: SmallVec<[PathId; 4]> = self.paths.iter().filter(empty).map(|(id, _)| id).collect();
+        for &id in &dropped {
+            self.paths.remove(id);
         }
+        self.lose_heartbeats(|path| dropped.contains(&path));
         self.follow_pmtu(config);
+        dropped
     }
 
-    /// An address that was gone is back as `source`, perhaps on another interface and in another network: nothing is known any
-    /// more of the empty paths from it, not how much gets through nor how long packets may be. `renewed` is told which begin
-    /// anew.
+    /// An address that was gone is back as `source`, perhaps on another interface and in another network: in the place of each
+    /// path from it that is empty, as `in_flight` tells, there is another one, of which nothing is known. Returns those that
+    /// are gone.
     pub(in crate::sctp) fn renew_paths_from(
         &mut self,
         former: LocalAddress,
         source: LocalAddress,
         config: &Config,
-        mut renewed: impl FnMut(PathId) -> bool,
-    ) {
-        for id in self.paths.ids() {
+        in_flight: impl Fn(PathId) -> u32,
+    ) -> SmallVec<[PathId; 4]> {
+        let mut gone = SmallVec::new();
+        for id in self.paths_from(former.address) {
             let path = &self.paths[id];
-            if path.source() == former && renewed(id) {
-                self.paths[id] = self.new_path(source, path.destination(), config);
+            if path.source() != former || in_flight(id) > 0 {
+                continue;
+            }
+            let another = self.new_path(source, path.destination(), config);
+            let Some(another) = self.paths.replace(id, another) else {
+                continue;
+            };
+            gone.push(id);
+            for destination in self.destinations.values_mut().filter(|d| d.path() == id) {
+                destination.follow(another);
             }
         }
+        self.lose_heartbeats(|path| gone.contains(&path));
         self.follow_pmtu(config);
+        gone
     }
 
-    /// Whether there has never been more than one path.
-    pub(in crate::sctp) fn has_one_path(&self) -> bool {
-        self.paths.has_one_place()
+    /// Whether there has never been another path than the first.
+    pub(in crate::sctp) fn has_had_one_path(&self) -> bool {
+        self.paths.has_had_one()
     }
 
     /// The peer's window as its INIT or INIT ACK advertised it: windows begin.

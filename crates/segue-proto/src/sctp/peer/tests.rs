@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sctp::outbox::Outbox;
-use crate::sctp::testing::{FIRST, SECOND, address, concurrently, destination, ends, ms};
+use crate::sctp::testing::{FIRST, SECOND, address, concurrently, destination, ends, ms, own};
 use crate::sctp::{Event, MultipathConfig, PathState};
 use crate::time::{Duration, Instant};
 
@@ -307,4 +307,24 @@ fn windows_that_begin_anew_have_the_segments_of_cmt_pf() {
         assert_eq!(rig.peer[SECOND].cwnd(), segment * u32::from(segments));
         assert_eq!(rig.peer[FIRST].cwnd(), 40_000);
     }
+}
+
+#[test]
+fn paths_from_an_address_that_is_gone_stay_while_something_is_outstanding_on_them() {
+    let mut rig = Rig::new(Config::default(), 2);
+    rig.peer.retire_paths_from(address(9));
+    assert!(!rig.peer.has_retired_paths(), "none begins there");
+    rig.peer.retire_paths_from(own().address);
+    assert!(rig.peer.has_retired_paths());
+    let outstanding = |path| u32::from(path == FIRST);
+    assert_eq!(
+        rig.peer.drop_retired_paths(&rig.config, outstanding)[..],
+        [SECOND]
+    );
+    assert!(rig.peer.has_retired_paths());
+    // the address is back before what was outstanding came
+    rig.peer.follow_route_to(destination(0), &rig.config, &rig.local);
+    assert!(!rig.peer.has_retired_paths());
+    assert!(rig.peer.drop_retired_paths(&rig.config, |_| 0).is_empty());
+    assert_eq!(rig.peer[FIRST].source(), own());
 }

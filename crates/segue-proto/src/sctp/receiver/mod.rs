@@ -2,8 +2,10 @@
 //! is left, and the acknowledgement that is owed for it.
 
 mod acknowledgement;
+mod cut_short;
 mod memory;
 mod reassembly;
+mod room;
 mod stream_reset;
 #[cfg(test)]
 mod tests;
@@ -18,8 +20,10 @@ use crate::time::Instant;
 use acknowledgement::{Acknowledgement, Route, data_packets, delays_with_gap};
 use core::hint::cold_path;
 use core::net::Ipv6Addr;
+use cut_short::tell_cut_short;
 use memory::keep_no_packet;
 use reassembly::Reassembly;
+use room::{Room, Use};
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, DataChunk, ForwardTsn, NrSack};
 use smallvec::SmallVec;
@@ -56,7 +60,8 @@ pub(super) enum Outcome {
     NoRoom,
     /// There is no data in it (section 6.2).
     NoUserData,
-    /// It has no room, and there will never be any: the user has nothing to take, and nothing that is missing would fit.
+    /// It has no room, and there will never be any: the user has nothing to take, and nothing that is missing would fit. The
+    /// peer has sent a message longer than the buffer, or has not kept to the window.
     OutOfResource,
     /// The peer's initial TSN is not known.
     Unexpected,
@@ -67,12 +72,6 @@ impl Outcome {
     pub(super) fn asks_for_sack(self) -> bool {
         matches!(self, Self::Duplicate | Self::NoRoom | Self::OutOfResource)
     }
-}
-
-enum Room {
-    Enough,
-    None,
-    Never,
 }
 
 impl Receiver {
@@ -163,7 +162,7 @@ impl Receiver {
                 return Outcome::NoRoom;
             }
         }
-        if self.held_bytes(config) >= config.receive_buffer as usize {
+        if self.held(config).is_full() {
             cold_path();
             match self.room_beyond_buffer(tsn, chunk.data.len(), config, out) {
                 Room::Enough => {}
@@ -197,30 +196,40 @@ impl Receiver {
     }
 
     /// Section 6.2: with the window closed, a TSN beyond all received is dropped; one that fills a gap is taken, up to
-    /// twice the buffer, because what is held may wait for it. If what is next in order does not fit even so and the
-    /// user has nothing to take, a message is longer than the buffer and will never be complete; unless it is a reset of the
-    /// association that keeps what came, until the peer has carried it out.
+    /// twice the buffer, because what is held may wait for it, and nothing that was reported is dropped for it. What is next in
+    /// order while the user has nothing to take is [taken beyond that](Use::has_room_for_next), or never fits; unless it is a
+    /// reset of the association that keeps what came, until the peer has carried it out.
     fn room_beyond_buffer(&mut self, tsn: Tsn, len: usize, config: &Config, out: &mut Outbox) -> Room {
         let Some(tsns) = &self.tsns else {
             return Room::None;
         };
-        let fits = self.held_bytes(config) + len <= 2 * config.receive_buffer as usize;
-        if fits && tsn.before(tsns.highest()) {
+        if tsn.before(tsns.highest()) && self.held(config).has_room_in_gaps(len) {
             return Room::Enough;
         }
         let cumulative = tsns.cumulative_tsn_ack();
         if tsn != cumulative.next() || self.reassembly.has_ready() {
             return Room::None;
         }
-        let nothing_missing = !tsns.has_gap();
+        let has_gap = tsns.has_gap();
         let resets = self.reassembly.awaits_association_reset();
-        let waits = resets && self.reassembly.take_what_goes_on(cumulative);
+        let waits = resets && {
+            let (waits, cut_short) = self.reassembly.take_what_goes_on(cumulative);
+            tell_cut_short(cut_short, out);
+            waits
+        };
         if self.reassembly.has_ready() || self.reassembly.deliver_in_parts() {
             self.tell_readable(out);
-        } else if !waits && (nothing_missing || !fits) {
-            return Room::Never;
+            return Room::None;
         }
-        Room::None
+        if waits {
+            return Room::None;
+        }
+        self.reassembly.join_parts();
+        if self.held(config).has_room_for_next(len, has_gap) {
+            Room::Enough
+        } else {
+            Room::Never
+        }
     }
 
     /// A FORWARD TSN (RFC 3758 section 3.6): the peer has given up what is missing up to a TSN.
@@ -237,9 +246,7 @@ impl Receiver {
         tsns.advance_to(new);
         let known = self.inbound_streams;
         let skipped = chunk.skipped.iter().copied().filter(|s| s.0 < known);
-        if let Some(stream_id) = self.reassembly.forward(new, skipped) {
-            out.tell(Event::PartialDeliveryAborted(stream_id));
-        }
+        tell_cut_short(self.reassembly.forward(new, skipped), out);
         self.tell_readable(out);
         Outcome::Taken
     }
@@ -300,7 +307,7 @@ impl Receiver {
 
     /// Receive window offered now, bytes.
     pub(super) fn a_rwnd(&self, config: &Config) -> u32 {
-        let held = u32::try_from(self.held_bytes(config)).unwrap_or(u32::MAX);
+        let held = u32::try_from(self.held(config).counted).unwrap_or(u32::MAX);
         config.receive_buffer.saturating_sub(held)
     }
 
@@ -335,10 +342,15 @@ impl Receiver {
         }
     }
 
-    /// What is held of the receive buffer: user bytes, and what many small chunks cost beyond as much again.
+    /// What is held of the receive buffer.
     #[inline]
-    fn held_bytes(&self, config: &Config) -> usize {
-        self.reassembly.held_bytes(config.receive_buffer as usize)
+    fn held(&self, config: &Config) -> Use {
+        let buffer = config.receive_buffer as usize;
+        Use {
+            buffer,
+            user: self.reassembly.user_bytes(),
+            counted: self.reassembly.held_bytes(buffer),
+        }
     }
 }
 
@@ -442,17 +454,10 @@ impl Receiver {
 }
 
 impl Receiver {
-    /// Checks that what is counted is held, and that it is within what the configuration allows.
+    /// Checks that what is counted is held, that it can still be taken, and that it is within what the configuration allows.
     pub(super) fn check_invariants(&self, config: &Config) -> Result<(), String> {
-        let (held, counted) = (self.reassembly.recount(), self.reassembly.user_bytes());
-        let most = 2 * config.receive_buffer as usize + usize::from(u16::MAX);
-        if held != counted {
-            return Err(format!("{held} bytes received and held, counted as {counted}"));
-        }
-        if held > most {
-            let buffer = config.receive_buffer;
-            return Err(format!("{held} bytes held in a receive buffer of {buffer}"));
-        }
-        Ok(())
+        self.reassembly.check()?;
+        let waits = self.has_gap() && !self.has_message();
+        self.held(config).check(waits)
     }
 }

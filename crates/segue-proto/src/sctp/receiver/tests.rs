@@ -36,6 +36,24 @@ impl Rig {
     }
 
     fn chunk(&mut self, offset: u32, stream_id: u16, ssn: u16, len: u32, flags: &str) -> Outcome {
+        self.chunk_of(u64::from(offset), offset, (stream_id, ssn), len, flags)
+    }
+
+    /// A fragment of message 0 of stream 0 that goes on where the one before it ends, and is not refused for good.
+    fn contiguous(&mut self, offset: u32, len: u32, flags: &str) {
+        let outcome = self.chunk_of(u64::from(offset * len), offset, (0, 0), len, flags);
+        assert_eq!(outcome, Outcome::Taken, "{offset}");
+    }
+
+    /// `len` bytes of data from `position` on.
+    fn chunk_of(
+        &mut self,
+        position: u64,
+        offset: u32,
+        (stream_id, ssn): (u16, u16),
+        len: u32,
+        flags: &str,
+    ) -> Outcome {
         let mut chunk = DataChunk {
             tsn: INITIAL.add(offset),
             stream_id,
@@ -46,7 +64,7 @@ impl Rig {
             ending: flags.contains('E'),
             immediate: false,
             data: Data::Synthetic {
-                offset: u64::from(offset),
+                offset: position,
                 len,
             },
         };
@@ -206,6 +224,60 @@ fn many_small_chunks_fill_the_buffer_by_what_they_cost() {
     // 128 bytes each beyond the 2,000 that are allowed for that, and 1: full with the 32nd
     assert_eq!(taken.count(), 32);
     assert_eq!(rig.receiver.a_rwnd(&rig.config), 0);
+}
+
+#[test]
+fn a_peer_that_keeps_to_the_window_has_what_is_next_taken_whatever_its_chunks_cost() {
+    // 2,000 bytes of window in whole messages of 10, the last first and the first last
+    let mut rig = full(&[]);
+    assert_eq!(rig.data(199, 0, 199, 10), Outcome::Taken);
+    let taken = (1..199)
+        .filter(|&n| rig.data(n, 0, n as u16, 10) == Outcome::Taken)
+        .count();
+    // 10 bytes and 128 each, 2,000 of that forgiven, and 4,000 held: with the last, which is there, 44
+    assert_eq!(taken, 43);
+    assert_eq!(rig.receiver.a_rwnd(&rig.config), 0);
+    assert_eq!(rig.data(0, 0, 0, 10), Outcome::Taken);
+    let came = core::iter::from_fn(|| rig.receiver.take_message()).count();
+    assert_eq!(came, 44, "and what waited for it");
+    // a message of 1,900 bytes in fragments of 10, before what has come of another stream
+    let mut rig = full(&[]);
+    for n in 200..230 {
+        assert_eq!(rig.data(n, 1, n as u16 - 199, 1), Outcome::Taken);
+    }
+    for n in 0..190 {
+        let flags = ["B", "", "E"][usize::from(n > 0) + usize::from(n == 189)];
+        rig.contiguous(n, 10, flags);
+    }
+    for n in 190..200 {
+        assert_ne!(rig.data(n, 0, n as u16 - 189, 1), Outcome::OutOfResource);
+    }
+    let first = rig
+        .receiver
+        .take_message()
+        .map(|m| m.parts.iter().map(Data::len).sum());
+    assert_eq!(first, Some(1900));
+}
+
+#[test]
+fn a_peer_that_keeps_to_no_window_is_refused_at_four_times_the_buffer() {
+    // one byte each: the stream sequence number 0 never comes, so nothing can be taken, though no TSN is missing
+    let mut rig = full(&[]);
+    let outcomes: Vec<_> = (0..200).map(|n| rig.data(n, 0, n as u16 + 1, 1)).collect();
+    assert_eq!(
+        outcomes.iter().position(|&o| o == Outcome::OutOfResource),
+        Some(32)
+    );
+    // the same with a TSN that is missing at the end of the window
+    let mut rig = full(&[]);
+    rig.data(1000, 1, 1, 1);
+    let outcomes: Vec<_> = (0..200).map(|n| rig.data(n, 0, n as u16 + 1, 1)).collect();
+    // 129 each, less the 2,000 that are forgiven
+    assert_eq!(
+        outcomes.iter().position(|&o| o == Outcome::OutOfResource),
+        Some(77)
+    );
+    assert_eq!(rig.receiver.check_invariants(&rig.config), Ok(()));
 }
 
 #[test]
@@ -430,7 +502,7 @@ fn after_a_reset_the_peer_goes_on_where_it_was_told_to() {
     assert_eq!(rig.receiver.cumulative_tsn_ack(), next.map(Tsn::previous));
     // as the side that asked: what comes meanwhile waits, on either side of the reset
     let mut rig = Rig::new(Config::default());
-    rig.receiver.await_association_reset();
+    rig.receiver.await_association_reset(&mut rig.out);
     assert_eq!(rig.data(0, 0, 0, 1), Outcome::Taken);
     assert!(!rig.receiver.has_message());
     rig.receiver.association_was_reset(INITIAL.add(1), &mut rig.out);

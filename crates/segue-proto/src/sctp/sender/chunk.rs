@@ -1,9 +1,9 @@
-//! A DATA chunk that was sent: what it carries, and where it stands.
+//! A DATA chunk that was sent: what it carries, where it stands, and its last transmission.
 
-use super::transmission::Transmission;
 use crate::sctp::ids::PathId;
 use crate::sctp::lengths::chunk_size;
 use crate::sctp::options::Policy;
+use crate::time::Instant;
 use segue_wire::sctp::DataChunk;
 use segue_wire::{Data, Ssn, Tsn};
 
@@ -74,8 +74,9 @@ pub(in crate::sctp) struct Sent {
     data: Data,
     about: About,
     state: ChunkState,
-    /// Path that it was last sent on, and that transmission.
+    /// Path that it was last sent on; none if that was left since.
     path: Option<PathId>,
+    /// The last time it was sent.
     transmission: Transmission,
     retransmissions: u32,
 }
@@ -117,7 +118,7 @@ impl Sent {
         self.state
     }
 
-    /// Path that it was last sent on, unless it was told to go wherever new data goes. The path may be gone.
+    /// Path that it was last sent on. None if that was left since: it goes wherever new data goes, if it has to go again.
     pub(in crate::sctp) fn path(&self) -> Option<PathId> {
         self.path
     }
@@ -164,13 +165,8 @@ impl Sent {
         self.state == ChunkState::Marked(Cause::MissingReports)
     }
 
-    /// Whether it waits to be sent again because its path was left.
-    pub(in crate::sctp) fn is_left(&self) -> bool {
-        self.state == ChunkState::Marked(Cause::PathGone)
-    }
-
     /// Whether partial reliability has it abandoned instead of sent again.
-    pub(in crate::sctp) fn is_given_up(&self, now: crate::time::Instant) -> bool {
+    pub(in crate::sctp) fn is_given_up(&self, now: Instant) -> bool {
         self.about
             .policy
             .forbids_retransmission(now, self.retransmissions)
@@ -219,9 +215,7 @@ impl Sent {
         path: PathId,
         transmission: impl FnOnce(Transmission, bool) -> Transmission,
     ) {
-        // a path that was left and is back under its name is another one
-        let was_left = self.is_left();
-        let moves = self.path.replace(path) != Some(path) || was_left;
+        let moves = self.path.replace(path) != Some(path);
         self.transmission = transmission(self.transmission, moves);
         self.retransmissions = self.retransmissions.saturating_add(1);
         let rescheduled = self.state == ChunkState::Marked(Cause::Rescheduled);
@@ -238,8 +232,8 @@ impl Sent {
         self.transmission.note_fast_retransmission()
     }
 
-    /// When it is sent again, wherever new data goes.
-    pub(super) fn follow_new_data(&mut self) {
+    /// The path that it was last sent on is left. If that is there again one day, it is another one.
+    pub(super) fn leave_path(&mut self) {
         self.path = None;
     }
 
@@ -252,5 +246,90 @@ impl Sent {
         let len = self.len();
         self.data = Data::Synthetic { offset: 0, len };
         true
+    }
+}
+
+/// The last transmission of a chunk, and what SACKs have said of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::sctp) struct Transmission {
+    /// Its number among all transmissions of the association; 0 if it was never sent.
+    number: u64,
+    at: Instant,
+    again: bool,
+    /// The chunk was sent on another path before, or on one that was left since.
+    moved: bool,
+    missing_reports: u8,
+    /// Found lost by missing reports, this time or before: not eligible for it again but with MFR.
+    fast_retransmitted: bool,
+}
+
+impl Transmission {
+    /// That of a TSN that is never sent.
+    pub(in crate::sctp) const NONE: Self = Self {
+        number: 0,
+        at: Instant::ZERO,
+        again: false,
+        moved: false,
+        missing_reports: 0,
+        fast_retransmitted: false,
+    };
+
+    /// When it was.
+    pub(in crate::sctp) fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// Whether the chunk was sent before: no round trip may be measured from it (RFC 9260 section 6.3.1, rule C5).
+    pub(in crate::sctp) fn is_again(&self) -> bool {
+        self.again
+    }
+
+    /// Its place in the order of sending.
+    pub(in crate::sctp) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the chunk was sent on another path before, or on one that was left since.
+    pub(super) fn has_moved(&self) -> bool {
+        self.moved
+    }
+
+    /// Whether missing reports had it sent, or will have.
+    pub(super) fn is_fast_retransmitted(&self) -> bool {
+        self.fast_retransmitted
+    }
+
+    /// That of a chunk that is sent for the first time.
+    pub(super) fn first(number: u64, at: Instant) -> Self {
+        Self {
+            number,
+            at,
+            ..Self::NONE
+        }
+    }
+
+    /// The chunk is sent again, by `next`; `moves`: on another path.
+    pub(super) fn again(self, next: Self, moves: bool) -> Self {
+        Self {
+            again: true,
+            moved: self.moved || moves,
+            fast_retransmitted: self.fast_retransmitted,
+            ..next
+        }
+    }
+
+    pub(super) fn report_missing(&mut self, reports: u8) -> u8 {
+        self.missing_reports = self.missing_reports.saturating_add(reports);
+        self.missing_reports
+    }
+
+    pub(super) fn note_fast_retransmission(&mut self) -> bool {
+        core::mem::replace(&mut self.fast_retransmitted, true)
+    }
+
+    /// Missing reports so far.
+    #[cfg(test)]
+    pub(super) fn missing_reports(&self) -> u8 {
+        self.missing_reports
     }
 }

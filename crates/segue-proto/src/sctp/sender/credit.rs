@@ -1,4 +1,5 @@
-//! How much the peer's receive window takes, and what is done while it takes nothing (RFC 9260 section 6.1 rule A).
+//! What is done while the peer's receive window takes nothing (RFC 9260 section 6.1 rule A). How much it takes is counted with what
+//! is under way, in [`Flight`](super::flight::Flight).
 //!
 //! The first probe of a closed window goes out an RTO after it closed; T3-rtx then repeats it, and so the interval doubles up
 //! to RTO.Max. As long as the peer answers, neither the path nor the association is blamed, however long it lasts, and the
@@ -25,11 +26,9 @@ struct Probe {
     answered: bool,
 }
 
-/// What the peer has room for.
+/// Whether the peer's window lets something go, and the probes of one that is closed.
 #[derive(Debug, Default)]
 pub(in crate::sctp) struct Credit {
-    /// Room left in the peer's receive window, bytes.
-    peer_rwnd: u32,
     /// The last SACK left no room for what is to be sent next.
     closed: bool,
     permit: Permit,
@@ -39,40 +38,20 @@ pub(in crate::sctp) struct Credit {
 }
 
 impl Credit {
-    /// The peer's window as its INIT or INIT ACK advertised it.
-    pub(in crate::sctp) fn begin(&mut self, a_rwnd: u32) {
-        self.peer_rwnd = a_rwnd;
-    }
-
-    pub(in crate::sctp) fn peer_rwnd(&self) -> u32 {
-        self.peer_rwnd
-    }
-
     pub(in crate::sctp) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// User data goes out.
-    pub(in crate::sctp) fn take(&mut self, bytes: u32) {
-        self.peer_rwnd = self.peer_rwnd.saturating_sub(bytes);
-    }
-
-    /// User data is in flight no more, and not acknowledged.
-    pub(in crate::sctp) fn give_back(&mut self, bytes: u32) {
-        self.peer_rwnd = self.peer_rwnd.saturating_add(bytes);
-    }
-
-    /// A SACK advertises `a_rwnd`, of which `outstanding` bytes are under way. The first chunk that is not acknowledged, or
-    /// else the next new one, has `next_len` bytes. Returns the probe, if the window opened again and it had been answered
-    /// without being taken: it goes out again now, and not when T3-rtx expires, which may be RTO.Max away.
+    /// A SACK advertises `a_rwnd`. The first chunk that is not acknowledged, or else the next new one, has `next_len` bytes.
+    /// Returns the probe, if the window opened again and it had been answered without being taken: it goes out again now, and
+    /// not when T3-rtx expires, which may be RTO.Max away. A SACK that was on its way over another path when the probe went
+    /// again may have it go once more: that is one packet, and to wait may be a minute.
     pub(in crate::sctp) fn on_sack(
         &mut self,
         a_rwnd: u32,
-        outstanding: u32,
         next_len: Option<u32>,
         cumulative: Tsn,
     ) -> Option<Tsn> {
-        self.peer_rwnd = a_rwnd.saturating_sub(outstanding);
         self.closed = a_rwnd == 0 || next_len.is_some_and(|len| len > a_rwnd);
         if a_rwnd > 0 {
             self.permit = Permit::No;
@@ -86,24 +65,25 @@ impl Credit {
         self.probe.take_if(|_| refused).map(|probe| probe.tsn)
     }
 
-    /// Whether `len` bytes of new data may go now. If nothing is under way they may even where there is no room for them: as a
-    /// probe, an RTO after the window closed.
+    /// Whether `len` bytes of new data may go now, into `room`. If nothing is under way they may even where there is no room for
+    /// them: as a probe, an RTO after the window closed.
     #[inline]
     pub(in crate::sctp) fn admits(
         &mut self,
         now: Instant,
         len: u32,
+        room: u32,
         is_under_way: bool,
         rto: Duration,
     ) -> bool {
-        if len <= self.peer_rwnd {
+        if len <= room {
             return true;
         }
         if is_under_way {
             self.blocked_since.get_or_insert(now);
             return false;
         }
-        if self.peer_rwnd > 0 || self.permit == Permit::Given {
+        if room > 0 || self.permit == Permit::Given {
             return true;
         }
         self.blocked_since.get_or_insert(now);
@@ -191,86 +171,70 @@ mod tests {
         Instant::ZERO + Duration::from_millis(n)
     }
 
-    fn with(peer_rwnd: u32) -> Credit {
-        let mut credit = Credit::default();
-        credit.begin(peer_rwnd);
-        credit
-    }
-
     #[test]
     fn a_window_is_closed_to_what_does_not_fit_it() {
         for (a_rwnd, closed) in [(500, false), (499, true), (0, true), (501, false)] {
-            let mut credit = with(0);
-            assert!(!credit.admits(ms(0), 500, false, RTO));
+            let mut credit = Credit::default();
+            assert!(!credit.admits(ms(0), 500, 0, false, RTO));
             assert_eq!(credit.timer(), Some(ms(1000)));
-            assert_eq!(credit.on_sack(a_rwnd, 0, Some(500), Tsn(0)), None);
-            assert_eq!((credit.is_closed(), credit.peer_rwnd()), (closed, a_rwnd));
+            assert_eq!(credit.on_sack(a_rwnd, Some(500), Tsn(0)), None);
+            assert_eq!(credit.is_closed(), closed);
             assert_eq!(credit.timer().is_some(), a_rwnd == 0, "{a_rwnd}");
         }
     }
 
     #[test]
     fn a_probe_goes_an_rto_after_the_window_closed_and_only_with_nothing_under_way() {
-        let mut credit = with(100);
-        assert!(credit.admits(ms(0), 100, true, RTO));
-        assert!(!credit.admits(ms(5), 101, true, RTO), "something is under way");
+        let mut credit = Credit::default();
+        assert!(credit.admits(ms(0), 100, 100, true, RTO));
+        assert!(
+            !credit.admits(ms(5), 101, 100, true, RTO),
+            "something is under way"
+        );
         assert_eq!(credit.look_again(), Some(ms(5)));
-        assert!(credit.admits(ms(6), 101, false, RTO), "some of it fits");
-        credit.take(100);
-        assert!(!credit.admits(ms(7), 1, false, RTO) && !credit.admits(ms(8), 1, false, RTO));
+        assert!(credit.admits(ms(6), 101, 100, false, RTO), "some of it fits");
+        assert!(!credit.admits(ms(7), 1, 0, false, RTO) && !credit.admits(ms(8), 1, 0, false, RTO));
         assert_eq!(credit.timer(), Some(ms(1007)));
         credit.on_timer();
-        assert!(credit.admits(ms(1007), 1, false, RTO));
+        assert!(credit.admits(ms(1007), 1, 0, false, RTO));
         credit.on_probe_sent(Tsn(1));
         assert_eq!((credit.probe(), credit.timer()), (Some(Tsn(1)), None));
-        assert!(!credit.admits(ms(1008), 1, false, RTO), "one at a time");
+        assert!(!credit.admits(ms(1008), 1, 0, false, RTO), "one at a time");
         credit.suspend();
         assert_eq!(credit.timer(), None);
     }
 
     #[test]
     fn a_probe_that_was_refused_goes_out_again_when_the_window_opens() {
-        let mut credit = with(0);
+        let mut credit = Credit::default();
         credit.on_probe_sent(Tsn(1));
         assert_eq!(credit.answered_probe(), None);
         let mut sack = |a_rwnd, cumulative| {
-            let again = credit.on_sack(a_rwnd, 0, Some(500), Tsn(cumulative));
+            let again = credit.on_sack(a_rwnd, Some(500), Tsn(cumulative));
             (again, credit.answered_probe(), credit.probe())
         };
         assert_eq!(sack(0, 0), (None, Some(Tsn(1)), Some(Tsn(1))));
         assert_eq!(sack(499, 0), (None, Some(Tsn(1)), Some(Tsn(1))));
         assert_eq!(sack(500, 0), (Some(Tsn(1)), None, None));
         // a first answer that has room says only that it is on its way; and one that acknowledges it, that it was taken
-        let mut credit = with(0);
+        let mut credit = Credit::default();
         credit.on_probe_sent(Tsn(1));
-        assert_eq!(credit.on_sack(500, 0, Some(500), Tsn(0)), None);
+        assert_eq!(credit.on_sack(500, Some(500), Tsn(0)), None);
         assert_eq!(credit.answered_probe(), Some(Tsn(1)));
         credit.on_sent_again(Tsn(2));
         assert_eq!(credit.answered_probe(), Some(Tsn(1)), "another chunk");
         credit.on_sent_again(Tsn(1));
         assert_eq!((credit.answered_probe(), credit.probe()), (None, Some(Tsn(1))));
-        assert_eq!(credit.on_sack(500, 0, Some(500), Tsn(1)), None);
+        assert_eq!(credit.on_sack(500, Some(500), Tsn(1)), None);
         assert_eq!(credit.probe(), None);
     }
 
     #[test]
-    fn what_is_under_way_is_taken_off_and_what_is_lost_is_given_back() {
-        let mut credit = with(1000);
-        credit.take(400);
-        credit.take(700);
-        assert_eq!(credit.peer_rwnd(), 0);
-        credit.give_back(700);
-        assert_eq!(credit.peer_rwnd(), 700);
-        credit.on_sack(1000, 400, None, Tsn(0));
-        assert_eq!(credit.peer_rwnd(), 600);
-    }
-
-    #[test]
     fn being_blocked_is_timed_from_its_beginning() {
-        let mut credit = with(0);
-        credit.admits(ms(5), 1, true, RTO);
+        let mut credit = Credit::default();
+        credit.admits(ms(5), 1, 0, true, RTO);
         let since = credit.look_again().expect("blocked");
-        credit.admits(ms(9), 1, true, RTO);
+        credit.admits(ms(9), 1, 0, true, RTO);
         assert_eq!(credit.go_on_from_blocking(ms(9), since), None);
         assert_eq!(credit.look_again(), Some(ms(5)));
         assert_eq!(

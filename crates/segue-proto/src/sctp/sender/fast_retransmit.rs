@@ -6,9 +6,7 @@ use super::Sender;
 use super::chunk::Cause;
 use super::context::Context;
 use super::loss_detection::Verdict;
-use super::lost::lose_one;
 use super::progress::Progress;
-use super::strategy::lent::Lent;
 
 impl Sender {
     /// Acts on what loss detection found.
@@ -22,27 +20,15 @@ impl Sender {
         }
         for lost in &verdict.lost {
             counters.retransmissions_lost += u64::from(lost.again);
-            let (flight, credit) = (&mut self.flight, &mut self.credit);
-            let Some(path) = lose_one(flight, credit, Cause::MissingReports, lost.tsn) else {
+            let Some(path) = self.flight.lose_one(Cause::MissingReports, lost.tsn) else {
                 continue;
             };
-            if let Some(path) = path.filter(|path| cx.peer.path(*path).is_some()) {
+            if let Some(path) = path {
                 progress.note_lost(path);
                 self.strategy.note_lost(path, 1);
             }
         }
-        let mut lent = Lent {
-            now: cx.now,
-            config: cx.config,
-            peer: cx.peer,
-            queue: &self.queue,
-            flight: &mut self.flight,
-            credit: &mut self.credit,
-            recovery: &mut self.recovery,
-            counters: &mut cx.out.counters.multipath,
-            may_forward_tsn: cx.may_forward_tsn,
-            something_goes_first: false,
-        };
-        self.strategy.recover(&mut lent, progress);
+        self.strategy
+            .recover(cx, &self.flight, &mut self.recovery, progress);
     }
 }

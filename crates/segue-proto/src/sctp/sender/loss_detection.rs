@@ -31,9 +31,9 @@
 //! queue of 1.6 s, for seconds. The authors compare TSNs with the highest one outstanding at the time of the
 //! retransmission; numbers of transmissions do as well where a path sends nothing but retransmissions.
 
+use super::chunk::Transmission;
 use super::flight::Flight;
 use super::gaps::Ranges;
-use super::transmission::Transmission;
 use crate::sctp::ids::PathId;
 use crate::sctp::per_path::PerPath;
 use crate::sctp::{Config, Profile};

@@ -3,11 +3,11 @@
 //! | part | file |
 //! |---|---|
 //! | what waits | `queue` |
-//! | what is under way, and what leaves it | `flight`, `book`, `chunk` |
+//! | what is under way, what leaves it, and what is sent again | `flight`, `book`, `chunk` |
 //! | what is lost of it | `loss_detection`, `early_retransmit` |
-//! | what the peer has room for | `credit` |
+//! | a window of the peer's that is closed | `credit` |
 //! | what a SACK acknowledges | `sack`, `overtaken`, `nr_sack`, `progress` |
-//! | what follows from a loss, by cause | `lost`, `fast_retransmit`, `timeout`, `recovery` |
+//! | what follows from a loss, by cause | `fast_retransmit`, `timeout`, `recovery` |
 //! | what is sent next, and where | `transmit`, `strategy` |
 //! | partial reliability | `partial_reliability`, `abandoned` |
 
@@ -22,10 +22,7 @@ mod fast_retransmit;
 pub(super) mod flight;
 mod gaps;
 mod loss_detection;
-pub(super) mod lost;
 mod messages;
-#[cfg(test)]
-mod model;
 mod nr_sack;
 mod overtaken;
 mod partial_reliability;
@@ -38,7 +35,6 @@ pub(super) mod strategy;
 #[cfg(test)]
 pub(super) mod tests;
 mod timeout;
-mod transmission;
 pub(super) mod transmit;
 
 use super::options::Policy;
@@ -89,7 +85,7 @@ impl Sender {
     /// The handshake is agreed on: so many streams, and this window of the peer's.
     pub(super) fn begin(&mut self, outbound_streams: u16, peer_rwnd: u32) {
         self.outbound_streams = outbound_streams;
-        self.credit.begin(peer_rwnd);
+        self.flight.advertise(peer_rwnd);
     }
 
     /// Room in the send buffer, bytes.
@@ -129,8 +125,9 @@ impl Sender {
     }
 
     /// Room left in the peer's receive window, bytes.
+    #[inline]
     pub(super) fn peer_rwnd(&self) -> u32 {
-        self.credit.peer_rwnd()
+        self.flight.peer_rwnd()
     }
 
     /// What is under way, to look at.
@@ -194,9 +191,12 @@ impl Sender {
         if buffered > most as usize {
             return Err(format!("{buffered} bytes in a send buffer of {most}"));
         }
-        let mut sizes = self.flight.sizes();
-        match sizes.find(|(path, size)| *size > 0 && peer.path(*path).is_none()) {
-            Some((path, size)) => Err(format!("{size} bytes in flight on path {path:?}, which is gone")),
+        let mut paths = self
+            .flight
+            .iter()
+            .filter_map(|(tsn, sent)| Some((tsn, sent.path()?)));
+        match paths.find(|(_, path)| peer.path(*path).is_none()) {
+            Some((tsn, path)) => Err(format!("{tsn:?} was sent on path {path:?}, which is gone")),
             None => Ok(()),
         }
     }

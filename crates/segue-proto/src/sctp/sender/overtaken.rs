@@ -6,7 +6,7 @@
 //! is: a receiver only adds to what it holds, so a SACK whose blocks lie within the ones known, with the same cumulative TSN
 //! ack, is an old one. It changes nothing, its window included. A receiver that really reneged is believed as soon as its
 //! cumulative TSN ack moves, which it does before the chunk in question is next; that SACK is newer than all before it. Where
-//! there has never been more than one path nothing is to be doubted, and the RFC's reading holds.
+//! there has never been another path nothing is to be doubted, and the RFC's reading holds.
 
 use super::flight::Flight;
 use super::gaps::{Ranges, difference};
@@ -24,7 +24,7 @@ pub(super) fn is_overtaken(
     counters: &mut MultipathCounters,
 ) -> bool {
     let is_doubtful = cumulative == flight.cumulative_tsn_ack() && !flight.reported().is_empty();
-    if !is_doubtful || peer.has_one_path() {
+    if !is_doubtful || peer.has_had_one_path() {
         return false;
     }
     let known: Ranges = flight

@@ -6,7 +6,6 @@
 use super::Sender;
 use super::chunk::{ChunkState, Sent};
 use super::context::Context;
-use super::lost::abandon;
 use crate::sctp::Event;
 use crate::sctp::ids::DestinationId;
 use crate::sctp::options::Policy;
@@ -105,7 +104,7 @@ impl Sender {
         let about = self.flight.get(first).map(Sent::about);
         let about = about.map(|about| (about.stream_id, about.payload_protocol_id));
         for offset in 0..=last.distance_from(first) {
-            abandon(&mut self.flight, &mut self.credit, first.add(offset));
+            self.flight.abandon(first.add(offset));
         }
         if !ends && let Some(end) = self.queue.end_partly_sent() {
             self.flight.skip(end);
@@ -192,12 +191,17 @@ impl Sender {
     }
 
     /// The FORWARD TSN that is due, of at most `room` bytes, as sent to the destination of new data.
+    ///
+    /// One that names a stream which is to begin again goes no farther than that stream's last chunk. All of those were sent
+    /// before the request (RFC 6525 section 5.1.2, A1), so that a peer who has carried it out, and whose answer was lost, has
+    /// passed that TSN: the FORWARD TSN is out of date for him, and does not move the stream that has begun again.
     #[inline(never)]
     pub(in crate::sctp) fn take_forward_tsn(&mut self, cx: &mut Context<'_>, room: u32) -> Option<Chunk> {
         let point = self.abandoned.take_due()?;
         let limit = (room as usize).saturating_sub(ForwardTsn::HEADER_LEN) / ForwardTsn::SKIPPED_LEN;
         let mut skipped: Vec<(u16, Ssn)> = Vec::new();
         let mut new_cumulative_tsn = self.flight.cumulative_tsn_ack();
+        let mut of_held = None;
         while new_cumulative_tsn != point {
             let tsn = new_cumulative_tsn.next();
             let sent = self.flight.get(tsn)?.about();
@@ -213,7 +217,11 @@ impl Sender {
                 }
             }
             new_cumulative_tsn = tsn;
+            if !sent.unordered && self.queue.is_held(sent.stream_id) {
+                of_held = Some((tsn, skipped.clone()));
+            }
         }
+        (new_cumulative_tsn, skipped) = of_held.unwrap_or((new_cumulative_tsn, skipped));
         let destination = cx.peer.current();
         let rto = cx.peer.rto_to(destination, cx.config);
         self.abandoned

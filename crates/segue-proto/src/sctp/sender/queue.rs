@@ -299,6 +299,11 @@ impl SendQueue {
         }
     }
 
+    /// Whether messages of a stream are kept back, because it is to begin again.
+    pub(in crate::sctp) fn is_held(&self, stream_id: u16) -> bool {
+        self.held.as_ref().is_some_and(|held| held.concerns(stream_id))
+    }
+
     /// Whether messages are kept back.
     pub(in crate::sctp) fn holds_messages(&self) -> bool {
         self.held.as_ref().is_some_and(|held| !held.messages.is_empty())

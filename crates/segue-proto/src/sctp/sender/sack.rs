@@ -6,7 +6,6 @@ use super::context::Context;
 use super::early_retransmit::missing_report_threshold;
 use super::flight::{Acknowledged, Passed};
 use super::gaps::{Ranges, difference, valid_blocks};
-use super::lost::lose_one;
 use super::overtaken::is_overtaken;
 use super::progress::Progress;
 use super::strategy::lent::View;
@@ -100,7 +99,8 @@ impl Sender {
         if cx.peer.has_retired_paths() {
             cold_path();
             let flight = &self.flight;
-            cx.peer.drop_retired_paths(cx.config, |path| flight.size_on(path));
+            let dropped = cx.peer.drop_retired_paths(cx.config, |path| flight.size_on(path));
+            self.flight.leave(&dropped);
         }
         if self.abandoned.in_use() {
             cold_path();
@@ -160,11 +160,14 @@ impl Sender {
             ..
         } = acknowledged;
         let now = cx.now;
-        let known = path.and_then(|id| Some((id, cx.peer.path(id)?)));
-        let least = known.and_then(|(_, path)| path.least_round_trip());
+        let least = path.and_then(|id| cx.peer[id].least_round_trip());
         self.loss.on_newly_acked(now, tsn, path, transmission, least);
-        let Some((id, path)) = known else { return };
-        let destination = path.destination();
+        let Some(id) = path else {
+            // the peer is there, but by which way is no matter any more
+            cx.peer.is_there();
+            return;
+        };
+        let destination = cx.peer[id].destination();
         let retransmitted = transmission.is_again();
         cx.peer.note_arrival(id);
         if let Some(sent_at) = timed
@@ -186,12 +189,12 @@ impl Sender {
 
     /// The peer's window is as a SACK advertises it; a probe that it did not take goes out again.
     fn note_window(&mut self, cx: &Context<'_>, a_rwnd: u32) {
+        self.flight.advertise(a_rwnd);
         let cumulative = self.flight.cumulative_tsn_ack();
         let first = self.flight.get(cumulative.next()).map(Sent::len);
         let next_len = first.or_else(|| self.queue.next_len(cx.peer.sizes().max_data()));
-        let outstanding = self.flight.outstanding_bytes();
-        if let Some(probe) = self.credit.on_sack(a_rwnd, outstanding, next_len, cumulative) {
-            lose_one(&mut self.flight, &mut self.credit, Cause::ProbeRefused, probe);
+        if let Some(probe) = self.credit.on_sack(a_rwnd, next_len, cumulative) {
+            self.flight.lose_one(Cause::ProbeRefused, probe);
         }
     }
 
@@ -232,9 +235,8 @@ impl Sender {
             for offset in start..=end {
                 let tsn = cumulative.add(offset);
                 let path = self.flight.get(tsn).and_then(Sent::path);
-                let known = path.and_then(|id| Some((id, cx.peer.path(id)?.rto())));
-                if self.flight.renege(cx.now, tsn, known.map(|(_, rto)| rto))
-                    && let Some((path, _)) = known
+                if self.flight.renege(cx.now, tsn, |path| cx.peer.rto(path))
+                    && let Some(path) = path
                 {
                     cx.peer.note_sent(cx.now, path);
                     self.strategy.note_sent(path);
@@ -296,7 +298,7 @@ impl Sender {
         Sack {
             cumulative_tsn_ack,
             a_rwnd: self
-                .credit
+                .flight
                 .peer_rwnd()
                 .saturating_add(self.flight.outstanding_bytes()),
             gap_ack_blocks: blocks,

@@ -4,6 +4,7 @@ mod cuc;
 mod fast_retransmit;
 mod flight;
 mod messages;
+mod model;
 mod probes;
 pub(in crate::sctp) mod rig;
 mod sack;

@@ -2,8 +2,6 @@
 
 use super::Sender;
 use super::context::Context;
-use super::lost::expire;
-use super::strategy::lent::View;
 use crate::sctp::ids::{DestinationId, PathId};
 use crate::time::Instant;
 
@@ -24,12 +22,7 @@ impl Sender {
         let probe_answered = self.probe_was_answered(id);
         let coupled = self.strategy.on_t3(id, !probe_answered, cx.peer);
         if !probe_answered {
-            let view = View {
-                config: cx.config,
-                peer: cx.peer,
-                flight: &self.flight,
-            };
-            let loss = view.loss_on(cx.now, id);
+            let loss = self.flight.loss_on(cx.now, id);
             cx.peer.on_rto(id, loss, coupled);
         }
         cx.peer.back_off(id);
@@ -39,10 +32,9 @@ impl Sender {
             cx.peer.suspect_black_hole(id, cx.config);
         }
         let spared = self.strategy.spared_from(cx.now, srtt);
-        let until = (spared, rto);
-        let (left, chunks) = expire(&mut self.flight, &mut self.credit, cx.now, id, until);
-        cx.out.counters.multipath.chunks_spared += u64::from(chunks);
-        self.strategy.note_lost(id, left.chunks());
+        let (lost, spared) = self.flight.expire(cx.now, id, spared, rto);
+        cx.out.counters.multipath.chunks_spared += u64::from(spared);
+        self.strategy.note_lost(id, lost);
         self.recovery.end();
         (!probe_answered).then_some(destination)
     }

@@ -129,7 +129,6 @@ impl Sender {
             let mut chunk = sent.chunk(tsn);
             chunk.immediate |= self.credit.probe() == Some(tsn)
                 && cx.config.sack_immediately == SackImmediately::WhenBlocked;
-            self.credit.take(sent.len());
             self.credit.on_sent_again(tsn);
             room = room.saturating_sub(size);
             chunks.push(Chunk::Data(chunk));
@@ -157,7 +156,7 @@ impl Sender {
                 break;
             }
             let size = chunk_size(len);
-            let admitted = len <= self.credit.peer_rwnd();
+            let admitted = len <= self.peer_rwnd();
             let goes = first || (admitted && self.view(cx).has_window(path));
             if size > room || !goes {
                 break;
@@ -177,7 +176,6 @@ impl Sender {
             chunks.push(Chunk::Data(sent.chunk(tsn)));
             cx.peer.note_sent(cx.now, path);
             self.strategy.note_sent(path);
-            self.credit.take(len);
             cx.out.counters.data_chunks_sent += 1;
             room -= size;
         }
@@ -190,11 +188,11 @@ impl Sender {
             SackImmediately::Never => false,
             SackImmediately::OnRequest => closing && self.queue.is_last(len),
             SackImmediately::WhenBlocked => {
-                let probes = len > self.credit.peer_rwnd();
+                let room = self.peer_rwnd();
                 let fills = self.flight.size_on(path) + chunk_size(len) >= cx.peer[path].cwnd();
-                let blocks = len >= self.credit.peer_rwnd() || fills;
+                let blocks = len >= room || fills;
                 let last = self.queue.is_last(len);
-                probes || (blocks && !last) || (closing && last)
+                len > room || (blocks && !last) || (closing && last)
             }
         }
     }

@@ -10,6 +10,7 @@ use super::known::{Known, Membership, Radio};
 use super::policy::{Decision, HandoverPolicy};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress};
 use crate::sctp::AddressRequest;
+use crate::sctp::PathState;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
@@ -328,6 +329,21 @@ impl Sigma {
             if !routed_on && self.established && known.take_gone() {
                 self.commands.push_back(Command::AddressGone { address });
             }
+        }
+    }
+
+    /// The path to the peer changed its state. If it has failed, what went over it is not acknowledged, and goes from another
+    /// address.
+    pub fn handle_path_state(&mut self, now: Instant, state: PathState) {
+        let failed = matches!(state, PathState::PotentiallyFailed | PathState::Inactive);
+        let switches = self.primary.is_some_and(|p| !p.routed);
+        if failed
+            && self.config.leave_failed_paths
+            && self.established
+            && !switches
+            && let Some(address) = self.ready_address()
+        {
+            self.switch(now, address);
         }
     }
 

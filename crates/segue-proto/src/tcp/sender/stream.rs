@@ -23,6 +23,8 @@ pub(super) struct Stream {
     fin_queued: bool,
     /// Data up to here belongs to the round at hand.
     round_end: u64,
+    /// Position behind the last segment that was not full.
+    short_end: u64,
     /// Last time that data was sent.
     last_sent: Option<Instant>,
     /// Room that the user waits for.
@@ -50,6 +52,7 @@ impl Stream {
             capacity,
             fin_queued: false,
             round_end: 0,
+            short_end: 0,
             last_sent: None,
             wanted: None,
             dry_pending: false,
@@ -78,6 +81,16 @@ impl Stream {
     #[inline]
     pub fn end(&self) -> u64 {
         self.buffer.end() + u64::from(self.fin_queued)
+    }
+
+    /// A segment up to `end` has been sent that was not full.
+    pub fn note_short(&mut self, end: u64) {
+        self.short_end = end;
+    }
+
+    /// Whether a segment that was not full is not acknowledged.
+    pub fn is_short_outstanding(&self) -> bool {
+        self.short_end > self.una
     }
 
     /// Bytes of the user that were not sent.

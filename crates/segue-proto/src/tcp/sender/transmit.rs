@@ -3,7 +3,7 @@
 
 use super::Sender;
 use super::timers::Timer;
-use crate::tcp::config::{LossDetection, WindowUse};
+use crate::tcp::config::{LossDetection, NagleRule, WindowUse};
 use crate::tcp::event::Phase;
 use crate::time::Instant;
 use segue_wire::Data;
@@ -189,12 +189,20 @@ impl Sender {
             return len >= u64::from(self.peer.greatest() / 2);
         }
         // Nagle's algorithm (section 3.7.4)
-        !self.config.nagle || self.is_closing() || self.stream.next() <= self.stream.una()
+        let waits = self.config.nagle
+            && match self.config.nagle_rule {
+                NagleRule::Rfc9293 => self.stream.next() > self.stream.una(),
+                NagleRule::Minshall => self.stream.is_short_outstanding(),
+            };
+        !waits || self.is_closing()
     }
 
     /// Sends what lies between SND.NXT and `end`. The caller says whether that counts as use of the path.
     fn send_new(&mut self, now: Instant, end: u64) -> Span {
         let start = self.stream.advance(end);
+        if end - start < u64::from(self.size.mss()) {
+            self.stream.note_short(end);
+        }
         self.board.push(now, start, end);
         self.recovery.on_transmit((end - start) as u32);
         self.timers.stop(Timer::Persist);

@@ -13,7 +13,7 @@ const FIRST: AssociationId = AssociationId(0);
 const LAST: AssociationId = AssociationId(u64::MAX);
 
 /// The associations that have not ended, by all that a packet may name one by.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Index {
     /// By an address of the peer and its port; those where the address is confirmed come first.
     by_address: BTreeSet<(Ipv6Addr, u16, Unconfirmed, AssociationId)>,
@@ -29,7 +29,7 @@ pub(super) struct Index {
 type Unconfirmed = bool;
 
 /// What an association is listed under.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Keys {
     identity: Identity,
     addresses: SmallVec<[(Ipv6Addr, Unconfirmed); 2]>,
@@ -46,8 +46,7 @@ impl Keys {
         })
     }
 
-    /// Whether they are those of `association`, which has not ended. Asked after every packet.
-    #[inline]
+    /// Whether they are those of `association`, which has not ended.
     fn are_of(&self, association: &Association) -> bool {
         self.identity == *association.identity()
             && self.addresses.iter().copied().eq(association.peer_addresses())
@@ -57,7 +56,6 @@ impl Keys {
 
 impl Index {
     /// Lists an association under what it has now; `listed` is what it was listed under, and is brought up to date.
-    #[inline]
     pub(super) fn update(
         &mut self,
         id: AssociationId,
@@ -69,13 +67,8 @@ impl Index {
             None => association.is_closed(),
         };
         if !current {
-            self.list_anew(id, listed, association);
+            self.relist(id, listed, Keys::of(association));
         }
-    }
-
-    #[inline(never)]
-    fn list_anew(&mut self, id: AssociationId, listed: &mut Option<Box<Keys>>, association: &Association) {
-        self.relist(id, listed, Keys::of(association));
     }
 
     fn relist(&mut self, id: AssociationId, listed: &mut Option<Box<Keys>>, keys: Option<Keys>) {

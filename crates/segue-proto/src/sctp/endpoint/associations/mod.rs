@@ -24,7 +24,7 @@ use segue_wire::Packet;
 pub(super) struct Associations {
     /// By ascending id.
     slots: Vec<Slot>,
-    /// Of all slots; but what has been touched is listed anew only when everything has been sent, or somebody looks here.
+    /// Of all slots; but what has been touched is listed anew only before somebody looks here.
     index: Index,
     /// Those touched since.
     unlisted: Vec<AssociationId>,
@@ -94,6 +94,7 @@ impl Associations {
 
     pub(super) fn insert(&mut self, association: Association) -> AssociationId {
         self.reap();
+        self.list_touched();
         let id = AssociationId(self.next_id);
         self.next_id += 1;
         self.slots.push(Slot {
@@ -148,8 +149,8 @@ impl Associations {
         }
     }
 
-    /// Gives an association something of which it is known afterwards whether it tells of it.
-    #[inline]
+    /// Gives an association something after which it is asked whether it has anything to send or to tell.
+    #[inline(always)]
     pub(super) fn give<R>(
         &mut self,
         id: AssociationId,
@@ -158,8 +159,8 @@ impl Associations {
         let place = self.slot_of(id)?;
         let association = &mut self.slots[place].association;
         let result = give(association);
-        let tells = association.has_events();
-        self.queue(place, tells);
+        let (sends, tells) = (association.may_transmit(), association.has_events());
+        self.queue(place, sends, tells);
         Some(result)
     }
 
@@ -254,29 +255,35 @@ impl Associations {
             if let Some(place) = self.slot_of(id) {
                 // sending starts timers
                 self.forget_deadline(place);
-                let interface = self.slots[place].association.poll_transmit_into(now, packet);
+                let association = &mut self.slots[place].association;
+                let interface = association.poll_transmit_into(now, packet);
                 if interface.is_some() {
-                    if self.slots.len() > 1 {
-                        cold_path();
-                        // whoever carries the packet asks what carries it: `reduced_mtu`
-                        self.list_touched();
+                    if !association.may_transmit() {
+                        self.has_sent_all(place);
+                        self.to_transmit.advance();
                     }
+                    self.prepare_for_carrier();
                     return interface;
                 }
-                self.mark_unlisted(place);
-                let slot = &mut self.slots[place];
-                slot.queued_transmit = false;
-                self.has_ended |= slot.association.is_done();
-                // sending may have events of its own
-                if !slot.queued_notify && slot.association.has_events() {
-                    slot.queued_notify = true;
-                    self.to_notify.push(id);
-                }
+                self.has_sent_all(place);
             }
             self.to_transmit.advance();
         }
-        self.list_touched();
         None
+    }
+
+    /// An association has nothing left to send.
+    #[inline(always)]
+    fn has_sent_all(&mut self, place: usize) {
+        self.mark_unlisted(place);
+        let slot = &mut self.slots[place];
+        slot.queued_transmit = false;
+        self.has_ended |= slot.association.is_done();
+        // sending may have events of its own
+        if !slot.queued_notify && slot.association.has_events() {
+            slot.queued_notify = true;
+            self.to_notify.push(slot.id);
+        }
     }
 
     /// Whether some association may have something to tell. `false` is certain.
@@ -300,7 +307,17 @@ impl Associations {
         None
     }
 
-    /// Longest packet towards `destination`, if less than configured.
+    /// A packet leaves: whoever carries it asks what carries it, [`reduced_mtu`](Self::reduced_mtu), and where there are several
+    /// they are looked for.
+    #[inline]
+    pub(super) fn prepare_for_carrier(&mut self) {
+        if self.slots.len() > 1 {
+            cold_path();
+            self.list_touched();
+        }
+    }
+
+    /// Longest packet towards `destination`, if less than configured. To be asked of a packet that leaves.
     #[inline]
     pub(super) fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {
         // asked for every packet
@@ -320,9 +337,13 @@ impl Associations {
             .min()
     }
 
-    /// Whether all are found by what they have. For tests.
+    /// Whether all will be found by what they have. For tests.
     pub(super) fn index_is_complete(&self) -> bool {
-        self.index.is_of(self.iter())
+        let mut index = self.index.clone();
+        for slot in self.slots.iter().filter(|s| s.unlisted) {
+            index.update(slot.id, &mut slot.listed_keys.clone(), &slot.association);
+        }
+        index.is_of(self.iter())
     }
 
     #[inline]
@@ -339,25 +360,25 @@ impl Associations {
     }
 
     fn touch(&mut self, place: usize) {
-        self.queue(place, true);
+        self.queue(place, true, true);
     }
 
     #[inline(always)]
-    fn queue(&mut self, place: usize, tells: bool) {
+    fn queue(&mut self, place: usize, sends: bool, tells: bool) {
         let slot = &self.slots[place];
-        let is_queued = slot.queued_transmit && (slot.queued_notify || !tells);
+        let is_queued = (slot.queued_transmit || !sends) && (slot.queued_notify || !tells);
         // most that is read was told of just now
         if !(is_queued && slot.unlisted && slot.deadline.is_none()) {
-            self.queue_anew(place, tells);
+            self.queue_anew(place, sends, tells);
         }
     }
 
     #[inline(never)]
-    fn queue_anew(&mut self, place: usize, tells: bool) {
+    fn queue_anew(&mut self, place: usize, sends: bool, tells: bool) {
         self.forget_deadline(place);
         self.mark_unlisted(place);
         let slot = &mut self.slots[place];
-        if !slot.queued_transmit {
+        if sends && !slot.queued_transmit {
             slot.queued_transmit = true;
             self.to_transmit.push(slot.id);
         }
@@ -398,7 +419,7 @@ impl Associations {
     }
 
     /// Lists what has been touched under what it has now. To be called before the index is looked at.
-    #[inline]
+    #[inline(never)]
     fn list_touched(&mut self) {
         while let Some(id) = self.unlisted.pop() {
             if let Some(place) = self.slot_of(id) {

@@ -130,6 +130,19 @@ impl Delivery {
         }
     }
 
+    /// Checks that messages that wait are counted, and that they do wait for something.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let waiting: usize = self.streams.iter().map(|stream| stream.waiting.len()).sum();
+        if waiting != self.waiting {
+            return Err(format!("{waiting} messages wait, counted as {}", self.waiting));
+        }
+        let in_turn = |stream: &InStream| stream.waiting.contains_key(&stream.next_ssn.0);
+        match self.streams.iter().position(in_turn) {
+            Some(id) => Err(format!("the next message of stream {id} is there, and waits")),
+            None => Ok(()),
+        }
+    }
+
     /// Messages that skipping has had looked at.
     #[cfg(test)]
     pub(super) fn looked_at(&self) -> usize {

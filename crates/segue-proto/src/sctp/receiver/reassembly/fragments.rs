@@ -43,6 +43,8 @@ pub(super) struct Fragments {
     delivering: Option<u64>,
     /// Bytes of an incomplete message from which on it is delivered in parts.
     partial_delivery_point: usize,
+    /// What is missing up to this unwrapped TSN was given up.
+    given_up: Option<u64>,
 }
 
 /// What was given up.
@@ -60,6 +62,7 @@ impl Fragments {
             last: None,
             delivering: None,
             partial_delivery_point,
+            given_up: None,
         }
     }
 
@@ -105,9 +108,16 @@ impl Fragments {
         self.take_part(start).map(|(_, part)| part)
     }
 
+    /// Joins parts that adjoin; returns how many fewer they are. A part is joined to one that is not twice as long: so a
+    /// byte is copied as often as its message doubles, and few parts are left.
+    pub(super) fn join_parts(&mut self) -> usize {
+        self.runs.values_mut().map(|run| join_parts(&mut run.parts)).sum()
+    }
+
     /// Gives up what lacks something up to a TSN.
     pub(super) fn give_up_to(&mut self, tsn: Tsn) -> GivenUp {
         let end = self.unwrap_tsn(tsn);
+        self.given_up = self.given_up.max(Some(end));
         let kept = self.runs.split_off(&(end + 1));
         let gone = core::mem::replace(&mut self.runs, kept);
         let cut_short = self.delivering.and_then(|start| gone.get(&start));
@@ -126,6 +136,39 @@ impl Fragments {
         let gone = Load::of(self.parts());
         *self = Self::new(self.partial_delivery_point);
         gone
+    }
+
+    /// Checks that no TSN is in two runs, that bytes are counted, and that nothing is held of messages that were given up;
+    /// `waits`: the first chunk that waits to be taken in, and nothing was given up behind it.
+    pub(super) fn check(&self, waits: Option<Tsn>) -> Result<(), String> {
+        if let Some(first) = self
+            .runs
+            .keys()
+            .next()
+            .filter(|&&start| Some(start) <= self.given_up)
+        {
+            return Err(format!("{} was given up, and is held", *first as u32));
+        }
+        if let Some(waits) = waits.filter(|&tsn| Some(self.nearest(tsn)) <= self.given_up) {
+            return Err(format!("{waits:?} waits, and its stream has gone on beyond it"));
+        }
+        let mut last = None;
+        for (&start, run) in &self.runs {
+            if last >= Some(start) || run.end < start {
+                return Err(format!("{} is in two runs of fragments", start as u32));
+            }
+            last = Some(run.end);
+            if run.bytes != run.parts.iter().map(Data::len).sum::<usize>() {
+                return Err(format!("{} bytes counted of a run of fragments", run.bytes));
+            }
+        }
+        match self.delivering.filter(|start| !self.runs.contains_key(start)) {
+            Some(start) => Err(format!(
+                "{} is delivered in parts, and is not there",
+                start as u32
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Appends a fragment to the run that ends just before it, or begins one; returns where that starts.
@@ -205,18 +248,23 @@ impl Fragments {
         Some((run.ssn, part))
     }
 
-    /// The TSN in a number space that does not wrap: the nearest to the last one.
+    /// The TSN in a number space that does not wrap, which is the last one from now on.
     fn unwrap_tsn(&mut self, tsn: Tsn) -> u64 {
-        let unwrapped = match self.last {
+        let unwrapped = self.nearest(tsn);
+        self.last = Some(unwrapped);
+        unwrapped
+    }
+
+    /// The TSN in a number space that does not wrap: the nearest to the last one.
+    fn nearest(&self, tsn: Tsn) -> u64 {
+        match self.last {
             // so that there is room before it
             None => (1 << 32) | u64::from(tsn.0),
             Some(last) => {
                 let step = tsn.0.wrapping_sub(last as u32) as i32;
                 last.wrapping_add_signed(i64::from(step))
             }
-        };
-        self.last = Some(unwrapped);
-        unwrapped
+        }
     }
 }
 
@@ -246,5 +294,44 @@ fn place(chunk: &DataChunk) -> Place {
         stream_id: chunk.stream_id,
         ssn: chunk.ssn,
         unordered: chunk.unordered,
+    }
+}
+
+fn join_parts(parts: &mut VecDeque<Data>) -> usize {
+    let before = parts.len();
+    let mut joined: VecDeque<Data> = VecDeque::new();
+    for mut part in parts.drain(..) {
+        while let Some(former) = joined.pop_back() {
+            match (former.len() < 2 * part.len())
+                .then(|| join(&former, &part))
+                .flatten()
+            {
+                Some(both) => part = both,
+                None => {
+                    joined.push_back(former);
+                    break;
+                }
+            }
+        }
+        joined.push_back(part);
+    }
+    *parts = joined;
+    before - parts.len()
+}
+
+fn join(first: &Data, second: &Data) -> Option<Data> {
+    match (first, second) {
+        (Data::Bytes(a), Data::Bytes(b)) => Some(Data::Bytes([&a[..], &b[..]].concat().into())),
+        (
+            &Data::Synthetic { offset, len },
+            &Data::Synthetic {
+                offset: next,
+                len: more,
+            },
+        ) if next == offset.wrapping_add(len.into()) => {
+            let len = len.checked_add(more)?;
+            Some(Data::Synthetic { offset, len })
+        }
+        _ => None,
     }
 }

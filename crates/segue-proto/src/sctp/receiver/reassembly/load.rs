@@ -23,6 +23,11 @@ impl Load {
         load
     }
 
+    /// So many chunks, without their data.
+    pub(super) fn of_chunks(chunks: usize) -> Self {
+        Self { bytes: 0, chunks }
+    }
+
     pub(super) fn bytes(self) -> usize {
         self.bytes
     }

@@ -16,7 +16,7 @@ use fragments::{Fragments, Place};
 use hold::Held;
 use load::Load;
 use segue_wire::sctp::DataChunk;
-use segue_wire::{Data, Ssn, Tsn};
+use segue_wire::{Ssn, Tsn};
 use smallvec::SmallVec;
 
 /// Everything received and not yet taken by the user.
@@ -62,15 +62,23 @@ impl Reassembly {
         self.load.bytes()
     }
 
-    /// User bytes held, counted anew: [`user_bytes`](Self::user_bytes) says the same.
-    pub(super) fn recount(&self) -> usize {
+    /// What is held, counted anew.
+    fn recount(&self) -> Load {
         let messages = self.delivery.messages().flat_map(|m| &m.parts);
         let held = self.held.iter().flat_map(|h| h.chunks()).map(|c| &c.data);
-        messages
-            .chain(self.fragments.parts())
-            .chain(held)
-            .map(Data::len)
-            .sum()
+        Load::of(messages.chain(self.fragments.parts()).chain(held))
+    }
+
+    /// Checks that what is held is what is counted, that it is something that can still be taken, and that no stream has gone
+    /// on beyond chunks that wait for a reset.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (held, counted) = (self.recount(), self.load);
+        if held != counted {
+            return Err(format!("{held:?} received and held, counted as {counted:?}"));
+        }
+        self.delivery.check()?;
+        self.fragments
+            .check(self.held.as_ref().and_then(|held| held.first()))
     }
 
     /// Takes a chunk whose TSN is new.
@@ -116,8 +124,14 @@ impl Reassembly {
         begins
     }
 
+    /// Has the fragments that are held cost as little as they can: those that adjoin become one.
+    pub(super) fn join_parts(&mut self) {
+        self.load -= Load::of_chunks(self.fragments.join_parts());
+    }
+
     /// The peer gave up what is missing up to `new_cumulative_tsn` (RFC 3758 section 3.6): parts of messages that lack
-    /// it go, and the order of each stream in `skipped` goes on after the stream sequence number given with it.
+    /// it go, and the order of each stream in `skipped` goes on after the stream sequence number given with it. While chunks
+    /// wait that come before it in their streams, so does this.
     ///
     /// Returns the stream of the message that was being delivered in parts, if it went.
     pub(super) fn forward(
@@ -125,19 +139,22 @@ impl Reassembly {
         new_cumulative_tsn: Tsn,
         skipped: impl Iterator<Item = (u16, Ssn)>,
     ) -> Option<u16> {
-        let given_up = self.fragments.give_up_to(new_cumulative_tsn);
-        self.load -= given_up.load;
-        for (stream_id, ssn) in skipped {
-            self.delivery.skip_to(stream_id, ssn);
-        }
-        given_up.cut_short
+        let Some(held) = &mut self.held else {
+            return self.pass_over(new_cumulative_tsn, skipped);
+        };
+        let skipped = held.forward(new_cumulative_tsn, skipped)?;
+        self.pass_over(new_cumulative_tsn, skipped)
     }
 
     /// Keeps what comes after a TSN and is to wait, until [`release`](Self::release). What was kept until now is kept on,
     /// or taken in, as this has it.
-    pub(super) fn hold(&mut self, after: Tsn, until: Until) {
-        let former = self.held.replace(Box::new(Held::new(after, until)));
-        self.insert_again(former.into_iter().flat_map(|held| held.into_chunks()));
+    ///
+    /// This, and what takes in what was kept, return as [`forward`](Self::forward) does.
+    pub(super) fn hold(&mut self, after: Tsn, until: Until) -> Option<u16> {
+        let former = self.held.replace(Box::new(Held::new(after, until)))?;
+        let (chunks, forwarded) = former.into_parts();
+        self.insert_again(chunks);
+        forwarded.and_then(|f| self.forward(f.up_to(), f.skipped()))
     }
 
     /// Whether chunks wait for a reset of the association.
@@ -146,9 +163,10 @@ impl Reassembly {
     }
 
     /// Takes in what was kept.
-    pub(super) fn release(&mut self) {
-        let held = self.held.take();
-        self.insert_again(held.into_iter().flat_map(|held| held.into_chunks()));
+    pub(super) fn release(&mut self) -> Option<u16> {
+        let (chunks, forwarded) = self.held.take()?.into_parts();
+        self.insert_again(chunks);
+        forwarded.and_then(|f| self.pass_over(f.up_to(), f.skipped()))
     }
 
     /// The buffer is full of what waits for a reset of the association, and the peer may carry that out only when all that
@@ -156,29 +174,38 @@ impl Reassembly {
     /// missing, what goes on where its stream is. A stream that begins at 0 where it is at something else was reset. Of one
     /// that is at 0 nobody knows, but it goes on at 1 in both cases.
     ///
-    /// Returns whether something still waits.
-    pub(super) fn take_what_goes_on(&mut self, cumulative: Tsn) -> bool {
+    /// Returns whether something still waits, and as [`forward`](Self::forward) does.
+    pub(super) fn take_what_goes_on(&mut self, cumulative: Tsn) -> (bool, Option<u16>) {
         let Some(mut held) = self.held.take() else {
-            return false;
+            return (false, None);
         };
         while let Some(chunk) = held.take_what_goes_on(cumulative, |id| self.delivery.next_ssn(id)) {
+            if !chunk.unordered {
+                // nothing, but where it goes on behind what was given up
+                self.delivery.skip_to(chunk.stream_id, chunk.ssn.previous());
+            }
             self.insert_again(core::iter::once(chunk));
         }
         let waits = held.chunks().next().is_some();
+        let settled = held.settled();
         self.held = Some(held);
-        waits
+        (waits, settled.and_then(|tsn| self.give_up_to(tsn)))
     }
 
     /// Takes in what was kept, and has all streams begin again between what was sent before `next_tsn` and the rest.
-    pub(super) fn release_around(&mut self, next_tsn: Tsn) {
+    pub(super) fn release_around(&mut self, next_tsn: Tsn) -> [Option<u16>; 2] {
         let Some(held) = self.held.take() else {
             self.delivery.reset_streams(&[]);
-            return;
+            return [None; 2];
         };
         let around = held.split_at(next_tsn);
         self.insert_again(around.before.into_iter());
+        let before = around.forwarded_before.and_then(|tsn| self.give_up_to(tsn));
         self.delivery.reset_streams_but(around.begun.into_iter());
         self.insert_again(around.after.into_iter());
+        let forwarded = around.forwarded_after;
+        let after = forwarded.and_then(|f| self.pass_over(f.up_to(), f.skipped()));
+        [before, after]
     }
 
     /// The streams named, or all if none is, begin again at 0; what still waits for their old order is delivered.
@@ -187,14 +214,30 @@ impl Reassembly {
     }
 
     /// All streams and the TSNs begin again; parts of messages go.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn begin_anew(&mut self) -> Option<u16> {
         // what was kept was sent after a reset of its streams, and before this one
         if let Some(held) = &self.held {
             self.delivery.reset_streams(held.streams());
         }
-        self.release();
+        let cut_short = self.release();
         self.delivery.reset_streams(&[]);
         self.load -= self.fragments.give_up_all();
+        cut_short
+    }
+
+    /// Parts of messages that lack something up to a TSN go, and the order of streams goes on.
+    fn pass_over(&mut self, up_to: Tsn, skipped: impl Iterator<Item = (u16, Ssn)>) -> Option<u16> {
+        let cut_short = self.give_up_to(up_to);
+        for (stream_id, ssn) in skipped {
+            self.delivery.skip_to(stream_id, ssn);
+        }
+        cut_short
+    }
+
+    fn give_up_to(&mut self, tsn: Tsn) -> Option<u16> {
+        let given_up = self.fragments.give_up_to(tsn);
+        self.load -= given_up.load;
+        given_up.cut_short
     }
 
     fn insert_fragment(&mut self, chunk: DataChunk) {
@@ -229,4 +272,4 @@ fn is_in_turn(delivery: &Delivery, place: Place) -> bool {
 }
 
 /// Bytes by which the record of a chunk held is larger than its user data, about.
-const CHUNK_OVERHEAD: usize = 128;
+pub(super) const CHUNK_OVERHEAD: usize = 128;

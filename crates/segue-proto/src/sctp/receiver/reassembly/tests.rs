@@ -1,6 +1,7 @@
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use segue_wire::Data;
 fn chunk(tsn: u32, ssn: u16, flags: &str, offset: u64) -> DataChunk {
     DataChunk {
         tsn: Tsn(tsn),
@@ -94,22 +95,84 @@ fn adjacent_fragments_of_different_messages_are_not_joined() {
 }
 
 #[test]
+fn a_fragment_is_joined_to_what_came_before_it_only_if_both_say_that_they_are_of_one_message() {
+    // what follows came first: of another message; the beginning of one; behind an end
+    let cases = [
+        (chunk(2, 1, "E", 20), chunk(1, 0, "B", 10)),
+        (chunk(2, 0, "B", 20), chunk(1, 0, "B", 10)),
+        (chunk(2, 0, "", 20), chunk(1, 0, "E", 10)),
+    ];
+    // and what makes a message of one of the two
+    let completing = [
+        (chunk(3, 1, "E", 30), None),
+        (chunk(3, 0, "E", 30), Some(vec![20, 30])),
+        (chunk(0, 0, "B", 0), Some(vec![0, 10])),
+    ];
+    for ((second, first), (last, message)) in cases.into_iter().zip(completing) {
+        let mut r = Reassembly::new(&Config::default());
+        for chunk in [second, first] {
+            r.insert(chunk);
+            assert!(!r.has_ready());
+        }
+        r.insert(last);
+        assert_eq!(r.pop().map(|m| offsets(&m)), message);
+    }
+}
+
+#[test]
+fn parts_that_adjoin_are_joined_with_little_copying_and_the_message_is_the_same() {
+    let real = |tsn: u32, flags: &str| DataChunk {
+        data: Data::Bytes(vec![tsn as u8; 10].into()),
+        ..chunk(tsn, 0, flags, 0)
+    };
+    let mut r = Reassembly::new(&Config::default());
+    r.insert(real(1, "B"));
+    for tsn in 2..=100 {
+        r.insert(real(tsn, ""));
+        if tsn % 10 == 0 {
+            r.join_parts();
+            // each of them at least twice as long as the next
+            assert!(r.load.chunks() <= 7, "{} parts of {tsn}", r.load.chunks());
+            assert_eq!((r.load.bytes(), r.check()), (10 * tsn as usize, Ok(())));
+        }
+    }
+    r.insert(real(101, "E"));
+    let bytes: Vec<u8> = r
+        .pop()
+        .into_iter()
+        .flat_map(|m| m.parts)
+        .fold(Vec::new(), |mut all, part| {
+            part.emit(&mut all);
+            all
+        });
+    assert_eq!(bytes, (1..=101).flat_map(|tsn| [tsn; 10]).collect::<Vec<u8>>());
+    assert_eq!((r.load.bytes(), r.load.chunks()), (0, 0));
+    // synthetic bytes that do not adjoin stay apart
+    let mut r = Reassembly::new(&Config::default());
+    for (tsn, offset, flags) in [(1, 0, "B"), (2, 10, ""), (3, 25, ""), (4, 35, "E")] {
+        r.insert(chunk(tsn, 0, flags, offset));
+        r.join_parts();
+    }
+    assert_eq!(r.pop().map(|m| offsets(&m)), Some(vec![0, 25, 35]));
+}
+
+#[test]
 fn what_is_held_is_counted_once_and_not_lost_when_something_else_is_to_be_held() {
     let mut r = Reassembly::new(&Config::default());
     r.hold(Tsn(1), Until::StreamsReset(vec![1]));
     for (tsn, ssn) in [(2, 0), (3, 1), (4, 2)] {
         r.insert(chunk(tsn, ssn, "BE", u64::from(tsn)));
     }
-    assert_eq!((r.load.bytes(), r.recount()), (30, 30));
+    assert_eq!((r.load.bytes(), r.check()), (30, Ok(())));
     r.hold(Tsn(3), Until::StreamsReset(Vec::new()));
-    assert_eq!((r.load.bytes(), r.recount()), (30, 30));
+    assert_eq!((r.load.bytes(), r.check()), (30, Ok(())));
     // 4 alone waits
     assert_eq!(offsets(&r.pop().unwrap()), [2]);
     assert_eq!(offsets(&r.pop().unwrap()), [3]);
     assert!(r.pop().is_none());
     r.release();
     assert_eq!(offsets(&r.pop().unwrap()), [4]);
-    assert_eq!((r.load.bytes(), r.recount(), r.held_bytes(0)), (0, 0, 0));
+    assert_eq!((r.load.bytes(), r.check(), r.held_bytes(0)), (0, Ok(()), 0));
 }
 
 #[test]
@@ -130,7 +193,113 @@ fn after_a_new_beginning_streams_go_on_at_0_whatever_was_held() {
         .flat_map(|m| offsets(&m))
         .collect();
     assert_eq!(came, [1, 2, 3, 5, 6, 1000, 1001]);
-    assert_eq!((r.load.bytes(), r.recount()), (0, 0));
+    assert_eq!((r.load.bytes(), r.check()), (0, Ok(())));
+}
+
+#[test]
+fn what_is_wrong_with_what_is_held_is_found() {
+    // counted wrongly
+    let mut r = Reassembly::new(&Config::default());
+    r.insert(chunk(1, 0, "B", 10));
+    r.load = Load::default();
+    assert!(r.check().is_err());
+    // a fragment of what was given up
+    let mut r = Reassembly::new(&Config::default());
+    r.forward(Tsn(2), core::iter::empty());
+    r.insert(chunk(2, 0, "B", 10));
+    assert!(r.check().is_err());
+    // a stream that has gone on beyond a chunk that waits
+    let mut r = Reassembly::new(&Config::default());
+    r.hold(Tsn(0), Until::AssociationReset);
+    r.insert(chunk(1, 0, "BE", 10));
+    assert_eq!(r.check(), Ok(()));
+    r.pass_over(Tsn(2), core::iter::once((1, Ssn(1))));
+    assert!(r.check().is_err());
+}
+
+/// A message on stream 1 (SSN 0), one given up (1), one more (2), while a reset of the association is waited for.
+fn forwarded_while_held() -> Reassembly {
+    let mut r = Reassembly::new(&Config::default());
+    r.hold(Tsn(0), Until::AssociationReset);
+    r.insert(chunk(1, 0, "BE", 1));
+    assert_eq!(r.forward(Tsn(2), core::iter::once((1, Ssn(1)))), None);
+    r.insert(chunk(3, 2, "BE", 3));
+    assert!(!r.has_ready());
+    r
+}
+
+/// Where the chunks that can be taken begin.
+fn taken(r: &mut Reassembly) -> Vec<u64> {
+    core::iter::from_fn(|| r.pop())
+        .flat_map(|m| offsets(&m))
+        .collect()
+}
+
+#[test]
+fn what_is_given_up_while_chunks_wait_is_passed_over_in_its_turn() {
+    // the reset did not take place
+    let mut r = forwarded_while_held();
+    r.release();
+    r.insert(chunk(4, 3, "BE", 4));
+    assert_eq!(taken(&mut r), [1, 3, 4]);
+    // it did, behind it all or before it all, whether or not what goes on was taken in already
+    for (next_tsn, ssn) in [(4, 0), (1, 3)] {
+        for takes_in in [false, true] {
+            let mut r = forwarded_while_held();
+            if takes_in {
+                assert_eq!(r.take_what_goes_on(Tsn(3)), (false, None));
+                assert_eq!(taken(&mut r), [1, 3]);
+            }
+            assert_eq!(r.release_around(Tsn(next_tsn)), [None, None]);
+            r.insert(chunk(4, ssn, "BE", 4));
+            let rest: &[u64] = if takes_in { &[4] } else { &[1, 3, 4] };
+            assert_eq!(taken(&mut r), rest, "{next_tsn}");
+            assert_eq!((r.load.bytes(), r.check()), (0, Ok(())));
+        }
+    }
+    // what another reset has wait is not forgotten
+    let mut r = forwarded_while_held();
+    assert_eq!(r.hold(Tsn(0), Until::AssociationReset), None);
+    assert!(!r.has_ready());
+    r.release();
+    assert_eq!(taken(&mut r), [1, 3]);
+}
+
+#[test]
+fn fragments_that_wait_are_given_up_with_their_message_and_no_others_are() {
+    let mut r = Reassembly::new(&Config::default());
+    r.insert(chunk(1, 0, "UB", 10));
+    r.hold(Tsn(1), Until::AssociationReset);
+    r.insert(chunk(2, 0, "UE", 20));
+    r.insert(chunk(3, 0, "B", 30));
+    // 4, its end, is lost
+    assert_eq!(r.forward(Tsn(4), core::iter::once((1, Ssn(0)))), None);
+    assert_eq!(r.take_what_goes_on(Tsn(4)), (false, None));
+    assert_eq!(taken(&mut r), [10, 20]);
+    assert_eq!((r.load.bytes(), r.check()), (0, Ok(())));
+    // of one that is delivered in parts the user is told
+    let config = Config {
+        partial_delivery_point: Some(10),
+        ..Config::default()
+    };
+    let mut r = Reassembly::new(&config);
+    r.hold(Tsn(0), Until::AssociationReset);
+    r.insert(chunk(1, 0, "B", 10));
+    r.forward(Tsn(2), core::iter::once((1, Ssn(0))));
+    assert_eq!(r.release(), Some(1));
+    // streams that the peer resets have nothing to skip behind their reset, and fragments to lose
+    let mut r = Reassembly::new(&Config::default());
+    r.insert(chunk(2, 1, "BE", 2));
+    r.hold(Tsn(2), Until::StreamsReset(vec![1]));
+    r.insert(chunk(3, 0, "B", 3));
+    r.insert(chunk(5, 1, "BE", 5));
+    assert_eq!(r.forward(Tsn(4), core::iter::once((1, Ssn(0)))), None);
+    assert_eq!(taken(&mut r), [2]);
+    r.reset_streams(&[1]);
+    r.release();
+    r.insert(chunk(6, 0, "BE", 6));
+    assert_eq!(taken(&mut r), [6, 5]);
+    assert_eq!((r.load.bytes(), r.check()), (0, Ok(())));
 }
 
 /// Messages as their sender has them: stream, unordered, fragments.
@@ -214,7 +383,7 @@ proptest! {
             let (message, chunk) = chunks[arrival].clone();
             came.push(message);
             r.insert(chunk);
-            prop_assert_eq!(r.load.bytes(), r.recount());
+            prop_assert_eq!(r.check(), Ok(()));
             while let Some(message) = r.pop() {
                 let offsets = offsets(&message);
                 let index = (offsets[0] / 100) as usize;
@@ -246,7 +415,7 @@ proptest! {
         let (mut delivered, mut begun) = (Vec::new(), None::<Vec<u64>>);
         for arrival in order {
             r.insert(chunks[arrival].1.clone());
-            prop_assert_eq!(r.load.bytes(), r.recount());
+            prop_assert_eq!(r.check(), Ok(()));
             while let Some(piece) = r.pop() {
                 let mut parts = match begun.take_if(|_| !piece.first) {
                     Some(parts) => parts,
@@ -270,5 +439,95 @@ proptest! {
         delivered.sort_unstable();
         prop_assert_eq!(delivered, (0..messages.len()).collect::<Vec<_>>());
         prop_assert_eq!((begun, r.held_bytes(0)), (None, 0));
+    }
+    #[test]
+    fn what_waits_for_a_reset_comes_in_order_whatever_is_given_up_meanwhile(
+        messages in vec((0..3_u16, any::<bool>(), 1..4_usize), 1..9),
+        given_up in vec(any::<bool>(), 9),
+        reset_at in 0..10_usize,
+        steps in vec((any::<u32>(), any::<bool>(), 0..3_u8), 40),
+    ) {
+        // the stream sequence numbers begin again with this message
+        let reset_at = reset_at.min(messages.len());
+        let chunks: Vec<(usize, DataChunk)> = {
+            let (before, after) = messages.split_at(reset_at);
+            let first = cut(&before.to_vec());
+            let again = cut(&after.to_vec());
+            let behind = first.len() as u32;
+            let renumbered = again.into_iter().map(|(m, c)| {
+                let fragment = c.data.synthetic_offset().unwrap_or_default() % 100;
+                let offset = (100 * (m + reset_at)) as u64 + fragment;
+                (m + reset_at, DataChunk { tsn: c.tsn.add(behind), data: Data::Synthetic { offset, len: 10 }, ..c })
+            });
+            first.into_iter().chain(renumbered).collect()
+        };
+        let tsn = |at: usize| Tsn(u32::MAX - 5).add(at as u32);
+        // what was sent before the reset has arrived, or was given up, before the rest is sent
+        let mut order: Vec<usize> = (0..chunks.len())
+            .filter(|&at| !(given_up[chunks[at].0] && steps[at].1))
+            .collect();
+        order.sort_by_key(|&at| (chunks[at].0 >= reset_at, steps[at].0));
+        let split = chunks.iter().filter(|c| c.0 < reset_at).count();
+        let config = Config { partial_delivery_point: Some(u32::MAX), ..Config::default() };
+        let mut r = Reassembly::new(&config);
+        prop_assert_eq!(r.hold(tsn(0).previous(), Until::AssociationReset), None);
+        let (mut has, mut cumulative) = (vec![false; chunks.len()], 0);
+        let (mut came, mut pending) = (Vec::new(), order.into_iter().peekable());
+        loop {
+            // a FORWARD TSN: of what was sent before the reset, while that has not all arrived
+            let end = if cumulative < split { split } else { chunks.len() };
+            let (mut to, mut skipped) = (cumulative, Vec::new());
+            while to < end && (has[to] || given_up[chunks[to].0]) {
+                let chunk = &chunks[to].1;
+                if !has[to] && !chunk.unordered {
+                    skipped.push((chunk.stream_id, chunk.ssn));
+                }
+                to += 1;
+            }
+            // it stands on what was given up (RFC 3758 section 3.5, C2)
+            while to > cumulative && !given_up[chunks[to - 1].0] {
+                to -= 1;
+            }
+            let next = pending.peek().copied();
+            let action = next.map_or(0, |at| steps[at].2);
+            let passes = next.is_none_or(|at| at >= split) && cumulative < split;
+            if to > cumulative && (passes || action == 0) {
+                prop_assert_eq!(r.forward(tsn(to - 1), skipped.into_iter()), None);
+                cumulative = to;
+                continue;
+            }
+            if action == 1 && cumulative > 0 {
+                r.take_what_goes_on(tsn(cumulative - 1));
+            }
+            let Some(at) = pending.next() else { break };
+            if at < cumulative {
+                continue;
+            }
+            has[at] = true;
+            r.insert(chunks[at].1.clone());
+            while has.get(cumulative) == Some(&true) {
+                cumulative += 1;
+            }
+            came.extend(core::iter::from_fn(|| r.pop()));
+            prop_assert_eq!(r.check(), Ok(()));
+        }
+        r.release_around(tsn(split));
+        came.extend(core::iter::from_fn(|| r.pop()));
+        prop_assert_eq!((r.load.bytes(), r.check()), (0, Ok(())));
+        let mut seen: Vec<usize> = Vec::new();
+        for message in &came {
+            let m = (offsets(message)[0] / 100) as usize;
+            let whole: Vec<u64> = (0..messages[m].2).map(|f| (100 * m + f) as u64).collect();
+            prop_assert_eq!(offsets(message), whole);
+            prop_assert!(!seen.contains(&m), "{m} came twice");
+            seen.push(m);
+        }
+        for (m, given_up) in given_up.into_iter().enumerate().take(messages.len()) {
+            prop_assert!(given_up || seen.contains(&m), "{m} is lost: {seen:?}");
+        }
+        for stream in 0..3 {
+            let of_stream = |m: &&usize| messages[**m].0 == stream && !messages[**m].1;
+            prop_assert!(seen.iter().filter(of_stream).is_sorted(), "{:?}", seen);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Every count of [`Flight`] beside a recount, and what tests look at.
 
-use super::{Flight, Left};
+use super::{Flight, InFlight};
 #[cfg(test)]
 use crate::sctp::ids::PathId;
 #[cfg(test)]
@@ -16,7 +16,7 @@ impl Flight {
     /// # Errors
     /// What does not hold, in words.
     pub(in crate::sctp) fn check_invariants(&self) -> Result<(), String> {
-        let (mut outstanding, mut marked, mut held, mut released) = (Left::default(), 0, 0, 0);
+        let (mut outstanding, mut marked, mut held, mut released) = (InFlight::default(), 0, 0, 0);
         for sent in &self.chunks {
             held += sent.len() as usize;
             released += usize::from(sent.is_released()) * sent.len() as usize;

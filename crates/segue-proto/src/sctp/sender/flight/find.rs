@@ -1,29 +1,10 @@
-//! Which chunk is the next to be sent again, and the first that is under way on a path.
+//! What is under way or awaited on a path.
 
 use super::Flight;
 use crate::sctp::ids::PathId;
-use crate::sctp::sender::chunk::Sent;
 use segue_wire::Tsn;
 
 impl Flight {
-    /// Lowest TSN marked for retransmission at or after `from`.
-    pub(in crate::sctp) fn next_marked(&mut self, from: Option<Tsn>) -> Option<Tsn> {
-        if self.marked == 0 {
-            return None;
-        }
-        let start = match from {
-            Some(from) if self.marked_from.before(from) => from,
-            _ => self.marked_from,
-        };
-        let offset = start.distance_from(self.base) as usize;
-        let found = self.chunks.iter().skip(offset).position(Sent::is_marked)?;
-        let tsn = start.add(found as u32);
-        if start == self.marked_from {
-            self.marked_from = tsn;
-        }
-        Some(tsn)
-    }
-
     /// Of what is outstanding on `path`, that which was sent first.
     pub(super) fn first_sent_on(&self, path: PathId) -> Option<Tsn> {
         let own = self

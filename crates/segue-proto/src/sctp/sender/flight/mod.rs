@@ -14,12 +14,12 @@
 mod check;
 mod earliest;
 mod find;
-mod leave;
 mod messages;
+mod retransmission;
 
 use super::book::Book;
-use super::chunk::{About, Cause, ChunkState, Content, Sent};
-use super::transmission::Transmission;
+use super::chunk::{About, ChunkState, Content, Sent, Transmission};
+use crate::congestion::Loss;
 use crate::sctp::Config;
 use crate::sctp::ids::PathId;
 use crate::sctp::multipath::Cuc;
@@ -60,22 +60,13 @@ pub(in crate::sctp) enum Passed {
 
 /// How much is in flight, or was taken out of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::sctp) struct Left {
+struct InFlight {
     chunks: u32,
     /// User bytes.
     bytes: u32,
 }
 
-impl Left {
-    pub(in crate::sctp) fn chunks(self) -> u32 {
-        self.chunks
-    }
-
-    /// User bytes.
-    pub(in crate::sctp) fn bytes(self) -> u32 {
-        self.bytes
-    }
-
+impl InFlight {
     /// A chunk more, of `len` user bytes.
     fn count(&mut self, len: u32) {
         self.chunks += 1;
@@ -104,7 +95,9 @@ pub(in crate::sctp) struct Flight {
     /// Of those, bytes of chunks that were released.
     released: usize,
     /// User bytes, and number, of chunks that are outstanding.
-    outstanding: Left,
+    outstanding: InFlight,
+    /// Room left in the peer's receive window, user bytes (section 6.2.1 rules A to D).
+    peer_rwnd: u32,
     /// Chunks to be sent again; none lies before `marked_from`.
     marked: u32,
     marked_from: Tsn,
@@ -125,7 +118,8 @@ impl Flight {
             chunks: VecDeque::new(),
             held: 0,
             released: 0,
-            outstanding: Left::default(),
+            outstanding: InFlight::default(),
+            peer_rwnd: 0,
             marked: 0,
             marked_from: initial_tsn,
             reported: SmallVec::new(),
@@ -175,6 +169,30 @@ impl Flight {
         self.outstanding.bytes
     }
 
+    /// Room left in the peer's receive window, user bytes.
+    #[inline]
+    pub(in crate::sctp) fn peer_rwnd(&self) -> u32 {
+        self.peer_rwnd
+    }
+
+    /// The peer's window is as its INIT, its INIT ACK or a SACK advertises it.
+    pub(in crate::sctp) fn advertise(&mut self, a_rwnd: u32) {
+        self.peer_rwnd = a_rwnd.saturating_sub(self.outstanding.bytes);
+    }
+
+    /// So many user bytes go out, and take room in the peer's window (section 6.2.1 rule C).
+    #[inline]
+    fn go(&mut self, len: u32) {
+        self.outstanding.count(len);
+        self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
+    }
+
+    /// A chunk of so many user bytes is in flight no more, and not acknowledged: that gives them back (rule B).
+    fn leave_unacknowledged(&mut self, len: u32) {
+        self.outstanding.take(len);
+        self.peer_rwnd = self.peer_rwnd.saturating_add(len);
+    }
+
     pub(in crate::sctp) fn has_outstanding(&self) -> bool {
         self.outstanding.chunks > 0
     }
@@ -216,6 +234,15 @@ impl Flight {
         self.books.get(path).map_or(0, Book::size)
     }
 
+    /// A loss on a path, now, for its window.
+    pub(in crate::sctp) fn loss_on(&self, now: Instant, path: PathId) -> Loss {
+        Loss {
+            now,
+            flightsize: self.size_on(path),
+            cut_already: false,
+        }
+    }
+
     /// When T3-rtx of a path expires.
     pub(in crate::sctp) fn t3_rtx(&self, path: PathId) -> Option<Instant> {
         self.books.get(path)?.t3_rtx()
@@ -239,7 +266,7 @@ impl Flight {
         let tsn = self.next_tsn();
         let sent = Sent::new(content, path, transmission);
         self.held += sent.len() as usize;
-        self.outstanding.count(sent.len());
+        self.go(sent.len());
         let book = self.books.open(path);
         book.enter(now, tsn, sent.size(), rto, self.by_order);
         book.time(now, tsn);
@@ -250,27 +277,6 @@ impl Flight {
     /// A TSN that is never sent ends a message.
     pub(in crate::sctp) fn skip(&mut self, about: About) {
         self.chunks.push_back(Sent::never(about));
-    }
-
-    /// A marked chunk goes out again, on `path`, whose RTO is `rto`; `transmission` is given its last one, and whether the path
-    /// is another.
-    pub(in crate::sctp) fn resend(
-        &mut self,
-        now: Instant,
-        tsn: Tsn,
-        path: PathId,
-        rto: Duration,
-        transmission: impl FnOnce(Transmission, bool) -> Transmission,
-    ) -> Option<&Sent> {
-        let index = tsn.distance_from(self.base) as usize;
-        let sent = self.chunks.get_mut(index).filter(|s| s.is_marked())?;
-        sent.send_again(path, transmission);
-        self.marked -= 1;
-        self.outstanding.count(sent.len());
-        let book = self.books.open(path);
-        book.enter(now, tsn, sent.size(), rto, self.by_order);
-        book.sent_again(now, tsn, rto);
-        self.chunks.get(index)
     }
 
     /// The chunk at the cumulative TSN ack is acknowledged, which advances.
@@ -353,35 +359,30 @@ impl Flight {
         }
     }
 
-    /// The receiver reneged (section 6.2.1 rule iii): a chunk that a gap ack block had reported is outstanding again, or is to
-    /// be sent again if its path is gone; `rto` is that of its path, if it is not. Returns whether it was.
-    pub(in crate::sctp) fn renege(&mut self, now: Instant, tsn: Tsn, rto: Option<Duration>) -> bool {
-        let by_order = self.by_order;
-        let Some(sent) = self.get_mut(tsn) else {
-            return false;
+    /// Abandons one chunk and frees its data.
+    pub(in crate::sctp) fn abandon(&mut self, tsn: Tsn) {
+        let index = tsn.distance_from(self.base) as usize;
+        let Some(sent) = self.chunks.get_mut(index) else {
+            return;
         };
-        if sent.state() != (ChunkState::GapAcked { released: false }) {
-            return false;
+        let (path, size, len) = (sent.path(), sent.size(), sent.len());
+        if sent.is_released() {
+            self.released -= len as usize;
         }
-        let (size, len) = (sent.size(), sent.len());
-        match (sent.path(), rto) {
-            (Some(path), Some(rto)) => {
-                sent.renege();
-                self.outstanding.count(len);
-                self.books.open(path).enter(now, tsn, size, rto, by_order);
+        let (former, data) = sent.abandon();
+        self.held -= data;
+        match former {
+            ChunkState::Outstanding { .. } => {
+                self.leave_unacknowledged(len);
+                if let Some(path) = path {
+                    if let Some(book) = self.books.get_mut(path) {
+                        book.leave(tsn, size);
+                    }
+                    self.settle(path, None);
+                }
             }
-            _ => {
-                sent.mark(Cause::PathGone);
-                self.note_marked(tsn);
-            }
-        }
-        true
-    }
-
-    fn note_marked(&mut self, tsn: Tsn) {
-        self.marked += 1;
-        if tsn.before(self.marked_from) {
-            self.marked_from = tsn;
+            ChunkState::Marked(_) => self.marked -= 1,
+            ChunkState::GapAcked { .. } | ChunkState::Abandoned => {}
         }
     }
 
@@ -441,27 +442,6 @@ impl Flight {
         self.get_mut(tsn).is_some_and(Sent::note_fast_retransmission)
     }
 
-    /// What is sent again of the chunks of paths for which `left` holds goes wherever new data goes.
-    pub(in crate::sctp) fn follow_new_data(&mut self, mut left: impl FnMut(PathId) -> bool) {
-        for sent in &mut self.chunks {
-            if sent.path().is_some_and(&mut left) {
-                sent.follow_new_data();
-            }
-        }
-    }
-
-    /// The pseudo-cumulative acks of all paths are looked for anew: what they waited for may have moved.
-    pub(in crate::sctp) fn forget_pseudo_cumulative_acks(&mut self) {
-        self.books.values_mut().for_each(Book::forget_pseudo);
-    }
-
-    /// No round trip is measured on a path that begins anew.
-    pub(in crate::sctp) fn forget_round_trip(&mut self, path: PathId) {
-        if let Some(book) = self.books.get_mut(path) {
-            book.forget_round_trip();
-        }
-    }
-
     /// Takes every chunk out.
     pub(in crate::sctp) fn take(&mut self) -> VecDeque<Sent> {
         let next = self.next_tsn();
@@ -475,7 +455,7 @@ impl Flight {
         self.base = next_tsn;
         self.chunks.clear();
         (self.held, self.released) = (0, 0);
-        self.outstanding = Left::default();
+        self.outstanding = InFlight::default();
         (self.marked, self.marked_from) = (0, next_tsn);
         self.reported.clear();
         self.books.values_mut().for_each(Book::clear);

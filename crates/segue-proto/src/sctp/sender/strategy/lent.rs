@@ -1,6 +1,5 @@
 //! What the sender shows its strategy, and lends it while it looks for something to send.
 
-use crate::congestion::Loss;
 use crate::sctp::ids::PathId;
 use crate::sctp::peer::Peer;
 use crate::sctp::sender::credit::Credit;
@@ -25,15 +24,6 @@ impl View<'_> {
     #[inline]
     pub(in crate::sctp) fn has_window(&self, path: PathId) -> bool {
         self.flight.size_on(path) < self.peer[path].cwnd()
-    }
-
-    /// A loss on a path, now.
-    pub(in crate::sctp) fn loss_on(&self, now: Instant, path: PathId) -> Loss {
-        Loss {
-            now,
-            flightsize: self.flight.size_on(path),
-            cut_already: false,
-        }
     }
 }
 
@@ -91,9 +81,9 @@ impl Lent<'_> {
     /// New data of `len` bytes on a path whose window has room, if the peer's has (section 6.1 rule A).
     #[inline]
     pub(in crate::sctp) fn plan_new(&mut self, path: PathId, len: u32) -> Option<Plan> {
-        let is_under_way = self.flight.has_outstanding();
+        let (room, is_under_way) = (self.flight.peer_rwnd(), self.flight.has_outstanding());
         let rto = self.peer.rto(path);
-        let admitted = self.credit.admits(self.now, len, is_under_way, rto);
+        let admitted = self.credit.admits(self.now, len, room, is_under_way, rto);
         admitted.then_some(Plan::New { path, len })
     }
 }

@@ -8,6 +8,8 @@
 pub(in crate::sctp) mod lent;
 mod single_path;
 
+use super::context::Context;
+use super::flight::Flight;
 use super::plan::Plan;
 use super::progress::{PathProgress, Progress};
 use super::recovery::Recovery;
@@ -103,13 +105,6 @@ impl Strategy {
             concurrent.note_sent(path);
         }
     }
-
-    /// A path begins anew: what was known of it is no longer so.
-    pub(super) fn forget_path(&mut self, path: PathId) {
-        if let Self::Concurrent(concurrent) = self {
-            concurrent.forget_path(path);
-        }
-    }
 }
 
 /// What is acknowledged.
@@ -172,10 +167,16 @@ impl Strategy {
     }
 
     /// Windows are cut for what `progress` says is lost.
-    pub(super) fn recover(&mut self, lent: &mut Lent<'_>, progress: &Progress) {
+    pub(super) fn recover(
+        &mut self,
+        cx: &mut Context<'_>,
+        flight: &Flight,
+        recovery: &mut Recovery,
+        progress: &Progress,
+    ) {
         match self {
-            Self::SinglePath(_) => single_path::recover(lent, progress),
-            Self::Concurrent(concurrent) => concurrent.recover(lent, progress),
+            Self::SinglePath(_) => single_path::recover(cx, flight, recovery, progress),
+            Self::Concurrent(concurrent) => concurrent.recover(cx, flight, progress),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::lent::{Lent, View};
 use crate::sctp::ids::PathId;
+use crate::sctp::sender::context::Context;
+use crate::sctp::sender::flight::Flight;
 use crate::sctp::sender::plan::Plan;
 use crate::sctp::sender::progress::Progress;
 use crate::sctp::sender::recovery::Recovery;
@@ -65,13 +67,10 @@ impl SinglePath {
 pub(super) fn retransmission_path(view: View<'_>, tsn: Tsn) -> Option<PathId> {
     let View { config, peer, flight } = view;
     let sent = flight.get(tsn)?;
-    let Some(path) = sent.path().and_then(|id| peer.path(id)) else {
+    let Some(path) = sent.path() else {
         return peer.current_path();
     };
-    let last = path.destination();
-    if sent.is_left() || peer[last].is_deactivated() {
-        return peer.current_path();
-    }
+    let last = peer[path].destination();
     let stay = config.retransmit_to == RetransmitTo::SamePath
         || (sent.is_fast_marked() && config.profile != Profile::Rfc2960);
     let active = peer[last].state() == PathState::Active;
@@ -87,19 +86,19 @@ pub(super) fn retransmission_path(view: View<'_>, tsn: Tsn) -> Option<PathId> {
 
 /// Rules 2 and 3 of section 7.2.4: the windows are cut once per loss episode, and one packet goes out whatever cwnd
 /// says. RFC 2960 knows no episode and cuts each time.
-pub(super) fn recover(lent: &mut Lent<'_>, progress: &Progress) {
-    let rfc2960 = lent.config.profile == Profile::Rfc2960;
-    if lent.recovery.is_on() && !rfc2960 {
+pub(super) fn recover(cx: &mut Context<'_>, flight: &Flight, recovery: &mut Recovery, progress: &Progress) {
+    let rfc2960 = cx.config.profile == Profile::Rfc2960;
+    if recovery.is_on() && !rfc2960 {
         return;
     }
     for progress in progress.iter().filter(|p| p.has_lost()) {
-        let loss = lent.view().loss_on(lent.now, progress.path());
-        lent.peer.on_loss(progress.path(), loss, None);
+        let loss = flight.loss_on(cx.now, progress.path());
+        cx.peer.on_loss(progress.path(), loss, None);
     }
     if !rfc2960 {
-        lent.recovery.begin(lent.flight.next_tsn().previous());
+        recovery.begin(flight.next_tsn().previous());
     }
-    lent.recovery.force_one();
+    recovery.force_one();
 }
 
 /// Whether the ack point advances for the growth of cwnd, and whether losses are being made good.

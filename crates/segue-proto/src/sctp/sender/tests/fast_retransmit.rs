@@ -124,28 +124,27 @@ fn one_episode_of_an_association_ends_with_what_was_sent_when_it_began() {
 
 #[test]
 fn leaving_a_path_forces_one_packet_of_what_was_moved() {
+    let leave = |a: &mut Rig, path| {
+        a.sender.leave_paths(&[path], &mut a.out.counters.multipath);
+        a.episode().1
+    };
     let mut a = Rig::cmt(MultipathConfig::default(), 2);
     a.send_on(ms(0), SECOND, 1000);
     a.sender.flight.find_pseudo_cumulative_acks();
     assert_eq!(a.sender.flight.awaited(SECOND), [Some(1), None]);
-    let quit = |a: &mut Rig, moved| {
-        let counters = &mut a.out.counters.multipath;
-        a.sender.quit_destination(moved, counters);
-    };
-    quit(&mut a, 0);
-    assert_eq!(a.episode().1, 0);
+    // nothing is under way there
+    assert_eq!(leave(&mut a, FIRST), 0);
     assert_eq!(a.sender.flight.awaited(SECOND), [None; 2]);
-    quit(&mut a, 3);
-    assert_eq!(a.episode().1, 1);
+    assert_eq!(leave(&mut a, SECOND), 1);
+    a.send_on(ms(0), FIRST, 1000);
     for _ in 0..3 {
         a.sender.recovery.force_more(4);
     }
-    quit(&mut a, 1);
-    assert_eq!(a.episode().1, 4);
+    assert_eq!(leave(&mut a, FIRST), 4);
     let counters = a.out.counters.multipath;
-    assert_eq!((counters.paths_left, counters.chunks_moved), (3, 4));
+    assert_eq!((counters.paths_left, counters.chunks_moved), (3, 2));
     let mut one = Rig::new(Config::default(), 2);
-    quit(&mut one, 3);
-    assert_eq!(one.episode().1, 0);
+    one.send_on(ms(0), FIRST, 1000);
+    assert_eq!(leave(&mut one, FIRST), 0);
     assert_eq!(one.out.counters.multipath.paths_left, 0);
 }

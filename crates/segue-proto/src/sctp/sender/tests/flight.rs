@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sctp::sender::chunk::Sent;
-use crate::sctp::sender::flight::{Left, Passed};
+use crate::sctp::sender::flight::Passed;
 
 #[test]
 fn the_counts_follow_the_states_of_the_chunks() {
@@ -13,7 +13,10 @@ fn the_counts_follow_the_states_of_the_chunks() {
     };
     assert_eq!(counts(&q), (500, 5, 0));
     let lose = |q: &mut Sending, tsn| q.flight.lose_one(Cause::MissingReports, Tsn(tsn));
-    assert_eq!(lose(&mut q, 4), Some((Some(FIRST), 100)));
+    q.flight.advertise(700);
+    assert_eq!(q.flight.peer_rwnd(), 200);
+    assert_eq!(lose(&mut q, 4), Some(Some(FIRST)));
+    assert_eq!(q.flight.peer_rwnd(), 300);
     assert_eq!((counts(&q), lose(&mut q, 4)), ((400, 4, 1), None));
     assert_eq!(q.flight.next_marked(None), Some(Tsn(4)));
     lose(&mut q, 2);
@@ -23,11 +26,13 @@ fn the_counts_follow_the_states_of_the_chunks() {
     assert_eq!(q.flight.next_marked(Some(Tsn(1))), Some(Tsn(2)));
     assert_eq!(q.flight.next_marked(Some(Tsn(5))), None);
     assert!(q.resend(ms(9), 2, FIRST) && !q.resend(ms(9), 2, FIRST));
-    assert_eq!(counts(&q), (400, 4, 1));
+    assert_eq!((counts(&q), q.flight.peer_rwnd()), ((400, 4, 1), 300));
     assert!(q.flight.acknowledge(Tsn(3)).is_some() && q.flight.acknowledge(Tsn(3)).is_none());
     assert_eq!(counts(&q), (300, 3, 1));
-    assert_eq!(q.flight.abandon(Tsn(5)), Some(100));
+    q.flight.abandon(Tsn(5));
     assert_eq!((lose(&mut q, 5), lose(&mut q, 6)), (None, None));
+    // what is acknowledged gives nothing back: the SACK says what room there is
+    assert_eq!(q.flight.peer_rwnd(), 400);
     assert_eq!(counts(&q), (200, 2, 1));
     // off the front
     for (tsn, expected) in [(1, (100, 1, 1)), (2, (0, 0, 1)), (3, (0, 0, 1)), (4, (0, 0, 0))] {
@@ -47,17 +52,34 @@ fn losing_takes_what_is_outstanding_and_goes_back_to_the_first() {
     let mut q = Sending::flight(&[FIRST, SECOND, FIRST, SECOND]);
     q.flight.acknowledge(Tsn(1));
     let on = |path| move |sent: &Sent| sent.path() == Some(path);
-    let counts = |left: Left| (left.chunks(), left.bytes());
-    assert_eq!(counts(q.flight.lose(Cause::PathGone, on(FIRST))), (1, 100));
+    q.flight.advertise(300);
+    assert_eq!(q.flight.lose(Cause::PathGone, on(FIRST)), 1);
+    assert_eq!(q.flight.peer_rwnd(), 100);
     assert_eq!(q.flight.counts(), (200, 2, 1));
     assert_eq!(q.flight.next_marked(None), Some(Tsn(3)));
-    assert_eq!(counts(q.flight.lose(Cause::PathGone, on(SECOND))), (2, 200));
+    assert_eq!(q.flight.lose(Cause::PathGone, on(SECOND)), 2);
+    assert_eq!(q.flight.peer_rwnd(), 300);
     assert_eq!(q.flight.counts(), (0, 0, 3));
-    assert_eq!(counts(q.flight.lose(Cause::PathGone, |_| true)), (0, 0));
+    assert_eq!(q.flight.lose(Cause::PathGone, |_| true), 0);
     assert_eq!(q.flight.next_marked(None), Some(Tsn(2)));
-    q.flight.follow_new_data(|p| p == SECOND);
+    q.flight.leave(&[SECOND]);
     let path = |tsn| q.flight.get(Tsn(tsn)).and_then(Sent::path);
     assert_eq!((path(1), path(2)), (Some(FIRST), None));
+}
+
+#[test]
+fn a_path_that_is_back_is_another_one_for_whatever_was_sent_there_before() {
+    let mut q = Sending::flight(&[FIRST, FIRST, SECOND]);
+    // one that T3-rtx had marked already, and one that leaving the path marks
+    q.flight.lose_one(Cause::Timeout, Tsn(1));
+    q.flight.lose_one(Cause::Timeout, Tsn(3));
+    assert_eq!(q.flight.leave(&[FIRST]), 1);
+    assert_eq!((q.flight.t3_rtx(FIRST), q.flight.timed(FIRST)), (None, None));
+    for (tsn, path, has_moved) in [(1, FIRST, true), (2, FIRST, true), (3, SECOND, false)] {
+        assert!(q.resend(ms(9), tsn, path));
+        let sent = q.flight.get(Tsn(tsn)).expect("it is under way");
+        assert_eq!(sent.transmission().has_moved(), has_moved, "{tsn}");
+    }
 }
 
 /// What each way out of flight does to T3-rtx, to the round trip that is measured and to CUC, of three chunks of which the
@@ -68,7 +90,7 @@ fn a_chunk_leaves_flight_by_cause() {
     type Leave = fn(&mut Sending);
     // cause; T3-rtx runs for, until; measured; CUC awaits
     type Row = (&'static str, Leave, u32, u64, bool, Option<u32>);
-    let rows: [Row; 9] = [
+    let rows: [Row; 8] = [
         (
             "acknowledged",
             |q| {
@@ -106,16 +128,6 @@ fn a_chunk_leaves_flight_by_cause() {
             },
             2,
             1700,
-            false,
-            Some(1),
-        ),
-        (
-            "path gone",
-            |q| {
-                q.flight.lose(Cause::PathGone, first);
-            },
-            2,
-            1000,
             false,
             Some(1),
         ),
@@ -230,16 +242,17 @@ fn what_the_receiver_reneged_is_outstanding_again() {
         q.flight.settle(FIRST, None);
         q.flight.settle(SECOND, None);
     }
-    assert!(!q.flight.renege(ms(5), Tsn(1), Some(RTO)), "it was not reported");
-    assert!(q.flight.renege(ms(5), Tsn(2), Some(RTO)));
+    assert!(!q.flight.renege(ms(5), Tsn(1), |_| RTO), "it was not reported");
+    assert!(q.flight.renege(ms(5), Tsn(2), |_| RTO));
     assert_eq!((q.flight.counts(), q.flight.size_on(FIRST)), ((200, 2, 0), 232));
-    // its path is gone
-    assert!(q.flight.renege(ms(5), Tsn(3), None));
+    // its path was left
+    assert_eq!(q.flight.leave(&[SECOND]), 0);
+    assert!(q.flight.renege(ms(5), Tsn(3), |_| RTO));
     assert_eq!(q.flight.counts(), (200, 2, 1));
     q.flight.check_invariants().expect("in step");
     // what it promised to keep stays acknowledged
     q.flight.acknowledge(Tsn(2));
     q.flight.release(Tsn(2));
     assert_eq!((q.flight.held(), q.flight.buffered()), (300, 200));
-    assert!(!q.flight.renege(ms(6), Tsn(2), Some(RTO)));
+    assert!(!q.flight.renege(ms(6), Tsn(2), |_| RTO));
 }

@@ -92,7 +92,8 @@ fn an_answered_probe_that_went_again_because_its_path_is_gone_waits_for_another_
     // the window is open, and the probe may be on its way
     told(&mut a, 0, 100_000);
     assert_eq!(a.sender.credit.answered_probe(), Some(tsn));
-    assert_eq!(a.sender.leave_paths(&[FIRST]), 1);
+    a.sender.leave_paths(&[FIRST], &mut a.out.counters.multipath);
+    assert_eq!(a.sender.flight.marked(), 1);
     assert_eq!(go_again(&mut a, ms(20)), 1);
     // as may the copy be now
     told(&mut a, 0, 100_000);

@@ -120,15 +120,12 @@ impl Rig {
         silent
     }
 
-    /// Of several paths at once: what is kept, and what it works with.
-    pub(in crate::sctp) fn lend<R>(
+    /// The strategy, and what it works with while it looks for something to send.
+    pub(super) fn strategy<R>(
         &mut self,
         now: Instant,
-        uses: impl FnOnce(&mut Concurrent, &mut Lent<'_>) -> R,
+        uses: impl FnOnce(&mut Strategy, &mut Lent<'_>) -> R,
     ) -> R {
-        let Strategy::Concurrent(concurrent) = &mut self.sender.strategy else {
-            panic!("one path at a time")
-        };
         let mut lent = Lent {
             now,
             config: &self.config,
@@ -141,7 +138,19 @@ impl Rig {
             may_forward_tsn: false,
             something_goes_first: false,
         };
-        uses(concurrent, &mut lent)
+        uses(&mut self.sender.strategy, &mut lent)
+    }
+
+    /// The same of several paths at once.
+    pub(in crate::sctp) fn lend<R>(
+        &mut self,
+        now: Instant,
+        uses: impl FnOnce(&mut Concurrent, &mut Lent<'_>) -> R,
+    ) -> R {
+        self.strategy(now, |strategy, lent| match strategy {
+            Strategy::Concurrent(concurrent) => uses(concurrent, lent),
+            Strategy::SinglePath(_) => panic!("one path at a time"),
+        })
     }
 
     /// The end of the association's episode of losses, and the packets forced.
@@ -163,7 +172,6 @@ impl Sender {
         let (tsn, _) = self.flight.send(cx.now, content, path, rto, transmission);
         cx.peer.note_sent(cx.now, path);
         self.strategy.note_sent(path);
-        self.credit.take(len);
         tsn
     }
 

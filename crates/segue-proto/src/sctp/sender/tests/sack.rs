@@ -50,6 +50,29 @@ fn a_sack_takes_its_chunks_out_of_flight_and_begins_the_timer_anew() {
 }
 
 #[test]
+fn what_was_sent_by_a_way_that_was_left_tells_that_the_peer_is_there_and_no_more() {
+    let mut a = Rig::new(Config::default(), 2);
+    a.send_on(ms(0), FIRST, 1000);
+    assert!(a.peer.count_error(destination(0), &a.config, &mut a.out));
+    a.sender.leave_paths(&[FIRST], &mut a.out.counters.multipath);
+    assert_eq!(a.sender.flight.marked(), 1);
+    let cwnd = a.peer[FIRST].cwnd();
+    let sack = Sack {
+        cumulative_tsn_ack: Tsn(1),
+        a_rwnd: 50_000,
+        gap_ack_blocks: Default::default(),
+        duplicate_tsns: Box::default(),
+        data_packets: 0,
+    };
+    assert_eq!(a.sack(ms(400), &sack), Ok(SackOutcome::Taken));
+    assert_eq!(
+        (a.peer.errors_in_a_row(), a.peer[destination(0)].error_count()),
+        (0, 1)
+    );
+    assert_eq!((a.peer[FIRST].cwnd(), a.peer[FIRST].srtt()), (cwnd, None));
+}
+
+#[test]
 fn one_report_is_enough_for_early_retransmit_only_if_nothing_that_waits_can_follow() {
     for (a_rwnd, waiting, marked) in [(9000, 0, 1), (1500, 500, 0), (1499, 500, 1)] {
         let config = Config {

@@ -1,25 +1,12 @@
 //! What is sent next.
 
 use super::super::plan::Plan;
-use super::super::strategy::lent::Lent;
 use super::*;
 use crate::sctp::MultipathConfig;
 
 /// Whether cwnd of the first path lets a packet go, after what idle RTOs have done to it.
 fn has_window_after_idle(a: &mut Rig, now: Instant) -> bool {
-    let mut lent = Lent {
-        now,
-        config: &a.config,
-        peer: &mut a.peer,
-        queue: &a.sender.queue,
-        flight: &mut a.sender.flight,
-        credit: &mut a.sender.credit,
-        recovery: &mut a.sender.recovery,
-        counters: &mut a.out.counters.multipath,
-        may_forward_tsn: false,
-        something_goes_first: false,
-    };
-    lent.has_window_after_idle(FIRST)
+    a.strategy(now, |_, lent| lent.has_window_after_idle(FIRST))
 }
 
 #[test]
@@ -56,7 +43,7 @@ fn nothing_moves_to_a_faster_path_before_a_sack_or_a_forward_tsn_that_is_due() {
         }
         let data = Data::Synthetic { offset: 0, len: 1000 };
         a.sender.queue.push(ms(0), 0, data, SendOptions::default());
-        a.sender.credit.begin(0);
+        a.sender.flight.advertise(0);
         if forward_tsn_is_due {
             a.sender.abandoned.advance(ms(0), Tsn(1), |_| Duration::ZERO);
         }

@@ -1,7 +1,5 @@
 //! Random moves of [`Flight`] beside a model of it that looks at every chunk each time.
 
-use super::chunk::Cause;
-use super::loss_detection::LossDetector;
 use super::*;
 use crate::random::Stream;
 use crate::sctp::ids::PathId;
@@ -21,11 +19,11 @@ enum Is {
     Abandoned,
 }
 
-/// A chunk as the model has it: where it stands, its path, user bytes, and its place in the order of sending.
+/// A chunk as the model has it: where it stands, its path unless that was left, user bytes, and its place in the order of sending.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     is: Is,
-    path: usize,
+    path: Option<usize>,
     len: u32,
     number: u64,
 }
@@ -45,13 +43,17 @@ impl Model {
     }
 
     fn sum(&self, path: usize) -> u32 {
-        let own = self.where_is(Is::Outstanding).filter(|(_, c)| c.path == path);
+        let own = self
+            .where_is(Is::Outstanding)
+            .filter(|(_, c)| c.path == Some(path));
         own.map(|(_, c)| chunk_size(c.len)).sum()
     }
 
     /// What T3-rtx of a path runs for.
     fn earliest(&self, path: usize, by_order: bool) -> Option<u32> {
-        let own = self.where_is(Is::Outstanding).filter(|(_, c)| c.path == path);
+        let own = self
+            .where_is(Is::Outstanding)
+            .filter(|(_, c)| c.path == Some(path));
         let key = |&(tsn, chunk): &(u32, &Chunk)| if by_order { chunk.number } else { u64::from(tsn) };
         own.min_by_key(key).map(|(tsn, _)| tsn)
     }
@@ -103,7 +105,7 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
                     let number = model.numbers;
                     model.chunks.push(Chunk {
                         is: Is::Outstanding,
-                        path,
+                        path: Some(path),
                         len,
                         number,
                     });
@@ -114,7 +116,7 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
                         assert!(flight.resend(now, marked, paths[path], RTO, again).is_some());
                         model.numbers += 1;
                         let chunk = &mut model.chunks[marked.distance_from(tsn(model.base)) as usize];
-                        (chunk.is, chunk.path, chunk.number) = (Is::Outstanding, path, model.numbers);
+                        (chunk.is, chunk.path, chunk.number) = (Is::Outstanding, Some(path), model.numbers);
                     }
                 }
                 6 => {
@@ -128,14 +130,17 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
                     assert_eq!(u32::from(lost), model.change(&[Is::Outstanding], Is::Marked, one));
                 }
                 8 => {
-                    let left = flight.lose(Cause::PathGone, |sent| sent.path() == Some(paths[path]));
-                    let there = |_, chunk: &Chunk| chunk.path == path;
-                    assert_eq!(left.chunks(), model.change(&[Is::Outstanding], Is::Marked, there));
+                    let lost = flight.leave(&[paths[path]]);
+                    let there = |_, chunk: &Chunk| chunk.path == Some(path);
+                    assert_eq!(lost, model.change(&[Is::Outstanding], Is::Marked, there));
+                    for chunk in &mut model.chunks {
+                        chunk.path = chunk.path.filter(|&other| other != path);
+                    }
                 }
                 9 => {
-                    let (left, _) = flight.expire(now, paths[path], Instant::MAX, RTO);
-                    let there = |_, chunk: &Chunk| chunk.path == path;
-                    assert_eq!(left.chunks(), model.change(&[Is::Outstanding], Is::Marked, there));
+                    let (lost, _) = flight.expire(now, paths[path], Instant::MAX, RTO);
+                    let there = |_, chunk: &Chunk| chunk.path == Some(path);
+                    assert_eq!(lost, model.change(&[Is::Outstanding], Is::Marked, there));
                 }
                 10 => {
                     flight.abandon(tsn(at));
@@ -147,9 +152,11 @@ fn a_thousand_random_moves_leave_flight_as_a_list_has_it() {
                 }
                 // by order of sending, T3-rtx goes on to run for what it ran for: the model would have what was reneged
                 11 if !by_order && random.chance(0.5) => {
-                    let reneged = flight.renege(now, tsn(at), Some(RTO));
-                    let changed = model.change(&[Is::Acknowledged], Is::Outstanding, one);
-                    assert_eq!(u32::from(reneged), changed);
+                    let reneged = flight.renege(now, tsn(at), |_| RTO);
+                    let known = |n: u32, chunk: &Chunk| n == at && chunk.path.is_some();
+                    let changed = model.change(&[Is::Acknowledged], Is::Outstanding, known);
+                    let left = model.change(&[Is::Acknowledged], Is::Marked, one);
+                    assert_eq!(u32::from(reneged), changed + left);
                 }
                 _ => {
                     let passed = flight.acknowledge_next().is_some();

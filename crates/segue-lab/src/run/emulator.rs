@@ -1,0 +1,230 @@
+//! The loop: packets of the hosts' kernels into the network of the scenario, and out of it again when they are due.
+
+use super::host::Host;
+use super::proxies::{Place, Proxies};
+use crate::link::{LONGEST_PACKET, RECEIVES_PER_TURN, wait, wait_for};
+use crate::stop;
+use anyhow::Context as _;
+use bytes::Bytes;
+use core::net::Ipv6Addr;
+use nix::poll::PollFlags;
+use segue_lab::lateness::Lateness;
+use segue_live::Clock;
+use segue_proto::{Duration, Instant, InterfaceId};
+use segue_sim::realtime::{KernelChange, Realtime};
+use segue_sim::sink::Sink;
+use segue_wire::{Packet, Payload};
+use serde::Serialize;
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How long it goes on at most without giving away what has been recorded: little at a time, since packets wait meanwhile.
+const WRITES_EVERY: Duration = Duration::from_millis(10);
+
+/// What the kernels did with the packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Counters {
+    /// Packets that the kernels sent.
+    pub(super) from_kernels: u64,
+    /// Of them, those that were not IPv6 or are malformed.
+    pub(super) malformed: u64,
+    /// Packets given to the kernels.
+    pub(super) to_kernels: u64,
+    /// Of them, those that they did not take.
+    pub(super) refused: u64,
+}
+
+/// An address that came or went.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Change {
+    time_s: f64,
+    /// Number of the host.
+    host: usize,
+    address: Ipv6Addr,
+    usable: bool,
+}
+
+/// What is left of it at the end.
+pub(super) struct Carried<'a> {
+    pub(super) network: Realtime<'a>,
+    pub(super) lateness: Lateness,
+    pub(super) counters: Counters,
+    pub(super) changes: Vec<Change>,
+    pub(super) proxies: Proxies,
+}
+
+/// The network at work.
+pub(super) struct Emulator<'a> {
+    network: Realtime<'a>,
+    hosts: Vec<Host>,
+    proxies: Proxies,
+    clock: Clock,
+    /// The zero of the run.
+    begin: Instant,
+    lateness: Lateness,
+    counters: Counters,
+    changes: Vec<Change>,
+    /// Of each host, how many addresses have become usable.
+    addresses: &'a [AtomicU32],
+}
+
+impl<'a> Emulator<'a> {
+    /// The network between the kernels of `hosts`, whose run begins at `begin` of `clock`.
+    pub(super) fn new(
+        network: Realtime<'a>,
+        (hosts, proxies): (Vec<Host>, Proxies),
+        (clock, begin): (Clock, Instant),
+        addresses: &'a [AtomicU32],
+    ) -> Self {
+        Self {
+            network,
+            hosts,
+            proxies,
+            clock,
+            begin,
+            lateness: Lateness::default(),
+            counters: Counters::default(),
+            changes: Vec::new(),
+            addresses,
+        }
+    }
+
+    /// The hosts go, with their namespaces; the network is left, and how its packets fared.
+    pub(super) fn end(self) -> Carried<'a> {
+        Carried {
+            network: self.network,
+            lateness: self.lateness,
+            counters: self.counters,
+            changes: self.changes,
+            proxies: self.proxies,
+        }
+    }
+
+    /// Time of the run.
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.clock.now().since(self.begin)
+    }
+
+    /// Carries packets until `end`, or until it is asked to stop. Gives when it ended.
+    pub(super) fn carry(&mut self, end: Instant, sink: &mut dyn Sink) -> anyhow::Result<Instant> {
+        let mut buffer = vec![0; LONGEST_PACKET];
+        let mut written = Instant::ZERO;
+        self.wait_for_begin(&mut buffer)?;
+        loop {
+            let now = self.now();
+            self.network.handle_timeout(now.min(end));
+            self.proxies.work(&mut self.network, now.min(end));
+            self.drain()?;
+            if now >= end || stop::asked() {
+                return Ok(now.min(end));
+            }
+            if now.since(written) >= WRITES_EVERY {
+                written = now;
+                self.network.give(sink).context("captures")?;
+            }
+            let next = self.network.poll_timeout().unwrap_or(end).min(end);
+            let next = next.min(now + WRITES_EVERY);
+            let (ready, places) = self.wait_until(next)?;
+            self.receive(&ready, &mut buffer)?;
+            for place in places {
+                self.proxies.handle_ready(place);
+            }
+        }
+    }
+
+    /// Waits for packets of the kernels, and for sockets of the proxies: which are ready.
+    fn wait_until(&self, next: Instant) -> anyhow::Result<(Vec<bool>, Vec<Place>)> {
+        let tuns = self.hosts.iter().flat_map(Host::tuns);
+        let mut descriptors: Vec<_> = tuns.map(|tun| (tun.as_fd(), PollFlags::POLLIN)).collect();
+        let tuns = descriptors.len();
+        let wanted = self.proxies.wanted();
+        descriptors.extend(wanted.iter().map(|(_, socket, flags)| (*socket, *flags)));
+        let mut ready = wait_for(&descriptors, Some(next.since(self.now())))?;
+        let places = wanted.iter().zip(&ready[tuns..]);
+        let places = places.filter(|(_, ready)| **ready).map(|((place, ..), _)| *place);
+        let places = places.collect();
+        ready.truncate(tuns);
+        Ok((ready, places))
+    }
+
+    /// What the kernels send before the run begins goes nowhere.
+    fn wait_for_begin(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
+        while self.clock.now() < self.begin && !stop::asked() {
+            wait(&[], Some(self.begin.since(self.clock.now())))?;
+        }
+        for tun in self.hosts.iter().flat_map(Host::tuns) {
+            while tun.receive(buffer).context("TUN device")?.is_some() {}
+        }
+        Ok(())
+    }
+
+    /// Takes packets of the kernels. What falls due meanwhile goes out before the next is looked at.
+    fn receive(&mut self, ready: &[bool], buffer: &mut [u8]) -> anyhow::Result<()> {
+        let mut ready = ready.iter();
+        for host in 0..self.hosts.len() {
+            for device in 0..self.hosts[host].tuns().len() {
+                if ready.next() != Some(&true) {
+                    continue;
+                }
+                for _ in 0..RECEIVES_PER_TURN {
+                    let tun = &self.hosts[host].tuns()[device];
+                    let Some(length) = tun.receive(buffer).context("TUN device")? else {
+                        break;
+                    };
+                    let bytes = Bytes::copy_from_slice(&buffer[..length]);
+                    self.counters.from_kernels += 1;
+                    let now = self.now();
+                    let taken =
+                        self.network
+                            .handle_kernel(now, host as u32, InterfaceId(device as u8), &bytes);
+                    self.counters.malformed += u64::from(taken.is_err());
+                    self.drain()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is there for the kernels goes to them.
+    fn drain(&mut self) -> anyhow::Result<()> {
+        while let Some((host, change)) = self.network.poll_change() {
+            let host = host as usize;
+            let (local, usable) = match change {
+                KernelChange::AddressReady(local) => (local, true),
+                KernelChange::AddressLost(local) => (local, false),
+            };
+            self.hosts[host].address(local, usable).context("ip")?;
+            self.addresses[host].fetch_add(u32::from(usable), Ordering::Relaxed);
+            self.changes.push(Change {
+                time_s: self.now().as_secs_f64(),
+                host,
+                address: local.address,
+                usable,
+            });
+        }
+        while let Some(late) = self.network.poll_lateness() {
+            self.lateness.note(late);
+        }
+        while let Some(delivery) = self.network.poll_delivery() {
+            let Some(tun) = self.hosts[delivery.host as usize].tun(delivery.interface) else {
+                continue;
+            };
+            let bytes = bytes_of(&delivery.packet);
+            self.counters.to_kernels += 1;
+            if !tun.send(&bytes).context("TUN device")? {
+                self.counters.refused += 1;
+            }
+            self.lateness.note(self.now().since(delivery.due));
+        }
+        Ok(())
+    }
+}
+
+/// A packet as it goes to the kernel.
+fn bytes_of(packet: &Packet) -> Vec<u8> {
+    debug_assert!(
+        !matches!(&packet.payload, Payload::Raw(raw) if raw.segment_size.is_some()),
+        "devices without offloads send no super-packets"
+    );
+    packet.to_vec()
+}

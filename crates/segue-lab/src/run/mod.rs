@@ -1,0 +1,281 @@
+//! `segue-lab run`: a scenario with the kernels and programs of this machine.
+//!
+//! The network of the scenario is the simulator's own, under the clock ([`segue_sim::realtime`]); its hosts are network
+//! namespaces whose kernels have TCP and UDP; its applications are programs.
+
+mod carrier;
+mod directory;
+mod emulator;
+mod host;
+mod options;
+mod outcome;
+mod owner;
+mod plan;
+mod privileges;
+mod programs;
+mod proxies;
+mod received;
+mod schemes;
+
+pub(crate) use options::RunCommand;
+
+use crate::stop;
+use crate::text::read_text;
+use anyhow::{Context as _, anyhow, bail};
+use directory::Directory;
+use emulator::Emulator;
+use host::Host;
+use outcome::Outcome;
+use owner::Owner;
+use privileges::Privileges;
+use programs::{Ended, Programs, Stage};
+use proxies::Proxies;
+use schemes::{Others, Pair, Tunnels};
+use segue_lab::lateness::Lateness;
+use segue_live::{Awake, Clock, raise_priority, set_nice};
+use segue_proto::{Duration, Instant};
+use segue_sim::assertion::Assertion;
+use segue_sim::carried::carries;
+use segue_sim::output::{RunOptions, RunOutput};
+use segue_sim::realtime::{KernelHost, Realtime};
+use segue_sim::scenario::Scenario;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// The most processors that are kept awake: one for the network, the others for what programs have to do at a time.
+const MOST_AWAKE: usize = 4;
+/// Programs run before the other work of the machine, where that may be.
+const PROGRAMS_NICE: i32 = -10;
+/// From the start of the servers to the zero of the run.
+const LEAD: Duration = Duration::from_millis(500);
+
+/// It was stopped by a signal.
+const EXIT_INTERRUPTED: u8 = 130;
+/// So many packets were late that the figures say nothing.
+const EXIT_TOO_LATE: u8 = 3;
+/// A condition does not hold, or a program failed.
+const EXIT_FAILED: u8 = 1;
+
+/// Runs the scenario, prints what it came to, and gives the exit status.
+pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
+    let given = Assertion::of_command_line(&options.asserts).map_err(|error| anyhow!(error))?;
+    let scenario = read(&options.scenario, &options.settings)?;
+    let conditions: Vec<Assertion> = scenario.file().assert.iter().cloned().chain(given).collect();
+    let others = Others::of(&scenario);
+    if let (Some(_), Some(condition)) = (others, conditions.first()) {
+        bail!(
+            "assert: `{condition}`: the figures of this scheme are what programs read: expected no conditions"
+        );
+    }
+    let missing = if scenario.file().scheme.is_of_others() {
+        Some("no model of this scheme")
+    } else {
+        carries(scenario.file()).then_some("no proxy that carries TCP over this scheme")
+    };
+    if let (true, Some(missing)) = (options.predict, missing) {
+        eprintln!("segue lab: the simulator has {missing}: there is no prediction");
+    }
+    plan::check(&scenario, &options.scenario)?;
+    stop::catch_signals().context("signals")?;
+    let owner = Owner::this()?;
+    let removed = match nix::unistd::geteuid().is_root() {
+        true => owner::remove_abandoned(),
+        false => privileges::end_abandoned(),
+    };
+    for name in removed {
+        eprintln!("segue lab: removed {name}, which an earlier run had left");
+    }
+    let privileges = Privileges::gain()?;
+    if privileges == Privileges::UserNamespace {
+        eprintln!(
+            "segue lab: without root, in a user namespace: packets have no real-time priority; how late they were is said"
+        );
+    }
+    let path = options.out.clone().unwrap_or_else(|| temporary(owner));
+    let mut directory = Directory::open(&path)?;
+    directory.begin();
+    let seed = options.seed.unwrap_or(scenario.file().seed);
+    let real = in_real_time((&scenario, others), seed, (owner, privileges), &mut directory)?;
+    directory.end()?;
+    let Some(real) = real else {
+        eprintln!("segue lab: interrupted");
+        return Ok(EXIT_INTERRUPTED);
+    };
+    let prediction = (options.predict && missing.is_none())
+        .then(|| predict(&scenario, seed))
+        .transpose()?;
+    let outcome = Outcome::new(real, prediction, &directory, &conditions);
+    if let Some(path) = &options.junit {
+        outcome
+            .write_junit(path)
+            .with_context(|| path.display().to_string())?;
+    }
+    if options.json {
+        outcome.print_json()?;
+    } else {
+        outcome.print()?;
+    }
+    outcome.say_verdicts()?;
+    Ok(if outcome.too_late() {
+        EXIT_TOO_LATE
+    } else if outcome.conditions_hold() && outcome.programs_are_well() {
+        0
+    } else {
+        EXIT_FAILED
+    })
+}
+
+/// What a run in real time leaves.
+pub(super) struct Real {
+    output: RunOutput,
+    lateness: Lateness,
+    counters: emulator::Counters,
+    changes: Vec<emulator::Change>,
+    received: Vec<received::Received>,
+    left_out: Vec<plan::LeftOut>,
+    /// What packets show is not what an application gets.
+    is_by_reads: bool,
+    /// What shims, home agents and proxies counted, by node.
+    node_counters: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    programs: Vec<Ended>,
+    hosts: Vec<outcome::HostRecord>,
+    real_time_priority: bool,
+    processors_kept_awake: usize,
+    programs_nice: i32,
+    privileges: Privileges,
+}
+
+/// Runs it; nothing if it was interrupted. Namespaces are gone when this returns.
+fn in_real_time(
+    (scenario, others): (&Scenario, Option<Others>),
+    seed: u64,
+    (owner, privileges): (Owner, Privileges),
+    directory: &mut Directory,
+) -> anyhow::Result<Option<Real>> {
+    let options = RunOptions {
+        seed: Some(seed),
+        trace: false,
+        pcap: true,
+    };
+    let mut network = Realtime::new(scenario, seed, &options)?;
+    let kernel_hosts = network.hosts();
+    let congestion_control = plan::congestion_control(scenario);
+    let mut hosts = Vec::new();
+    for host in &kernel_hosts {
+        hosts.push(Host::make(
+            owner.name(hosts.len()),
+            host,
+            &congestion_control,
+            others,
+        )?);
+    }
+    let planned = plan::programs((scenario, others), &mut network, &hosts)?;
+    let _tunnels = match others {
+        Some(Others::Wireguard) => tunnels(scenario, &network, &mut hosts)?,
+        _ => Tunnels::default(),
+    };
+    let proxies = Proxies::make(scenario, &network, &hosts)?;
+    let records = outcome::host_records(&kernel_hosts, &hosts);
+    let addresses: Vec<AtomicU32> = hosts.iter().map(|_| AtomicU32::new(0)).collect();
+    let over = AtomicBool::new(false);
+    let clock = Clock::new();
+    let begin = clock.now() + LEAD;
+    let end = Instant::ZERO + scenario.file().duration;
+    let outputs = Directory::open(directory.path())?;
+    let stage = Stage {
+        directory: &outputs,
+        run: owner.name(0),
+        clock,
+        begin,
+        addresses: &addresses,
+        over: &over,
+    };
+    let awake = Awake::keep(MOST_AWAKE);
+    // inherited by what is started from here; whatever else the machine does is not to delay what programs write
+    let programs_nice = set_nice(PROGRAMS_NICE).map_or(0, |()| PROGRAMS_NICE);
+    let programs = Programs::begin(stage, planned.programs)?;
+    std::thread::scope(|scope| {
+        let programs = scope.spawn(|| programs.run());
+        // without the privilege, the network is as exact as the machine is idle
+        let real_time_priority = raise_priority().is_ok();
+        let mut emulator = Emulator::new(network, (hosts, proxies), (clock, begin), &addresses);
+        let carried = emulator.carry(end, directory);
+        over.store(true, Ordering::Relaxed);
+        let programs = programs
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ended = carried?;
+        if stop::asked() {
+            return Ok(None);
+        }
+        let carried = emulator.end();
+        let programs = programs?;
+        let counters = carried.network.counters();
+        let counters = with_proxies(counters, &kernel_hosts, &carried.proxies);
+        let given = carried.proxies.into_given();
+        Ok(Some(Real {
+            output: carried.network.finish(ended, directory)?,
+            lateness: carried.lateness,
+            counters: carried.counters,
+            node_counters: counters,
+            changes: carried.changes,
+            received: received::received(directory, &planned.receivers, begin, &given),
+            left_out: planned.left_out,
+            is_by_reads: others.is_some() || carries(scenario.file()),
+            programs,
+            hosts: records,
+            real_time_priority,
+            processors_kept_awake: awake.len(),
+            programs_nice,
+            privileges,
+        }))
+    })
+}
+
+/// What was counted by node, with what proxies counted.
+fn with_proxies(
+    mut counters: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    hosts: &[KernelHost],
+    proxies: &Proxies,
+) -> BTreeMap<String, BTreeMap<&'static str, u64>> {
+    for (host, own) in proxies.counters() {
+        let name = hosts[host as usize].name.clone();
+        counters.entry(name).or_default().extend(own.named());
+    }
+    counters
+}
+
+/// Tunnels between the ends of each application.
+fn tunnels(scenario: &Scenario, network: &Realtime<'_>, hosts: &mut [Host]) -> anyhow::Result<Tunnels> {
+    let ends = scenario
+        .file()
+        .application
+        .iter()
+        .filter_map(|a| network.application(a));
+    let pairs = ends.map(|ends| Pair {
+        client: ends.client,
+        server: ends.server,
+        address: ends.peer,
+    });
+    Tunnels::make(hosts, &pairs.collect())
+}
+
+/// The same in the simulator.
+fn predict(scenario: &Scenario, seed: u64) -> anyhow::Result<RunOutput> {
+    let options = RunOptions {
+        seed: Some(seed),
+        ..RunOptions::default()
+    };
+    Ok(segue_sim::run(scenario, options)?)
+}
+
+fn read(path: &Path, settings: &[(String, String)]) -> anyhow::Result<Scenario> {
+    let text = read_text(path)?;
+    let name = path.display().to_string();
+    Scenario::from_toml(&text, &name, settings).map_err(|error| anyhow!("{error}"))
+}
+
+fn temporary(owner: Owner) -> PathBuf {
+    std::env::temp_dir().join(owner.name(0))
+}

@@ -1,0 +1,353 @@
+//! What a run in real time came to, as JSON and in words.
+
+use super::Real;
+use super::directory::Directory;
+use super::host::Host;
+use segue_capture::analyze::{Input, Options, analyze_inputs};
+use segue_capture::record::HandoverRecord;
+use segue_lab::lateness::LatenessReport;
+use segue_sim::assertion::{Assertion, Verdict};
+use segue_sim::junit::{self, Case};
+use segue_sim::output::{Metrics, RunOutput};
+use segue_sim::realtime::KernelHost;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// How a host was set up.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct HostRecord {
+    name: String,
+    identity: Option<String>,
+    mtu: u32,
+    settings: BTreeMap<String, String>,
+}
+
+pub(super) fn host_records(kernel: &[KernelHost], hosts: &[Host]) -> Vec<HostRecord> {
+    let record = |(kernel, host): (&KernelHost, &Host)| HostRecord {
+        name: kernel.name.clone(),
+        identity: kernel.identity.map(|a| a.to_string()),
+        mtu: kernel.mtu,
+        settings: host.settings().clone(),
+    };
+    kernel.iter().zip(hosts).map(record).collect()
+}
+
+/// What there is to tell.
+pub(super) struct Outcome {
+    real: Real,
+    lateness: LatenessReport,
+    prediction: Option<RunOutput>,
+    captures: Vec<String>,
+    /// The captures of the two ends by `segue analyze`, if there are two.
+    analysis: Option<Value>,
+    /// What the conditions came to.
+    verdicts: Vec<Verdict>,
+}
+
+impl Outcome {
+    pub(super) fn new(
+        real: Real,
+        prediction: Option<RunOutput>,
+        directory: &Directory,
+        conditions: &[Assertion],
+    ) -> Self {
+        let captures = directory.captures();
+        let analysis = (captures.len() == 2).then(|| {
+            let inputs: Vec<Input> = captures.iter().cloned().map(Input::File).collect();
+            match analyze_inputs(&inputs, &Options::default()) {
+                Ok(analysis) => serde_json::to_value(analysis).unwrap_or_default(),
+                Err(error) => json!({ "error": error.to_string() }),
+            }
+        });
+        let metrics = &real.output.metrics;
+        Self {
+            verdicts: conditions.iter().map(|c| c.check(metrics)).collect(),
+            lateness: real.lateness.report(),
+            real,
+            prediction,
+            captures: captures.iter().map(|path| path.display().to_string()).collect(),
+            analysis,
+        }
+    }
+
+    pub(super) fn too_late(&self) -> bool {
+        self.lateness.too_late
+    }
+
+    pub(super) fn programs_are_well(&self) -> bool {
+        self.real.programs.iter().all(super::Ended::is_well)
+    }
+
+    pub(super) fn conditions_hold(&self) -> bool {
+        self.verdicts.iter().all(|verdict| verdict.holds)
+    }
+
+    /// Says of each condition whether it holds.
+    pub(super) fn say_verdicts(&self) -> io::Result<()> {
+        let mut err = io::stderr().lock();
+        self.verdicts
+            .iter()
+            .try_for_each(|verdict| writeln!(err, "segue lab: {}", verdict.text))
+    }
+
+    /// A test case for each condition and program, and one for the emulation.
+    pub(super) fn write_junit(&self, path: &Path) -> io::Result<()> {
+        let l = &self.lateness;
+        let mut cases: Vec<Case> = self.verdicts.iter().map(Case::from).collect();
+        cases.extend(self.real.programs.iter().map(|program| {
+            let name = program.name();
+            match program.is_well() {
+                true => Case::passed(&name),
+                false => Case::failed(&name, &program.describe()),
+            }
+        }));
+        let late = format!(
+            "{:.3} % of the packets were later than 1 ms",
+            l.share_late * 100.0
+        );
+        cases.push(match l.too_late {
+            true => Case::error("emulation", &late),
+            false => Case::passed("emulation"),
+        });
+        let m = self.metrics();
+        let text = junit::document("segue lab run", &m.scenario, m.duration_s, &cases);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)?;
+        file.write_all(text.as_bytes())
+    }
+
+    /// Of the handovers of the run's own account, how many the captures show too: with the same interruption, to ten
+    /// microseconds, and as many packets lost. The two share no code.
+    fn confirmed(&self) -> Option<(usize, usize)> {
+        let shown = self.analysis.as_ref()?.get("handovers")?.as_array()?;
+        let (ways, moves): (Vec<_>, Vec<_>) =
+            self.metrics().handovers.iter().partition(|h| is_change_of_way(h));
+        let is_shown = |h: &&&HandoverRecord| {
+            let same = |a: f64, b: f64| (a - b).abs() < 1e-5;
+            // captures may show when packets left the tunnel in its place, which is one handover with it
+            let own = ways.iter().filter(|way| way.flow == h.flow && follows(h, way));
+            let last: Vec<f64> = own.filter_map(|way| way.interruption_s).collect();
+            shown.iter().any(|other| {
+                let interruption = match (h.interruption_s, other["interruption_s"].as_f64()) {
+                    (Some(a), Some(b)) => same(a, b) || last.iter().any(|a| same(*a, b)),
+                    (a, b) => a.is_none() && b.is_none(),
+                };
+                interruption && (other["lost_packets"].as_u64() == h.lost_packets)
+            })
+        };
+        Some((moves.iter().filter(is_shown).count(), moves.len()))
+    }
+
+    fn metrics(&self) -> &Metrics {
+        &self.real.output.metrics
+    }
+
+    /// The metrics of a run, with what is the lab's own under `lab`.
+    pub(super) fn print_json(&self) -> anyhow::Result<()> {
+        let mut document = serde_json::to_value(self.metrics())?;
+        let counters = self.real.counters;
+        document["lab"] = json!({
+            "kernel": kernel_release(),
+            "emulation": self.lateness,
+            "privileges": self.real.privileges.name(),
+            "real_time_priority": self.real.real_time_priority,
+            "processors_kept_awake": self.real.processors_kept_awake,
+            "programs_nice": self.real.programs_nice,
+            "offloads": "none: devices are TUN without IFF_VNET_HDR",
+            "packets": {
+                "from_kernels": counters.from_kernels,
+                "malformed": counters.malformed,
+                "to_kernels": counters.to_kernels,
+                "refused_by_kernels": counters.refused,
+            },
+            "hosts": self.real.hosts,
+            "changes": self.real.changes,
+            "received": self.real.received,
+            "figures": if self.real.is_by_reads { "received" } else { "packets" },
+            "left_out": self.real.left_out,
+            "counters": self.real.node_counters,
+            "programs": self.real.programs,
+            "captures": self.captures,
+            "analysis": self.analysis,
+            "conditions": self.verdicts,
+            "handovers_confirmed_by_captures": self.confirmed().map(|(confirmed, _)| confirmed),
+        });
+        if let Some(prediction) = &self.prediction {
+            document["prediction"] = serde_json::to_value(&prediction.metrics)?;
+        }
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)?;
+        Ok(())
+    }
+
+    /// In words.
+    pub(super) fn print(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let m = self.metrics();
+        writeln!(
+            out,
+            "{}, {} s in real time on Linux {}, seed {}",
+            m.scenario,
+            m.duration_s,
+            kernel_release(),
+            m.seed
+        )?;
+        if self.real.is_by_reads {
+            writeln!(
+                out,
+                "  what programs read (the metrics are those of packets: of subflows, of a tunnel, or of an association)"
+            )?;
+        } else {
+            self.print_figures(&mut out)?;
+        }
+        for program in &self.real.programs {
+            writeln!(out, "  program {}", program.describe())?;
+        }
+        for received in &self.real.received {
+            writeln!(out, "  application {}", received.describe())?;
+        }
+        for warning in &m.warnings {
+            writeln!(out, "  warning: {}", warning.text)?;
+        }
+        let l = &self.lateness;
+        writeln!(
+            out,
+            "  emulation: {} packets, late by {:.2} ms (median), {:.2} ms (99 %), {:.2} ms (99.9 %), {:.2} ms (most); {:.3} % later than 1 ms{}",
+            l.packets,
+            l.median_ms,
+            l.p99_ms,
+            l.p999_ms,
+            l.most_ms,
+            l.share_late * 100.0,
+            if l.too_late {
+                ": too late for these figures to say much"
+            } else {
+                ""
+            },
+        )?;
+        if let Some((confirmed, all)) = self.confirmed() {
+            writeln!(
+                out,
+                "  the captures show {confirmed} of {all} handovers with the same interruption and loss"
+            )?;
+        }
+        for capture in &self.captures {
+            writeln!(out, "  capture {capture}")?;
+        }
+        Ok(())
+    }
+
+    /// The figures, beside those of the simulator if there are any, and what they are of.
+    fn print_figures(&self, out: &mut impl io::Write) -> io::Result<()> {
+        let m = self.metrics();
+        match &self.prediction {
+            None => {
+                for (name, value) in figures(m) {
+                    writeln!(out, "  {name:<28} {}", shown(name, value))?;
+                }
+            }
+            Some(prediction) => {
+                writeln!(
+                    out,
+                    "  {:<28} {:>12} {:>12} {:>8}",
+                    "", "lab", "simulator", "ratio"
+                )?;
+                for ((name, lab), (_, simulator)) in figures(m).into_iter().zip(figures(&prediction.metrics))
+                {
+                    let ratio = match (lab, simulator) {
+                        (Some(lab), Some(simulator)) if simulator != 0.0 => format!("{:.3}", lab / simulator),
+                        _ => "-".to_owned(),
+                    };
+                    writeln!(
+                        out,
+                        "  {name:<28} {:>12} {:>12} {ratio:>8}",
+                        shown(name, lab),
+                        shown(name, simulator)
+                    )?;
+                }
+            }
+        }
+        for h in &m.handovers {
+            writeln!(
+                out,
+                "  handover of {} at {:.3} s{}: interruption {}{}, lost {}",
+                h.host,
+                h.time,
+                h.flow.map_or(String::new(), |flow| format!(", flow {flow}")),
+                h.interruption_s
+                    .map_or("-".to_owned(), |s| format!("{:.1} ms", s * 1e3)),
+                if h.censored { " at least" } else { "" },
+                h.lost_packets.map_or("-".to_owned(), |n| n.to_string()),
+            )?;
+        }
+        for f in &m.flows {
+            writeln!(
+                out,
+                "  flow {}: {} to {}, {:?} {} to {}: {} B, {:.3} Mbit/s, lost {}, {:?}",
+                f.id,
+                f.from,
+                f.to,
+                f.transport,
+                f.source_port,
+                f.destination_port,
+                f.transferred_bytes,
+                f.throughput_bps / 1e6,
+                f.counts.lost_packets,
+                f.end.state,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether nobody has moved: packets take another way between the same two addresses, as when a correspondent of Mobile IPv6
+/// has the binding and they leave the tunnel.
+fn is_change_of_way(h: &HandoverRecord) -> bool {
+    h.from.is_some() && h.from == h.to
+}
+
+/// Whether one comes of the other: within a second, as long as the analysis of captures waits for a handover to be over.
+fn follows(h: &HandoverRecord, way: &HandoverRecord) -> bool {
+    (h.time..h.time + 1.0).contains(&way.time)
+}
+
+/// The figures that are compared.
+fn figures(m: &Metrics) -> Vec<(&'static str, Option<f64>)> {
+    let lost = m.packets_lost_to_handover + m.packets_lost_to_queue + m.packets_lost_otherwise;
+    vec![
+        ("handovers", Some(m.handovers.len() as f64)),
+        ("interruption, ms", m.interruption_s.as_ref().map(|s| s.max * 1e3)),
+        (
+            "handover latency, ms",
+            m.handover_latency_s.as_ref().map(|s| s.max * 1e3),
+        ),
+        ("longest gap, ms", Some(m.longest_gap_s * 1e3)),
+        ("throughput, Mbit/s", Some(m.throughput_bps / 1e6)),
+        ("data packets sent", Some(m.packets_sent as f64)),
+        ("lost", Some(lost as f64)),
+        ("lost to handover", Some(m.packets_lost_to_handover as f64)),
+        ("retransmitted", Some(m.packets_retransmitted as f64)),
+    ]
+}
+
+fn shown(name: &str, value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(value) if name.contains("Mbit") => format!("{value:.3}"),
+        Some(value) if name.contains("ms") => format!("{value:.1}"),
+        Some(value) => format!("{value:.0}"),
+    }
+}
+
+fn kernel_release() -> String {
+    let name = nix::sys::utsname::uname();
+    name.map_or_else(|_| String::new(), |n| n.release().to_string_lossy().into_owned())
+}

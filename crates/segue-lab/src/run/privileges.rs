@@ -1,0 +1,116 @@
+//! What it takes to make network namespaces: root, or a user namespace in which this process is root.
+//!
+//! An ordinary user may make a user namespace where the kernel allows it (user_namespaces(7)), and in it what only root may
+//! outside: network namespaces and the devices in them. `ip netns` keeps names in `/run/netns`, so this process gets a mount
+//! namespace too, with a folder of its own there. All of it is gone with the last process that is in it. So what a killed run
+//! leaves are its programs, which are known by a variable of their environment.
+
+use super::owner::Owner;
+use anyhow::{Context as _, anyhow};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getegid, geteuid};
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+/// The variable that says to which run a program belongs.
+pub(super) const RUN: &str = "SEGUE_LAB_RUN";
+
+const NAMED: &str = "/run/netns";
+
+/// By what right namespaces are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Privileges {
+    /// This is root.
+    Root,
+    /// Root of a user namespace, which has no real-time priority.
+    UserNamespace,
+}
+
+impl Privileges {
+    /// Those of root, or else a user namespace is made, and this process is in it from now on. It must have no other threads.
+    ///
+    /// # Errors
+    /// Not allowed here.
+    pub(super) fn gain() -> anyhow::Result<Self> {
+        if geteuid().is_root() {
+            return Ok(Self::Root);
+        }
+        enter().map_err(|error| {
+            anyhow!(
+                "network namespaces cannot be made here: expected root, or a kernel on which a user may make a user namespace \
+                 (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns): {error:#}"
+            )
+        })?;
+        Ok(Self::UserNamespace)
+    }
+
+    /// As the document has it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::UserNamespace => "user namespace",
+        }
+    }
+}
+
+fn enter() -> anyhow::Result<()> {
+    let (user, group) = (geteuid(), getegid());
+    // a network namespace too: ip(8) returns to the one that it came from, which has to be this user namespace's
+    let namespaces = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
+    unshare(namespaces).context("user namespace")?;
+    write("/proc/self/setgroups", "deny")?;
+    write("/proc/self/uid_map", &format!("0 {user} 1"))?;
+    write("/proc/self/gid_map", &format!("0 {group} 1"))?;
+    let none: Option<&Path> = None;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).context("mount namespace")?;
+    let place = match Path::new(NAMED).is_dir() {
+        true => NAMED,
+        false => "/run",
+    };
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("segue-lab"), place, Some("tmpfs"), flags, none).context(place)?;
+    fs::create_dir_all(NAMED).context(NAMED)
+}
+
+fn write(path: &str, text: &str) -> anyhow::Result<()> {
+    let file = fs::OpenOptions::new().write(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .context(path.to_owned())
+}
+
+/// Ends the programs of this user's runs that are no more: namespaces go with them. Gives what they were started with. It is to be
+/// called before [`Privileges::gain`]: from within a user namespace, those of others cannot be looked into.
+pub(super) fn end_abandoned() -> Vec<String> {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let abandoned = numbers.filter(|number| {
+        let run = run_of(*number).ok().flatten();
+        run.is_some_and(|run| Owner::of(&run).is_some_and(|owner| !owner.lives()))
+    });
+    let mut ended = Vec::new();
+    for number in abandoned {
+        if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
+            ended.push(format!("process {number}"));
+        }
+    }
+    ended
+}
+
+/// The run that a process belongs to.
+fn run_of(process: i32) -> io::Result<Option<String>> {
+    let mut environment = Vec::new();
+    fs::OpenOptions::new()
+        .read(true)
+        .open(format!("/proc/{process}/environ"))?
+        .read_to_end(&mut environment)?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    Ok(variables.find_map(|variable| {
+        let value = variable.strip_prefix(RUN.as_bytes())?.strip_prefix(b"=")?;
+        String::from_utf8(value.to_vec()).ok()
+    }))
+}

@@ -1,0 +1,312 @@
+//! A WireGuard tunnel between the ends of each application, by a program in user space: programs use the addresses within, and
+//! whoever connects may be anywhere, since the other end answers where it was last heard from (wireguard.com/papers/wireguard.pdf,
+//! section 2.1).
+
+use super::super::host::Host;
+use crate::link::wait;
+use anyhow::{Context as _, bail};
+use segue_proto::Duration;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::net::Ipv6Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Programs that make a tunnel, with what they are told besides the device, as found first.
+const PROGRAMS: [(&str, &[&str]); 2] = [
+    ("wireguard-go", &["-f"]),
+    ("boringtun-cli", &["-f", "--disable-drop-privileges"]),
+];
+/// Where such programs are configured, by the name of the device: the same folder for all namespaces.
+const SOCKETS: &str = "/var/run/wireguard";
+const MARK: &str = "sgw";
+/// Of all addresses within.
+const PREFIX: &str = "fd53:5347::/64";
+const PORT: u16 = 51_820;
+/// What is added to a packet of IPv6: headers of IPv6, UDP and WireGuard, and its tag.
+const OVERHEAD: u32 = 40 + 8 + 16 + 16;
+/// The least that IPv6 takes (RFC 8200 section 5).
+const LEAST_MTU: u32 = 1280;
+/// Seconds, as wg(8) recommends for who is behind a NAT.
+const KEEPALIVE_S: u32 = 25;
+/// Ahead of the programs at its ends, so that these wait for packets and not for the tunnel to get its turn.
+const PRIORITY: &str = "20";
+/// How long a program may take to begin.
+const SOON: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What of it is not installed.
+pub(super) fn missing() -> Option<String> {
+    if !nix::unistd::geteuid().is_root() {
+        return Some(format!(
+            "its programs keep sockets in {SOCKETS}: expected to be run by root"
+        ));
+    }
+    let ours = PROGRAMS.map(|(program, _)| program);
+    if !ours.into_iter().any(super::is_installed) {
+        return Some(format!(
+            "{} are missing: expected one of them (Debian package wireguard-go)",
+            ours.join(" and ")
+        ));
+    }
+    let other = [("wg", "wireguard-tools"), ("chrt", "util-linux")];
+    let (program, package) = other
+        .into_iter()
+        .find(|(program, _)| !super::is_installed(program))?;
+    Some(format!("{program} is missing: expected Debian package {package}"))
+}
+
+/// The address of a host within the tunnel.
+pub(super) fn inner(host: u32) -> Ipv6Addr {
+    Ipv6Addr::new(0xfd53, 0x5347, 0, 0, 0, 0, 0, host as u16 + 1)
+}
+
+/// The longest packet within.
+fn mtu(outer: u32) -> u32 {
+    outer.saturating_sub(OVERHEAD).max(LEAST_MTU)
+}
+
+/// Two ends: who connects, and who is connected to at an address that stays.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Pair {
+    pub(crate) client: u32,
+    pub(crate) server: u32,
+    pub(crate) address: Ipv6Addr,
+}
+
+/// Tunnels between hosts. Dropping them ends their programs.
+#[derive(Debug, Default)]
+pub(crate) struct Tunnels(Vec<Tunnel>);
+
+#[derive(Debug)]
+struct Tunnel {
+    program: Child,
+    socket: PathBuf,
+}
+
+impl Tunnels {
+    /// Makes a device at each host that is an end of a pair, and tells it of its peers.
+    pub(crate) fn make(hosts: &mut [Host], pairs: &BTreeSet<Pair>) -> anyhow::Result<Self> {
+        remove_abandoned();
+        let mut all = Self::default();
+        let keys: Vec<(String, String)> = hosts.iter().map(|_| key_pair()).collect::<Result<_, _>>()?;
+        for (number, host) in hosts.iter_mut().enumerate() {
+            let number = number as u32;
+            let is_in = |pair: &&Pair| pair.client == number || pair.server == number;
+            if !pairs.iter().any(|pair| is_in(&pair)) {
+                continue;
+            }
+            let device = device(number);
+            all.0.push(Tunnel::begin(host, &device)?);
+            let mut words = vec![
+                "set".to_owned(),
+                device.clone(),
+                "listen-port".to_owned(),
+                PORT.to_string(),
+                "private-key".to_owned(),
+                "/dev/stdin".to_owned(),
+            ];
+            for pair in pairs.iter().filter(is_in) {
+                words.extend(peer(*pair, number, &keys));
+            }
+            wg(host, &words, &keys[number as usize].0)?;
+            if pairs.iter().any(|pair| pair.client == number) {
+                host.begin_tunnel_by(keep_alive(number, pairs, &keys));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The end of a tunnel at a host, until that has an address.
+#[derive(Debug)]
+pub(crate) struct TunnelEnd {
+    /// Lines for ip(8) that bring it up.
+    up: String,
+    /// What wg(8) is told then: that its peers are to hear of it. A handshake without an address would fail, and the next one be
+    /// five seconds later.
+    keep_alive: Option<Vec<String>>,
+}
+
+impl TunnelEnd {
+    /// What wg(8) is to be told when it begins.
+    pub(super) fn begin_by(&mut self, words: Vec<String>) {
+        self.keep_alive = Some(words);
+    }
+
+    /// At `host`, whose own interfaces take packets up to `outer_mtu`.
+    pub(super) fn new(host: u32, outer_mtu: u32, congestion_control: &str) -> Self {
+        let device = device(host);
+        let up = format!(
+            "link set {device} mtu {} up\n\
+             address replace {}/128 dev {device} nodad\n\
+             route replace {PREFIX} dev {device} congctl {congestion_control}\n",
+            mtu(outer_mtu),
+            inner(host),
+        );
+        Self { up, keep_alive: None }
+    }
+
+    /// Begins, once there is an address; further ones change nothing. Gives lines for ip(8).
+    pub(super) fn begin(&mut self) -> String {
+        if let Some(words) = self.keep_alive.take() {
+            // packets of others wait for this thread
+            std::thread::spawn(move || said_by(Command::new("wg").args(words), ""));
+        }
+        core::mem::take(&mut self.up)
+    }
+}
+
+fn device(host: u32) -> String {
+    format!("{MARK}{}n{host}", std::process::id())
+}
+
+/// The other end of a pair, for wg(8): who connects knows where that is, and sees to it that it is heard.
+fn peer(pair: Pair, number: u32, keys: &[(String, String)]) -> Vec<String> {
+    let connects = pair.client == number;
+    let other = if connects { pair.server } else { pair.client };
+    let mut words = vec![
+        "peer".to_owned(),
+        keys[other as usize].1.clone(),
+        "allowed-ips".to_owned(),
+        format!("{}/128", inner(other)),
+    ];
+    if connects {
+        words.extend(["endpoint".to_owned(), format!("[{}]:{PORT}", pair.address)]);
+    }
+    words
+}
+
+/// That the other ends are to hear of this one.
+fn keep_alive(number: u32, pairs: &BTreeSet<Pair>, keys: &[(String, String)]) -> Vec<String> {
+    let mut words = vec!["set".to_owned(), device(number)];
+    for pair in pairs.iter().filter(|pair| pair.client == number) {
+        words.extend([
+            "peer".to_owned(),
+            keys[pair.server as usize].1.clone(),
+            "persistent-keepalive".to_owned(),
+            KEEPALIVE_S.to_string(),
+        ]);
+    }
+    words
+}
+
+impl Tunnel {
+    /// The program, once it can be configured.
+    fn begin(host: &Host, device: &str) -> anyhow::Result<Self> {
+        let installed = |(program, _): &&(&str, &[&str])| super::is_installed(program);
+        let (program, words) = PROGRAMS.iter().find(installed).context("WireGuard")?;
+        let spawned = host.namespace().within(|| {
+            Command::new("chrt")
+                .args(["-f", PRIORITY, program])
+                .args(*words)
+                .arg(device)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+        });
+        let mut tunnel = Self {
+            program: spawned.with_context(|| (*program).to_owned())?,
+            socket: Path::new(SOCKETS).join(format!("{device}.sock")),
+        };
+        let mut waited = Duration::ZERO;
+        while !tunnel.socket.exists() {
+            if let Some(status) = tunnel.program.try_wait()? {
+                bail!("{program} ended at once, {status}");
+            }
+            if waited >= SOON {
+                bail!("{program} did not begin in {} s", SOON.as_secs_f64());
+            }
+            wait(&[], Some(LOOK))?;
+            waited += LOOK;
+        }
+        Ok(tunnel)
+    }
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+        let _ = fs::remove_file(&self.socket);
+    }
+}
+
+/// Removes what programs of killed runs were configured by.
+fn remove_abandoned() {
+    let Ok(entries) = fs::read_dir(SOCKETS) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix(MARK).and_then(|rest| rest.split('n').next());
+        let process = owner.and_then(|text| text.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A private and a public key.
+fn key_pair() -> anyhow::Result<(String, String)> {
+    let private = said_by(Command::new("wg").arg("genkey"), "")?;
+    let public = said_by(Command::new("wg").arg("pubkey"), &private)?;
+    Ok((private, public))
+}
+
+fn wg(host: &Host, words: &[String], input: &str) -> anyhow::Result<()> {
+    let done = host.namespace().within(|| {
+        said_by(Command::new("wg").args(words), input)
+            .map_err(|error| std::io::Error::other(error.to_string()))
+    });
+    done.map(|_| ()).context("WireGuard")
+}
+
+/// What a program says to an input.
+fn said_by(command: &mut Command, input: &str) -> anyhow::Result<String> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("wg")?;
+    if let Some(mut pipe) = child.stdin.take() {
+        pipe.write_all(input.as_bytes())?;
+    }
+    let done = child.wait_with_output()?;
+    if !done.status.success() {
+        bail!("wg: {}", String::from_utf8_lossy(&done.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_connects_knows_where_its_peer_is_and_who_is_connected_to_learns_it() {
+        let pair = Pair {
+            client: 1,
+            server: 0,
+            address: "2001:db8:ff00::1".parse().unwrap(),
+        };
+        let keys = [("a".to_owned(), "A".to_owned()), ("b".to_owned(), "B".to_owned())];
+        assert_eq!(
+            peer(pair, 1, &keys).join(" "),
+            "peer A allowed-ips fd53:5347::1/128 endpoint [2001:db8:ff00::1]:51820"
+        );
+        assert_eq!(
+            peer(pair, 0, &keys).join(" "),
+            "peer B allowed-ips fd53:5347::2/128"
+        );
+    }
+
+    #[test]
+    fn a_packet_within_fits_into_one_without() {
+        assert_eq!(mtu(1500), 1420);
+        assert_eq!(mtu(1280), 1280);
+    }
+}

@@ -1,0 +1,27 @@
+//! SIGINT and SIGTERM end a program in order.
+
+use nix::libc::c_int;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note(_: c_int) {
+    ASKED.store(true, Ordering::Relaxed);
+}
+
+/// From now on these signals only [ask](asked) to stop; system calls that wait are interrupted by them.
+#[allow(unsafe_code, reason = "sigaction(2) takes a function")]
+pub(crate) fn catch_signals() -> nix::Result<()> {
+    let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
+
+/// Whether one of them has come.
+pub(crate) fn asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
+}

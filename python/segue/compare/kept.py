@@ -1,0 +1,70 @@
+"""Documents of runs in a directory: a comparison that was stopped goes on from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from segue.compare.plan import Combination
+from segue.output import write_file
+
+INDEX = "index.json"
+
+
+class Documents:
+    """What runs said, `SCHEME-EVENT-N.json`, and `index.json`: what of, by a digest of all that decides about a run.
+
+    Without a directory nothing is kept.
+    """
+
+    def __init__(self, directory: Path | None, program: str, *, predict: bool, conditions: Sequence[str]) -> None:
+        self._directory = directory
+        self._common = [_digest(Path(program).read_bytes()), predict, list(conditions)]
+        self._index: dict[str, str] = {}
+        if directory is not None and (directory / INDEX).is_file():
+            self._index = _read(directory / INDEX)
+
+    def find(self, combination: Combination, number: int) -> str | None:
+        """The document of the very same run, if there is one."""
+        name = _name(combination, number)
+        if self._directory is None or self._index.get(name) != self._digest(combination, number):
+            return None
+        file = self._directory / name
+        return file.read_text(encoding="utf-8") if file.is_file() else None
+
+    def put(self, combination: Combination, number: int, document: str) -> None:
+        """Keep what a run said; it is whole before the index names it.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if self._directory is None:
+            return
+        name = _name(combination, number)
+        write_file(self._directory / name, document)
+        self._index[name] = self._digest(combination, number)
+        write_file(self._directory / INDEX, json.dumps(self._index, indent=1, sort_keys=True) + "\n")
+
+    def _digest(self, combination: Combination, number: int) -> str:
+        settings = {key: str(value) for key, value in combination.settings.items()}
+        own = [combination.scenario.text, combination.scenario.file, settings, combination.seed + number - 1]
+        return _digest(json.dumps([*self._common, *own], sort_keys=True).encode())
+
+
+def _name(combination: Combination, number: int) -> str:
+    return f"{combination.name}-{number}.json"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read(file: Path) -> dict[str, str]:
+    """An index; of a file that is none nothing is taken."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}

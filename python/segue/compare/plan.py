@@ -1,0 +1,341 @@
+"""What is compared: combinations of a scheme and an event, each a scenario of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from segue import ScenarioError, _native
+from segue.running import check, override_list, run
+from segue.scenarios import Scenario, load
+
+PLANNED = "planned"
+EVENTS = (PLANNED, "carrier-down", "blackhole", "one-way-loss", "flap")
+"""`planned` is the file as it stands; the others are kinds of `[[event]]`."""
+MODELS = ("sigma", "none", "single", "failover", "msctp-best", "msctp-worst", "cmt", "mip6", "mip6-ro", "ilnp-hard",
+          "ilnp-soft", "ilnp-multihomed")  # fmt: skip
+"""Schemes of which the simulator has a model."""
+OTHERS = ("mptcp", "mptcp-delete", "wireguard", "quic")
+"""Schemes that are the kernel's or a program's: the simulator has no model of them."""
+CARRIERS = ("sigma", "cmt")
+"""Schemes whose TCP of hosts that move is carried by an association in the lab, and plain in the simulator."""
+DEFAULT_MESSAGE = "1000 B"
+"""As the simulator has it."""
+FLAP_FOR = "3 s"
+FLAP_PERIOD = "1 s"
+LEAD_S = 2.0
+"""What a run takes beside its duration: namespaces, programs that end, captures that are analysed."""
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6,
+          "Gbit/s": 1e9, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What the scenario says of an application.
+
+    Attributes:
+        sender: Host that sends.
+        receiver: Host that receives.
+        transport: "tcp", "udp" or "sctp".
+        label: What tells it from others: its rate, or its kind.
+        pacing_s: Time between two of its messages, seconds; zero of one that sends what it can.
+        size_bytes: What it sends in all; `None` without an end.
+        message_bytes: Size of one of its messages.
+    """
+
+    sender: str
+    receiver: str
+    transport: str
+    label: str
+    pacing_s: float
+    size_bytes: float | None = None
+    message_bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A scheme and an event: what is run.
+
+    Attributes:
+        scheme: Name of the scheme.
+        event: One of `EVENTS`.
+        scenario: What is run, the event in it.
+        settings: Overrides.
+        duration_s: Length of a run, seconds.
+        seed: Seed of the first run; each one after it has the next.
+        applications: In the scenario's order.
+        is_of_others: The scheme is the kernel's or a program's: there is no model of it.
+        is_carried: TCP of its programs is carried by an association: there is no model of that either.
+        network: Cell or link that the event happens to; empty where it is planned.
+        at_s: When that begins, seconds; `None` where it is planned.
+        lasts_s: How long, seconds; `None` to the end.
+    """
+
+    scheme: str
+    event: str
+    scenario: Scenario
+    settings: Mapping[str, object]
+    duration_s: float
+    seed: int
+    applications: tuple[Application, ...]
+    is_of_others: bool = False
+    is_carried: bool = False
+    network: str = ""
+    at_s: float | None = None
+    lasts_s: float | None = None
+
+    @property
+    def name(self) -> str:
+        """For files and test cases."""
+        return f"{self.scheme}-{self.event}"
+
+    @property
+    def is_by_reads(self) -> bool:
+        """Whether its figures are what programs read, since packets do not show whose data they have."""
+        return self.is_of_others or self.is_carried
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When events begin and what they happen to, as the scenario would have it; what is empty is worked out.
+
+    Attributes:
+        at: Beginning: the middle of the run if empty.
+        lasts: Length: to the end if empty, `FLAP_FOR` of a flap.
+        places: Cell or link by scheme; that of the empty name for all others. The network in use if there is none.
+    """
+
+    at: str = ""
+    lasts: str = ""
+    places: Mapping[str, str] | None = None
+
+
+def sources(files: Sequence[str], schemes: Sequence[str]) -> dict[str, tuple[Scenario, dict[str, object]]]:
+    """The scenario of each scheme with the overrides that make it one.
+
+    Args:
+        files: `FILE`, which is for the scheme that it names, or `NAME=FILE`: with `scheme` set if NAME is one, and
+            else as it is, under that name.
+        schemes: Which; those of the files if empty. One without a file has the first file, with `scheme` set.
+
+    Raises:
+        ScenarioError: A file cannot be read, or two are for one scheme.
+    """
+    known: dict[str, tuple[Scenario, dict[str, object]]] = {}
+    for file in files:
+        scheme, scenario = _source(file)
+        if scheme in known:
+            raise ScenarioError(f"{file}: {known[scheme][0].file} is for scheme `{scheme}` too, expected one")
+        is_another = scheme in (*MODELS, *OTHERS) and _parsed(scenario).get("scheme") != scheme
+        known[scheme] = scenario, {"scheme": scheme} if is_another else {}
+    first, _ = next(iter(known.values()))
+    wanted = list(dict.fromkeys(schemes)) or list(known)
+    return {scheme: known.get(scheme, (first, {"scheme": scheme})) for scheme in wanted}
+
+
+def combinations(
+    files: Sequence[str],
+    schemes: Sequence[str],
+    events: Sequence[str],
+    *,
+    settings: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    timing: Timing | None = None,
+    repeat: int = 1,
+) -> list[Combination]:
+    """Every combination, schemes first, each checked.
+
+    Raises:
+        ScenarioError: One cannot be run.
+    """
+    for event in events:
+        if event not in EVENTS:
+            raise ScenarioError(f"--events {event}: expected one of {', '.join(EVENTS)}")
+    found = []
+    for scheme, (scenario, own) in sources(files, schemes).items():
+        base = _planned(scheme, scenario, {**(settings or {}), **own}, seed)
+        wanted = list(dict.fromkeys(events))
+        steady = _steady(base, timing or Timing(), repeat) if wanted != [PLANNED] else base
+        found += [
+            base if event == PLANNED else _with_event(steady, event, (timing or Timing()).lasts) for event in wanted
+        ]
+    return found
+
+
+def expected_s(plan: Sequence[Combination], repeat: int) -> float:
+    """How long all runs take, seconds."""
+    return sum(one.duration_s + LEAD_S for one in plan) * repeat
+
+
+def network_in_use(base: Combination, at: str) -> str:
+    """The cell that carries what there is at that time: the one without which the simulator has more handovers or loss.
+
+    Raises:
+        ScenarioError: There is none.
+    """
+    cells = _always_there(base.scenario)
+    before = _troubles(base, {}) if cells else 0
+    taken = {cell: f"{place} s..{at}" for place, cell in enumerate(cells)}
+    changes = {cell: _troubles(base, {f"cell.{cell}.present": present}) - before for cell, present in taken.items()}
+    found = max(changes, key=lambda cell: changes[cell], default=None)
+    if found is None or changes[found] <= 0:
+        raise ScenarioError(
+            f"{base.scenario.file}: {base.scheme}: no cell without which anything changes at {at}: "
+            "expected --on NAME, a cell or a link"
+        )
+    return found
+
+
+def quantity(text: str) -> float:
+    """A time, rate or size as scenarios have it, in seconds, bit/s or bytes.
+
+    >>> quantity("500 ms"), quantity("20 Mbit/s"), quantity("2500 B")
+    (0.5, 20000000.0, 2500.0)
+
+    Raises:
+        ScenarioError: It is none.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z/]+)\s*", text)
+    if match is None or match[2] not in _UNITS:
+        raise ScenarioError(f"`{text}`: expected a number with its unit, such as 500 ms")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _source(file: str) -> tuple[str, Scenario]:
+    name, equals, rest = file.partition("=")
+    if equals and not Path(file).exists() and "/" not in name:
+        return name, load(rest)
+    scenario = load(file)
+    scheme = _parsed(scenario).get("scheme")
+    if not isinstance(scheme, str):
+        raise ScenarioError(f"{scenario.file}: scheme: expected a name, or SCHEME=FILE on the command line")
+    return scheme, scenario
+
+
+def _parsed(scenario: Scenario) -> dict[str, Any]:
+    try:
+        return tomllib.loads(scenario.text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{scenario.file}: {error}") from None
+
+
+def _planned(scheme: str, scenario: Scenario, settings: Mapping[str, object], seed: int | None) -> Combination:
+    resolved = tomllib.loads(_native.check(scenario.text, scenario.file, override_list(settings)).toml)
+    applications = tuple(_application(entry) for entry in resolved["application"])
+    duration = quantity(resolved["duration"])
+    seed = resolved["seed"] if seed is None else seed
+    return Combination(
+        scheme,
+        PLANNED,
+        scenario,
+        settings,
+        duration,
+        seed,
+        applications,
+        is_of_others=resolved.get("scheme") in OTHERS,
+        is_carried=resolved.get("scheme", "sigma") in CARRIERS and _has_mobile_tcp(resolved),
+    )
+
+
+def _has_mobile_tcp(resolved: Mapping[str, Any]) -> bool:
+    moving = {host["name"] for host in resolved["host"] if host.get("radios", 0) > 0}
+    return any(
+        entry.get("transport") == "tcp" and not moving.isdisjoint((entry["from"], entry["to"]))
+        for entry in resolved["application"]
+    )
+
+
+def _application(entry: Mapping[str, Any]) -> Application:
+    """What has its default is not in the text."""
+    paced = entry["kind"] == "constant-rate"
+    message = quantity(entry.get("message", DEFAULT_MESSAGE))
+    pacing_s = message * 8 / quantity(entry["rate"]) if paced else 0.0
+    label = entry["rate"] if paced else entry["kind"]
+    size_bytes = quantity(entry["size"]) if "size" in entry else None
+    return Application(entry["from"], entry["to"], entry.get("transport", "sctp"), label, pacing_s, size_bytes, message)
+
+
+def _steady(base: Combination, timing: Timing, repeat: int) -> Combination:
+    """Where an event is all that happens: cells that come and go by the clock are there all the time.
+
+    They come one by one, a second after each other, so that which one is in use does not depend on the seed.
+    """
+    settings = {**base.settings, **_one_by_one(base.scenario)}
+    at = timing.at or f"{base.duration_s / 2:g} s"
+    steady = replace(base, settings=settings, at_s=quantity(at))
+    places = timing.places or {}
+    network = places.get(base.scheme) or places.get("") or _network_of_all(steady, at, repeat)
+    return replace(steady, network=network)
+
+
+def _network_of_all(steady: Combination, at: str, repeat: int) -> str:
+    """The network in use with each of the seeds."""
+    found = {network_in_use(replace(steady, seed=steady.seed + number), at) for number in range(repeat)}
+    if len(found) > 1:
+        raise ScenarioError(
+            f"{steady.scenario.file}: {steady.scheme}: which cell is in use at {at} depends on the seed: "
+            f"{', '.join(sorted(found))}: expected a file in which it does not"
+        )
+    return found.pop()
+
+
+def _one_by_one(scenario: Scenario) -> dict[str, object]:
+    return {f"cell.{cell}.present": f"{place} s.." for place, cell in enumerate(_always_there(scenario))}
+
+
+def _with_event(steady: Combination, event: str, lasts: str) -> Combination:
+    is_flap = event == "flap"
+    lasts_s = quantity(lasts or FLAP_FOR) if lasts or is_flap else None
+    far_end = _far_end(steady.scenario, steady.network)
+    lines = ["", "[[event]]", f'kind = "{event}"', f"on = {json.dumps(steady.network)}", f'at = "{steady.at_s:g} s"']
+    if lasts_s is not None:
+        lines.append(f'for = "{lasts_s:g} s"')
+    if is_flap:
+        lines.append(f'period = "{FLAP_PERIOD}"')
+    if event == "one-way-loss":
+        lines.append(f"towards = {json.dumps(far_end)}")
+    scenario = replace(steady.scenario, text=steady.scenario.text + "\n".join(lines) + "\n")
+    check(scenario, steady.settings)
+    return replace(steady, event=event, scenario=scenario, lasts_s=lasts_s)
+
+
+def _always_there(scenario: Scenario) -> list[str]:
+    """Names of the cells that are there by the clock."""
+    return [cell["name"] for cell in _parsed(scenario).get("cell", []) if "present" in cell]
+
+
+def _far_end(scenario: Scenario, network: str) -> str:
+    """Who no longer hears: the router of a cell, or the second end of a link."""
+    document = _parsed(scenario)
+    for cell in document.get("cell", []):
+        if cell.get("name") == network:
+            return str(cell["router"])
+    for link in document.get("link", []):
+        if link.get("name") == network:
+            return str(link["between"][1])
+    raise ScenarioError(f"{scenario.file}: --on {network}: expected the name of a [[cell]] or a [[link]]")
+
+
+def _troubles(base: Combination, more: Mapping[str, object]) -> int:
+    # hosts of others' schemes have the addresses and routes of hosts without one
+    own: dict[str, object] = {"scheme": "none"} if base.is_of_others else {}
+    if base.is_carried:
+        own = _alone(base)
+    metrics = run(base.scenario, {**base.settings, **more, **own}, seed=base.seed, trace=False).metrics
+    return len(metrics.handovers) + sum(flow.lost_packets for flow in metrics.flows)
+
+
+def _alone(base: Combination) -> dict[str, object]:
+    """The first application over TCP has an association, from the beginning as that of all has, and the others wait."""
+    first = next(place for place, one in enumerate(base.applications) if one.transport == "tcp")
+    end = f"{base.duration_s - 0.001:g} s"
+    waiting: dict[str, object] = {
+        f"application.{place}.start": end for place in range(len(base.applications)) if place != first
+    }
+    return {**waiting, f"application.{first}.transport": "sctp", f"application.{first}.start": "0 s"}

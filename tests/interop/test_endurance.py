@@ -1,0 +1,34 @@
+"""A handover a second, for twenty seconds: see `endurance.py`, which does it for ten minutes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import endurance
+import lab
+import network
+import pytest
+
+REASON = network.missing() or (None if shutil.which("iperf3") else "iperf3 is missing (Debian package iperf3)")
+pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
+
+SECONDS = 20
+MOST_KIB_A_SECOND = 100
+"""The packets of the last ten seconds are remembered, and a row for each handover of a flow. A leak of packets would be
+some 250 KiB of data a second, and as much again at the other host. What stays after many handovers is a test of the
+simulator's."""
+
+
+def test_a_handover_a_second_loses_no_connection_and_takes_no_descriptors() -> None:
+    for attempt in range(3):
+        endured = endurance.endure(str(lab.program()), SECONDS)
+        # a machine that is too busy says nothing of the connections
+        if not endured.too_late:
+            break
+        print(f"attempt {attempt}: packets were too late", file=sys.stderr)
+    assert (endured.dead, endured.failed) == (0, 0), endured.told()
+    assert endured.handovers >= SECONDS - endurance.FIRST_HANDOVER_S, endured.told()
+    assert endured.end.descriptors == endured.begin.descriptors, endured.told()
+    grown = endured.end.memory_kib - endured.begin.memory_kib
+    assert grown < MOST_KIB_A_SECOND * (endured.end.at_s - endured.begin.at_s), endured.told()
