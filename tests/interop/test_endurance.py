@@ -20,6 +20,7 @@ some 250 KiB of data a second, and as much again at the other host. What stays a
 simulator's."""
 
 
+@lab.real_time
 def test_a_handover_a_second_loses_no_connection_and_takes_no_descriptors() -> None:
     for attempt in range(3):
         endured = endurance.endure(str(lab.program()), SECONDS)

@@ -102,6 +102,7 @@ def packets(file: Path) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("scheme", list(ATTACKED))
+@lab.real_time
 def test_what_is_forged_from_a_third_namespace_moves_nobody(scheme: str, tmp_path: Path) -> None:
     result = run(scheme, tmp_path)
     out = tmp_path / "out"

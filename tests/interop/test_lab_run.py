@@ -68,6 +68,7 @@ def run(scheme: str, out: Path, *more: str) -> dict[str, Any]:
     return lab.run_in_time(command(scheme, out, *more), SEGUE_PYTHON=sys.executable)
 
 
+@lab.real_time
 def test_iperf3_survives_a_soft_handoff_of_ilnp_under_the_kernels_tcp(tmp_path: Path) -> None:
     junit = tmp_path / "junit.xml"
     conditions = ["--set", 'assert=["lost == 0"]', "--assert", "dead_flows == 0", "--junit", str(junit)]
@@ -86,7 +87,8 @@ def test_iperf3_survives_a_soft_handoff_of_ilnp_under_the_kernels_tcp(tmp_path: 
     moved = [handover for handover in result["handovers"] if handover["host"] == "mn"]
     # iperf3, somebody who types every 50 ms, and datagrams every 5 ms
     assert len(moved) == len(result["prediction"]["handovers"]) == 3
-    assert max(handover["interruption_s"] for handover in moved) < 0.07
+    # 50 ms are the pacing of who types; a segment that was lost would wait for 200
+    assert max(handover["interruption_s"] for handover in moved) < 0.15
     assert sorted(path.name for path in tmp_path.glob("*.pcapng")) == ["cn.pcapng", "mn.pcapng"]
     # the captures, by an analysis that shares no code with the ledger, say the same
     of_captures = {round(h["interruption_s"], 6) for h in result["lab"]["analysis"]["handovers"]}
@@ -94,6 +96,7 @@ def test_iperf3_survives_a_soft_handoff_of_ilnp_under_the_kernels_tcp(tmp_path: 
     assert not ours()
 
 
+@lab.real_time
 def test_mobile_ipv6_tunnels_and_leaves_a_network_that_lets_nothing_through(tmp_path: Path) -> None:
     """With its home agent: the second network is up to the end, and a blackhole from 5 s on."""
     scenario = tmp_path / "blackhole.toml"
@@ -104,17 +107,19 @@ def test_mobile_ipv6_tunnels_and_leaves_a_network_that_lets_nothing_through(tmp_
     for world, metrics in (("lab", result), ("simulator", result["prediction"])):
         udp = [flow for flow in metrics["flows"] if flow["transport"] == "udp" and flow["to"] == "cn"]
         gaps[world] = udp[0]["longest_gap_s"]
-    # 3 round trips of a millisecond, 100 ms, the pacing, and some milliseconds of a busy machine
-    assert 0.03 < gaps["lab"] < 0.115, gaps
-    assert abs(gaps["lab"] - gaps["simulator"]) < 0.01, gaps
+    # 3 round trips of a millisecond, 100 ms, the pacing, and what a busy machine takes; without probes, to the end
+    assert 0.03 < gaps["lab"] < 0.15, gaps
+    assert abs(gaps["lab"] - gaps["simulator"]) < 0.05, gaps
 
 
+@lab.real_time
 def test_concurrent_multipath_transfer_goes_on_when_a_network_goes(tmp_path: Path) -> None:
     result = run("cmt-lan", tmp_path, "--predict", "--assert", "dead_flows == 0")
     lab, simulator = result["flows"], result["prediction"]["flows"]
     assert lab[0]["packets_sent"] == pytest.approx(simulator[0]["packets_sent"], rel=0.01)
 
 
+@lab.real_time
 def test_tcp_of_programs_goes_on_over_sigma_when_its_network_goes(tmp_path: Path) -> None:
     """iperf3, somebody who types, and a line each 5 ms: connections of the kernel's, streams of one association."""
     settings = {"application.0.command": json.dumps([*IPERF, "-J"]), "application.1.size": "10 kB",
@@ -143,6 +148,7 @@ def test_tcp_of_programs_goes_on_over_sigma_when_its_network_goes(tmp_path: Path
     assert not ours()
 
 
+@lab.real_time
 def test_many_connections_over_sigma_end_as_their_programs_end_them(tmp_path: Path) -> None:
     """More than there are streams, and one that is not read: it stops no other."""
     program = [sys.executable, str(Path(__file__).parent / "peers" / "connections.py")]
@@ -158,6 +164,7 @@ def test_many_connections_over_sigma_end_as_their_programs_end_them(tmp_path: Pa
         assert set(counters.values()) == {0}
 
 
+@lab.real_time
 def test_without_a_scheme_connections_die_with_their_address(tmp_path: Path) -> None:
     result = run("none", tmp_path)
     states = {flow["destination_port"]: flow["state"] for flow in result["flows"] if flow["to"] == "cn"}
@@ -182,6 +189,7 @@ def over_mptcp(scheme: str, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return result, next(entry for entry in result["lab"]["received"] if entry["application"] == 1)
 
 
+@lab.real_time
 def test_kernel_mptcp_goes_on_when_the_endpoint_of_the_network_that_went_is_deleted(tmp_path: Path) -> None:
     result, typed = over_mptcp("mptcp-delete", tmp_path)
     assert reads(result, 0)[:2] == (10_000_000, 0)
@@ -190,6 +198,7 @@ def test_kernel_mptcp_goes_on_when_the_endpoint_of_the_network_that_went_is_dele
     assert typed["end_s"] > 6.8
 
 
+@lab.real_time
 def test_kernel_mptcp_carries_all_while_its_network_is_there_when_the_endpoint_stays(tmp_path: Path) -> None:
     """What becomes of it after that is the kernel's affair: it goes on at once, or waits for timers, seconds even."""
     result, _ = over_mptcp("mptcp", tmp_path)
@@ -198,6 +207,7 @@ def test_kernel_mptcp_carries_all_while_its_network_is_there_when_the_endpoint_s
     assert (wrong, 6_000_000 < read <= 10_000_000) == (0, True), read
 
 
+@lab.real_time
 def test_wireguard_roams_when_its_network_goes(tmp_path: Path) -> None:
     if reason := wireguard.missing():
         pytest.skip(reason)
@@ -207,6 +217,7 @@ def test_wireguard_roams_when_its_network_goes(tmp_path: Path) -> None:
     assert 0.005 < reads(result, 2)[2] < 0.2
 
 
+@lab.real_time
 def test_a_client_over_quic_migrates_when_its_network_goes(tmp_path: Path) -> None:
     python = [sys.executable, "-c", "import segue.programs.quic"]
     if (done := subprocess.run(python, check=False, capture_output=True, text=True)).returncode != 0:
@@ -217,6 +228,7 @@ def test_a_client_over_quic_migrates_when_its_network_goes(tmp_path: Path) -> No
     assert 0.005 < reads(result, 2)[2] < 0.5
 
 
+@lab.real_time
 def test_what_a_killed_run_leaves_is_gone_after_the_next(tmp_path: Path) -> None:
     with subprocess.Popen(command("none", tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
         deadline = time.monotonic() + lab.SOON
@@ -263,6 +275,7 @@ def without_root() -> None:
         pytest.skip(f"users may make no namespaces here: {tried.stderr.strip()}")
 
 
+@lab.real_time
 def test_without_root_hosts_are_in_a_user_namespace_and_its_owner_keeps_what_is_written(public: Path) -> None:
     without_root()
     done = subprocess.run(as_nobody(public, "--json"), check=False, capture_output=True, text=True)
@@ -280,6 +293,7 @@ def test_without_root_hosts_are_in_a_user_namespace_and_its_owner_keeps_what_is_
     assert {path.stat().st_uid for path in (public / "out").iterdir()} == {65534}
 
 
+@lab.real_time
 def test_what_a_killed_run_of_a_user_leaves_is_gone_after_the_next(public: Path) -> None:
     without_root()
     with subprocess.Popen(as_nobody(public), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
