@@ -79,7 +79,7 @@ def test_iperf3_survives_a_soft_handoff_of_ilnp_under_the_kernels_tcp(tmp_path: 
     suite = ElementTree.parse(junit).getroot()
     # two conditions, both ends of three applications, and the emulation
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("9", "0", "0")
-    assert [host["settings"]["route congctl"] for host in result["lab"]["hosts"]] == ["cubic", "cubic"]
+    assert [host["settings"]["route"] for host in result["lab"]["hosts"]] == ["congctl cubic", "congctl cubic"]
     clients = [program for program in result["lab"]["programs"] if program["role"] == "client"]
     assert clients[0]["exit_status"] == 0
     assert clients[0]["command"][0] == "iperf3"

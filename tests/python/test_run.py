@@ -159,3 +159,16 @@ def test_the_function_run_shadows_no_module_and_figures_are_no_plot(name: str) -
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module(f"segue.{name}")
     assert callable(segue.run)
+
+
+def test_a_correspondent_that_speaks_ipv6_alone_is_spoken_to_without_a_nonce() -> None:
+    text = load("papers/ilnp").text.replace('name = "cn"\n', 'name = "cn"\nplain = true\n', 1)
+    upward = {"scheme": "ilnp-soft", "application.0.from": "mn", "application.0.to": "cn", "duration": "17 s"}
+    run = segue.run(text, upward)
+    assert [flow.sender for flow in run.metrics.flows] == ["mn"]
+    assert run.metrics.flows[0].transferred_bytes > 1_000_000
+    told = run.packets.filter((pl.col("kind") == "PARAMETER-PROBLEM") & (pl.col("action") == "received"))
+    assert set(told["node"]) == {"mn"}
+    moving = text.replace("radios = 2", "radios = 2\nplain = true", 1)
+    with pytest.raises(segue.ScenarioError, match=r"host\[1\].plain: `mn` moves: expected a host that stays"):
+        segue.run(moving, upward)

@@ -40,12 +40,18 @@ fn main() -> std::process::ExitCode {
             options::Command::Goodput(goodput) => tcp::goodput(&goodput),
             options::Command::Ilnp(ilnp) => ilnp::run(&ilnp),
             options::Command::Run(scenario) => run::run(&scenario),
-            options::Command::Compare(compare) => Err(anyhow::anyhow!(
-                "compare: is a part of the Python package: expected `segue lab compare {}`",
-                compare.words.join(" ")
-            )),
+            options::Command::Compare(given) => Err(of_python("compare", &given.words)),
+            options::Command::Reproduce(given) => Err(of_python("reproduce", &given.words)),
             options::Command::App(app) => app::run(&app),
         },
         |_| 2,
+    )
+}
+
+#[cfg(target_os = "linux")]
+fn of_python(command: &str, words: &[String]) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{command}: is a part of the Python package: expected `segue lab {command} {}`",
+        words.join(" ")
     )
 }

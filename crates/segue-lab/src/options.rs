@@ -28,7 +28,10 @@ pub(crate) enum Command {
     Run(crate::run::RunCommand),
     /// Run schemes and events with real hosts, and make one table and one figure: `segue lab compare --help`
     #[command(disable_help_flag = true)]
-    Compare(CompareCommand),
+    Compare(PythonCommand),
+    /// Have the claims of a paper judged by runs with real hosts: `segue lab reproduce --help`
+    #[command(disable_help_flag = true)]
+    Reproduce(PythonCommand),
     /// Be one end of a built-in application, over the kernel's sockets
     #[command(hide = true)]
     App(crate::app::AppCommand),
@@ -42,9 +45,9 @@ pub(crate) enum Command {
     Ilnp(IlnpCommand),
 }
 
-/// What `segue lab compare` takes, which is no part of this program: `segue` does it before it comes here.
+/// What `segue lab compare` or `reproduce` takes, which are no part of this program: `segue` does it before it comes here.
 #[derive(Args, Debug)]
-pub(crate) struct CompareCommand {
+pub(crate) struct PythonCommand {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     pub words: Vec<String>,
 }

@@ -172,7 +172,7 @@ impl From<MultipathCounters> for MultipathMetrics {
 }
 
 /// Tables of a run, in columns of equal length each. Times are nanoseconds of simulated time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Trace {
     /// Names that `*_node` columns index.
     pub nodes: Vec<String>,
@@ -189,7 +189,7 @@ pub struct Trace {
 }
 
 /// Where, or when, a cell is in reach.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct CellReach {
     /// Name.
     pub name: String,
@@ -204,7 +204,7 @@ pub struct CellReach {
 }
 
 /// A row per packet event and chunk; packets without a DATA chunk have one row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct PacketTable {
     /// When.
     pub time_ns: Vec<u64>,
@@ -235,7 +235,7 @@ pub struct PacketTable {
 }
 
 /// A row per change of a path.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct WindowTable {
     /// When.
     pub time_ns: Vec<u64>,
@@ -260,7 +260,7 @@ pub struct WindowTable {
 }
 
 /// A row per signalling event.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct SignallingTable {
     /// When.
     pub time_ns: Vec<u64>,
@@ -275,7 +275,7 @@ pub struct SignallingTable {
 }
 
 /// Sampled positions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct PositionTable {
     /// When.
     pub time_ns: Vec<u64>,

@@ -25,6 +25,7 @@ use core::net::Ipv6Addr;
 use segue_proto::contract::LocalAddress;
 use segue_proto::host::DriverNotice;
 use segue_proto::sctp::{Association, AssociationId};
+use segue_proto::tcp::WindowClamp;
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, ParseError, Payload, mobility};
@@ -35,6 +36,8 @@ pub struct Realtime<'a> {
     scenario: &'a Scenario,
     seed: u64,
     network: Network,
+    /// What holds the kernels to the scenario's greatest window.
+    clamp: Option<WindowClamp>,
 }
 
 /// A host, as its kernel is to be set up.
@@ -78,6 +81,7 @@ impl<'a> Realtime<'a> {
             scenario,
             seed,
             network,
+            clamp: clamp_of(scenario.file()),
         })
     }
 
@@ -150,6 +154,9 @@ impl<'a> Realtime<'a> {
         // shims read it, and only a program has it
         if matches!(&packet.payload, Payload::Raw(raw) if raw.next_header == mobility::NEXT_HEADER) {
             packet = Packet::parse_bytes(bytes.clone())?;
+        }
+        if let Some(clamp) = &mut self.clamp {
+            clamp.handle_packet(&mut packet);
         }
         self.network.send_from_kernel(host, interface, packet);
         Ok(())
@@ -231,6 +238,14 @@ impl<'a> Realtime<'a> {
         self.network.recorder.give(sink, true)?;
         Ok(conclude(self.scenario, self.seed, self.network))
     }
+}
+
+/// No kernel offers a greater window than the scenario says: a proxy at each host lowers it. Kernels' own limits are of
+/// memory, of which a segment takes more than its data, and of other sizes on other kernels; and the window of a route
+/// (`ip route ... window`) holds no longer than until Linux has measured that (`tcp_measure_rcv_mss`).
+fn clamp_of(s: &ScenarioFile) -> Option<WindowClamp> {
+    let limit = s.tcp.window_clamp.or(s.tcp.receive_buffer)?;
+    Some(WindowClamp::for_all(limit.bytes() as u32))
 }
 
 /// The flows that are beside others between the same hosts, to or from the same port: of several connections of a program the

@@ -1,9 +1,10 @@
-//! The folder that a run writes to: captures while it goes, outputs of programs.
+//! The folder that a run writes to: captures and tables while it goes, outputs of programs.
 
 use crate::text::read_text;
 use anyhow::Context as _;
 use segue_sim::output::Trace;
 use segue_sim::sink::{Sink, SinkError};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,19 +16,27 @@ use std::thread::JoinHandle;
 pub(super) struct Directory {
     path: PathBuf,
     captures: BTreeSet<String>,
+    /// The file for tables, if they are wanted.
+    tables: Option<PathBuf>,
     writer: Option<Writer>,
 }
 
-/// Writes captures in a thread of its own: whoever carries packets must not wait for a disk.
+/// Writes captures and tables in a thread of its own: whoever carries packets must not wait for a disk.
 struct Writer {
     pieces: Sender<Piece>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// Bytes for the end of a file.
+/// Something for the end of a file.
 struct Piece {
-    name: String,
-    bytes: Vec<u8>,
+    path: PathBuf,
+    content: Content,
+}
+
+enum Content {
+    Bytes(Vec<u8>),
+    /// Rows of all tables, by column: a line of JSON.
+    Rows(Box<Trace>),
 }
 
 impl Directory {
@@ -37,6 +46,7 @@ impl Directory {
         Ok(Self {
             path: path.to_owned(),
             captures: BTreeSet::new(),
+            tables: None,
             writer: None,
         })
     }
@@ -62,39 +72,45 @@ impl Directory {
         self.captures.iter().map(|name| self.path.join(name)).collect()
     }
 
-    /// Begins to write captures.
-    pub(super) fn begin(&mut self) {
+    /// Begins to write captures, and the tables of the run into this file.
+    pub(super) fn begin(&mut self, tables: Option<PathBuf>) {
         let (pieces, waiting) = channel();
-        let path = self.path.clone();
-        let thread = std::thread::spawn(move || write(&path, &waiting));
+        let thread = std::thread::spawn(move || write(&waiting));
         self.writer = Some(Writer { pieces, thread });
+        self.tables = tables;
     }
 
-    /// Ends to write captures: they are whole now.
+    /// Ends to write them: they are whole now.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         let Some(Writer { pieces, thread }) = self.writer.take() else {
             return Ok(());
         };
         drop(pieces);
         match thread.join() {
-            Ok(written) => written.context("captures"),
+            Ok(written) => written.context("what is recorded"),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
 }
 
 /// Writes what comes, until nothing more will.
-fn write(folder: &Path, pieces: &Receiver<Piece>) -> io::Result<()> {
-    let mut files: BTreeMap<String, File> = BTreeMap::new();
-    for piece in pieces {
-        let path = folder.join(&piece.name);
+fn write(pieces: &Receiver<Piece>) -> io::Result<()> {
+    let mut files: BTreeMap<PathBuf, File> = BTreeMap::new();
+    for Piece { path, content } in pieces {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        if !files.contains_key(&piece.name) {
-            files.insert(piece.name.clone(), create(&path).map_err(named)?);
-        }
-        if let Some(file) = files.get_mut(&piece.name) {
-            file.write_all(&piece.bytes).map_err(named)?;
-        }
+        let file = match files.entry(path.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(create(&path).map_err(named)?),
+        };
+        let bytes = match content {
+            Content::Bytes(bytes) => bytes,
+            Content::Rows(rows) => {
+                let mut line = serde_json::to_vec(&rows)?;
+                line.push(b'\n');
+                line
+            }
+        };
+        file.write_all(&bytes).map_err(named)?;
     }
     Ok(())
 }
@@ -107,26 +123,29 @@ fn create(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+impl Directory {
+    /// Has it written; what went wrong is said at the end.
+    fn send(&self, path: PathBuf, content: Content) -> Result<(), SinkError> {
+        let Some(writer) = &self.writer else {
+            return Err(SinkError("nothing is being recorded".to_owned()));
+        };
+        let sent = writer.pieces.send(Piece { path, content });
+        sent.map_err(|_| SinkError("what is recorded can no longer be written".to_owned()))
+    }
+}
+
 impl Sink for Directory {
     fn capture(&mut self, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
-        let Some(writer) = &self.writer else {
-            return Err(SinkError("no captures are being written".to_owned()));
-        };
         if !self.captures.contains(name) {
             self.captures.insert(name.to_owned());
         }
-        let piece = Piece {
-            name: name.to_owned(),
-            bytes: bytes.to_vec(),
-        };
-        // what went wrong is said at the end
-        writer
-            .pieces
-            .send(piece)
-            .map_err(|_| SinkError("captures can no longer be written".to_owned()))
+        self.send(self.path.join(name), Content::Bytes(bytes.to_vec()))
     }
 
-    fn rows(&mut self, _: Trace) -> Result<(), SinkError> {
-        Ok(())
+    fn rows(&mut self, rows: Trace) -> Result<(), SinkError> {
+        match &self.tables {
+            Some(file) => self.send(file.clone(), Content::Rows(Box::new(rows))),
+            None => Ok(()),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A host: a network namespace whose kernel has a TUN device for each interface, or one for its identity under a shim.
 
 use super::owner;
+use super::plan::RouteMetrics;
 use super::schemes::{HostScheme, Others};
 use anyhow::{Context as _, bail};
 use segue_live::{Namespace, Tun};
@@ -29,7 +30,8 @@ pub(super) struct Host {
     ip: Child,
     /// What the next default route has as its metric: the address that was there first goes before others.
     next_metric: u32,
-    congestion_control: String,
+    /// The metrics that its routes have.
+    metrics: String,
     scheme: Option<HostScheme>,
 }
 
@@ -38,16 +40,18 @@ impl Host {
     pub(super) fn make(
         netns: String,
         host: &KernelHost,
-        congestion_control: &str,
+        metrics: &RouteMetrics,
         others: Option<Others>,
     ) -> anyhow::Result<Self> {
+        let congestion_control = &metrics.congestion_control;
+        let metrics = metrics.words();
         let scheme = others.map(|others| HostScheme::new(others, host.number, host.mtu, congestion_control));
         owner::make(&netns)?;
         let undo = Undo(&netns);
         let namespace = Namespace::new(&netns);
         let mut settings = configure(&namespace)?;
         // not the sysctl: the kernel lets a namespace have as its default only what every user may have
-        settings.insert("route congctl".to_owned(), congestion_control.to_owned());
+        settings.insert("route".to_owned(), metrics.clone());
         let devices = match host.identity {
             Some(_) => vec![SHIM_DEVICE.to_owned()],
             None => (0..host.interfaces).map(device).collect(),
@@ -60,9 +64,7 @@ impl Host {
         }
         if let Some(identity) = host.identity {
             lines.push(format!("address add {identity}/128 dev {SHIM_DEVICE} nodad"));
-            lines.push(format!(
-                "route add default dev {SHIM_DEVICE} congctl {congestion_control}"
-            ));
+            lines.push(format!("route add default dev {SHIM_DEVICE} {metrics}"));
         }
         lines.extend(scheme.iter().flat_map(HostScheme::lines));
         batch(&netns, &lines)?;
@@ -82,7 +84,7 @@ impl Host {
             tuns,
             ip,
             next_metric: 1,
-            congestion_control: congestion_control.to_owned(),
+            metrics,
             scheme,
         })
     }
@@ -130,7 +132,7 @@ impl Host {
             return Ok(());
         }
         let (address, device) = (local.address, device(local.interface.0));
-        let with = format!("congctl {}", self.congestion_control);
+        let with = &self.metrics;
         let table = FIRST_TABLE + u32::from(local.interface.0);
         let scheme = self.scheme.as_mut();
         let lines = if usable {

@@ -27,6 +27,7 @@ use emulator::Emulator;
 use host::Host;
 use outcome::Outcome;
 use owner::Owner;
+use plan::RouteMetrics;
 use privileges::Privileges;
 use programs::{Ended, Programs, Stage};
 use proxies::Proxies;
@@ -50,6 +51,9 @@ const PROGRAMS_NICE: i32 = -10;
 /// From the start of the servers to the zero of the run.
 const LEAD: Duration = Duration::from_millis(500);
 
+/// The file of a record that has its tables: a line for each piece of them, by columns.
+const TABLES: &str = "tables.jsonl";
+
 /// It was stopped by a signal.
 const EXIT_INTERRUPTED: u8 = 130;
 /// So many packets were late that the figures say nothing.
@@ -59,6 +63,9 @@ const EXIT_FAILED: u8 = 1;
 
 /// Runs the scenario, prints what it came to, and gives the exit status.
 pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
+    if let (Some(_), None) = (&options.report, &options.record) {
+        bail!("--report: is made by `segue lab run`: expected that, or --record DIR");
+    }
     let given = Assertion::of_command_line(&options.asserts).map_err(|error| anyhow!(error))?;
     let scenario = read(&options.scenario, &options.settings)?;
     let conditions: Vec<Assertion> = scenario.file().assert.iter().cloned().chain(given).collect();
@@ -94,9 +101,22 @@ pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
     }
     let path = options.out.clone().unwrap_or_else(|| temporary(owner));
     let mut directory = Directory::open(&path)?;
-    directory.begin();
+    let record = options.record.as_deref();
+    let tables = record.map(|folder| Directory::open(folder).map(|d| d.path().join(TABLES)));
+    let trace = tables.is_some();
+    directory.begin(tables.transpose()?);
     let seed = options.seed.unwrap_or(scenario.file().seed);
-    let real = in_real_time((&scenario, others), seed, (owner, privileges), &mut directory)?;
+    let recorded = RunOptions {
+        seed: Some(seed),
+        trace,
+        pcap: true,
+    };
+    let real = in_real_time(
+        (&scenario, others),
+        &recorded,
+        (owner, privileges),
+        &mut directory,
+    )?;
     directory.end()?;
     let Some(real) = real else {
         eprintln!("segue lab: interrupted");
@@ -110,6 +130,11 @@ pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
         outcome
             .write_junit(path)
             .with_context(|| path.display().to_string())?;
+    }
+    if let Some(folder) = record {
+        outcome
+            .write_record(folder)
+            .with_context(|| folder.display().to_string())?;
     }
     if options.json {
         outcome.print_json()?;
@@ -149,26 +174,17 @@ pub(super) struct Real {
 /// Runs it; nothing if it was interrupted. Namespaces are gone when this returns.
 fn in_real_time(
     (scenario, others): (&Scenario, Option<Others>),
-    seed: u64,
+    options: &RunOptions,
     (owner, privileges): (Owner, Privileges),
     directory: &mut Directory,
 ) -> anyhow::Result<Option<Real>> {
-    let options = RunOptions {
-        seed: Some(seed),
-        trace: false,
-        pcap: true,
-    };
-    let mut network = Realtime::new(scenario, seed, &options)?;
+    let seed = options.seed.unwrap_or(scenario.file().seed);
+    let mut network = Realtime::new(scenario, seed, options)?;
     let kernel_hosts = network.hosts();
-    let congestion_control = plan::congestion_control(scenario);
+    let metrics = RouteMetrics::of(scenario);
     let mut hosts = Vec::new();
     for host in &kernel_hosts {
-        hosts.push(Host::make(
-            owner.name(hosts.len()),
-            host,
-            &congestion_control,
-            others,
-        )?);
+        hosts.push(Host::make(owner.name(hosts.len()), host, &metrics, others)?);
     }
     let planned = plan::programs((scenario, others), &mut network, &hosts)?;
     let _tunnels = match others {

@@ -23,6 +23,12 @@ pub(crate) struct RunCommand {
     /// Run the simulator on the same file too, and print both
     #[arg(long)]
     pub predict: bool,
+    /// Write a report in one file, which `segue lab run` makes of what --record writes
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write what a report is made of: document.json, tables.jsonl and scenario.toml
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
     /// What has to be so, as in --assert "interruption < 50 ms"; may be repeated
     #[arg(long = "assert", value_name = "CONDITION")]
     pub asserts: Vec<String>,

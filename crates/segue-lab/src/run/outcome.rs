@@ -149,8 +149,27 @@ impl Outcome {
         &self.real.output.metrics
     }
 
-    /// The metrics of a run, with what is the lab's own under `lab`.
+    /// Prints it as one JSON document.
     pub(super) fn print_json(&self) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &self.document()?)?;
+        writeln!(out)?;
+        Ok(())
+    }
+
+    /// Writes the document and the scenario as run into a folder, where its tables are.
+    pub(super) fn write_record(&self, folder: &Path) -> anyhow::Result<()> {
+        let directory = Directory::open(folder)?;
+        serde_json::to_writer(directory.create("document.json")?, &self.document()?)?;
+        let scenario = &self.real.output.scenario_toml;
+        directory
+            .create("scenario.toml")?
+            .write_all(scenario.as_bytes())?;
+        Ok(())
+    }
+
+    /// The metrics of a run, with what is the lab's own under `lab`.
+    fn document(&self) -> anyhow::Result<Value> {
         let mut document = serde_json::to_value(self.metrics())?;
         let counters = self.real.counters;
         document["lab"] = json!({
@@ -178,14 +197,12 @@ impl Outcome {
             "analysis": self.analysis,
             "conditions": self.verdicts,
             "handovers_confirmed_by_captures": self.confirmed().map(|(confirmed, _)| confirmed),
+            "handovers_to_confirm": self.confirmed().map(|(_, all)| all),
         });
         if let Some(prediction) = &self.prediction {
             document["prediction"] = serde_json::to_value(&prediction.metrics)?;
         }
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &document)?;
-        writeln!(out)?;
-        Ok(())
+        Ok(document)
     }
 
     /// In words.

@@ -73,13 +73,48 @@ pub(super) fn check(scenario: &Scenario, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The congestion control that the simulator's TCP has.
-pub(super) fn congestion_control(scenario: &Scenario) -> String {
-    let tcp = &scenario.file().tcp;
-    let of_profile = || Config::new(tcp.profile).congestion_control;
-    let algorithm = tcp.congestion_control.unwrap_or_else(of_profile);
-    format!("{algorithm:?}").to_lowercase()
+/// What the scenario has the kernels' TCP do, by the metrics of routes: ip-route(8).
+#[derive(Clone, Debug)]
+pub(super) struct RouteMetrics {
+    /// The algorithm, as the kernel names it.
+    pub(super) congestion_control: String,
+    /// The most data of a segment, if not what the MTU leaves.
+    max_segment: Option<u64>,
+    /// The least retransmission timeout, if not the kernel's.
+    rto_min: Option<Duration>,
 }
+
+impl RouteMetrics {
+    /// Those of a scenario.
+    pub(super) fn of(scenario: &Scenario) -> Self {
+        let tcp = &scenario.file().tcp;
+        let of_profile = || Config::new(tcp.profile).congestion_control;
+        let algorithm = tcp.congestion_control.unwrap_or_else(of_profile);
+        Self {
+            congestion_control: format!("{algorithm:?}").to_lowercase(),
+            max_segment: tcp.max_segment.map(|b| b.bytes()),
+            rto_min: tcp.rto_min,
+        }
+    }
+
+    /// As a line of ip(8) has them behind the route.
+    pub(super) fn words(&self) -> String {
+        let mut words = vec![format!("congctl {}", self.congestion_control)];
+        // what is advertised is data and the options of each segment
+        words.extend(
+            self.max_segment
+                .map(|most| format!("advmss {}", most + TIMESTAMPS)),
+        );
+        words.extend(
+            self.rto_min
+                .map(|least| format!("rto_min {}ms", least.as_millis())),
+        );
+        words.join(" ")
+    }
+}
+
+/// Bytes that the timestamps option takes of each segment, padding included (RFC 7323 section 3.2 and appendix A).
+const TIMESTAMPS: u64 = 12;
 
 /// Which programs there are to run.
 #[derive(Debug, Default)]

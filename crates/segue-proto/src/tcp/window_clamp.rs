@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Default)]
 pub struct WindowClamp {
     limits: Vec<(u64, u32)>,
+    /// Of everybody else.
+    others: Option<u32>,
     shifts: BTreeMap<Direction, Offered>,
     /// The oldest connection is forgotten first.
     order: VecDeque<Direction>,
@@ -52,6 +54,15 @@ impl WindowClamp {
         }
     }
 
+    /// A proxy that lets nobody at all offer more than so many bytes.
+    #[must_use]
+    pub fn for_all(limit: u32) -> Self {
+        Self {
+            others: Some(limit),
+            ..Self::default()
+        }
+    }
+
     /// What it did.
     #[must_use]
     pub const fn counters(&self) -> ClampCounters {
@@ -61,8 +72,8 @@ impl WindowClamp {
     /// A packet passes.
     pub fn handle_packet(&mut self, packet: &mut Packet) {
         let prefix = (packet.ip.source.to_bits() >> 64) as u64;
-        let limit = self.limits.iter().find(|(p, _)| *p == prefix).map(|(_, l)| *l);
-        self.pass(packet, limit);
+        let own = self.limits.iter().find(|(p, _)| *p == prefix).map(|(_, l)| *l);
+        self.pass(packet, own.or(self.others));
     }
 
     fn pass(&mut self, packet: &mut Packet, limit: Option<u32>) {
@@ -264,6 +275,22 @@ mod tests {
         assert_eq!(windows, [7000, 60_000, 60_000]);
         let counters = proxy.counters();
         assert_eq!((counters.clamped, counters.unknown_scale), (0, 1));
+    }
+
+    #[test]
+    fn one_for_all_knows_no_networks() {
+        let mut proxy = WindowClamp::for_all(LIMIT);
+        for (from, to, flags) in [
+            (PEER, HOME, TcpFlags::SYN),
+            (HOME, PEER, TcpFlags::SYN | TcpFlags::ACK),
+        ] {
+            proxy.handle_packet(&mut segment(from, to, flags, 65_535, Some(1)));
+        }
+        for (from, to) in [(HOME, PEER), (PEER, HOME)] {
+            let mut ack = segment(from, to, TcpFlags::ACK, 60_000, None);
+            proxy.handle_packet(&mut ack);
+            assert_eq!(u32::from(window(&ack)) << 1, LIMIT);
+        }
     }
 
     #[test]

@@ -162,7 +162,7 @@ fn acquisition(s: &ScenarioFile) -> Method {
 /// The address of a host on a wire. With ILNPv6 it has the host's one identifier.
 pub(super) fn host_wire_address(s: &ScenarioFile, host: &str, link: usize, end: usize) -> Ipv6Addr {
     let address = wire_address(link, end);
-    if s.scheme.is_ilnp() {
+    if s.scheme.is_ilnp() && !super::shims::is_plain(s, host) {
         super::shims::with_nid(s, host, address)
     } else {
         address

@@ -21,6 +21,7 @@ const SPI: u32 = 256;
 /// The shim of a host.
 pub(super) fn config(s: &ScenarioFile, host: &HostEntry, seed: u64) -> ShimConfig {
     match s.scheme {
+        _ if host.plain => ShimConfig::None,
         scheme if scheme.is_mip6() => mobile_ipv6(s, host, seed),
         scheme if scheme.is_ilnp() => ShimConfig::Ilnp(Box::new(ilnp_config(s, host))),
         _ => ShimConfig::None,
@@ -29,6 +30,9 @@ pub(super) fn config(s: &ScenarioFile, host: &HostEntry, seed: u64) -> ShimConfi
 
 /// The address that transports of `host` are bound to; nothing where there is no shim.
 pub(crate) fn identity(s: &ScenarioFile, host: &str) -> Option<Ipv6Addr> {
+    if is_plain(s, host) {
+        return None;
+    }
     if s.scheme.is_ilnp() {
         return Some(s.ilnp.identity_prefix.address(nid(s, host)));
     }
@@ -37,6 +41,11 @@ pub(crate) fn identity(s: &ScenarioFile, host: &str) -> Option<Ipv6Addr> {
         _ if s.scheme.is_mip6() => fixed_address(s, host),
         _ => None,
     }
+}
+
+/// Whether a host speaks IPv6 alone.
+pub(super) fn is_plain(s: &ScenarioFile, host: &str) -> bool {
+    s.host.iter().any(|h| h.name == host && h.plain)
 }
 
 /// The home agent of an access router, if a mobile host has its home in its cell.
@@ -137,7 +146,7 @@ fn mobile_ipv6(s: &ScenarioFile, host: &HostEntry, seed: u64) -> ShimConfig {
 }
 
 fn ilnp_config(s: &ScenarioFile, host: &HostEntry) -> ilnp::Config {
-    let peers = s.host.iter().filter(|h| h.name != host.name);
+    let peers = s.host.iter().filter(|h| h.name != host.name && !h.plain);
     let known = peers.filter_map(|peer| {
         let locators = first_locators(s, &peer.name);
         let nid = nid(s, &peer.name);

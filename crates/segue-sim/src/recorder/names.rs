@@ -1,5 +1,7 @@
 //! What packets and chunks are called in tables and counts.
 
+use super::ledger::Transport;
+use super::segments::KernelSegment;
 use segue_proto::location::PORT as DNS_PORT;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::ilnp::{LocatorOperation, LocatorUpdate};
@@ -7,7 +9,7 @@ use segue_wire::mobility::MobilityMessage;
 use segue_wire::sctp::{AsconfParameter, Chunk};
 use segue_wire::tcp::{TcpFlags, TcpSegment};
 use segue_wire::udp::UdpDatagram;
-use segue_wire::{Data, Packet, Payload};
+use segue_wire::{Data, Packet, Payload, RawPayload, udp};
 
 /// The name of signalling of mobility, in tunnels too: address configuration, ASCONF, and what Mobile IPv6 and ILNPv6
 /// and the location manager say. `None` for everything else.
@@ -125,14 +127,32 @@ pub(super) fn udp(datagram: &UdpDatagram) -> &'static str {
 
 /// TCP segments by what is most important about them, with the sequence number of data, or else the acknowledgment.
 pub(super) fn tcp(segment: &TcpSegment) -> (&'static str, Option<u32>) {
-    let flags = segment.flags;
+    by_flags(
+        segment.flags,
+        !segment.data.is_empty(),
+        segment.seq.0,
+        segment.ack.0,
+    )
+}
+
+/// The same of a packet of a kernel, and its datagrams as ours: what carries an application's data as such.
+pub(super) fn kernel(raw: &RawPayload) -> (&'static str, Option<u32>) {
+    match KernelSegment::of(raw) {
+        Some(s) if s.transport == Transport::Udp => (if s.length > 0 { "DATA" } else { "UDP" }, Some(s.seq)),
+        Some(s) => by_flags(s.flags, s.length > 0, s.seq, s.ack),
+        None if raw.next_header == udp::NEXT_HEADER => ("UDP", None),
+        None => ("OTHER", None),
+    }
+}
+
+fn by_flags(flags: TcpFlags, has_data: bool, seq: u32, ack: u32) -> (&'static str, Option<u32>) {
     let acks = flags.contains(TcpFlags::ACK);
     match () {
         () if flags.contains(TcpFlags::RST) => ("RST", None),
-        () if flags.contains(TcpFlags::SYN) => (if acks { "SYN-ACK" } else { "SYN" }, Some(segment.seq.0)),
-        () if !segment.data.is_empty() => ("DATA", Some(segment.seq.0)),
-        () if flags.contains(TcpFlags::FIN) => ("FIN", Some(segment.seq.0)),
-        () => ("ACK", acks.then_some(segment.ack.0)),
+        () if flags.contains(TcpFlags::SYN) => (if acks { "SYN-ACK" } else { "SYN" }, Some(seq)),
+        () if has_data => ("DATA", Some(seq)),
+        () if flags.contains(TcpFlags::FIN) => ("FIN", Some(seq)),
+        () => ("ACK", acks.then_some(ack)),
     }
 }
 

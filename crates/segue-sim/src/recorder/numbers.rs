@@ -1,7 +1,7 @@
 //! Numbers of associations and connections in tables, told apart by what stays when addresses change.
 
 use super::names;
-use super::segments::innermost;
+use super::segments::{KernelSegment, innermost};
 use segue_proto::app::Transport;
 use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Packet, Payload};
@@ -40,6 +40,10 @@ impl Numbers {
             // what a connection is to TCP, the pair of its ends is to an application's datagrams
             Payload::Udp(udp) if names::udp(udp) == "DATA" => {
                 Some(self.between(Transport::Udp, inner, (udp.source_port, udp.destination_port)))
+            }
+            Payload::Raw(raw) => {
+                let segment = KernelSegment::of(raw)?;
+                Some(self.between(segment.transport, inner, segment.ports))
             }
             _ => None,
         }

@@ -90,55 +90,80 @@ pub(super) fn each(sender: u32, packet: &Packet, mut take: impl FnMut(Said<'_>))
     }
 }
 
-/// The same of a packet in bytes, whose checksum is its receiver's to verify. A datagram says where it lies in all that was
-/// sent if its data is synthetic.
+/// The same of a packet in bytes, whose checksum is its receiver's to verify.
 #[inline(never)]
 fn of_a_kernel(sender: u32, packet: &Packet, raw: &RawPayload, mut take: impl FnMut(Said<'_>)) {
-    let bytes = &raw.bytes[..];
-    let half = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes);
-    let word = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_be_bytes);
-    let (Some(source_port), Some(destination_port), Some(second)) = (half(0), half(2), word(4)) else {
+    let Some(segment) = KernelSegment::of(raw) else {
         return;
     };
-    let flow = |transport| FlowKey {
-        transport,
+    let flow = FlowKey {
+        transport: segment.transport,
         sender,
         receiver: u128::from(packet.final_destination()) as u64,
-        source_port,
-        destination_port,
+        source_port: segment.ports.0,
+        destination_port: segment.ports.1,
     };
-    match raw.next_header {
-        tcp::NEXT_HEADER => {
-            let (Some(&offset), Some(&flags)) = (bytes.get(12), bytes.get(13)) else {
-                return;
-            };
-            let header = 4 * usize::from(offset >> 4);
-            let length = bytes.len().saturating_sub(header) as u32;
-            let flow = flow(Transport::Tcp);
-            if length > 0 {
-                take(Said::Data(&Segment {
-                    flow,
-                    seq: second,
-                    length,
-                    bytes: length,
-                }));
+    if segment.length > 0 {
+        take(Said::Data(&Segment {
+            flow,
+            seq: segment.seq,
+            length: segment.length,
+            bytes: segment.length,
+        }));
+    }
+    if segment.flags.contains(TcpFlags::FIN) || segment.flags.contains(TcpFlags::RST) {
+        take(Said::Over(&flow));
+    }
+}
+
+/// What the header of a kernel's transport says, of a packet in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct KernelSegment {
+    pub transport: Transport,
+    /// Source and destination.
+    pub ports: (u16, u16),
+    /// Sequence number; of a datagram where its data lies in all that was sent.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// Control bits of TCP.
+    pub flags: TcpFlags,
+    /// Bytes of data.
+    pub length: u32,
+}
+
+impl KernelSegment {
+    /// Of a datagram only if its data is synthetic.
+    pub fn of(raw: &RawPayload) -> Option<Self> {
+        let bytes = &raw.bytes[..];
+        let half = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes);
+        let word = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_be_bytes);
+        let ports = (half(0)?, half(2)?);
+        match raw.next_header {
+            tcp::NEXT_HEADER => {
+                let header = 4 * usize::from(*bytes.get(12)? >> 4);
+                Some(Self {
+                    transport: Transport::Tcp,
+                    ports,
+                    seq: word(4)?,
+                    ack: word(8)?,
+                    flags: TcpFlags(*bytes.get(13)?),
+                    length: bytes.len().saturating_sub(header) as u32,
+                })
             }
-            if flags & (TcpFlags::FIN.0 | TcpFlags::RST.0) != 0 {
-                take(Said::Over(&flow));
-            }
-        }
-        udp::NEXT_HEADER => {
-            let data = Data::Bytes(raw.bytes.slice(udp::HEADER_LEN.min(bytes.len())..));
-            if let Some(offset) = data.synthetic_offset() {
-                take(Said::Data(&Segment {
-                    flow: flow(Transport::Udp),
-                    seq: offset as u32,
+            udp::NEXT_HEADER => {
+                let data = Data::Bytes(raw.bytes.slice(udp::HEADER_LEN.min(bytes.len())..));
+                Some(Self {
+                    transport: Transport::Udp,
+                    ports,
+                    seq: data.synthetic_offset()? as u32,
+                    ack: 0,
+                    flags: TcpFlags::default(),
                     length: data.len() as u32,
-                    bytes: data.len() as u32,
-                }));
+                })
             }
+            _ => None,
         }
-        _ => {}
     }
 }
 

@@ -106,6 +106,10 @@ impl Tables {
                 let (kind, seq) = names::tcp(segment);
                 row(kind, seq);
             }
+            Payload::Raw(raw) => {
+                let (kind, place) = names::kernel(raw);
+                row(kind, place);
+            }
             _ => row("OTHER", None),
         }
     }

@@ -452,6 +452,9 @@ pub struct HostEntry {
     /// It is an attacker: in the lab, what its programs send goes out as it is, from whatever address, and past its shim.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spoofs: bool,
+    /// It speaks IPv6 alone: it has no mobility shim, whatever the scheme.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub plain: bool,
 }
 
 /// `[[router]]`

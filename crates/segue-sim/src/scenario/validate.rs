@@ -401,6 +401,12 @@ fn hosts(s: &ScenarioFile) -> Result<(), Problem> {
         if wired + usize::from(host.radios) > 200 {
             return problem(format!("host[{i}]"), "expected at most 200 interfaces");
         }
+        if host.plain && crate::build::moves(s, &host.name) {
+            return problem(
+                format!("host[{i}].plain"),
+                format!("`{}` moves: expected a host that stays", host.name),
+            );
+        }
         if host.radios > 0 && s.mobile.of(&host.name).is_none() {
             return problem(
                 format!("host[{i}].radios"),
