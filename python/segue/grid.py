@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING
 
-from segue.running import Progress, Run, job, run_jobs
+from segue.recorded import Measured
+from segue.running import Progress, job, run_jobs
 from segue.stats import median_interval
 
 if TYPE_CHECKING:
@@ -62,19 +63,20 @@ class Grid:
         """Every combination of values."""
         return list(product(*(axis.values for axis in self.axes)))
 
+    def overrides(self, point: Sequence[float | str]) -> dict[str, str]:
+        """What a point sets."""
+        return {**self.fixed, **{a.key: a.override(v) for a, v in zip(self.axes, point, strict=True)}}
+
     def jobs(self, scenario: Scenario, seeds: Sequence[int]) -> list[_native.Job]:
         """Its runs: points in order, seeds within a point."""
-        return [
-            job(
-                scenario,
-                {**self.fixed, **{a.key: a.override(v) for a, v in zip(self.axes, point, strict=True)}},
-                seed=seed,
-            )
-            for point in self.points()
-            for seed in seeds
-        ]
+        return [job(scenario, self.overrides(point), seed=seed) for point in self.points() for seed in seeds]
 
-    def frame(self, runs: Sequence[Run], seeds: Sequence[int]) -> pl.DataFrame:
+    def row(self, point: Sequence[float | str], seed: int, run: Measured) -> dict[str, object]:
+        """The row of a run: see `frame`."""
+        columns = [axis.column for axis in self.axes] + ["seed"]
+        return dict(zip(columns, (*point, seed), strict=True)) | _values(run)
+
+    def frame(self, runs: Sequence[Measured], seeds: Sequence[int]) -> pl.DataFrame:
         """A row per run, in the order of `jobs`.
 
         The axes' columns, `seed`, `handovers`, `latency_mean_s` and `latency_median_s` over the run's handovers (null
@@ -86,9 +88,8 @@ class Grid:
         """
         import polars as pl
 
-        labels = [(*point, seed) for point in self.points() for seed in seeds]
-        columns = [axis.column for axis in self.axes] + ["seed"]
-        rows = [dict(zip(columns, label, strict=True)) | _values(run) for label, run in zip(labels, runs, strict=True)]
+        labels = [(point, seed) for point in self.points() for seed in seeds]
+        rows = [self.row(point, seed, run) for (point, seed), run in zip(labels, runs, strict=True)]
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -143,7 +144,7 @@ def summarise(frame: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFram
     return pl.DataFrame(rows, schema=schema).sort(by)
 
 
-def _values(run: Run) -> dict[str, object]:
+def _values(run: Measured) -> dict[str, object]:
     metrics = run.metrics
     latency = metrics.handover_latency_s
     interruption = metrics.interruption_s

@@ -146,18 +146,26 @@ def sctp(arguments: tuple[str, ...]) -> None:
              context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def lab(arguments: tuple[str, ...]) -> int:
-    """Run a scenario with real hosts and programs, or compare schemes (Linux; see segue lab run --help)."""
+    """Run a scenario with real hosts and programs, compare schemes, reproduce a paper (Linux; see segue lab --help)."""
     # programs of the lab that are Python run on this one
     os.environ.setdefault("SEGUE_PYTHON", sys.executable)
-    if arguments[:1] != ("compare",):
-        from segue.cli.lab import with_files
-        from segue.cli.program import hand_over
+    if arguments[:1] == ("compare",):
+        from segue.cli.compare import compare
 
-        hand_over("segue-lab", with_files(arguments))
-    from segue.cli.compare import compare
+        status = compare.main(args=list(arguments[1:]), prog_name="segue lab compare", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    if arguments[:1] == ("reproduce",):
+        from segue.cli.reproduce import reproduce as in_lab
 
-    status = compare.main(args=list(arguments[1:]), prog_name="segue lab compare", standalone_mode=False)
-    return status if isinstance(status, int) else 0
+        status = in_lab.main(args=list(arguments[1:]), prog_name="segue lab reproduce", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    from segue.cli.lab import run_with_report, with_files, without_report
+    from segue.cli.program import hand_over
+
+    words, report = without_report(with_files(arguments))
+    if report is None:
+        hand_over("segue-lab", words)
+    return run_with_report(words, report)
 
 
 @app.command(name="location", add_help_option=False,

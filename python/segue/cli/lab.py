@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
+from segue.cli.program import find_program
+from segue.output import check_apart, check_file
+
 BUNDLED = Path(__file__).parent.parent / "scenarios"
+REPORT = "--report"
+HELP = ("-h", "--help")
+FIGURES_ARE_THERE = (0, 1, 3)
+"""Exit statuses of `segue-lab run` after which there is something to report: a condition may not hold, and packets may
+have been late."""
 
 
 def with_files(arguments: Sequence[str]) -> list[str]:
@@ -23,3 +35,58 @@ def with_files(arguments: Sequence[str]) -> list[str]:
         if bundled.is_file():
             words[1] = str(bundled)
     return words
+
+
+def without_report(arguments: Sequence[str]) -> tuple[list[str], Path | None]:
+    """`arguments` of `segue lab run` without the report that is asked for, and its file.
+
+    >>> without_report(["run", "a.toml", "--report", "a.html", "--json"])
+    (['run', 'a.toml', '--json'], PosixPath('a.html'))
+    >>> without_report(["run", "a.toml", "--report=a.html"])
+    (['run', 'a.toml'], PosixPath('a.html'))
+
+    Raises:
+        click.UsageError: No file is named.
+    """
+    words, report = list(arguments), None
+    if words[:1] != ["run"] or any(word in HELP for word in words):
+        return words, None
+    for place, word in enumerate(words):
+        if word == REPORT:
+            if place + 1 == len(words):
+                raise click.UsageError("--report: expected FILE.html")
+            report = Path(words[place + 1])
+            return [*words[:place], *words[place + 2 :]], report
+        if word.startswith(f"{REPORT}="):
+            return [*words[:place], *words[place + 1 :]], Path(word.partition("=")[2])
+    return words, report
+
+
+def run_with_report(arguments: Sequence[str], report: Path) -> int:
+    """`segue lab run ... --report FILE.html`: the exit status of `segue-lab`."""
+    program = find_program("segue-lab")
+    if report.is_dir():
+        raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
+    check_apart(report, [Path(word) for word in arguments[1:2]])
+    check_file(report)
+    with tempfile.TemporaryDirectory(prefix="segue-report-") as folder:
+        with subprocess.Popen([program, *arguments, "--record", folder]) as running:
+            status = _wait(running)
+        if status not in FIGURES_ARE_THERE or not (Path(folder) / "document.json").is_file():
+            return status
+        from segue.lab.record import Record
+        from segue.report.lab import write_lab_report
+
+        write_lab_report(Record(Path(folder)), report)
+    # JSON is one document, whatever else is said
+    click.echo(f"report: {report}", err="--json" in arguments)
+    return status
+
+
+def _wait(running: subprocess.Popen[bytes]) -> int:
+    """Its exit status; Ctrl-C comes to it as well, and it takes the time to clean up."""
+    while True:
+        try:
+            return running.wait()
+        except KeyboardInterrupt:
+            continue

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from segue.cli.layout import Cell, Column, new_console, print_pairs, print_table
-from segue.papers.claims import Claim, Verdict, tally
+from segue.papers.claims import Claim, InLab, Verdict, lab_tally, tally
 from segue.running import Run
 from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline, outage_table
 
@@ -77,24 +77,45 @@ _STYLES = {
 
 
 def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
-    """Claims: what is claimed, the paper's value, ours, and the verdict."""
+    """Claims: what is claimed, the paper's value, ours, and the verdict; beside it what real hosts show."""
     columns = [Column("id"), *(Column(name, wraps=True) for name in ("claim", "paper", "measured")), Column("verdict")]
+    in_lab = any(claim.lab is not None for claim in claims)
+    if in_lab:
+        columns += [Column("lab", wraps=True), Column("lab\nverdict"), Column("lab\nruns", right=True)]
     rows: list[list[Cell]] = [
         [
             claim.id,
             claim.statement,
             claim.paper,
             claim.measured,
-            Text(_SHORT[claim.verdict], style=_STYLES[claim.verdict]),
+            _verdict(claim.verdict),
+            *(_lab_cells(claim.lab) if in_lab else []),
         ]
         for claim in claims
     ]
     console = new_console()
     print_table(console, columns, rows, lines=True)
     console.print(f"Claims: {tally(claims)}")
+    if in_lab:
+        console.print(f"Claims: {lab_tally(claims)}")
     for claim in claims:
         if claim.verdict is Verdict.UNDER_A_READING:
             readings = "; ".join(f"{one.name}: {'yes' if one.holds else 'no'}" for one in claim.readings)
             console.print(f"{claim.id} holds under a reading: {readings}")
     if quick:
         console.print("Quick: few seeds and short runs. Verdicts near their criterion may differ from the full run's.")
+
+
+def _verdict(verdict: str) -> Text:
+    """In a word; `NOT_RUN` as it is."""
+    if verdict not in list(Verdict):
+        return Text(verdict, style="dim")
+    return Text(_SHORT[Verdict(verdict)], style=_STYLES[Verdict(verdict)])
+
+
+def _lab_cells(lab: InLab | None) -> list[Cell]:
+    """What it measured or why it was not run, the verdict, and how many runs were used of those that were made."""
+    if lab is None:
+        return ["", "", ""]
+    made = lab.runs + lab.too_late
+    return [lab.measured or lab.note, _verdict(lab.verdict), f"{lab.runs} of {made}" if made else ""]

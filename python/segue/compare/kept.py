@@ -16,7 +16,7 @@ INDEX = "index.json"
 class Documents:
     """What runs said, `SCHEME-EVENT-N.json`, and `index.json`: what of, by a digest of all that decides about a run.
 
-    Without a directory nothing is kept.
+    Frames of a run, if they are recorded, are in the folder `SCHEME-EVENT-N`. Without a directory nothing is kept.
     """
 
     def __init__(self, directory: Path | None, program: str, *, predict: bool, conditions: Sequence[str]) -> None:
@@ -25,6 +25,12 @@ class Documents:
         self._index: dict[str, str] = {}
         if directory is not None and (directory / INDEX).is_file():
             self._index = _read(directory / INDEX)
+
+    def folder(self, combination: Combination, number: int) -> Path | None:
+        """Where the frames of a run go, if it is to be recorded and there is a directory."""
+        if self._directory is None or not combination.is_recorded:
+            return None
+        return self._directory / f"{combination.name}-{number}"
 
     def find(self, combination: Combination, number: int) -> str | None:
         """The document of the very same run, if there is one."""

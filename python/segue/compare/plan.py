@@ -75,6 +75,7 @@ class Combination:
         network: Cell or link that the event happens to; empty where it is planned.
         at_s: When that begins, seconds; `None` where it is planned.
         lasts_s: How long, seconds; `None` to the end.
+        is_recorded: Frames of each run are kept beside its document.
     """
 
     scheme: str
@@ -89,6 +90,7 @@ class Combination:
     network: str = ""
     at_s: float | None = None
     lasts_s: float | None = None
+    is_recorded: bool = False
 
     @property
     def name(self) -> str:
@@ -159,7 +161,7 @@ def combinations(
             raise ScenarioError(f"--events {event}: expected one of {', '.join(EVENTS)}")
     found = []
     for scheme, (scenario, own) in sources(files, schemes).items():
-        base = _planned(scheme, scenario, {**(settings or {}), **own}, seed)
+        base = planned(scheme, scenario, {**(settings or {}), **own}, seed)
         wanted = list(dict.fromkeys(events))
         steady = _steady(base, timing or Timing(), repeat) if wanted != [PLANNED] else base
         found += [
@@ -225,7 +227,12 @@ def _parsed(scenario: Scenario) -> dict[str, Any]:
         raise ScenarioError(f"{scenario.file}: {error}") from None
 
 
-def _planned(scheme: str, scenario: Scenario, settings: Mapping[str, object], seed: int | None) -> Combination:
+def planned(scheme: str, scenario: Scenario, settings: Mapping[str, object], seed: int | None) -> Combination:
+    """The file as it stands, under the name of its scheme or any other.
+
+    Raises:
+        ScenarioError: It cannot be run.
+    """
     resolved = tomllib.loads(_native.check(scenario.text, scenario.file, override_list(settings)).toml)
     applications = tuple(_application(entry) for entry in resolved["application"])
     duration = quantity(resolved["duration"])

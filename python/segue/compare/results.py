@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
+from pathlib import Path
 from typing import Any
 
 from segue.compare.plan import Application, Combination
 from segue.compare.received import AROUND_S, Received, Window, datagrams_lost, longest_gap, received, throughput_bps
+from segue.lab.record import metrics_of
 from segue.metrics import Flow, Metrics
 from segue.running import Verdict
 
@@ -34,6 +36,8 @@ class LabRun:
         received: By application, what its receiver read: of programs of ours.
         left_out: Applications that the scheme does not carry.
         changes_s: When addresses came or went, seconds of the run.
+        kernel: Its release.
+        record: The folder with its frames, if they were recorded.
     """
 
     metrics: Metrics
@@ -45,6 +49,8 @@ class LabRun:
     received: Mapping[int, Received] = field(default_factory=dict)
     left_out: frozenset[int] = frozenset()
     changes_s: tuple[float, ...] = ()
+    kernel: str = ""
+    record: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +158,9 @@ def parse(document: str, *, status: int = 0) -> LabRun:
     raw: dict[str, Any] = json.loads(document)
     try:
         lab, prediction = raw["lab"], raw.get("prediction")
-        own = {name: value for name, value in raw.items() if name not in ("lab", "prediction")}
         failed = {program["application"] for program in lab["programs"] if _is_failed(program)}
         return LabRun(
-            Metrics.from_json(json.dumps(own)),
+            metrics_of(raw),
             None if prediction is None else Metrics.from_json(json.dumps(prediction)),
             status == EXIT_TOO_LATE or bool(lab["emulation"]["too_late"]),
             float(lab["emulation"]["share_late"]),
@@ -164,6 +169,7 @@ def parse(document: str, *, status: int = 0) -> LabRun:
             received(lab.get("received", ())),
             frozenset(entry["application"] for entry in lab.get("left_out", ())),
             tuple(change["time_s"] for change in lab.get("changes", ())),
+            str(lab.get("kernel", "")),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not the document of a run of the lab: {error}") from error

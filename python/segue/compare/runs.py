@@ -7,12 +7,14 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from segue import RunError, ScenarioError
 from segue.compare.kept import Documents
 from segue.compare.plan import PLANNED, Combination
 from segue.compare.results import EXIT_TOO_LATE, LabRun, Result, parse
+from segue.lab.record import is_whole
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2
@@ -65,7 +67,10 @@ def run_all(
             seed = combination.seed + number - 1
             for attempt in itertools.count(1):
                 tell(combination, number, done, "" if attempt == 1 else "too late, once more")
-                run, document = run_once(program, combination, seed, predict=predict, conditions=conditions)
+                record = kept.folder(combination, number)
+                run, document = run_once(
+                    program, combination, seed, predict=predict, conditions=conditions, record=record
+                )
                 kept.put(combination, number, document)
                 if not run.too_late or attempt == TRIES:
                     runs[place].append(run)
@@ -82,13 +87,22 @@ def _done_before(kept: Documents, combination: Combination, number: int) -> LabR
         run = parse(document)
     except ValueError:
         return None
-    return None if run.too_late else run
+    if run.too_late:
+        return None
+    record = kept.folder(combination, number)
+    return replace(run, record=record) if record is None or is_whole(record) else None
 
 
 def run_once(
-    program: str, combination: Combination, seed: int, *, predict: bool, conditions: Sequence[str]
+    program: str,
+    combination: Combination,
+    seed: int,
+    *,
+    predict: bool,
+    conditions: Sequence[str],
+    record: Path | None = None,
 ) -> tuple[LabRun, str]:
-    """One run and its document; raises as `run_all`."""
+    """One run and its document, and its frames in the folder `record`; raises as `run_all`."""
     with tempfile.TemporaryDirectory(prefix="segue-compare-") as folder:
         file = _file_of(combination, Path(folder))
         words = [program, "run", str(file), "--json", "--out", str(Path(folder) / "out"), "--seed", str(seed)]
@@ -98,6 +112,8 @@ def run_once(
         words += [f"--assert={condition}" for condition in conditions]
         if predict:
             words.append("--predict")
+        if record is not None:
+            words += ["--record", str(record)]
         status, document, said = _wait(words)
     lines = [line.replace(str(file), combination.scenario.file) for line in said.splitlines() if line.strip()]
     last = lines[-1].removeprefix("segue lab: ") if lines else "nothing said"
@@ -108,7 +124,7 @@ def run_once(
     if status not in (0, EXIT_FAILED, EXIT_TOO_LATE) or not document.strip():
         raise RunError(f"{combination.name}: segue-lab ended with {status}: {last}")
     try:
-        return parse(document, status=status), document
+        return replace(parse(document, status=status), record=record), document
     except ValueError as error:
         raise RunError(f"{combination.name}: {error}") from None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from segue.metrics import Flow, Handover
-from segue.running import Run
+from segue.recorded import Recorded
 
 ACKNOWLEDGEMENTS = ("SACK", "NR-SACK", "ACK")
 SAME_TIME_NS = 1000
@@ -86,7 +86,7 @@ def directions(packets: pl.DataFrame) -> pl.DataFrame:
     ).sort("begin_ns", "first")
 
 
-def connections_of(run: Run) -> dict[int, int]:
+def connections_of(run: Recorded) -> dict[int, int]:
     """Number of the connection in the frames of each flow of the metrics, by its id."""
     known: dict[int, int] = {}
     left = directions(run.packets).to_dicts()
@@ -98,13 +98,13 @@ def connections_of(run: Run) -> dict[int, int]:
     return known
 
 
-def flow_trace(run: Run, flow: Flow, connection: int) -> FlowTrace:
+def flow_trace(run: Recorded, flow: Flow, connection: int) -> FlowTrace:
     """The trace of `flow`, which is `connection` in the frames."""
     handovers = [handover for handover in run.metrics.handovers if handover.flow == flow.id]
     return trace_of(run, connection, flow.sender, handovers)
 
 
-def main_trace(run: Run) -> FlowTrace | None:
+def main_trace(run: Recorded) -> FlowTrace | None:
     """The trace of the flow that sends the most data; `None` if none does."""
     found = directions(run.packets)
     if found.is_empty():
@@ -115,7 +115,7 @@ def main_trace(run: Run) -> FlowTrace | None:
     return trace_of(run, row["connection"], row["sender"], handovers)
 
 
-def trace_of(run: Run, connection: int, sender: str, handovers: Sequence[Handover]) -> FlowTrace:
+def trace_of(run: Recorded, connection: int, sender: str, handovers: Sequence[Handover]) -> FlowTrace:
     """The trace of what `sender` sends over `connection`, with its rows of the handover table."""
     packets = run.packets.filter(pl.col("connection") == connection).with_columns(time_s=pl.col("time_ns") / 1e9)
     others = packets.filter((pl.col("action") == "received") & (pl.col("node") != sender))["node"].unique(
@@ -169,7 +169,7 @@ def _is(row: dict[str, object], flow: Flow) -> bool:
     )
 
 
-def _mover(run: Run, sent: pl.DataFrame, sender: str, receiver: str, handovers: Sequence[Handover]) -> str:
+def _mover(run: Recorded, sent: pl.DataFrame, sender: str, receiver: str, handovers: Sequence[Handover]) -> str:
     """The end whose address names a path: the one that moves; else the one with more addresses; else the receiver."""
     ends = [receiver or sender, sender]
     hosts = [handover.host for handover in handovers]

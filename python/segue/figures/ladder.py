@@ -18,7 +18,7 @@ STEP_NAMES = (
     "4 update location",
     "5 delete address",
 )
-NOT_SIGNALLING = ("DATA", "SACK", "HEARTBEAT", "HEARTBEAT-ACK", "UDP", "OTHER")
+NOT_SIGNALLING = ("DATA", "SACK", "NR-SACK", "ACK", "HEARTBEAT", "HEARTBEAT-ACK", "UDP", "OTHER")
 ROW_INCHES = 0.19
 MOST_ROWS = 60
 

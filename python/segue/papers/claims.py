@@ -34,6 +34,32 @@ class Reading:
     holds: bool
 
 
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class InLab:
+    """What becomes of a claim with real hosts, by the same criterion.
+
+    Attributes:
+        measured: Theirs, with units; empty if it was not run.
+        verdict: A `Verdict`, or `NOT_RUN`.
+        simulated: What the simulator has of the same runs, file by file and seed by seed.
+        simulated_verdict: By that; empty if it was not run.
+        runs: How many were used.
+        too_late: How many more were too late, and are not used.
+        note: Why it was not run; else what is to be said of it.
+    """
+
+    measured: str
+    verdict: str
+    simulated: str = ""
+    simulated_verdict: str = ""
+    runs: int = 0
+    too_late: int = 0
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One claim, judged by results.
@@ -48,6 +74,7 @@ class Claim:
         note: Reasons, above all where the claim does not hold.
         readings: Where the paper can be read in more ways than one: each of them.
         fitted: What was chosen after a result of this claim had been seen; empty if nothing was.
+        lab: What becomes of it with real hosts, if that was asked for.
     """
 
     id: str
@@ -59,6 +86,7 @@ class Claim:
     note: str = ""
     readings: tuple[Reading, ...] = ()
     fitted: str = ""
+    lab: InLab | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -87,12 +115,23 @@ def tally(claims: Sequence[Claim]) -> str:
     return ", ".join(parts)
 
 
+def lab_tally(claims: Sequence[Claim]) -> str:
+    """The same of what was run with real hosts: "6 of 8 hold in the lab, 6 not run"."""
+    verdicts = [claim.lab.verdict for claim in claims if claim.lab is not None]
+    not_run = verdicts.count(NOT_RUN)
+    judged = len(verdicts) - not_run - verdicts.count(Verdict.NOT_JUDGED)
+    text = f"{verdicts.count(Verdict.HOLDS)} of {judged} hold in the lab"
+    return f"{text}, {not_run} not run" if not_run else text
+
+
 def to_json(claims: Sequence[Claim]) -> str:
-    """The list as `claims.json` has it: the fields of `Claim`, and `verdict`."""
+    """The list as `claims.json` has it: the fields of `Claim`, and `verdict`; `lab` if real hosts were asked for."""
     return json.dumps([_entry(claim) for claim in claims], indent=2, ensure_ascii=False) + "\n"
 
 
 def _entry(claim: Claim) -> dict[str, object]:
     fields = asdict(claim)
+    if claim.lab is None:
+        del fields["lab"]
     head = {name: fields.pop(name) for name in ("id", "statement", "paper", "criterion", "measured")}
     return {**head, "verdict": str(claim.verdict), **fields}

@@ -55,6 +55,15 @@ class Reproduction:
     runs: int
 
 
+Beside = Callable[[Sequence[Claim]], list[Claim]]
+"""Puts what another world finds beside the claims."""
+
+
+def alone(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims with nothing beside them."""
+    return list(claims)
+
+
 def silent(_what: str, _done: int, _total: int) -> None:
     """A stage that nobody is told of."""
 

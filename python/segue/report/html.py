@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from segue._native import __version__
 from segue.figures.style import DPI, Rendered, render_smaller
-from segue.papers.claims import Claim, Verdict, tally
+from segue.papers.claims import Claim, InLab, Verdict, lab_tally, tally
 
 _STYLE = """
 :root{--ink:#222;--muted:#666;--line:#e2e2e2;--yes:#00734f;--no:#b04a00}
@@ -91,8 +91,9 @@ def claims_section(claims: Sequence[Claim]) -> Section:
         f'<tr><td></td><td class="note" colspan="4">{_beside(claim)}</td></tr>'
         for claim in claims
     )
+    in_lab = any(claim.lab is not None for claim in claims)
     return Section(
-        f"Claims: {tally(claims)}",
+        f"Claims: {tally(claims)}" + (f"; {lab_tally(claims)}" if in_lab else ""),
         '<div class="scroll"><table class="claims"><thead><tr><th>id</th><th>claim</th><th>paper</th>'
         "<th>measured</th><th>verdict</th>"
         f"</tr></thead><tbody>{rows}</tbody></table></div>",
@@ -111,6 +112,8 @@ _VERDICT_CLASS = {
 def _beside(claim: Claim) -> str:
     """Criterion, readings, what was fitted, and the note, as HTML."""
     parts = [f"<strong>Criterion:</strong> {escape(claim.criterion)}"]
+    if claim.lab is not None:
+        parts.append(_in_lab(claim.lab))
     if claim.readings:
         rows = "".join(
             f"<li>{escape(one.name)} ({escape(one.source)}): {escape(one.measured)}, "
@@ -123,6 +126,19 @@ def _beside(claim: Claim) -> str:
     if claim.note:
         parts.append(escape(claim.note))
     return "<br>".join(parts)
+
+
+def _in_lab(lab: InLab) -> str:
+    """What real hosts show, what the simulator has of the same runs, and how many there were."""
+    if not lab.measured:
+        return f"<strong>Lab:</strong> {escape(lab.verdict)}: {escape(lab.note)}"
+    made = lab.runs + lab.too_late
+    kind = _VERDICT_CLASS[Verdict(lab.verdict)]
+    return (
+        f'<strong>Lab:</strong> {escape(lab.measured)}: <span class="{kind}">{escape(lab.verdict)}</span>, '
+        f"by {lab.runs} of {made} runs ({escape(lab.note)})<br><strong>The simulator in the same runs:</strong> "
+        f"{escape(lab.simulated)}: {escape(lab.simulated_verdict)}"
+    )
 
 
 def figure_section(heading: str, figure: Rendered, *, alt: str = "") -> Section:

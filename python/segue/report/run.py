@@ -20,8 +20,8 @@ from segue.figures.tsn import tsn_against_time
 from segue.figures.window import congestion_windows
 from segue.metrics import Flow, Handover, Metrics
 from segue.output import write_file
+from segue.recorded import Recorded
 from segue.report.html import Section, drawing, page, table, table_section, text_section
-from segue.running import Run
 from segue.summary import (
     DEAD,
     Table,
@@ -50,7 +50,7 @@ FEW = 3
 """So many flows are all shown by themselves; of more, the worst, the median and the best."""
 
 
-def write_run_report(run: Run, path: Path, flows: Sequence[int] = ()) -> Path:
+def write_run_report(run: Recorded, path: Path, flows: Sequence[int] = ()) -> Path:
     """Write the report of `run`, which must have frames, as one HTML file.
 
     Args:
@@ -62,11 +62,22 @@ def write_run_report(run: Run, path: Path, flows: Sequence[int] = ()) -> Path:
         ValueError: If the run has no flow of such a number.
     """
     metrics = run.metrics
-    chosen = choose(metrics, flows)
     rows = [*headline(metrics), *counts(metrics)]
+    summary = table_section("Summary", ["", ""], [list(row) for row in rows])
+    lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
+    return write_file(path, page(f"Run of {metrics.scenario}", lead, [summary, *sections_of(run, flows)]))
+
+
+def sections_of(run: Recorded, flows: Sequence[int] = ()) -> list[Section]:
+    """What a report says of a run, whoever ran it, below the summary.
+
+    Raises:
+        ValueError: If the run has no flow of such a number.
+    """
+    metrics = run.metrics
+    chosen = choose(metrics, flows)
     outages = outage_table(metrics)
-    sections = [
-        table_section("Summary", ["", ""], [list(row) for row in rows]),
+    return [
         *_warnings(metrics),
         *_deaths(metrics),
         *_population(metrics),
@@ -77,8 +88,6 @@ def write_run_report(run: Run, path: Path, flows: Sequence[int] = ()) -> Path:
         *_flow_sections(run, chosen),
         text_section("Scenario as run", run.scenario_toml),
     ]  # fmt: skip
-    lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
-    return write_file(path, page(f"Run of {metrics.scenario}", lead, sections))
 
 
 def choose(metrics: Metrics, flows: Sequence[int] = ()) -> list[tuple[str, Flow]]:
@@ -100,7 +109,7 @@ def choose(metrics: Metrics, flows: Sequence[int] = ()) -> list[tuple[str, Flow]
     return [("Worst", ordered[0]), ("Median", ordered[len(ordered) // 2]), ("Best", ordered[-1])]
 
 
-def flow_figures(run: Run, flow: Flow, trace: FlowTrace) -> Iterator[tuple[str, Figure]]:
+def flow_figures(run: Recorded, flow: Flow, trace: FlowTrace) -> Iterator[tuple[str, Figure]]:
     """Figures of one flow as (heading, figure)."""
     several = len(run.metrics.flows) > 1
     shown = worst_handover(run.metrics, flow)
@@ -244,7 +253,7 @@ def _table_section(heading: str, what: Table) -> Section:
     return Section(heading, table(what.columns, what.rows[:MOST_ROWS]) + note)
 
 
-def _flow_sections(run: Run, chosen: Sequence[tuple[str, Flow]]) -> Iterator[Section]:
+def _flow_sections(run: Recorded, chosen: Sequence[tuple[str, Flow]]) -> Iterator[Section]:
     connections = connections_of(run)
     traces = {flow.id: flow_trace(run, flow, connections[flow.id]) for _, flow in chosen if flow.id in connections}
     several = len(run.metrics.flows) > 1
@@ -270,7 +279,7 @@ def _flow_sections(run: Run, chosen: Sequence[tuple[str, Flow]]) -> Iterator[Sec
         yield Section(heading, drawing(figure, heading))
 
 
-def _of_hosts(run: Run, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _of_hosts(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Signalling and packets that concern the host that moves, among those of others."""
     own = run.packets.filter(pl.col("node") == trace.mover)
     sources = own.filter(pl.col("action") == "sent")["source"].unique().to_list()

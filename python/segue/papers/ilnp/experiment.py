@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from segue.recorded import Measured
 from segue.running import Progress, Run, job, run_jobs
 from segue.scenarios import load
 
@@ -114,7 +115,7 @@ def run_points(
     return run_jobs(jobs, threads=threads, progress=progress)
 
 
-def row(point: Point, seed: int, result: Run) -> dict[str, object]:
+def row(point: Point, seed: int, result: Measured) -> dict[str, object]:
     """What is kept of a run.
 
     `case`, `scheme`, `variant`, `profile`, `seed`; of the handover, if there was one, `handoff_at_s` (since the flow

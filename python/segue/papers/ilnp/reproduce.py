@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from segue.papers.common import INTERVALS, Drawn, Reproduction, Stage, silent, write_all
+from segue.papers.common import INTERVALS, Beside, Drawn, Reproduction, Stage, alone, silent, write_all
 from segue.papers.ilnp import baseline, claims, extras, figures, policies
 from segue.papers.ilnp import experiment as ex
 from segue.report.html import Section, table, text_section
@@ -22,6 +22,7 @@ def reproduce(
     seeds: int | None = None,
     threads: int | None = None,
     stage: Stage | None = None,
+    beside: Beside = alone,
 ) -> Reproduction:
     """Run everything and write it into `out`: see `segue.papers.common.write_all`.
 
@@ -31,6 +32,7 @@ def reproduce(
         seeds: Seeds per point.
         threads: Threads for the runs.
         stage: Told what is going on.
+        beside: Has what real hosts come to put beside the claims.
     """
     tell = stage or silent
     seed_list = list(range(1, (seeds or (ex.QUICK_SEEDS if quick else ex.SEEDS)) + 1))
@@ -38,7 +40,7 @@ def reproduce(
     more = extras.evaluate(
         quick=quick, threads=threads, progress=lambda done, total: tell("losing signalling", done, total)
     )
-    beside = baseline.run(
+    over_mip6 = baseline.run(
         seed_list[:BASELINE_SEEDS],
         quick=quick,
         threads=threads,
@@ -47,14 +49,14 @@ def reproduce(
     settings = policies.run(
         seed_list, threads=threads, progress=lambda done, total: tell("setting by setting", done, total)
     )
-    judged = [*claims.evaluate(results.runs), *more.claims, baseline.s12(beside)]
-    drawing, table = baseline.figure(beside)
+    judged = beside([*claims.evaluate(results.runs), *more.claims, baseline.s12(over_mip6)])
+    drawing, table = baseline.figure(over_mip6)
     drawn = [
         *figures.draw(results),
         policies.figure(settings),
         Drawn("figure-sctp", "Not in the paper: SCTP over Mobile IPv6 in SIGMA's scenario", drawing, table),
     ]
-    runs = results.runs.height + more.runs + beside.height + settings.height
+    runs = results.runs.height + more.runs + over_mip6.height + settings.height
     report = write_all(
         out,
         title="ILNPv6 against Mobile IPv6, reproduced",
@@ -62,7 +64,13 @@ def reproduce(
         f"{runs} simulations, {len(seed_list)} seeds per point{', quick' if quick else ''}.",
         claims=judged,
         drawn=drawn,
-        tables={"flows": results.runs, "rates": results.rates, "baseline": beside, "settings": settings, **more.frames},
+        tables={
+            "flows": results.runs,
+            "rates": results.rates,
+            "baseline": over_mip6,
+            "settings": settings,
+            **more.frames,
+        },
         closing=[_settings(settings), _method(seed_list), text_section("Scenario", load(ex.SCENARIO).text)],
         stage=tell,
     )

@@ -50,18 +50,27 @@ def evaluate(frames: Mapping[str, pl.DataFrame], runs: Mapping[str, Run]) -> lis
         frames: By grid name, from `segue.grid.run_grids`.
         runs: Traced runs by name (`experiment.TRACED`).
     """
-    latency, speed = frames[ex.LATENCY], frames[ex.SPEED]
-    facts = {name: trace.facts(run) for name, run in runs.items()}
+    speed = frames[ex.SPEED]
     return [
-        _by_either_statistic(s1(latency, frames.get(ex.POLICY)), s1, latency),
-        s2(latency),
-        s3(latency),
-        s4(facts["none"], facts["none-sack-each"], facts["none-ack-path"]),
-        s5(facts["none"], facts["low"]),
-        s6(facts["high"]),
+        *of_latency(frames[ex.LATENCY], frames.get(ex.POLICY)),
+        *of_traces({name: trace.facts(run) for name, run in runs.items()}),
         _by_either_statistic(s7(speed), s7, speed),
         _by_either_statistic(s8(speed), s8, speed),
         s9(speed),
+    ]
+
+
+def of_latency(latency: pl.DataFrame, policy: pl.DataFrame | None = None) -> list[Claim]:
+    """S1 to S3, from the frames of grids `latency` and `policy`."""
+    return [_by_either_statistic(s1(latency, policy), s1, latency), s2(latency), s3(latency)]
+
+
+def of_traces(facts: Mapping[str, trace.TraceFacts]) -> list[Claim]:
+    """S4 to S6, from what the traced runs show (`experiment.TRACED`)."""
+    return [
+        s4(facts["none"], facts["none-sack-each"], facts["none-ack-path"]),
+        s5(facts["none"], facts["low"]),
+        s6(facts["high"]),
     ]
 
 

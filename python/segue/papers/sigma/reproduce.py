@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segue.grid import run_grids
-from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
+from segue.papers.common import INTERVALS, Beside, Reproduction, Stage, alone, silent, write_all
 from segue.papers.sigma import claims, figures, location, zigzag
 from segue.papers.sigma import experiment as ex
 from segue.report.html import Section, text_section
@@ -20,6 +20,7 @@ def reproduce(
     seeds: int | None = None,
     threads: int | None = None,
     stage: Stage | None = None,
+    beside: Beside = alone,
 ) -> Reproduction:
     """Run everything and write it into `out`: claims S1 to S11, see `segue.papers.common.write_all`.
 
@@ -29,6 +30,7 @@ def reproduce(
         seeds: Seeds per point.
         threads: Threads for the runs.
         stage: Told what is going on.
+        beside: Has what real hosts come to put beside the claims.
     """
     tell = stage or silent
     scenario = load(ex.SCENARIO)
@@ -45,11 +47,13 @@ def reproduce(
     zigzags = zigzag.run(
         seed_list, quick=quick, threads=threads, progress=lambda done, total: tell("zigzagging", done, total)
     )
-    judged = [
-        *claims.evaluate(frames, traced),
-        location.s10(location.measure(quick=quick, threads=threads)),
-        zigzag.s11(zigzags),
-    ]
+    judged = beside(
+        [
+            *claims.evaluate(frames, traced),
+            location.s10(location.measure(quick=quick, threads=threads)),
+            zigzag.s11(zigzags),
+        ]
+    )
     drawn = [*figures.trace_figures(traced), *figures.grid_figures(frames), figures.zigzag_figure(zigzags)]
     tables = {**frames, "zigzag": zigzags}
     runs = sum(frame.height for frame in tables.values()) + len(traced)

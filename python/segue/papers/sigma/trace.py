@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from segue.figures.flow import Switch, main_trace
-from segue.running import Run
+from segue.recorded import Recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class TraceFacts:
     repair: Repair | None
 
 
-def facts(run: Run) -> TraceFacts:
+def facts(run: Recorded) -> TraceFacts:
     """Facts of `run`, which must have frames."""
     trace = main_trace(run)
     if trace is None:

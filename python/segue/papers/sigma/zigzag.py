@@ -24,7 +24,8 @@ from matplotlib.figure import Figure
 from segue.figures.sweep import Panel, curves
 from segue.grid import summarise
 from segue.papers.claims import Claim
-from segue.running import Progress, Run, job, run_jobs
+from segue.recorded import Recorded
+from segue.running import Progress, job, run_jobs
 from segue.scenarios import load
 from segue.stats import median_interval
 
@@ -67,20 +68,26 @@ def run(
     points = [(variant, speed, seed) for variant in VARIANTS for speed in SPEEDS_MPS for seed in seeds]
     rows = []
     for done, (variant, speed, seed) in enumerate(points):
-        overrides = {
-            "handover.delete": variant,
-            "mobile.speed": f"{speed:g} m/s",
-            "duration": QUICK_DURATION if quick else DURATION,
-        }
         # One at a time: a trace is large, and what is needed of it is not.
-        (result,) = run_jobs([job(scenario, overrides, seed=seed, trace=True)], threads=threads)
+        (result,) = run_jobs(
+            [job(scenario, overrides(variant, speed, quick=quick), seed=seed, trace=True)], threads=threads
+        )
         rows.append({VARIANT: variant, MPS: speed, "seed": seed, **measure(result)})
         if progress is not None:
             progress(done + 1, len(points))
     return pl.DataFrame(rows)
 
 
-def measure(result: Run) -> dict[str, float | int | None]:
+def overrides(variant: str, speed: float, *, quick: bool) -> dict[str, str]:
+    """What a variant sets at a speed, m/s."""
+    return {
+        "handover.delete": variant,
+        "mobile.speed": f"{speed:g} m/s",
+        "duration": QUICK_DURATION if quick else DURATION,
+    }
+
+
+def measure(result: Recorded) -> dict[str, float | int | None]:
     """Numbers of one traced run.
 
     `crossings` of the border, from entering the overlap to entering it again, and `handovers`;

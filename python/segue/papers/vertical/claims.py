@@ -526,6 +526,8 @@ def _share(values: list[float]) -> str:
 
 
 def _mean_sigma(values: list[float]) -> str:
+    if not values:
+        return "not run"
     own, sigma = ex.mean_and_sigma(values)
     return f"{own:.2f} s (sigma {sigma:.2f})"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from segue.recorded import Recorded
 from segue.running import NS_PER_S, Progress, Run, job, run_jobs
 from segue.scenarios import load
 
@@ -215,7 +216,7 @@ GOLDEN = (5**0.5 - 1) / 2
 """Multiples of it, without their whole parts, are spread evenly however many there are."""
 
 
-def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
+def rows(variant: Variant, seed: int, result: Recorded) -> list[dict[str, object]]:
     """What is kept of a run: a row for each handover that counts.
 
     `variant`, `seed`, `number` of the handover; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
@@ -263,7 +264,7 @@ def rows(variant: Variant, seed: int, result: Run) -> list[dict[str, object]]:
     ]
 
 
-def first_packet(result: Run, since_s: float) -> float | None:
+def first_packet(result: Recorded, since_s: float) -> float | None:
     """From `since_s` until the mobile node receives the first packet to its new care-of address, seconds."""
     begun = result.signalling.filter(
         (pl.col("node") == MOBILE) & (pl.col("event") == "address-ready") & (pl.col("time_ns") >= _ns(since_s))
@@ -279,7 +280,7 @@ def first_packet(result: Run, since_s: float) -> float | None:
     return None if arrived.is_empty() else (int(arrived["time_ns"][0]) - _ns(since_s)) / NS_PER_S
 
 
-def early_timeouts(result: Run, since_s: float) -> int:
+def early_timeouts(result: Recorded, since_s: float) -> int:
     """Timeouts of the sender after `since_s` that came while acknowledgements of what it took for lost were in flight.
 
     Such an acknowledgement had left the mobile node before the timeout, arrives after it, and acknowledges more than
@@ -346,7 +347,7 @@ def typical(table: pl.DataFrame, case: str) -> int:
     return int(own["seed"][int(distance.arg_min() or 0)])
 
 
-def recompute(result: Run, first_s: float) -> tuple[float | None, list[tuple[float, float]]]:
+def recompute(result: Recorded, first_s: float) -> tuple[float | None, list[tuple[float, float]]]:
     """t_a from the table of packets, apart from the record, and the bins.
 
     Of the data that the mobile node received over the interface of the packet that came at `first_s`.

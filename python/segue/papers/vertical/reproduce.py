@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
+from segue.papers.common import INTERVALS, Beside, Reproduction, Stage, alone, silent, write_all
 from segue.papers.vertical import claims, figures, spread
 from segue.papers.vertical import experiment as ex
 from segue.report.html import Section, table_section, text_section
@@ -25,6 +25,7 @@ def reproduce(
     seeds: int | None = None,
     threads: int | None = None,
     stage: Stage | None = None,
+    beside: Beside = alone,
 ) -> Reproduction:
     """Run everything and write it into `out`: see `segue.papers.common.write_all`.
 
@@ -34,11 +35,12 @@ def reproduce(
         seeds: Seeds for each upward handover; the other points have a share of them.
         threads: Threads for the runs.
         stage: Told what is going on.
+        beside: Has what real hosts come to put beside the claims.
     """
     tell = stage or silent
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
     results = ex.run(count, threads=threads, progress=lambda done, total: tell("simulating", done, total))
-    judged = claims.evaluate(results)
+    judged = beside(claims.evaluate(results))
     runs = sum(variant.seeds for variant in ex.variants(count)) + 3
     table = table_1(results.runs)
     paper = claims.PAPER_MS["wlan-gprs"]["t_n_s"]

@@ -1,0 +1,1 @@
+"""Runs with real hosts, as `segue-lab` records them."""

@@ -1,0 +1,92 @@
+"""Records of `segue-lab run --record`, made up here: their frames are those of a simulated run, and make its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import segue
+from segue.cli.lab import without_report
+from segue.lab.record import DOCUMENT, SCENARIO, TABLES, Record, is_whole
+from segue.report.lab import write_lab_report
+
+DOCUMENTS = Path(__file__).parent / "lab_runs"
+NODES = ["cn", "mn"]
+CELL = {"name": "one", "x_m": 0.0, "y_m": 0.0, "radius_m": 100.0, "present_s": [[0.0, 4.0], [6.0, 10.0]]}
+FRAMES = ("packets", "windows", "signalling", "positions", "cells")
+
+
+def piece(first: int, cells: list[dict[str, object]]) -> dict[str, object]:
+    """Two packets, one sent by each node; the rest of the tables is empty."""
+    packets = {
+        "time_ns": [first, first + 1], "node": [0, 1], "action": ["sent", "sent"], "cause": ["", ""],
+        "interface": [0, 1], "packet_id": [first, first + 1], "connection": [0, None],
+        "source": ["fd53::1", "fd53::2"], "destination": ["fd53::2", "fd53::1"], "kind": ["DATA", "OTHER"],
+        "tsn": [4_294_967_295, None], "length_bytes": [100, 60], "retransmission": [False, False],
+    }  # fmt: skip
+    windows = ("time_ns", "node", "connection", "source", "destination", "cwnd_bytes", "ssthresh_bytes",
+               "flightsize_bytes", "rto_ns", "primary")  # fmt: skip
+    return {
+        "nodes": NODES,
+        "packets": packets,
+        "windows": {name: [] for name in windows},
+        "signalling": {name: [] for name in ("time_ns", "node", "step", "event", "detail")},
+        "positions": {name: [] for name in ("time_ns", "node", "x_m", "y_m")},
+        "cells": cells,
+    }
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    document = json.loads((DOCUMENTS / "ilnp-soft-planned.json").read_text())
+    document["lab"] = {
+        "kernel": "6.1.0", "privileges": "root", "real_time_priority": True, "processors_kept_awake": 2,
+        "programs_nice": -10, "offloads": "none", "figures": "packets", "received": [],
+        "emulation": {"packets": 7, "share_late": 0.02, "median_ms": 0.1, "p99_ms": 0.4, "p999_ms": 1.5, "most_ms": 2.0,
+                      "too_late": True},
+        "packets": {"from_kernels": 8, "malformed": 1, "to_kernels": 7, "refused_by_kernels": 0},
+        "hosts": [{"name": name, "identity": None, "mtu": 1500, "settings": {"route": "congctl cubic"}}
+                  for name in NODES],
+        "programs": [{"application": 0, "role": "client", "host": "mn", "command": ["iperf3", "<&>"],
+                      "started_s": 4.0, "ended_s": None, "exit_status": None, "stopped": True}],
+        "captures": [], "handovers_confirmed_by_captures": None, "handovers_to_confirm": None,
+    }  # fmt: skip
+    (tmp_path / DOCUMENT).write_text(json.dumps(document))
+    (tmp_path / SCENARIO).write_text('name = "made up"\n')
+    assert not is_whole(tmp_path)
+    lines = [json.dumps(piece(10, [CELL])), json.dumps(piece(20, []))]
+    (tmp_path / TABLES).write_text("".join(f"{line}\n" for line in lines))
+    assert is_whole(tmp_path)
+    return Record(tmp_path)
+
+
+def test_frames_are_as_those_of_the_simulator(record: Record) -> None:
+    simulated = segue.run("lab/ilnp-soft", {"duration": "5 s"})
+    for name in FRAMES:
+        assert getattr(record, name).schema == getattr(simulated, name).schema, name
+    assert record.packets["time_ns"].to_list() == [10, 11, 20, 21]
+    assert record.packets["node"].to_list() == ["cn", "mn", "cn", "mn"]
+    assert record.packets["connection"].to_list() == [0, None, 0, None]
+    assert record.cells["present_s"].to_list() == [[0.0, 4.0, 6.0, 10.0]]
+
+
+def test_the_report_says_what_is_the_labs(record: Record, tmp_path: Path) -> None:
+    page = write_lab_report(record, tmp_path / "report.html").read_text()
+    assert "in real time on Linux 6.1.0; packets were too late for these figures to say much." in page
+    assert "2.000 %, too many" in page
+    assert "iperf3 &lt;&amp;&gt;" in page
+    assert "stopped with the run" in page
+    assert "congctl cubic" in page
+    # the documents of the tests have the simulator's figures beside them
+    assert record.prediction is not None
+    assert "<th>lab</th><th>simulator</th>" in page
+
+
+def test_the_report_that_is_asked_for_is_taken_off_the_command_line() -> None:
+    assert without_report(["run", "a.toml", "--report", "r.html", "--help"])[1] is None
+    assert without_report(["link", "--report", "r.html"]) == (["link", "--report", "r.html"], None)
+    assert without_report(["run", "a.toml", "--predict", "--report=r.html"]) == (
+        ["run", "a.toml", "--predict"], Path("r.html")
+    )  # fmt: skip
