@@ -38,6 +38,10 @@ def test_the_frames_have_what_the_run_counted(tmp_path: Path) -> None:
     # `tcp.max_segment`: 1000 bytes of data in an IPv6 header, the nonce of 8 bytes and TCP's header of 32
     longest = data.filter(pl.col("node") == "mn")["length_bytes"].max()
     assert longest == 1000 + 40 + 8 + 32
+    # the kernels' own count of what their timers did
+    counted = record.lab["tcp_counters"]
+    assert set(counted) == {"cn", "mn"}
+    assert record.metrics.timeouts == sum(own["TCPTimeouts"] for own in counted.values())
     routes = {host["settings"]["route"] for host in record.lab["hosts"]}
     assert routes == {"congctl cubic advmss 1012"}
     report = write_lab_report(record, tmp_path / "report.html").read_text()

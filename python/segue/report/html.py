@@ -83,19 +83,19 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
 
 
 def claims_section(claims: Sequence[Claim]) -> Section:
-    """Table of claims."""
+    """Table of claims; with a column for the lab, if it was asked."""
+    in_lab = any(claim.lab is not None for claim in claims)
     rows = "".join(
         f"<tr><td>{escape(claim.id)}</td><td>{escape(claim.statement)}</td><td>{escape(claim.paper)}</td>"
         f"<td>{escape(claim.measured)}</td>"
-        f'<td class="{_VERDICT_CLASS[claim.verdict]}">{claim.verdict}</td></tr>'
-        f'<tr><td></td><td class="note" colspan="4">{_beside(claim)}</td></tr>'
+        f"{_verdict(claim.verdict)}{_verdict(claim.lab.verdict) if claim.lab is not None else ''}</tr>"
+        f'<tr><td></td><td class="note" colspan="{5 if in_lab else 4}">{_beside(claim)}</td></tr>'
         for claim in claims
     )
-    in_lab = any(claim.lab is not None for claim in claims)
     return Section(
         f"Claims: {tally(claims)}" + (f"; {lab_tally(claims)}" if in_lab else ""),
         '<div class="scroll"><table class="claims"><thead><tr><th>id</th><th>claim</th><th>paper</th>'
-        "<th>measured</th><th>verdict</th>"
+        f"<th>measured</th><th>verdict</th>{'<th>lab</th>' if in_lab else ''}"
         f"</tr></thead><tbody>{rows}</tbody></table></div>",
         "Claims",
     )
@@ -107,6 +107,12 @@ _VERDICT_CLASS = {
     Verdict.DOES_NOT_HOLD: "no",
     Verdict.NOT_JUDGED: "",
 }
+
+
+def _verdict(verdict: str) -> str:
+    """As a cell; of `NOT_RUN` there is no colour."""
+    kind = _VERDICT_CLASS[Verdict(verdict)] if verdict in list(Verdict) else ""
+    return f'<td class="{kind}">{escape(verdict)}</td>'
 
 
 def _beside(claim: Claim) -> str:

@@ -15,6 +15,8 @@ use segue_sim::realtime::{KernelChange, Realtime};
 use segue_sim::sink::Sink;
 use segue_wire::{Packet, Payload};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -87,6 +89,13 @@ impl<'a> Emulator<'a> {
             changes: Vec::new(),
             addresses,
         }
+    }
+
+    /// What the TCP of each host's kernel has counted.
+    pub(super) fn tcp_counters(&self) -> anyhow::Result<Vec<BTreeMap<String, u64>>> {
+        let each = self.hosts.iter().map(Host::tcp_counters);
+        each.collect::<io::Result<_>>()
+            .context("counters of a network namespace")
     }
 
     /// The hosts go, with their namespaces; the network is left, and how its packets fared.

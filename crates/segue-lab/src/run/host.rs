@@ -111,6 +111,18 @@ impl Host {
         &self.settings
     }
 
+    /// What its kernel's TCP has counted: those of `COUNTED` that it has.
+    pub(super) fn tcp_counters(&self) -> io::Result<BTreeMap<String, u64>> {
+        self.namespace.within(|| {
+            let mut text = String::new();
+            OpenOptions::new()
+                .read(true)
+                .open("/proc/thread-self/net/netstat")?
+                .read_to_string(&mut text)?;
+            Ok(tcp_counters(&text))
+        })
+    }
+
     /// Its devices.
     pub(super) fn tuns(&self) -> &[Tun] {
         &self.tuns
@@ -252,6 +264,25 @@ const RECORDED: [&str; 9] = [
     "net/ipv4/tcp_min_tso_segs",
 ];
 
+/// What is counted of a kernel's TCP, as `nstat -z` names it: expiries of the retransmission timer, those that were for
+/// nothing, fast retransmissions and tail loss probes.
+const COUNTED: [&str; 4] = [TIMEOUTS, "TCPSpuriousRTOs", "TCPFastRetrans", "TCPLossProbes"];
+
+/// The first of them.
+pub(super) const TIMEOUTS: &str = "TCPTimeouts";
+
+/// Those in net/netstat of a process: a line of names, and below it one of values.
+fn tcp_counters(text: &str) -> BTreeMap<String, u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
+        return BTreeMap::new();
+    };
+    let all = names.split_whitespace().zip(values.split_whitespace());
+    all.filter(|(name, _)| COUNTED.contains(name))
+        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+        .collect()
+}
+
 fn setting(name: &str) -> Option<String> {
     let mut value = String::new();
     let mut file = OpenOptions::new()
@@ -260,4 +291,22 @@ fn setting(name: &str) -> Option<String> {
         .ok()?;
     file.read_to_string(&mut value).ok()?;
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_found_by_the_line_of_names_above_them() {
+        let text = "TcpExt: SyncookiesSent TCPTimeouts TCPLossProbes TCPSackFailures\n\
+                    TcpExt: 9 3 4 7\n\
+                    IpExt: TCPTimeouts\n\
+                    IpExt: 8\n";
+        let found = tcp_counters(text);
+        assert_eq!(found.get(TIMEOUTS), Some(&3));
+        assert_eq!(found.get("TCPLossProbes"), Some(&4));
+        assert_eq!(found.len(), 2);
+        assert!(tcp_counters("IpExt: TCPTimeouts\nIpExt: 8\n").is_empty());
+    }
 }

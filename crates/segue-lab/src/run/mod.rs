@@ -163,6 +163,8 @@ pub(super) struct Real {
     is_by_reads: bool,
     /// What shims, home agents and proxies counted, by node.
     node_counters: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    /// What the TCP of the kernels counted, by host.
+    tcp_counters: BTreeMap<String, BTreeMap<String, u64>>,
     programs: Vec<Ended>,
     hosts: Vec<outcome::HostRecord>,
     real_time_priority: bool,
@@ -225,20 +227,29 @@ fn in_real_time(
         if stop::asked() {
             return Ok(None);
         }
+        let tcp = emulator.tcp_counters()?;
         let carried = emulator.end();
         let programs = programs?;
         let counters = carried.network.counters();
         let counters = with_proxies(counters, &kernel_hosts, &carried.proxies);
         let given = carried.proxies.into_given();
+        let mut output = carried.network.finish(ended, directory)?;
+        let is_by_reads = others.is_some() || carries(scenario.file());
+        if !is_by_reads {
+            let timeouts = tcp.iter().filter_map(|own| own.get(host::TIMEOUTS));
+            output.metrics.timeouts += timeouts.sum::<u64>();
+        }
+        let names = kernel_hosts.iter().map(|host| host.name.clone());
         Ok(Some(Real {
-            output: carried.network.finish(ended, directory)?,
+            output,
+            tcp_counters: names.zip(tcp).collect(),
             lateness: carried.lateness,
             counters: carried.counters,
             node_counters: counters,
             changes: carried.changes,
             received: received::received(directory, &planned.receivers, begin, &given),
             left_out: planned.left_out,
-            is_by_reads: others.is_some() || carries(scenario.file()),
+            is_by_reads,
             programs,
             hosts: records,
             real_time_priority,

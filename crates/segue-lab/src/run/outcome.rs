@@ -192,6 +192,7 @@ impl Outcome {
             "figures": if self.real.is_by_reads { "received" } else { "packets" },
             "left_out": self.real.left_out,
             "counters": self.real.node_counters,
+            "tcp_counters": self.real.tcp_counters,
             "programs": self.real.programs,
             "captures": self.captures,
             "analysis": self.analysis,
