@@ -64,7 +64,7 @@ class Endured:
     end: Looked
 
     def grows_each_handover(self) -> float | None:
-        """Bytes by which the memory grows with each handover once the ledger is full; nothing of a short run."""
+        """Bytes by which memory grows with each handover, one a second, with a full ledger; nothing of a short run."""
         seconds = self.end.at_s - self.full.at_s
         return None if seconds < FULL_S else (self.end.memory_kib - self.full.memory_kib) * 1024 / seconds
 

@@ -28,6 +28,8 @@ PREFIX = "sg-lab"
 NUMBERS = itertools.count()
 # How long things may take that take milliseconds on an idle machine.
 SOON = 20.0
+# A run of some seconds that takes so long does not end.
+LONGEST = 120.0
 
 P = ParamSpec("P")
 
@@ -77,6 +79,7 @@ def run_in_time(command: list[str], **environment: str) -> dict[str, Any]:
             check=False,
             capture_output=True,
             text=True,
+            timeout=LONGEST,
             env=os.environ | environment,
         )
         if done.returncode != 3:

@@ -127,9 +127,9 @@ def test_what_is_forged_from_a_third_namespace_moves_nobody(scheme: str, tmp_pat
         inbound = raw[24:32] == there.packed[:8]
         own += not inbound
         to_it += [raw] if inbound else []
-    # the last round may leave when the run is over
+    # the last rounds may leave when the run is over
     sent = sum(attack["sent"].values())
-    assert sent - 2 * len(attack["sent"]) <= own <= sent
+    assert 0.9 * sent < own <= sent
     assert len(to_it) <= sum(attack["sent"].get(name, 0) for name in ANSWERED)
     assert {next_header(raw) for raw in to_it} <= {135}
 

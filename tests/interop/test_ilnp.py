@@ -45,9 +45,10 @@ def check_capture(capture: Path, settings: Settings) -> None:
     found = packets(capture)
     between = [p for p in found if TCP in p["frame.protocols"].split(":")]
     assert len(between) > 1000
-    # iperf3's server closes its end when it has seen enough, and the rest of the data is answered by resets
+    # iperf3's server closes its end when it has seen enough, and the rest of the data is answered by resets: what
+    # waits in queues, seconds where the machine is slow
     resets = [float(p["frame.time_relative"]) for p in between if p["tcp.flags.reset"] in ("1", "True")]
-    assert min(resets, default=inf) > float(between[-1]["frame.time_relative"]) - 1
+    assert min(resets, default=inf) > float(between[-1]["frame.time_relative"]) - 5
     good = tshark.CHECKSUM_GOOD
     for packet in between:
         assert packet["ipv6.opt.type"] == NONCE_OPTION
@@ -89,6 +90,7 @@ def check_outcome(outcome: Outcome) -> None:
     ],
     ids=["mobile-sends", "mobile-receives", "96-bit-nonce-and-identifier-checksum"],
 )
+@lab.real_time
 def test_iperf3_survives_a_soft_handoff(tmp_path: Path, settings: Settings, *, reverse: bool) -> None:
     outcome = ilnp_iperf.handoff(tmp_path, settings, reverse=reverse)
     check_outcome(outcome)
@@ -99,6 +101,7 @@ def test_iperf3_survives_a_soft_handoff(tmp_path: Path, settings: Settings, *, r
     assert cells == {"cell1", "cell2"}
 
 
+@lab.real_time
 def test_a_kernel_that_does_not_know_the_nonce_gets_plain_ipv6(tmp_path: Path) -> None:
     """The correspondent is a host without a shim: its kernel answers the nonce, and the shim falls back."""
     with contextlib.ExitStack() as stack:
@@ -126,6 +129,7 @@ def test_a_kernel_that_does_not_know_the_nonce_gets_plain_ipv6(tmp_path: Path) -
     assert {p["tcp.checksum.status"] for p in plain if p["ipv6.src"].startswith(CELLS[0])} == {tshark.CHECKSUM_GOOD}
 
 
+@lab.real_time
 def test_the_identity_stays_while_no_network_is_in_reach(tmp_path: Path) -> None:
     """Everything is lost for two seconds, and comes back elsewhere: the connection goes on."""
     settings = Settings()

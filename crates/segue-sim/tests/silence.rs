@@ -101,3 +101,17 @@ fn loss_and_jitter_for_ten_minutes_move_nobody() {
         assert_eq!(moved, [], "{scheme}");
     }
 }
+
+/// A gap between the networks, in which packets are sent: nothing is probed, and time goes on.
+#[test]
+fn a_gap_without_any_network_ends() {
+    for scheme in ["mip6", "mip6-ro", "ilnp-soft"] {
+        let gap = [
+            ("cell.one.present", "0 s..8 s"),
+            ("cell.two.present", "10 s.."),
+            ("duration", "15 s"),
+        ];
+        let m = lab(scheme, "", &gap);
+        assert!(m.duration_s > 14.0, "{scheme}");
+    }
+}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import signal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,15 +91,16 @@ def compare(
             check_directory(out)
         _announce(plan, repeat)
         told = _Progress(len(plan) * repeat)
-        results = run_all(
-            program,
-            plan,
-            repeat=repeat,
-            predict=predict,
-            conditions=conditions,
-            tell=told,
-            directory=None if out is None else out / "runs",
-        )
+        with _every_end_is_ctrl_c():
+            results = run_all(
+                program,
+                plan,
+                repeat=repeat,
+                predict=predict,
+                conditions=conditions,
+                tell=told,
+                directory=None if out is None else out / "runs",
+            )
         table = rows(results)
         written = _write(out, json_file, junit, results, table)
     _print(table)
@@ -110,6 +113,21 @@ def compare(
     if refuted:
         return EXIT_FAILED
     return EXIT_TOO_LATE if late else 0
+
+
+@contextlib.contextmanager
+def _every_end_is_ctrl_c() -> Iterator[None]:
+    """What ends a process in order interrupts it, so that the run that goes on is told, and cleans up."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ import click
 from segue.cli.program import find_program
 from segue.output import check_apart, check_file
 
+FLAGS = ("--json", "--predict")
+"""Options of `segue-lab run` without a value."""
 BUNDLED = Path(__file__).parent.parent / "scenarios"
 REPORT = "--report"
 HELP = ("-h", "--help")
@@ -27,14 +30,26 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     True
     >>> with_files(["run", "somewhere/else.toml"])
     ['run', 'somewhere/else.toml']
+    >>> with_files(["run", "--json", "lab/none"])[2].endswith("lab/none.toml")
+    True
     """
     words = list(arguments)
-    if words[:1] == ["run"] and len(words) > 1 and not Path(words[1]).exists():
-        name = words[1].removeprefix("scenarios/").removesuffix(".toml")
-        bundled = BUNDLED / f"{name}.toml"
-        if bundled.is_file():
-            words[1] = str(bundled)
-    return words
+    if words[:1] != ["run"]:
+        return words
+    # what stands behind an option that is no flag is its value
+    pairs = itertools.pairwise(words)
+    return ["run", *(word if _takes_a_value(before) else _file_of(word) for before, word in pairs)]
+
+
+def _takes_a_value(word: str) -> bool:
+    return word.startswith("--") and "=" not in word and word not in FLAGS
+
+
+def _file_of(word: str) -> str:
+    """The path of the scenario that a word names, or the word."""
+    name = word.removeprefix("scenarios/").removesuffix(".toml")
+    bundled = BUNDLED / f"{name}.toml"
+    return str(bundled) if not Path(word).exists() and bundled.is_file() else word
 
 
 def without_report(arguments: Sequence[str]) -> tuple[list[str], Path | None]:

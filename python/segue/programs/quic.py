@@ -23,7 +23,7 @@ from aioquic._buffer import Buffer
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated, DatagramFrameReceived, HandshakeCompleted, StreamDataReceived
-from aioquic.quic.packet import pull_quic_header
+from aioquic.quic.packet import QuicHeader, QuicPacketType, pull_quic_header
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -38,6 +38,7 @@ TOGETHER_NS = 1_000_000
 LONGEST_NS = 10_000_000
 """As `segue-lab app` has them: how close reads are that are one burst, and how long one is at most."""
 CHUNK = 1 << 16
+SMALLEST_INITIAL = 1200
 BUFFERED = 1 << 18
 """Bytes that a sender without a pace has waiting, at most."""
 PATTERN = bytes(range(251)) * 600
@@ -63,9 +64,11 @@ class Account:
 
     def read(self, data: bytes) -> None:
         """Data of a stream has come, the next in order."""
-        begin = self.received % 251
-        if PATTERN[begin : begin + len(data)] != data:
-            self.wrong += len(data)
+        for at in range(0, len(data), CHUNK):
+            piece = data[at : at + CHUNK]
+            begin = (self.received + at) % 251
+            if PATTERN[begin : begin + len(piece)] != piece:
+                self.wrong += len(piece)
         self.note(len(data))
 
     def note(self, count: int) -> None:
@@ -225,7 +228,9 @@ class End:
             except (BlockingIOError, ConnectionError):
                 return
             if self.connection is None:
-                header = pull_quic_header(Buffer(data=data), host_cid_length=CONNECTION_ID_BYTES)
+                header = initial_header(data)
+                if header is None:
+                    continue
                 self.connection = QuicConnection(
                     configuration=configuration(is_client=False),
                     original_destination_connection_id=header.destination_cid,
@@ -270,6 +275,15 @@ class End:
                 self.write(self.options.response)
         if is_last:
             self.has_ended = True
+
+
+def initial_header(data: bytes) -> QuicHeader | None:
+    """The header of what may begin a connection: an Initial packet, in a full datagram (RFC 9000 section 14.1)."""
+    try:
+        header = pull_quic_header(Buffer(data=data), host_cid_length=CONNECTION_ID_BYTES)
+    except ValueError:
+        return None
+    return header if header.packet_type == QuicPacketType.INITIAL and len(data) >= SMALLEST_INITIAL else None
 
 
 def bound(port: int) -> socket.socket:

@@ -7,6 +7,7 @@ in full, and how many were reset.
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import struct
@@ -63,7 +64,10 @@ def ask(peer: str, port: int, number: int, answered: list[int], reset: list[int]
             connection.shutdown(socket.SHUT_WR)
             if read_all(connection) == data:
                 answered.append(number)
-    except (ConnectionResetError, BrokenPipeError):
+    except OSError as error:
+        # the last: of a half that is closed after the reset has come
+        if error.errno not in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN):
+            raise
         reset.append(number)
 
 

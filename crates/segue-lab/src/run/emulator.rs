@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// How long it goes on at most without giving away what has been recorded: little at a time, since packets wait meanwhile.
 const WRITES_EVERY: Duration = Duration::from_millis(10);
@@ -114,8 +114,13 @@ impl<'a> Emulator<'a> {
         Instant::ZERO + self.clock.now().since(self.begin)
     }
 
-    /// Carries packets until `end`, or until it is asked to stop. Gives when it ended.
-    pub(super) fn carry(&mut self, end: Instant, sink: &mut dyn Sink) -> anyhow::Result<Instant> {
+    /// Carries packets until `end`, or until it is `over` before, or it is asked to stop. Gives when it ended.
+    pub(super) fn carry(
+        &mut self,
+        end: Instant,
+        over: &AtomicBool,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<Instant> {
         let mut buffer = vec![0; LONGEST_PACKET];
         let mut written = Instant::ZERO;
         self.wait_for_begin(&mut buffer)?;
@@ -124,7 +129,7 @@ impl<'a> Emulator<'a> {
             self.network.handle_timeout(now.min(end));
             self.proxies.work(&mut self.network, now.min(end));
             self.drain()?;
-            if now >= end || stop::asked() {
+            if now >= end || over.load(Ordering::Relaxed) || stop::asked() {
                 return Ok(now.min(end));
             }
             if now.since(written) >= WRITES_EVERY {

@@ -2,7 +2,7 @@
 
 use super::owner;
 use super::plan::RouteMetrics;
-use super::schemes::{HostScheme, Others};
+use super::schemes::{Hello, HostScheme, Others};
 use anyhow::{Context as _, bail};
 use segue_live::{Namespace, Tun};
 use segue_proto::InterfaceId;
@@ -89,10 +89,10 @@ impl Host {
         })
     }
 
-    /// What wg(8) is to be told once it has an address, where it is the end of a tunnel.
-    pub(super) fn begin_tunnel_by(&mut self, words: Vec<String>) {
+    /// Who is to hear of it once it has an address, where it is the end of a tunnel.
+    pub(super) fn begin_tunnel_by(&mut self, hellos: Vec<Hello>) {
         if let Some(scheme) = &mut self.scheme {
-            scheme.begin_tunnel_by(words);
+            scheme.begin_tunnel_by(hellos);
         }
     }
 
@@ -171,7 +171,10 @@ impl Host {
             format!("{more}route del default dev {device}\n{address}\n")
         };
         match &mut self.ip.stdin {
-            Some(pipe) => pipe.write_all(lines.as_bytes()),
+            // not as a broken pipe, which elsewhere is a reader's having had enough
+            Some(pipe) => pipe
+                .write_all(lines.as_bytes())
+                .map_err(|error| io::Error::other(format!("ip(8) has ended: {error}"))),
             None => Ok(()),
         }
     }
@@ -214,9 +217,8 @@ fn batch(netns: &str, lines: &[String]) -> anyhow::Result<()> {
         .spawn()
         .context("ip")?;
     if let Some(mut pipe) = child.stdin.take() {
-        for line in lines {
-            writeln!(pipe, "{line}")?;
-        }
+        // if it ends before it has read them, its status and its words say why
+        let _ = lines.iter().try_for_each(|line| writeln!(pipe, "{line}"));
     }
     let done = child.wait_with_output()?;
     if !done.status.success() {

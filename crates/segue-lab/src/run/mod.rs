@@ -33,7 +33,7 @@ use programs::{Ended, Programs, Stage};
 use proxies::Proxies;
 use schemes::{Others, Pair, Tunnels};
 use segue_lab::lateness::Lateness;
-use segue_live::{Awake, Clock, raise_priority, set_nice};
+use segue_live::{Awake, Clock, ordinary_priority, raise_priority, set_nice};
 use segue_proto::{Duration, Instant};
 use segue_sim::assertion::Assertion;
 use segue_sim::carried::carries;
@@ -41,6 +41,7 @@ use segue_sim::output::{RunOptions, RunOutput};
 use segue_sim::realtime::{KernelHost, Realtime};
 use segue_sim::scenario::Scenario;
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -63,6 +64,19 @@ const EXIT_FAILED: u8 = 1;
 
 /// Runs the scenario, prints what it came to, and gives the exit status.
 pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
+    match run_through(options) {
+        // what a signal does to programs that it was sent to as well is no error
+        Err(_) if stop::asked() => Ok(interrupted()),
+        done => done,
+    }
+}
+
+fn interrupted() -> u8 {
+    eprintln!("segue lab: interrupted");
+    EXIT_INTERRUPTED
+}
+
+fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
     if let (Some(_), None) = (&options.report, &options.record) {
         bail!("--report: is made by `segue lab run`: expected that, or --record DIR");
     }
@@ -99,7 +113,10 @@ pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
             "segue lab: without root, in a user namespace: packets have no real-time priority; how late they were is said"
         );
     }
-    let path = options.out.clone().unwrap_or_else(|| temporary(owner));
+    if let Some(path) = &options.junit {
+        writable(path)?;
+    }
+    let path = options.out.clone().map_or_else(temporary, Ok)?;
     let mut directory = Directory::open(&path)?;
     let record = options.record.as_deref();
     let tables = record.map(|folder| Directory::open(folder).map(|d| d.path().join(TABLES)));
@@ -119,13 +136,15 @@ pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
     )?;
     directory.end()?;
     let Some(real) = real else {
-        eprintln!("segue lab: interrupted");
-        return Ok(EXIT_INTERRUPTED);
+        return Ok(interrupted());
     };
     let prediction = (options.predict && missing.is_none())
         .then(|| predict(&scenario, seed))
         .transpose()?;
     let outcome = Outcome::new(real, prediction, &directory, &conditions);
+    if stop::asked() {
+        return Ok(interrupted());
+    }
     if let Some(path) = &options.junit {
         outcome
             .write_junit(path)
@@ -214,11 +233,17 @@ fn in_real_time(
     let programs_nice = set_nice(PROGRAMS_NICE).map_or(0, |()| PROGRAMS_NICE);
     let programs = Programs::begin(stage, planned.programs)?;
     std::thread::scope(|scope| {
-        let programs = scope.spawn(|| programs.run());
+        let programs = scope.spawn(|| {
+            let ended = programs.run();
+            // one that could not be started ends the run
+            over.fetch_or(ended.is_err(), Ordering::Relaxed);
+            ended
+        });
         // without the privilege, the network is as exact as the machine is idle
         let real_time_priority = raise_priority().is_ok();
         let mut emulator = Emulator::new(network, (hosts, proxies), (clock, begin), &addresses);
-        let carried = emulator.carry(end, directory);
+        let carried = emulator.carry(end, &over, directory);
+        ordinary_priority();
         over.store(true, Ordering::Relaxed);
         let programs = programs
             .join()
@@ -303,6 +328,14 @@ fn read(path: &Path, settings: &[(String, String)]) -> anyhow::Result<Scenario> 
     Scenario::from_toml(&text, &name, settings).map_err(|error| anyhow!("{error}"))
 }
 
-fn temporary(owner: Owner) -> PathBuf {
-    std::env::temp_dir().join(owner.name(0))
+/// A new folder, of this user alone.
+fn temporary() -> anyhow::Result<PathBuf> {
+    let template = std::env::temp_dir().join("segue-lab.XXXXXX");
+    nix::unistd::mkdtemp(&template).with_context(|| template.display().to_string())
+}
+
+/// Sees to it that a file can be written, before there is something to lose.
+fn writable(path: &Path) -> anyhow::Result<()> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.map(drop).with_context(|| path.display().to_string())
 }

@@ -18,6 +18,8 @@ use std::path::Path;
 /// The variable that says to which run a program belongs.
 pub(super) const RUN: &str = "SEGUE_LAB_RUN";
 
+/// What TUN devices are made with.
+const TUN: &str = "/dev/net/tun";
 const NAMED: &str = "/run/netns";
 
 /// By what right namespaces are made.
@@ -38,6 +40,10 @@ impl Privileges {
         if geteuid().is_root() {
             return Ok(Self::Root);
         }
+        let tun = fs::OpenOptions::new().read(true).write(true).open(TUN);
+        tun.map_err(|error| {
+            anyhow!("{TUN}: {error}: expected root, or that this user may read and write it")
+        })?;
         enter().map_err(|error| {
             anyhow!(
                 "network namespaces cannot be made here: expected root, or a kernel on which a user may make a user namespace \

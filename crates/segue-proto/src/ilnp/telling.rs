@@ -100,6 +100,11 @@ impl Telling {
         to.is_some_and(|to| !is_there(to))
     }
 
+    /// Whether it has ever acknowledged anything: it has our nonce, and is where it says.
+    pub fn was_ever_acknowledged(&self) -> bool {
+        self.acknowledged.is_some()
+    }
+
     /// It has the first packet, which tells it of this one.
     pub fn on_first_packet(&mut self, from: Advertised) {
         self.told = [from].into_iter().collect();

@@ -5,6 +5,7 @@
 //! unreachability detection (RFC 4861 section 7.3) ends at the router.
 
 use super::packet;
+use crate::random::{SecretRng as _, Stream};
 use crate::reachability::{Reachability, Step};
 use crate::time::Instant;
 use bytes::Bytes;
@@ -16,20 +17,27 @@ use segue_wire::{Packet, Payload};
 #[derive(Debug)]
 pub(super) struct Silence {
     way: Reachability,
+    home_agent: Ipv6Addr,
     /// Where the last packet went: a correspondent, or the home agent.
     target: Ipv6Addr,
-    /// In every request, so that nobody who is off the path can answer it.
+    /// Probes since one was answered.
+    unanswered: u32,
+    /// In every request from one place, so that nobody who is off the path can answer it, and no one on a former path.
     cookie: u64,
+    cookies: Stream,
     sequence: u16,
 }
 
 impl Silence {
-    /// Nothing has been sent; `cookie` is secret.
-    pub fn new(home_agent: Ipv6Addr, cookie: u64) -> Self {
+    /// Nothing has been sent; `cookies` are secret.
+    pub fn new(home_agent: Ipv6Addr, mut cookies: Stream) -> Self {
         Self {
             way: Reachability::default(),
+            home_agent,
             target: home_agent,
-            cookie,
+            unanswered: 0,
+            cookie: cookies.secret_u64(),
+            cookies,
             sequence: 0,
         }
     }
@@ -48,6 +56,13 @@ impl Silence {
     /// The node is attached elsewhere.
     pub fn on_moved(&mut self) {
         self.way.on_moved();
+        self.unanswered = 0;
+        self.cookie = self.cookies.secret_u64();
+    }
+
+    /// Nothing is to be known: there is nowhere else to go.
+    pub fn stop(&mut self) {
+        self.way.on_moved();
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -59,7 +74,8 @@ impl Silence {
         self.way.handle_timeout(now)
     }
 
-    /// A probe.
+    /// A probe: to where packets go, and once that has not answered, every other time to the home agent. A correspondent that is
+    /// dead says nothing of this network.
     pub fn request(&mut self, source: Ipv6Addr) -> Packet {
         self.sequence = self.sequence.wrapping_add(1);
         let echo = Echo {
@@ -68,7 +84,13 @@ impl Silence {
             data: Bytes::copy_from_slice(&self.cookie.to_be_bytes()),
         };
         let payload = Payload::Icmpv6(Icmpv6::EchoRequest(echo));
-        packet(source, self.target, Vec::new(), payload)
+        let target = if self.unanswered % 2 == 1 {
+            self.home_agent
+        } else {
+            self.target
+        };
+        self.unanswered += 1;
+        packet(source, target, Vec::new(), payload)
     }
 
     /// Takes the answer to a probe. Whether it is one.
@@ -79,6 +101,7 @@ impl Silence {
         let ours = echo.identifier == self.identifier() && *echo.data == self.cookie.to_be_bytes();
         if ours {
             self.way.on_answer(now);
+            self.unanswered = 0;
         }
         ours
     }

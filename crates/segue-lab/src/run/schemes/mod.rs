@@ -12,7 +12,7 @@ mod mptcp;
 mod quic;
 mod wireguard;
 
-pub(super) use wireguard::{Pair, Tunnels};
+pub(super) use wireguard::{Hello, Pair, Tunnels};
 
 use super::host::device;
 use mptcp::Endpoints;
@@ -154,10 +154,10 @@ impl HostScheme {
         }
     }
 
-    /// What wg(8) is to be told once there is an address.
-    pub(super) fn begin_tunnel_by(&mut self, words: Vec<String>) {
+    /// Who is to hear of the end of a tunnel here once there is an address.
+    pub(super) fn begin_tunnel_by(&mut self, hellos: Vec<Hello>) {
         if let Self::Tunnel(end) = self {
-            end.begin_by(words);
+            end.begin_by(hellos);
         }
     }
 

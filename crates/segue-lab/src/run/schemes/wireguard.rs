@@ -35,6 +35,9 @@ const PRIORITY: &str = "20";
 /// How long a program may take to begin.
 const SOON: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
+/// How long a handshake may take before another is begun, and how many there are at most: five seconds.
+const HANDSHAKE: Duration = Duration::from_millis(250);
+const HANDSHAKES: usize = 20;
 
 /// What of it is not installed.
 pub(super) fn missing() -> Option<String> {
@@ -111,9 +114,7 @@ impl Tunnels {
                 words.extend(peer(*pair, number, &keys));
             }
             wg(host, &words, &keys[number as usize].0)?;
-            if pairs.iter().any(|pair| pair.client == number) {
-                host.begin_tunnel_by(keep_alive(number, pairs, &keys));
-            }
+            host.begin_tunnel_by(hellos(number, pairs, &keys));
         }
         Ok(all)
     }
@@ -124,15 +125,14 @@ impl Tunnels {
 pub(crate) struct TunnelEnd {
     /// Lines for ip(8) that bring it up.
     up: String,
-    /// What wg(8) is told then: that its peers are to hear of it. A handshake without an address would fail, and the next one be
-    /// five seconds later.
-    keep_alive: Option<Vec<String>>,
+    /// Those who are to hear of it then.
+    hellos: Vec<Hello>,
 }
 
 impl TunnelEnd {
-    /// What wg(8) is to be told when it begins.
-    pub(super) fn begin_by(&mut self, words: Vec<String>) {
-        self.keep_alive = Some(words);
+    /// Who is to hear of it when it begins.
+    pub(super) fn begin_by(&mut self, hellos: Vec<Hello>) {
+        self.hellos = hellos;
     }
 
     /// At `host`, whose own interfaces take packets up to `outer_mtu`.
@@ -145,17 +145,63 @@ impl TunnelEnd {
             mtu(outer_mtu),
             inner(host),
         );
-        Self { up, keep_alive: None }
+        Self {
+            up,
+            hellos: Vec::new(),
+        }
     }
 
     /// Begins, once there is an address; further ones change nothing. Gives lines for ip(8).
     pub(super) fn begin(&mut self) -> String {
-        if let Some(words) = self.keep_alive.take() {
+        for hello in core::mem::take(&mut self.hellos) {
             // packets of others wait for this thread
-            std::thread::spawn(move || said_by(Command::new("wg").args(words), ""));
+            std::thread::spawn(move || hello.say());
         }
         core::mem::take(&mut self.up)
     }
+}
+
+/// A peer of a device that is to hear of it.
+///
+/// A handshake is lost if either end is not up yet, and the next one is five seconds later (whitepaper, section 6.1:
+/// Rekey-Timeout). So the peer is made anew, and with it that time, until there has been one.
+#[derive(Debug)]
+pub(crate) struct Hello {
+    device: String,
+    /// The peer's public key.
+    key: String,
+    /// What wg(8) is told of it.
+    words: Vec<String>,
+}
+
+impl Hello {
+    fn say(&self) -> anyhow::Result<()> {
+        let set = ["set", &self.device];
+        for _ in 0..HANDSHAKES {
+            said_by(Command::new("wg").args(set).args(&self.words), "")?;
+            wait(&[], Some(HANDSHAKE))?;
+            let handshakes = said_by(
+                Command::new("wg").args(["show", &self.device, "latest-handshakes"]),
+                "",
+            )?;
+            if has_shaken_hands(&handshakes, &self.key) {
+                return Ok(());
+            }
+            said_by(
+                Command::new("wg").args(set).args(["peer", &self.key, "remove"]),
+                "",
+            )?;
+        }
+        said_by(Command::new("wg").args(set).args(&self.words), "").map(drop)
+    }
+}
+
+/// Whether a peer is among those of `wg show DEVICE latest-handshakes` that have: key, tab, seconds of an epoch, or 0.
+fn has_shaken_hands(lines: &str, key: &str) -> bool {
+    let peers = lines.lines().filter_map(|line| line.split_once('\t'));
+    peers
+        .into_iter()
+        .any(|(peer, at)| peer == key && at.trim() != "0")
 }
 
 fn device(host: u32) -> String {
@@ -178,18 +224,18 @@ fn peer(pair: Pair, number: u32, keys: &[(String, String)]) -> Vec<String> {
     words
 }
 
-/// That the other ends are to hear of this one.
-fn keep_alive(number: u32, pairs: &BTreeSet<Pair>, keys: &[(String, String)]) -> Vec<String> {
-    let mut words = vec!["set".to_owned(), device(number)];
-    for pair in pairs.iter().filter(|pair| pair.client == number) {
-        words.extend([
-            "peer".to_owned(),
-            keys[pair.server as usize].1.clone(),
-            "persistent-keepalive".to_owned(),
-            KEEPALIVE_S.to_string(),
-        ]);
-    }
-    words
+/// The other ends of a host that connects: they are to hear of it.
+fn hellos(number: u32, pairs: &BTreeSet<Pair>, keys: &[(String, String)]) -> Vec<Hello> {
+    let own = pairs.iter().filter(|pair| pair.client == number);
+    own.map(|pair| {
+        let keep_alive = ["persistent-keepalive".to_owned(), KEEPALIVE_S.to_string()];
+        Hello {
+            device: device(number),
+            key: keys[pair.server as usize].1.clone(),
+            words: peer(*pair, number, keys).into_iter().chain(keep_alive).collect(),
+        }
+    })
+    .collect()
 }
 
 impl Tunnel {
@@ -273,7 +319,8 @@ fn said_by(command: &mut Command, input: &str) -> anyhow::Result<String> {
         .spawn()
         .context("wg")?;
     if let Some(mut pipe) = child.stdin.take() {
-        pipe.write_all(input.as_bytes())?;
+        // if it ends before it has read that, its status and its words say why
+        let _ = pipe.write_all(input.as_bytes());
     }
     let done = child.wait_with_output()?;
     if !done.status.success() {
@@ -302,6 +349,14 @@ mod tests {
             peer(pair, 0, &keys).join(" "),
             "peer B allowed-ips fd53:5347::2/128"
         );
+    }
+
+    #[test]
+    fn a_peer_has_shaken_hands_once_there_is_a_time_beside_its_key() {
+        let said = "A=\t0\nB=\t1763900000";
+        assert!(!has_shaken_hands(said, "A="));
+        assert!(has_shaken_hands(said, "B="));
+        assert!(!has_shaken_hands(said, "C="));
     }
 
     #[test]

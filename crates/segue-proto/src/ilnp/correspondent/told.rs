@@ -115,6 +115,12 @@ impl Correspondent {
         }
     }
 
+    /// Whether it can be told for the first time where this host is: it was heard often enough, or this host has called it.
+    pub(in crate::ilnp) fn may_be_told(&self) -> bool {
+        let heard = self.parties.called || self.contact.has_heard_enough();
+        heard && !self.telling.is_under_way() && !self.telling.has_given_up()
+    }
+
     /// Packets take another way from now on.
     pub(super) fn on_moved(&mut self) {
         if let Some(way) = &mut self.reachability {

@@ -91,7 +91,8 @@ impl Ilnp {
     }
 
     /// Probes the way to peers that packets are sent to, and leaves the locator in use if it does not lead to one of them any
-    /// more, while it leads to no other. Without another locator nothing would come of knowing.
+    /// more, while it leads to no other. Without another locator nothing would come of knowing. Who has acknowledged nothing may have
+    /// called from an address that is not his: he is told where this host is, once he must have its nonce, and no more.
     pub(super) fn look_for_silence(&mut self, now: Instant) {
         if !self.config.detect_silence {
             return;
@@ -101,8 +102,16 @@ impl Ilnp {
         for peer in self.ilcc.iter_mut() {
             match peer.on_reachability_timeout(now, no_other) {
                 Step::Nothing => {}
-                Step::Probe => probe(now, peer, &self.local, &self.config, &mut self.out),
-                Step::Silent { since } => silent = Some((since, peer.key(), peer.local_nid())),
+                Step::Probe if peer.telling().was_ever_acknowledged() => {
+                    probe(now, peer, &self.local, &self.config, &mut self.out);
+                }
+                Step::Silent { since } if peer.telling().was_ever_acknowledged() => {
+                    silent = Some((since, peer.key(), peer.local_nid()));
+                }
+                Step::Probe if peer.may_be_told() => {
+                    tell_again(now, peer, &self.local, &self.config, &mut self.out);
+                }
+                Step::Probe | Step::Silent { .. } => {}
             }
         }
         let Some((since, key, nid)) = silent else { return };

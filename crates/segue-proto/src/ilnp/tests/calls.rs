@@ -84,3 +84,27 @@ fn at_a_withdrawn_locator_only_a_call_begins_a_session() {
     assert!(matches!(taken, Inbound::Taken));
     assert_eq!(shim.counted().stale_locator, 1);
 }
+
+#[test]
+fn who_has_only_called_is_not_probed_and_makes_no_network_silent() {
+    let mut config = Config::new(OWN);
+    config.detect_silence = true;
+    let attempts = config.lu_attempts;
+    let mut shim = Ilnp::new(config, Box::new(crate::random::Stream::new(5, "shim"))).unwrap();
+    for n in [1, 3] {
+        shim.handle_address(at(0), &AddressEvent::Ready(own(n)));
+    }
+    let peer = Config::new(OWN).identity_prefix.address(PEER);
+    let call = shim.inbound(at(1), InterfaceId(0), from_peer(tcp(5, 80, TcpFlags::SYN), 3));
+    assert!(matches!(call, Inbound::Up(_)));
+    let mut answer = tcp(80, 5, TcpFlags::SYN | TcpFlags::ACK);
+    (answer.ip.source, answer.ip.destination) = (shim.identity(), peer);
+    shim.outbound(at(1), answer).expect("an answer");
+    for ms in 1000..30_000 {
+        shim.handle_timeout(Instant::ZERO + Duration::from_millis(ms));
+    }
+    let counted = shim.counted();
+    assert_eq!((counted.probes_sent, counted.locators_silent), (0, 0));
+    // that it has two locators it tells whoever has called
+    assert!(counted.lu_sent <= u64::from(attempts));
+}

@@ -75,12 +75,10 @@ impl MobileNode {
     /// A mobile node without any address but its home address. Cookies, node key and nonces come from `secrets`.
     #[must_use]
     pub fn new(config: MobileNodeConfig, mut secrets: Box<dyn SecretRng>) -> Self {
-        let mut key = [0; 32];
-        secrets.fill(&mut key);
-        let mut cookies = Stream::from_key(key);
+        let mut cookies = Stream::from_key(key_of(&mut *secrets));
         let silence = config
             .detect_silence
-            .then(|| Silence::new(config.home_agent, cookies.secret_u64()));
+            .then(|| Silence::new(config.home_agent, Stream::from_key(key_of(&mut cookies))));
         Self {
             replay_protection: config.security.replay_protection,
             movement: Movement::new(&config),
@@ -267,13 +265,13 @@ impl MobileNode {
     pub(super) fn look_for_silence(&mut self, now: Instant) {
         let own_address = self.own_address();
         let has_another = self.movement.has_another();
-        let (Some(silence), Some(source)) = (&mut self.silence, own_address) else {
+        let Some(silence) = &mut self.silence else {
             return;
         };
-        if !has_another {
-            silence.on_moved();
+        let (Some(source), true) = (own_address, has_another) else {
+            silence.stop();
             return;
-        }
+        };
         match silence.handle_timeout(now) {
             Step::Nothing => {}
             Step::Probe => {
@@ -321,6 +319,13 @@ impl MobileNode {
             packet,
         })
     }
+}
+
+/// The key of a stream of its own.
+fn key_of(secrets: &mut dyn SecretRng) -> [u8; 32] {
+    let mut key = [0; 32];
+    secrets.fill(&mut key);
+    key
 }
 
 impl Shim for MobileNode {
