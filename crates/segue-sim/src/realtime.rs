@@ -240,9 +240,8 @@ impl<'a> Realtime<'a> {
     }
 }
 
-/// No kernel offers a greater window than the scenario says: a proxy at each host lowers it. Kernels' own limits are of
-/// memory, of which a segment takes more than its data, and of other sizes on other kernels; and the window of a route
-/// (`ip route ... window`) holds no longer than until Linux has measured that (`tcp_measure_rcv_mss`).
+/// No kernel offers a greater window than the scenario says: a proxy at each host lowers it. Buffers of kernels are of memory,
+/// of which a segment takes more than its data, by how much differs between them.
 fn clamp_of(s: &ScenarioFile) -> Option<WindowClamp> {
     let limit = s.tcp.window_clamp.or(s.tcp.receive_buffer)?;
     Some(WindowClamp::for_all(limit.bytes() as u32))
