@@ -144,6 +144,18 @@ impl Acquisition {
         self.advance(now);
     }
 
+    /// Forms addresses with another interface identifier from now on, as when a temporary address takes the place of another
+    /// (RFC 8981 section 3.4): anew of each prefix that the interface has an address of, and the way it is formed anyhow,
+    /// duplicate address detection or latency included. What it had is deprecated, and its valid lifetime ends after `keep`,
+    /// at once if that is zero, or when it would have. An address that a DHCPv6 server chose stays.
+    pub fn replace_addresses(&mut self, now: Instant, identifier: [u8; 8], keep: Option<Duration>) {
+        let prefixes = self.nd.replace_identifier(now, identifier, keep);
+        if let (Way::Fixed { latency, pending, .. }, Some(prefix)) = (&mut self.way, prefixes.first()) {
+            *pending = Some((now + *latency, form_address_with(*prefix, identifier)));
+        }
+        self.handle_timeout(now);
+    }
+
     /// Layer 2 is connected.
     pub fn handle_link_up(&mut self, now: Instant) {
         self.nd.handle_link_up(now);
@@ -323,7 +335,13 @@ impl Acquisition {
                 lifetime,
                 pending,
             } => {
-                let Some(prefix) = prefixes.first() else { return };
+                let is_stale = |prefix: &&PrefixInformation| prefix.preferred_lifetime_s == 0;
+                for stale in prefixes.iter().filter(is_stale) {
+                    self.nd.withdraw_prefix(now, stale);
+                }
+                let Some(prefix) = prefixes.iter().find(|p| !is_stale(p)) else {
+                    return;
+                };
                 let address = form_address_with(prefix.prefix, self.nd.interface_identifier());
                 if pending.is_none() && !self.nd.addresses().any(|a| a.0 == address) {
                     *pending = Some((now + *latency, address));

@@ -7,6 +7,7 @@ use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::nd::NeighborAdvertisement;
 
 mod messages;
+mod readdressing;
 
 const IF: InterfaceId = InterfaceId(1);
 const MAC: LinkLayerAddress = LinkLayerAddress([0x02, 0, 0, 0, 0, 0x11]);

@@ -23,6 +23,8 @@ pub enum HostEvent {
     AddressReady(LocalAddress),
     /// An address can no longer be used.
     AddressLost(LocalAddress),
+    /// An address is for what already uses it (RFC 4862 section 5.5.4).
+    AddressDeprecated(LocalAddress),
     /// Duplicate address detection found the address taken.
     AddressRefused(LocalAddress),
     /// The location manager is to be told that the host is at this address: step 4. Its client does so, where there

@@ -59,6 +59,8 @@ pub struct Host {
     interfaces: Interfaces,
     /// Addresses that can be used: few, and looked through for every packet.
     addresses: SmallVec<[LocalAddress; 4]>,
+    /// Addresses whose valid lifetimes are over, the last at the end: nothing is sent from them.
+    expired: SmallVec<[Ipv6Addr; 1]>,
     endpoint: Endpoint,
     tcp: Option<Box<Tcp>>,
     udp: Option<Box<Udp>>,
@@ -149,6 +151,7 @@ impl Host {
         let mut host = Self {
             interfaces: Interfaces::default(),
             addresses: SmallVec::new(),
+            expired: SmallVec::new(),
             endpoint: Endpoint::new(
                 sctp::Config {
                     // SIGMA decides what becomes of addresses

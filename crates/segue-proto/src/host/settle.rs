@@ -3,9 +3,7 @@
 use super::event::HostEvent;
 use super::notice::Notice;
 use super::{Connecting, DriverNotice, Host, Running};
-use crate::address::AddressEvent;
 use crate::app::{self, Application};
-use crate::contract::{InterfaceId, LocalAddress};
 use crate::sctp::{AddressChange, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
@@ -128,23 +126,6 @@ impl Host {
             .chain(sigma)
             .chain(location)
             .min();
-    }
-
-    /// Makes an address usable.
-    pub(super) fn address_ready(&mut self, local: LocalAddress) {
-        if !self.has_address(local.address) {
-            self.addresses.push(local);
-        }
-        if self.shim.is_none() {
-            self.endpoint.add_local_address(local);
-            if let Some(tcp) = &mut self.tcp {
-                tcp.add_local_address(local);
-            }
-            if let Some(udp) = &mut self.udp {
-                udp.add_local_address(local);
-            }
-        }
-        self.events.push_back(HostEvent::AddressReady(local));
     }
 
     /// Tells an application what its connection has come to, if it has one.
@@ -340,57 +321,6 @@ impl Host {
             if let Some(sigma) = &mut self.sigma {
                 sigma.handle_closed(now);
             }
-        }
-    }
-
-    /// The addresses of a wire that comes and goes.
-    pub(super) fn tell_of_wire(
-        &mut self,
-        now: Instant,
-        interface: InterfaceId,
-        event: impl Fn(LocalAddress) -> AddressEvent,
-    ) {
-        for address in self.interfaces.while_up(interface) {
-            self.on_address(now, event(LocalAddress { interface, address }));
-        }
-    }
-
-    #[inline(never)]
-    fn on_address(&mut self, now: Instant, event: AddressEvent) {
-        let shimmed = self.tell_shim(now, &event);
-        match event {
-            AddressEvent::Ready(local) => {
-                self.address_ready(local);
-                if let Some(sigma) = &mut self.sigma {
-                    sigma.handle_address_ready(now, local);
-                }
-                self.tell_location_if_lost(now);
-            }
-            AddressEvent::Lost(local) => {
-                let identity = self.is_identity(local.address);
-                self.addresses.retain(|l| identity || l.address != local.address);
-                if !shimmed {
-                    self.endpoint.remove_local_address(local.address);
-                    if let Some(tcp) = &mut self.tcp {
-                        tcp.remove_local_address(local.address);
-                    }
-                    if let Some(udp) = &mut self.udp {
-                        udp.remove_local_address(local.address);
-                    }
-                }
-                self.events.push_back(HostEvent::AddressLost(local));
-                if let Some(sigma) = &mut self.sigma {
-                    sigma.handle_address_lost(now, local.address);
-                }
-                self.tell_location_if_lost(now);
-            }
-            AddressEvent::Expired(_) if shimmed => {}
-            AddressEvent::Expired(local) => match &mut self.sigma {
-                Some(sigma) => sigma.handle_address_expired(now, local.address),
-                None => self.endpoint.local_address_expired(now, local.address),
-            },
-            AddressEvent::Refused(local) => self.events.push_back(HostEvent::AddressRefused(local)),
-            AddressEvent::RouterHeard { .. } | AddressEvent::Deprecated(_) => {}
         }
     }
 

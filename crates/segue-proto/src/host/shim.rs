@@ -1,5 +1,5 @@
-//! The shim in its place: below the transports, which may be a kernel's, above the interfaces; and what a kernel's driver has
-//! here.
+//! The shim in its place: below the transports, which may be a kernel's, above the interfaces; what a kernel's driver has
+//! here; and addresses that come and go, which are the shim's business where there is one.
 
 use super::event::HostEvent;
 use super::parts::driven::{Driven, DriverNotice, DriverRole};
@@ -9,7 +9,7 @@ use crate::contract::{InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::sctp::{Association, AssociationId};
 use crate::shim::{Inbound, Shim, ShimEvent};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::{Packet, Payload};
 use smallvec::SmallVec;
@@ -286,3 +286,126 @@ impl Host {
         self.shim.as_ref().is_some_and(|s| s.identity() == address)
     }
 }
+
+/// Addresses that come and go.
+impl Host {
+    /// Has an interface replace the addresses that it has acquired: see [`Acquisition::replace_addresses`].
+    pub fn replace_addresses(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        identifier: [u8; 8],
+        keep: Option<Duration>,
+    ) {
+        self.dirty = true;
+        self.interfaces
+            .replace_addresses(now, interface, identifier, keep);
+        self.settle(now);
+    }
+
+    /// Whether an address is no longer this host's, so that what a transport still sends from it goes nowhere.
+    #[inline]
+    #[must_use]
+    pub fn has_expired(&self, address: Ipv6Addr) -> bool {
+        self.expired.contains(&address)
+    }
+
+    /// Makes an address usable.
+    pub(super) fn address_ready(&mut self, local: LocalAddress) {
+        if !self.has_address(local.address) {
+            self.addresses.push(local);
+        }
+        self.expired.retain(|address| *address != local.address);
+        if self.shim.is_none() {
+            self.endpoint.add_local_address(local);
+            if let Some(tcp) = &mut self.tcp {
+                tcp.add_local_address(local);
+            }
+            if let Some(udp) = &mut self.udp {
+                udp.add_local_address(local);
+            }
+        }
+        self.events.push_back(HostEvent::AddressReady(local));
+    }
+
+    /// The addresses of a wire that comes and goes.
+    pub(super) fn tell_of_wire(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        event: impl Fn(LocalAddress) -> AddressEvent,
+    ) {
+        for address in self.interfaces.while_up(interface) {
+            self.on_address(now, event(LocalAddress { interface, address }));
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn on_address(&mut self, now: Instant, event: AddressEvent) {
+        let shimmed = self.tell_shim(now, &event);
+        match event {
+            AddressEvent::Ready(local) => {
+                self.address_ready(local);
+                if let Some(sigma) = &mut self.sigma {
+                    sigma.handle_address_ready(now, local);
+                }
+                self.tell_location_if_lost(now);
+            }
+            AddressEvent::Lost(local) => {
+                let identity = self.is_identity(local.address);
+                self.addresses.retain(|l| identity || l.address != local.address);
+                if !shimmed {
+                    self.endpoint.remove_local_address(local.address);
+                    if let Some(tcp) = &mut self.tcp {
+                        tcp.remove_local_address(local.address);
+                    }
+                    if let Some(udp) = &mut self.udp {
+                        udp.remove_local_address(local.address);
+                    }
+                }
+                self.events.push_back(HostEvent::AddressLost(local));
+                if let Some(sigma) = &mut self.sigma {
+                    sigma.handle_address_lost(now, local.address);
+                }
+                self.tell_location_if_lost(now);
+            }
+            AddressEvent::Expired(_) if shimmed => {}
+            AddressEvent::Expired(local) => self.address_expired(now, local.address),
+            AddressEvent::Refused(local) => self.events.push_back(HostEvent::AddressRefused(local)),
+            AddressEvent::Deprecated(local) => self.address_deprecated(now, local, shimmed),
+            AddressEvent::RouterHeard { .. } => {}
+        }
+    }
+
+    fn address_expired(&mut self, now: Instant, address: Ipv6Addr) {
+        if self.expired.len() == MOST_EXPIRED {
+            self.expired.remove(0);
+        }
+        self.expired.push(address);
+        match &mut self.sigma {
+            Some(sigma) => sigma.handle_address_expired(now, address),
+            None => self.endpoint.local_address_expired(now, address),
+        }
+    }
+
+    /// What begins from now on begins from another address, if there is one (RFC 6724 section 5, rule 3), and SIGMA leaves it.
+    fn address_deprecated(&mut self, now: Instant, local: LocalAddress, shimmed: bool) {
+        if !shimmed {
+            self.endpoint.remove_local_address(local.address);
+            self.endpoint.add_local_address(local);
+            if let Some(tcp) = &mut self.tcp {
+                tcp.add_local_address(local);
+            }
+            if let Some(udp) = &mut self.udp {
+                udp.add_local_address(local);
+            }
+        }
+        self.events.push_back(HostEvent::AddressDeprecated(local));
+        if let Some(sigma) = &mut self.sigma {
+            sigma.handle_address_deprecated(now, local.address);
+        }
+    }
+}
+
+/// Addresses remembered as no longer this host's.
+const MOST_EXPIRED: usize = 16;

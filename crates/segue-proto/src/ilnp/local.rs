@@ -18,7 +18,7 @@ pub enum LocatorState {
     /// A peer's: used lately, beyond its lifetime, and kept for want of another.
     Expired,
     /// A peer's: beyond its lifetime and not in use, or withdrawn by an update and used until lately. This host's: its
-    /// router is silent. Not to be used if there is another. Packets are taken.
+    /// router is silent, or has deprecated its prefix. Not to be used if there is another. Packets are taken.
     Aged,
     /// A peer's: withdrawn by an update, and not used lately. This host's: given up by a hard handoff. Not to be used, and packets
     /// for it are dropped.
@@ -48,6 +48,8 @@ struct Held {
     heard: Instant,
     /// The router is silent.
     stale: bool,
+    /// The router says that its prefix is not to be used any more.
+    deprecated: bool,
     /// Nothing gets through its network, and it is tried again only then.
     silent_until: Option<Instant>,
     /// Number of the event that brought it, or brought it back.
@@ -67,7 +69,7 @@ pub type Advertised = (Locator, u16);
 impl Held {
     /// Whether it may be used where there is a choice.
     fn is_fresh(&self) -> bool {
-        !self.stale && self.silent_until.is_none()
+        !self.stale && !self.deprecated && self.silent_until.is_none()
     }
 
     fn is_at(&self, locator: Locator, interface: InterfaceId) -> bool {
@@ -118,11 +120,21 @@ impl LocalLocators {
             nids: [nid].into_iter().collect(),
             heard: now,
             stale: false,
+            deprecated: false,
             silent_until: None,
             order,
         });
         self.decide(config);
         true
+    }
+
+    /// An address is not to be used where there is another (RFC 4862 section 5.5.4): neither is its locator.
+    pub fn deprecated(&mut self, local: LocalAddress, config: &Config) {
+        let locator = Locator::of(local.address);
+        for known in &mut self.locators {
+            known.deprecated |= known.is_at(locator, local.interface);
+        }
+        self.decide(config);
     }
 
     /// An address is gone.

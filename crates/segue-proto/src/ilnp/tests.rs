@@ -172,6 +172,29 @@ fn the_newest_locator_is_used_and_what_becomes_of_the_others_is_the_handoff_s_ch
     }
 }
 
+/// Two prefixes of one network, of which the first is not to be used any more.
+#[test]
+fn a_locator_whose_prefix_is_deprecated_is_left_for_another_and_not_told() {
+    use LocatorState::{Active, Aged};
+    for trigger in [Trigger::NewLocator, Trigger::Lost] {
+        let config = configured(Handoff::Soft, trigger);
+        let mut locators = LocalLocators::default();
+        let new = LocalAddress {
+            interface: own(1).interface,
+            ..own(2)
+        };
+        locators.ready(at(0), own(1), &[OWN], &config);
+        locators.deprecated(own(1), &config);
+        assert_eq!(states(&locators), [(1, Active, 10)], "there is no other");
+        locators.ready(at(1), new, &[OWN], &config);
+        assert_eq!(states(&locators), [(1, Aged, 20), (2, Active, 10)]);
+        assert_eq!(locators.advertised(OWN).to_vec(), [(locator(2), 10)]);
+        // its router is heard, and says the same again
+        locators.heard(at(2), own(1).interface, &config);
+        assert_eq!(states(&locators), [(1, Aged, 20), (2, Active, 10)]);
+    }
+}
+
 #[test]
 fn preferences_are_those_of_the_interfaces() {
     let config = Config {

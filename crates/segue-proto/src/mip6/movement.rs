@@ -123,6 +123,7 @@ impl Movement {
         for assigned in self.assigned.iter_mut().filter(|a| a.local == local) {
             assigned.deprecated = true;
         }
+        self.decide(None);
     }
 
     /// Whether there is a choice.
@@ -219,15 +220,19 @@ impl Movement {
 
     /// Chooses the address to use; `arrived` has just come.
     fn decide(&mut self, arrived: Option<LocalAddress>) {
-        let Some(current) = self.current.filter(|c| self.is_kept(*c) && !self.is_silent(*c)) else {
+        let kept = |c: &LocalAddress| self.is_kept(*c) && !self.is_silent(*c) && !self.is_superseded(*c);
+        let Some(current) = self.current.filter(kept) else {
             // a router that is not heard is better than none
             self.current = self.best().or(self.current.filter(|c| self.is_usable(*c)));
             return;
         };
         let Some(arrived) = arrived else { return };
         let (old, new) = (self.rank(current.interface), self.rank(arrived.interface));
+        // another prefix of the home link is no reason to leave home (section 11.5.2)
+        let at_home = self.is_home(current) && arrived.interface == current.interface;
         let eager = self.policy == HandoffPolicy::OnNewRouter
             && prefix(arrived.address) != prefix(current.address)
+            && !at_home
             && new <= old;
         if new < old || eager {
             self.current = Some(arrived);
@@ -250,6 +255,27 @@ impl Movement {
     fn is_usable(&self, local: LocalAddress) -> bool {
         let down = self.links.get(&local.interface).is_some_and(|l| l.down);
         !down && self.is_assigned(local.address)
+    }
+
+    fn is_home(&self, local: LocalAddress) -> bool {
+        prefix(local.address) == self.home_prefix
+    }
+
+    /// Whether this address is deprecated and another is not, as after its network was renumbered (RFC 4862 section 5.5.4). A
+    /// home address is used as long as it is valid.
+    fn is_superseded(&self, current: LocalAddress) -> bool {
+        let is_current = |a: &&Assigned| a.local == current;
+        let deprecated = self
+            .assigned
+            .iter()
+            .find(is_current)
+            .is_some_and(|a| a.deprecated);
+        deprecated
+            && !self.is_home(current)
+            && self
+                .assigned
+                .iter()
+                .any(|a| !a.deprecated && a.silent_until.is_none() && self.is_usable(a.local))
     }
 
     /// Whether nothing gets through the network of this address.

@@ -69,6 +69,22 @@ impl RouterNd {
         self.addresses.push(address);
     }
 
+    /// Advertises these prefixes from now on: soon, and at first as often as a router that begins to advertise (RFC 4861
+    /// section 6.2.4).
+    pub fn advertise(&mut self, now: Instant, prefixes: Vec<AdvertisedPrefix>) {
+        self.config = RouterConfig {
+            prefixes,
+            ..self.config.clone()
+        };
+        self.advertisement = advertisement(&self.config, self.link_layer);
+        self.initial_left = self.config.max_initial_rtr_advertisements;
+        let soonest = self
+            .last_multicast
+            .map_or(now, |last| last + self.config.min_delay_between_ras);
+        self.next_multicast = soonest.max(now);
+        self.handle_timeout(now);
+    }
+
     /// The link-local address, from which advertisements come.
     #[must_use]
     pub fn link_local(&self) -> Ipv6Addr {

@@ -81,6 +81,8 @@ pub(super) struct Known {
     expired: bool,
     /// SCTP was told that no interface has it.
     gone: bool,
+    /// It is not to be used where there is another.
+    deprecated: bool,
     membership: Membership,
 }
 
@@ -118,6 +120,7 @@ impl Known {
             deactivated: false,
             expired: false,
             gone: false,
+            deprecated: false,
             membership: Membership::Absent,
         }
     }
@@ -141,6 +144,11 @@ impl Known {
     /// The host can send from it and receive at it.
     pub fn is_usable(&self) -> bool {
         self.usable
+    }
+
+    /// The host can send from it and receive at it, and may go on doing so.
+    pub fn is_preferred(&self) -> bool {
+        self.usable && !self.deprecated
     }
 
     /// A member that is to be deleted, or deactivated.
@@ -168,8 +176,15 @@ impl Known {
         self.usable = true;
         self.obsolete = false;
         self.expired = false;
+        self.deprecated = false;
         self.local = local;
         core::mem::take(&mut self.gone)
+    }
+
+    /// It is to be left for another.
+    pub fn on_deprecated(&mut self) {
+        self.deprecated = true;
+        self.obsolete = true;
     }
 
     /// The host can no longer use it.

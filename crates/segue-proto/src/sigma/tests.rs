@@ -1,5 +1,6 @@
 //! Every test is a trace: what happens to the host, and what SIGMA says and does about it.
 
+mod renumbering;
 mod zigzag;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use crate::address::{Acquisition, AddressEvent};
 use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress, Transmit};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
 
@@ -108,6 +108,19 @@ impl Interfaces {
         acquisition
             .map(|a| a.remove_address(now, local.address))
             .is_some()
+    }
+
+    /// Has other addresses in the place of those that it has acquired.
+    pub fn replace_addresses(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        identifier: [u8; 8],
+        keep: Option<Duration>,
+    ) {
+        if let Some(acquisition) = self.acquiring(interface) {
+            acquisition.replace_addresses(now, identifier, keep);
+        }
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {

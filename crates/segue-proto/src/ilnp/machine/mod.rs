@@ -255,7 +255,8 @@ impl Shim for Ilnp {
             AddressEvent::RouterHeard { interface, .. } => {
                 self.local.heard(now, *interface, &self.config);
             }
-            AddressEvent::Refused(_) | AddressEvent::Deprecated(_) => return,
+            AddressEvent::Deprecated(local) => self.local.deprecated(*local, &self.config),
+            AddressEvent::Refused(_) => return,
         }
         self.locators_changed(now);
     }

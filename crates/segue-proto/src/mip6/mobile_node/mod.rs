@@ -261,7 +261,7 @@ impl MobileNode {
     }
 
     /// Probes the way that packets take, and leaves the address in use if nothing gets through. Without another nothing would
-    /// come of knowing.
+    /// come of knowing, and without any there is no way.
     pub(super) fn look_for_silence(&mut self, now: Instant) {
         let own_address = self.own_address();
         let has_another = self.movement.has_another();

@@ -182,3 +182,29 @@ fn the_interval_of_advertisements_that_do_not_say_may_be_set() {
     m.handle_advertisement(at(10), InterfaceId(0), ROUTER, &advertisement(Some(100), 1800));
     assert_eq!(m.poll_timeout(), Some(at(310)), "what the router says goes first");
 }
+
+/// RFC 4862 section 5.5.4: what is deprecated is used as long as there is nothing else.
+#[test]
+fn a_deprecated_care_of_address_is_left_for_another_of_the_same_link() {
+    for policy in [HandoffPolicy::OnLinkLoss, HandoffPolicy::OnNewRouter] {
+        let mut m = movement(policy, &[]);
+        m.address_ready(local(0, 2));
+        m.address_deprecated(local(0, 2));
+        assert_eq!(m.attachment(), Attachment::Away(local(0, 2)));
+        m.address_ready(local(0, 3));
+        assert_eq!(m.attachment(), Attachment::Away(local(0, 3)));
+        m.address_deprecated(local(0, 3));
+        assert_eq!(m.attachment(), Attachment::Away(local(0, 3)), "neither is better");
+    }
+}
+
+#[test]
+fn a_home_link_with_another_prefix_is_not_left() {
+    for policy in [HandoffPolicy::OnLinkLoss, HandoffPolicy::OnNewRouter] {
+        let mut m = movement(policy, &[]);
+        m.address_ready(local(0, 1));
+        m.address_deprecated(local(0, 1));
+        m.address_ready(local(0, 2));
+        assert_eq!(m.attachment(), Attachment::Home(InterfaceId(0)));
+    }
+}

@@ -134,18 +134,55 @@ impl HostNd {
             }
             return;
         };
-        entry.preferred_until = preferred.map(|d| now + d);
-        let remaining = entry.valid_until.map(|t| t - now);
-        let longer = match (valid, remaining) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(new), Some(old)) => new > old,
-        };
-        if longer || valid.is_none_or(|v| v > TWO_HOURS) {
-            entry.valid_until = valid.map(|d| now + d);
-        } else if remaining.is_none_or(|r| r > TWO_HOURS) {
-            entry.valid_until = Some(now + TWO_HOURS);
+        entry.refresh(now, preferred, valid);
+    }
+
+    /// A router advertises `prefix` as one that is not to be used any more: an address of it that came by another way than
+    /// autoconfiguration is deprecated too, and does not outlive what section 5.5.3 e leaves it.
+    pub(crate) fn withdraw_prefix(&mut self, now: Instant, prefix: &PrefixInformation) {
+        let address = form_address_with(prefix.prefix, self.identifier);
+        let valid = lifetime(prefix.valid_lifetime_s);
+        if let Some(entry) = self.entries.iter_mut().find(|e| e.address == address) {
+            entry.refresh(now, Some(Duration::ZERO), valid);
         }
+        self.handle_timeout(now);
+    }
+
+    /// Forms the addresses of advertised prefixes with this interface identifier from now on. Those with the former one are
+    /// deprecated and valid for `keep`, if that is less than they would have been, and where addresses are autoconfigured
+    /// others are formed of their prefixes. Gives these prefixes, the one whose address came last at the front.
+    pub fn replace_identifier(
+        &mut self,
+        now: Instant,
+        identifier: [u8; 8],
+        keep: Option<Duration>,
+    ) -> SmallVec<[Ipv6Addr; 1]> {
+        let former = core::mem::replace(&mut self.identifier, identifier);
+        let mut replaced: SmallVec<[_; 1]> = SmallVec::new();
+        for entry in &mut self.entries {
+            let is_formed = form_address_with(entry.address, former) == entry.address;
+            if !is_formed || entry.address.is_unicast_link_local() {
+                continue;
+            }
+            let deprecated = entry.preferred_until.is_some_and(|t| t <= now);
+            if !deprecated {
+                replaced.push((entry.address, entry.preferred_until, entry.valid_until));
+            }
+            entry.preferred_until = Some(now);
+            let ends = keep.map(|keep| now + keep);
+            entry.valid_until = entry.valid_until.into_iter().chain(ends).min();
+        }
+        replaced.reverse();
+        self.expire(now);
+        if self.autoconfigure {
+            for (address, preferred, valid) in &replaced {
+                let left = |until: Option<Instant>| until.map(|until| until.since(now));
+                let address = form_address_with(*address, identifier);
+                self.add_address(now, address, left(*preferred), left(*valid), false);
+            }
+        }
+        self.handle_timeout(now);
+        replaced.into_iter().map(|(address, ..)| address).collect()
     }
 
     /// RFC 4861 section 7.2.3; RFC 4862 section 5.4.3.
@@ -216,6 +253,24 @@ impl HostNd {
                     self.events.push_back(NdEvent::AddressLost(entry.address));
                 }
             }
+        }
+    }
+}
+
+impl Entry {
+    /// Lifetimes as a router advertises them, `None` for ever (RFC 4862 section 5.5.3 e).
+    fn refresh(&mut self, now: Instant, preferred: Option<Duration>, valid: Option<Duration>) {
+        self.preferred_until = preferred.map(|d| now + d);
+        let remaining = self.valid_until.map(|t| t - now);
+        let longer = match (valid, remaining) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(new), Some(old)) => new > old,
+        };
+        if longer || valid.is_none_or(|v| v > TWO_HOURS) {
+            self.valid_until = valid.map(|d| now + d);
+        } else if remaining.is_none_or(|r| r > TWO_HOURS) {
+            self.valid_until = Some(now + TWO_HOURS);
         }
     }
 }

@@ -16,7 +16,7 @@ impl Sigma {
         }
         let local = self.known[index].local();
         let address = local.address;
-        let stranded = !self.serving.is_some_and(|a| self.is_usable(a));
+        let stranded = !self.serving.is_some_and(|a| self.is_preferred(a));
         let cell = self.cell_of(local.interface);
         let wanted = self.missed.is_some() && self.missed == cell;
         self.known[index].add();

@@ -183,6 +183,25 @@ impl Sigma {
         self.on_unusable(now);
     }
 
+    /// An address is not to be used where there is another (RFC 4862 section 5.5.4), as after its network was renumbered: the
+    /// association is switched to another as soon as there is one, be it of the same cell, and this one is deleted.
+    pub fn handle_address_deprecated(&mut self, now: Instant, address: Ipv6Addr) {
+        // a host that leaves everything to the peer's timeouts goes on with what it has
+        let Some(index) = self.index_of(address).filter(|_| self.policy.leaves_lost_links()) else {
+            return;
+        };
+        self.known[index].on_deprecated();
+        let switches = self.primary.is_some_and(|p| !p.routed);
+        if self.established
+            && self.serving == Some(address)
+            && !switches
+            && let Some(other) = self.ready_address().filter(|a| self.is_preferred(*a))
+        {
+            self.switch(now, other);
+        }
+        self.delete_obsolete(now);
+    }
+
     /// An address is no longer the host's, on whatever link: its valid lifetime is over. It is deleted even where
     /// addresses are otherwise deactivated.
     pub fn handle_address_expired(&mut self, now: Instant, address: Ipv6Addr) {
@@ -381,7 +400,7 @@ impl Sigma {
         }
         let Some(serving) = self
             .serving_cell()
-            .filter(|_| self.serving.is_some_and(|a| self.is_usable(a)))
+            .filter(|_| self.serving.is_some_and(|a| self.is_preferred(a)))
         else {
             if self.established && self.primary.is_none_or(|p| p.routed) {
                 self.switch(now, local.address);

@@ -20,7 +20,7 @@ impl Sigma {
             .filter(|k| k.is_usable() && k.local().interface == radio.interface())
         {
             match known.membership() {
-                Membership::Member => return Ok(known.address()),
+                Membership::Member if known.is_preferred() => return Ok(known.address()),
                 Membership::Refused => reason = MissReason::Refused,
                 _ => reason = MissReason::NotAcknowledged,
             }
@@ -30,11 +30,12 @@ impl Sigma {
 
     /// An address that the association can be switched to.
     pub(super) fn ready_address(&self) -> Option<Ipv6Addr> {
-        let ready = self
-            .known
-            .iter()
-            .find(|k| k.is_usable() && k.is_member() && Some(k.address()) != self.serving);
-        ready.map(Known::address)
+        let ready = || {
+            let others = self.known.iter().filter(|k| Some(k.address()) != self.serving);
+            others.filter(|k| k.is_usable() && k.is_member())
+        };
+        let preferred = ready().find(|k| k.is_preferred());
+        preferred.or_else(|| ready().next()).map(Known::address)
     }
 
     /// The cells other than the serving one, ready ones first.
@@ -71,6 +72,12 @@ impl Sigma {
 
     pub(super) fn is_usable(&self, address: Ipv6Addr) -> bool {
         self.known.iter().any(|k| k.address() == address && k.is_usable())
+    }
+
+    pub(super) fn is_preferred(&self, address: Ipv6Addr) -> bool {
+        self.known
+            .iter()
+            .any(|k| k.address() == address && k.is_preferred())
     }
 
     /// The index of an address, which becomes known if it was not; one on a wire is usable from the start.
