@@ -112,6 +112,73 @@ def test_mobile_ipv6_tunnels_and_leaves_a_network_that_lets_nothing_through(tmp_
     assert abs(gaps["lab"] - gaps["simulator"]) < 0.05, gaps
 
 
+def happening(scheme: str, out: Path, event: str) -> str:
+    """The file of a scheme, with an event in it."""
+    scenario = out / "event.toml"
+    scenario.write_text((SCENARIOS / f"{scheme}.toml").read_text() + f"\n[[event]]\n{event}\n")
+    return str(scenario)
+
+
+BOTH_THERE = ("--set=cell.one.present=0 s..", "--set=cell.two.present=1 s..")
+
+
+def states(result: dict[str, Any]) -> dict[int, str]:
+    """How the flows to the correspondent ended, by their port."""
+    return {flow["destination_port"]: flow["state"] for flow in result["flows"] if flow["to"] == "cn"}
+
+
+@lab.real_time
+def test_a_router_that_hangs_is_left_though_its_network_stays_up(tmp_path: Path) -> None:
+    scenario = happening("ilnp-soft", tmp_path, 'kind = "router-down"\non = "r2"\nat = "4 s"')
+    result = run(scenario, tmp_path, *BOTH_THERE, "--assert", "dead_flows == 0")
+    assert [one["holds"] for one in result["lab"]["conditions"]] == [True]
+    moved = [handover["time"] for handover in result["handovers"] if handover["time"] > 4]
+    assert moved, "all that flows is moved to the other network"
+    udp = [flow for flow in result["flows"] if flow["transport"] == "udp" and flow["to"] == "cn"]
+    assert 0.03 < udp[0]["longest_gap_s"] < 1.0
+
+
+@lab.real_time
+def test_a_renumbered_network_is_a_handover_under_the_kernels_tcp(tmp_path: Path) -> None:
+    """Without grace: what is sent to the old locator after that gets nowhere."""
+    scenario = happening("ilnp-soft", tmp_path, 'kind = "renumber"\non = "two"\nat = "4 s"\nfor = "0 s"')
+    result = run(scenario, tmp_path, *BOTH_THERE, "--assert", "dead_flows == 0")
+    assert [one["holds"] for one in result["lab"]["conditions"]] == [True]
+    assert "2001:db8:8000:" in {handover["to"][:14] for handover in result["handovers"] if handover["time"] > 4}
+
+
+@lab.real_time
+def test_without_a_scheme_the_kernel_begins_from_the_new_prefix_and_what_has_the_old_one_dies(tmp_path: Path) -> None:
+    scenario = happening("none", tmp_path, 'kind = "renumber"\non = "one"\nat = "4 s"\nfor = "0 s"')
+    more = ("--set=application.2.transport=tcp", "--set=application.2.start=5 s", "--set=application.2.size=20 kB")
+    result = run(scenario, tmp_path, "--set=cell.one.present=0 s..", "--set=cell.two.present=6900 ms..", *more)
+    ended = states(result)
+    assert (ended[9001], ended[9002] != "dead") == ("dead", True), ended
+    assert reads(result, 2)[:2] == (20_000, 0)
+
+
+@lab.real_time
+def test_tcp_of_programs_goes_on_over_sigma_when_its_address_is_replaced(tmp_path: Path) -> None:
+    event = 'kind = "address-change"\non = "mn"\nat = "4 s"\nfor = "0 s"'
+    scenario = happening("sigma-tcp", tmp_path, event)
+    result = run(scenario, tmp_path, *BOTH_THERE, "--set=application.1.size=10 kB", "--assert", "dead_flows == 0")
+    assert [one["holds"] for one in result["lab"]["conditions"]] == [True]
+    assert {handover["host"] for handover in result["handovers"]} == {"mn"}
+    assert reads(result, 1)[:2] == (10_000, 0)
+
+
+@lab.real_time
+def test_two_hosts_that_move_at_once_find_each_other_again(tmp_path: Path) -> None:
+    """Its own conditions are that no flow dies and none is interrupted for four seconds."""
+    file = SCENARIOS / "both-ends-move.toml"
+    result = lab.run_in_time([str(lab.program()), "run", str(file), f"--out={tmp_path}"])
+    assert [one["holds"] for one in result["lab"]["conditions"]] == [True, True]
+    for host in ("a", "b"):
+        times = [handover["time"] for handover in result["handovers"] if handover["host"] == host]
+        assert any(4 < time < 6 for time in times), times
+        assert any(time > 8 for time in times), times
+
+
 @lab.real_time
 def test_concurrent_multipath_transfer_goes_on_when_a_network_goes(tmp_path: Path) -> None:
     result = run("cmt-lan", tmp_path, "--predict", "--assert", "dead_flows == 0")

@@ -109,6 +109,21 @@ def test_an_event_is_all_that_happens_and_happens_to_the_network_in_use() -> Non
     assert expected_s(found, 5) == 8 * 12 * 5
 
 
+def test_routers_hosts_and_prefixes_of_the_network_in_use_are_what_events_happen_to() -> None:
+    found = plan("router-down", "renumber", "address-change", files=("lab/ilnp-soft",))
+    assert [(one.name, one.network, one.lasts_s) for one in found] == [
+        ("ilnp-soft-router-down", "two", None),
+        ("ilnp-soft-renumber", "two", None),
+        ("ilnp-soft-address-change", "two", None),
+    ]
+    assert found[0].scenario.text.endswith('kind = "router-down"\non = "r2"\nat = "5 s"\n')
+    assert found[1].scenario.text.endswith('kind = "renumber"\non = "two"\nat = "5 s"\nfor = "0 s"\n')
+    assert found[2].scenario.text.endswith('on = ["mn"]\nat = "5 s"\nfor = "0 s"\nnetwork = "two"\n')
+    timing = Timing(lasts="2 s")
+    graceful = combinations(["lab/ilnp-soft"], [], ["renumber"], settings=SHORT, timing=timing)
+    assert (graceful[0].lasts_s, graceful[0].scenario.text.endswith('for = "2 s"\n')) == (2.0, True)
+
+
 def test_the_network_in_use_is_that_of_every_seed() -> None:
     found = combinations(["lab/none", "lab/mip6-ro"], [], ["blackhole"], settings=SHORT, repeat=5)
     assert [one.network for one in found] == ["one", "two"]

@@ -7,6 +7,7 @@ mod bearers;
 mod hosts;
 mod link_script;
 mod location;
+mod readdressing;
 mod routes;
 mod shims;
 mod way;
@@ -66,9 +67,15 @@ fn router_addresses(s: &ScenarioFile, name: &str, number: u32, cell: Option<usiz
     own.chain(wired).chain(cell.map(cell_router_address)).collect()
 }
 
+/// The prefixes that a cell has, one after the other.
+fn cell_prefixes(s: &ScenarioFile, cell: usize) -> impl Iterator<Item = Ipv6Addr> + Clone {
+    let later = s.cell[cell].renumberings.iter().map(|r| r.prefix);
+    core::iter::once(cell_prefix(cell)).chain(later)
+}
+
 /// Whether a prefix is that of a cell, a wire or the routers themselves.
 pub(crate) fn is_taken(s: &ScenarioFile, prefix: Ipv6Addr) -> bool {
-    let cells = (0..s.cell.len()).map(cell_prefix);
+    let cells = (0..s.cell.len()).flat_map(|cell| cell_prefixes(s, cell));
     let wires = (0..s.link.len()).map(|link| wire_address(link, 0));
     let routers = (0..s.host.len() + s.router.len()).map(|n| router_address(n as u32));
     cells
@@ -264,6 +271,7 @@ pub(crate) fn network_of(
         places,
         forgeries: forgeries(s, &numbers, &stream),
         link_script: link_script::changes(s),
+        readdressing: readdressing::changes(s, &numbers, &stream),
         directory: Directory::new(s.directory.update, s.directory.look_up),
         signalling_priority: s.signalling_priority,
         sample_period,
@@ -289,6 +297,7 @@ pub(crate) fn network_of(
 /// What happens at the beginning: places already reached, nodes started, beacons at phases of their own.
 fn first_events(network: &mut Network, forgeries: &[ForgeryEntry], stream: &impl Fn(&str) -> Stream) {
     network.start_link_script();
+    network.start_readdressing();
     if let Some(first) = network.places.first() {
         network.scheduler.at(first.time, Event::Waypoint(0));
     }
@@ -483,11 +492,21 @@ fn attachment(
     }
 }
 
+/// A prefix as routers advertise it.
+fn advertised(s: &ScenarioFile, prefix: Ipv6Addr) -> AdvertisedPrefix {
+    let (a, standard) = (&s.address, AdvertisedPrefix::new(prefix));
+    AdvertisedPrefix {
+        autonomous: a.method != AddressMethod::Dhcpv6,
+        valid_lifetime: a.valid_lifetime.or(standard.valid_lifetime),
+        preferred_lifetime: a.valid_lifetime.or(standard.preferred_lifetime),
+        ..standard
+    }
+}
+
 fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> Stream) -> Access {
     let (a, own) = (&s.address, &s.cell[cell]);
     let interface = InterfaceId::default();
     let link_layer = link_layer(router, 0);
-    let standard = AdvertisedPrefix::new(cell_prefix(cell));
     let discovery = RouterConfig {
         min_rtr_adv_interval: own.ra_interval_min.unwrap_or(a.ra_interval_min),
         max_rtr_adv_interval: own.ra_interval_max.unwrap_or(a.ra_interval_max),
@@ -495,12 +514,7 @@ fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> 
         min_delay_between_ras: Duration::ZERO,
         unicast_solicited: true,
         managed: a.method == AddressMethod::Dhcpv6,
-        prefixes: vec![AdvertisedPrefix {
-            autonomous: a.method != AddressMethod::Dhcpv6,
-            valid_lifetime: a.valid_lifetime.or(standard.valid_lifetime),
-            preferred_lifetime: a.valid_lifetime.or(standard.preferred_lifetime),
-            ..standard
-        }],
+        prefixes: vec![advertised(s, cell_prefix(cell))],
         ..RouterConfig::default()
     };
     let random = stream(&format!("cell {cell}/router advertisements"));

@@ -62,6 +62,8 @@ pub enum Event {
     PositionSample,
     /// A link goes down or comes up, as the scenario says.
     LinkScript(u32),
+    /// A prefix of a cell or an address of a host changes, as the scenario says.
+    Readdressing(u32),
     /// A forged message is sent.
     Forgery(u32),
     /// Something is due at the directory.

@@ -12,6 +12,7 @@ mod location;
 mod multipath;
 mod networks;
 mod path_mtu;
+mod readdressing;
 mod sctp_goodput;
 mod several_mobiles;
 mod silence;

@@ -15,7 +15,7 @@ from segue.running import check, override_list, run
 from segue.scenarios import Scenario, load
 
 PLANNED = "planned"
-EVENTS = (PLANNED, "carrier-down", "blackhole", "one-way-loss", "flap")
+EVENTS = (PLANNED, "carrier-down", "blackhole", "one-way-loss", "flap", "router-down", "renumber", "address-change")
 """`planned` is the file as it stands; the others are kinds of `[[event]]`."""
 MODELS = ("sigma", "none", "single", "failover", "msctp-best", "msctp-worst", "cmt", "mip6", "mip6-ro", "ilnp-hard",
           "ilnp-soft", "ilnp-multihomed")  # fmt: skip
@@ -27,6 +27,8 @@ CARRIERS = ("sigma", "cmt")
 DEFAULT_MESSAGE = "1000 B"
 """As the simulator has it."""
 FLAP_FOR = "3 s"
+REPLACED_FOR = "0 s"
+"""How long a prefix is routed, or an address valid, that has been replaced: nobody is prepared."""
 FLAP_PERIOD = "1 s"
 LEAD_S = 2.0
 """What a run takes beside its duration: namespaces, programs that end, captures that are analysed."""
@@ -109,7 +111,8 @@ class Timing:
 
     Attributes:
         at: Beginning: the middle of the run if empty.
-        lasts: Length: to the end if empty, `FLAP_FOR` of a flap.
+        lasts: Length: to the end if empty, `FLAP_FOR` of a flap; how long what is replaced can still be used,
+            `REPLACED_FOR` if empty.
         places: Cell or link by scheme; that of the empty name for all others. The network in use if there is none.
     """
 
@@ -298,18 +301,33 @@ def _one_by_one(scenario: Scenario) -> dict[str, object]:
 
 def _with_event(steady: Combination, event: str, lasts: str) -> Combination:
     is_flap = event == "flap"
-    lasts_s = quantity(lasts or FLAP_FOR) if lasts or is_flap else None
-    far_end = _far_end(steady.scenario, steady.network)
-    lines = ["", "[[event]]", f'kind = "{event}"', f"on = {json.dumps(steady.network)}", f'at = "{steady.at_s:g} s"']
+    replaces = event in ("renumber", "address-change")
+    standard = FLAP_FOR if is_flap else REPLACED_FOR if replaces else ""
+    lasts_s = quantity(lasts or standard) if lasts or standard else None
+    on, *more = _place(steady, event)
+    lines = ["", "[[event]]", f'kind = "{event}"', on, f'at = "{steady.at_s:g} s"']
     if lasts_s is not None:
         lines.append(f'for = "{lasts_s:g} s"')
     if is_flap:
         lines.append(f'period = "{FLAP_PERIOD}"')
-    if event == "one-way-loss":
-        lines.append(f"towards = {json.dumps(far_end)}")
+    lines += more
     scenario = replace(steady.scenario, text=steady.scenario.text + "\n".join(lines) + "\n")
     check(scenario, steady.settings)
-    return replace(steady, event=event, scenario=scenario, lasts_s=lasts_s)
+    # what is replaced at once does not come back, as with events to the end
+    return replace(steady, event=event, scenario=scenario, lasts_s=lasts_s or None)
+
+
+def _place(steady: Combination, event: str) -> list[str]:
+    """What an event happens to, and what of that, as the scenario has it."""
+    network, far_end = json.dumps(steady.network), json.dumps(_far_end(steady.scenario, steady.network))
+    if event == "one-way-loss":
+        return [f"on = {network}", f"towards = {far_end}"]
+    if event == "router-down":
+        return [f"on = {far_end}"]
+    if event == "address-change":
+        hosts = [host["name"] for host in _parsed(steady.scenario)["host"] if host.get("radios", 0) > 0]
+        return [f"on = {json.dumps(hosts)}", f"network = {network}"]
+    return [f"on = {network}"]
 
 
 def _always_there(scenario: Scenario) -> list[str]:

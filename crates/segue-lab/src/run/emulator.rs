@@ -206,6 +206,10 @@ impl<'a> Emulator<'a> {
             let (local, usable) = match change {
                 KernelChange::AddressReady(local) => (local, true),
                 KernelChange::AddressLost(local) => (local, false),
+                KernelChange::AddressDeprecated(local) => {
+                    self.hosts[host].address_deprecated(local).context("ip")?;
+                    continue;
+                }
             };
             self.hosts[host].address(local, usable).context("ip")?;
             self.addresses[host].fetch_add(u32::from(usable), Ordering::Relaxed);

@@ -14,6 +14,9 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Ipv6Addr;
 use std::process::{Child, Command, Stdio};
 
+/// Added to the metric of the default route of an address that is deprecated: it goes behind all others.
+const OF_DEPRECATED: u32 = 1_000_000;
+
 /// The first of the routing tables for packets from the address of an interface.
 const FIRST_TABLE: u32 = 100;
 
@@ -32,6 +35,8 @@ pub(super) struct Host {
     next_metric: u32,
     /// The metrics that its routes have.
     metrics: String,
+    /// The metrics of the default routes that there are, by address.
+    default_routes: BTreeMap<Ipv6Addr, u32>,
     scheme: Option<HostScheme>,
 }
 
@@ -85,6 +90,7 @@ impl Host {
             ip,
             next_metric: 1,
             metrics,
+            default_routes: BTreeMap::new(),
             scheme,
         })
     }
@@ -151,6 +157,7 @@ impl Host {
             let more = scheme.map_or_else(String::new, |s| s.address_is_ready(local));
             let metric = self.next_metric;
             self.next_metric += 1;
+            self.default_routes.insert(address, metric);
             format!(
                 "address replace {address}/128 dev {device} nodad\n\
                  route replace default dev {device} src {address} table {table} {with}\n\
@@ -168,8 +175,38 @@ impl Host {
                 // what has begun with it goes on trying, as it does when a link is lost that the kernel has no news of
                 format!("address change {address}/128 dev {device} preferred_lft 0")
             };
-            format!("{more}route del default dev {device}\n{address}\n")
+            let metric = self.default_routes.remove(&local.address);
+            let metric = metric.map_or_else(String::new, |metric| format!(" metric {metric}"));
+            format!("{more}route del default dev {device}{metric}\n{address}\n")
         };
+        self.tell_ip(&lines)
+    }
+
+    /// An address of an interface is for what already uses it: what begins from now on takes another, if there is one.
+    pub(super) fn address_deprecated(&mut self, local: LocalAddress) -> io::Result<()> {
+        let Some(metric) = self
+            .default_routes
+            .get_mut(&local.address)
+            .filter(|_| !self.under_shim)
+        else {
+            return Ok(());
+        };
+        let former = *metric;
+        if former >= OF_DEPRECATED {
+            return Ok(());
+        }
+        *metric += OF_DEPRECATED;
+        let (address, device) = (local.address, device(local.interface.0));
+        let lines = format!(
+            "route add default dev {device} src {address} metric {metric} {}\n\
+             route del default dev {device} metric {former}\n\
+             address change {address}/128 dev {device} preferred_lft 0\n",
+            self.metrics
+        );
+        self.tell_ip(&lines)
+    }
+
+    fn tell_ip(&mut self, lines: &str) -> io::Result<()> {
         match &mut self.ip.stdin {
             // not as a broken pipe, which elsewhere is a reader's having had enough
             Some(pipe) => pipe

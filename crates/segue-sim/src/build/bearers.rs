@@ -1,6 +1,6 @@
 //! Links that a station has to itself in a cell.
 
-use super::cell_prefix;
+use super::cell_prefixes;
 use crate::link::{Link, LinkConfig, Service, Silence};
 use crate::loss::LossModel;
 use crate::network::LinkEnd;
@@ -81,11 +81,12 @@ pub(super) fn silences(all: &[events::Silence], to: Option<&str>) -> Vec<Silence
 /// The proxy on a router, if there is one.
 pub(super) fn window_clamp(s: &ScenarioFile, router: &str) -> Option<Box<WindowClamp>> {
     let clamp = s.remedy.window_clamp.as_ref().filter(|c| c.router == router)?;
-    let limit = |(number, cell): (usize, &CellEntry)| {
-        let bearer = cell.bearer.as_ref()?;
-        Some((prefix_of(cell_prefix(number)), greatest_window(clamp, bearer)))
+    let limits = |(number, cell): (usize, &CellEntry)| {
+        let window = cell.bearer.as_ref().map(|bearer| greatest_window(clamp, bearer));
+        let prefixes = cell_prefixes(s, number).collect::<Vec<_>>().into_iter();
+        prefixes.filter_map(move |prefix| Some((prefix_of(prefix), window?)))
     };
-    let limits = s.cell.iter().enumerate().filter_map(limit).collect();
+    let limits = s.cell.iter().enumerate().flat_map(limits).collect();
     Some(Box::new(WindowClamp::new(limits)))
 }
 

@@ -186,6 +186,11 @@ fn home_cell(s: &ScenarioFile, mobile: &MobileSection) -> usize {
     named.or_else(|| first_cell(s, mobile)).unwrap_or_default()
 }
 
+/// The cell of the home network of a host, if it moves.
+pub(super) fn home_cell_of(s: &ScenarioFile, host: &str) -> Option<usize> {
+    s.mobile.of(host).map(|mobile| home_cell(s, mobile))
+}
+
 /// The address that the first radio of a mobile host has at home.
 fn home_address(s: &ScenarioFile, mobile: &MobileSection) -> Ipv6Addr {
     let wired = wired_ends(s, &mobile.host).count() as u8;

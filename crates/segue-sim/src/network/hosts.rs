@@ -1,16 +1,16 @@
 //! Hosts in the network: the protocol machines of `segue-proto`, drained after every mutation.
 
 use super::{LazyTimer, Network, Node};
-use crate::recorder::FragmentTaken;
 use crate::recorder::flow::Way;
 use crate::recorder::fragments::fragment_of;
+use crate::recorder::{DropCause, FragmentTaken};
 use crate::scheduler::Event;
 use crate::store::PacketRef;
 use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
 use segue_proto::sctp::{Association, Event as SctpEvent, PathSnapshot, PathState};
-use segue_proto::{Instant, InterfaceId, LinkEvent};
+use segue_proto::{Duration, Instant, InterfaceId, LinkEvent};
 
 /// A host and what it is connected by.
 pub(crate) struct HostNode {
@@ -118,6 +118,21 @@ impl Network {
         self.service_host(node);
     }
 
+    /// An interface of a host is to have other addresses than it has.
+    pub fn replace_addresses(
+        &mut self,
+        node: u32,
+        interface: InterfaceId,
+        identifier: [u8; 8],
+        keep: Option<Duration>,
+    ) {
+        let now = self.now;
+        self.host(node)
+            .host
+            .replace_addresses(now, interface, identifier, keep);
+        self.service_host(node);
+    }
+
     /// The directory's answer to a host's shim.
     pub fn give_found(&mut self, node: u32, peer: Ipv6Addr, addresses: &[Ipv6Addr]) {
         let now = self.now;
@@ -186,7 +201,13 @@ impl Network {
         stored.entries = self
             .recorder
             .sent(self.now, node, interface, stored, fragment.map(|f| f.0));
-        match self.host(node).ports[usize::from(interface.0)] {
+        let source = self.store.get(packet).packet.ip.source;
+        let host = self.host(node);
+        if host.host.has_expired(source) && !host.spoofs {
+            cold_path();
+            return self.drop_packet(packet, node, DropCause::NoLink);
+        }
+        match host.ports[usize::from(interface.0)] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
             HostPort::Radio(attachment) => {
                 cold_path();

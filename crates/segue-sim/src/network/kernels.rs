@@ -30,6 +30,8 @@ pub enum KernelChange {
     AddressReady(LocalAddress),
     /// An address can no longer be used.
     AddressLost(LocalAddress),
+    /// An address is for what already uses it.
+    AddressDeprecated(LocalAddress),
 }
 
 /// What waits for the kernels of hosts.
@@ -163,6 +165,7 @@ impl Network {
         let change = match *event {
             HostEvent::AddressReady(local) => KernelChange::AddressReady(local),
             HostEvent::AddressLost(local) => KernelChange::AddressLost(local),
+            HostEvent::AddressDeprecated(local) => KernelChange::AddressDeprecated(local),
             _ => return,
         };
         self.tell_kernel(node, change);

@@ -10,6 +10,7 @@ pub(crate) mod hosts;
 pub(crate) mod kernels;
 pub(crate) mod link_script;
 mod priority;
+pub(crate) mod readdressing;
 pub(crate) mod routers;
 
 use crate::link::{Fate, Link};
@@ -79,6 +80,8 @@ pub(crate) struct Network {
     pub forgeries: Vec<forgeries::Forgery>,
     /// When links go down and come up, in order.
     pub link_script: Vec<link_script::Change>,
+    /// When prefixes of cells and addresses of hosts change, in order.
+    pub readdressing: Vec<readdressing::Readdressing>,
     /// Signalling goes before data in every queue.
     pub signalling_priority: bool,
     pub sample_period: Option<Duration>,
@@ -163,6 +166,7 @@ impl Network {
             Event::PositionSample => self.sample_position(),
             Event::Directory => self.directory_due(),
             Event::LinkScript(number) => self.link_script_due(number as usize),
+            Event::Readdressing(number) => self.readdressing_due(number as usize),
             Event::Forgery(number) => self.forgery_due(number),
             Event::Start(node) => self.start_node(node),
         }

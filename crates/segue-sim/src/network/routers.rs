@@ -8,7 +8,7 @@ use core::net::Ipv6Addr;
 use segue_proto::address::Dhcpv6Server;
 use segue_proto::ilnp::Rewriter;
 use segue_proto::mip6::HomeAgent;
-use segue_proto::nd::RouterNd;
+use segue_proto::nd::{AdvertisedPrefix, RouterNd};
 use segue_proto::tcp::WindowClamp;
 use segue_proto::{ErrorBudget, InterfaceId};
 use segue_wire::icmpv6::Icmpv6;
@@ -78,6 +78,20 @@ impl Route {
             way,
         };
         ways.into_iter().map(route).collect()
+    }
+
+    /// A table has a way to `new` as it has one to `former`.
+    pub fn add_beside(table: &mut Vec<Self>, former: Ipv6Addr, new: Ipv6Addr) {
+        let route = table.iter().find(|r| r.prefix == prefix_of(former)).copied();
+        table.extend(route.map(|route| Self {
+            prefix: prefix_of(new),
+            ..route
+        }));
+    }
+
+    /// A table has no way to `prefix` any more.
+    pub fn remove(table: &mut Vec<Self>, prefix: Ipv6Addr) {
+        table.retain(|route| route.prefix != prefix_of(prefix));
     }
 }
 
@@ -220,6 +234,15 @@ impl Network {
             dhcp.handle_timeout(now);
         }
         self.service_router(node);
+    }
+
+    /// An access router advertises these prefixes from now on.
+    pub fn advertise(&mut self, node: u32, prefixes: Vec<AdvertisedPrefix>) {
+        let now = self.now;
+        if let Some(access) = &mut self.router(node).access {
+            access.discovery.advertise(now, prefixes);
+            self.service_router(node);
+        }
     }
 
     fn service_router(&mut self, node: u32) {

@@ -219,6 +219,9 @@ impl Tables {
             HostEvent::Shim(e) => self.shim_event(now, node, e),
             HostEvent::AddressReady(a) => self.signal(now, node, 0, "address-ready", a.address.to_string()),
             HostEvent::AddressLost(a) => self.signal(now, node, 0, "address-lost", a.address.to_string()),
+            HostEvent::AddressDeprecated(a) => {
+                self.signal(now, node, 0, "address-deprecated", a.address.to_string());
+            }
             HostEvent::AddressRefused(a) => {
                 self.signal(now, node, 0, "address-refused", a.address.to_string())
             }

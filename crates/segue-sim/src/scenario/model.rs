@@ -455,6 +455,9 @@ pub struct HostEntry {
     /// It speaks IPv6 alone: it has no mobility shim, whatever the scheme.
     #[serde(default, skip_serializing_if = "is_default")]
     pub plain: bool,
+    /// When its addresses are replaced by others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub address_changes: Vec<super::events::AddressChange>,
 }
 
 /// `[[router]]`
@@ -585,6 +588,9 @@ pub struct CellEntry {
     /// Greatest time between them, instead of `address.ra_interval_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ra_interval_max: Option<Duration>,
+    /// When its prefix is replaced by another, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renumberings: Vec<super::events::Renumbering>,
 }
 
 /// `[[application]]`

@@ -44,6 +44,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     cells(s)?;
     super::access::check(s)?;
     sites(s)?;
+    super::events::check_readdressing(s)?;
     shims(s)?;
     mobile(s)?;
     hosts(s)?;
