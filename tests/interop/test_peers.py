@@ -39,7 +39,7 @@ def check_totals(own: Process, other: Peer, *, sent_by_other: int) -> None:
 @pytest.mark.parametrize("udp", [False, True], ids=["raw", "udp"])
 def test_data_flows_both_ways_and_the_end_is_graceful(judge: Judge, *, ours_connects: bool, udp: bool) -> None:
     # the other end is to be done when this one ends the association, on a busy machine and in an emulated one too
-    own, other = judge.connect(Settings(udp=udp), *STREAM, "--duration=5 s", ours_connects=ours_connects)
+    own, other = judge.connect(Settings(udp=udp), *STREAM, "--duration=8 s", ours_connects=ours_connects)
     other.tell("send 60 1000 2000")
     own.wait_for("closed", timeout=SOON)
     check_totals(own, other, sent_by_other=60)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from segue.cli.program import find_program
+from segue.cli.program import every_end_is_ctrl_c, find_program
 from segue.cli.settings import overrides
 from segue.output import check_apart, check_directory, check_file, directories, write_file
 
@@ -91,7 +89,7 @@ def compare(
             check_directory(out)
         _announce(plan, repeat)
         told = _Progress(len(plan) * repeat)
-        with _every_end_is_ctrl_c():
+        with every_end_is_ctrl_c():
             results = run_all(
                 program,
                 plan,
@@ -113,21 +111,6 @@ def compare(
     if refuted:
         return EXIT_FAILED
     return EXIT_TOO_LATE if late else 0
-
-
-@contextlib.contextmanager
-def _every_end_is_ctrl_c() -> Iterator[None]:
-    """What ends a process in order interrupts it, so that the run that goes on is told, and cleans up."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class _Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from segue.cli.program import find_program
+from segue.cli.program import every_end_is_ctrl_c, find_program
 from segue.output import check_apart, check_file
 
 FLAGS = ("--json", "--predict")
@@ -80,12 +81,14 @@ def without_report(arguments: Sequence[str]) -> tuple[list[str], Path | None]:
 def run_with_report(arguments: Sequence[str], report: Path) -> int:
     """`segue lab run ... --report FILE.html`: the exit status of `segue-lab`."""
     program = find_program("segue-lab")
+    if any(word == "--record" or word.startswith("--record=") for word in arguments):
+        raise click.UsageError("--report: makes a record of its own: expected it without --record")
     if report.is_dir():
         raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
     check_apart(report, [Path(word) for word in arguments[1:2]])
     check_file(report)
     with tempfile.TemporaryDirectory(prefix="segue-report-") as folder:
-        with subprocess.Popen([program, *arguments, "--record", folder]) as running:
+        with every_end_is_ctrl_c(), subprocess.Popen([program, *arguments, "--record", folder]) as running:
             status = _wait(running)
         if status not in FIGURES_ARE_THERE or not (Path(folder) / "document.json").is_file():
             return status
@@ -99,9 +102,10 @@ def run_with_report(arguments: Sequence[str], report: Path) -> int:
 
 
 def _wait(running: subprocess.Popen[bytes]) -> int:
-    """Its exit status; Ctrl-C comes to it as well, and it takes the time to clean up."""
+    """Its exit status; it is told of Ctrl-C, which may have come to it as well, and takes the time to clean up."""
     while True:
         try:
             return running.wait()
         except KeyboardInterrupt:
+            running.send_signal(signal.SIGINT)
             continue

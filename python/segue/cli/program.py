@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,6 +36,25 @@ def find_program(program: str) -> str:
             f"{program} not found: build it in the source tree with `make build`, or name it in ${variable}"
         )
     return found
+
+
+@contextlib.contextmanager
+def every_end_is_ctrl_c() -> Iterator[None]:
+    """What ends a process in order interrupts it, so that the program that it runs is told, and cleans up.
+
+    What is ignored, as SIGHUP under nohup, stays so.
+    """
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _is_program(path: Path) -> bool:

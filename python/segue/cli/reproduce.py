@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from segue.cli.program import find_program
+from segue.cli.program import every_end_is_ctrl_c, find_program
 from segue.cli.progress import Bars
 from segue.output import check_directory
 
@@ -49,7 +49,8 @@ def reproduce(paper: str, out: Path, quick: bool, repeat: int | None, wanted: st
         f"segue lab: {count} runs of {len(plan.points)} points in real time: about {minutes:.0f} min; then simulations",
         err=True,
     )
-    findings: Findings = run(plan, program, out, threads=threads, tell=_Progress(count))
+    with every_end_is_ctrl_c():
+        findings: Findings = run(plan, program, out, threads=threads, tell=_Progress(count))
     with Bars() as bars:
         bars.spin(f"preparing {paper}")
         reproduce_paper = import_module(f"segue.papers.{paper}.reproduce").reproduce

@@ -51,7 +51,19 @@ class Documents:
         name = _name(combination, number)
         write_file(self._directory / name, document)
         self._index[name] = self._digest(combination, number)
-        write_file(self._directory / INDEX, json.dumps(self._index, indent=1, sort_keys=True) + "\n")
+        self._write_index(self._directory)
+
+    def forget(self, combination: Combination, number: int) -> None:
+        """A run is made again: what is kept of it is no longer whole.
+
+        Raises:
+            OSError: The index cannot be written.
+        """
+        if self._directory is not None and self._index.pop(_name(combination, number), None) is not None:
+            self._write_index(self._directory)
+
+    def _write_index(self, directory: Path) -> None:
+        write_file(directory / INDEX, json.dumps(self._index, indent=1, sort_keys=True) + "\n")
 
     def _digest(self, combination: Combination, number: int) -> str:
         settings = {key: str(value) for key, value in combination.settings.items()}

@@ -157,9 +157,13 @@ impl Host {
             let more = scheme.map_or_else(String::new, |s| s.address_is_ready(local));
             let metric = self.next_metric;
             self.next_metric += 1;
-            self.default_routes.insert(address, metric);
+            // one that was deprecated, and is no longer
+            let former = self.default_routes.insert(address, metric);
+            let former = former.map_or_else(String::new, |m| {
+                format!("route del default dev {device} metric {m}\n")
+            });
             format!(
-                "address replace {address}/128 dev {device} nodad\n\
+                "{former}address replace {address}/128 dev {device} nodad\n\
                  route replace default dev {device} src {address} table {table} {with}\n\
                  rule del from {address} lookup {table}\n\
                  rule add from {address} lookup {table}\n\

@@ -150,8 +150,12 @@ impl Acquisition {
     /// at once if that is zero, or when it would have. An address that a DHCPv6 server chose stays.
     pub fn replace_addresses(&mut self, now: Instant, identifier: [u8; 8], keep: Option<Duration>) {
         let prefixes = self.nd.replace_identifier(now, identifier, keep);
-        if let (Way::Fixed { latency, pending, .. }, Some(prefix)) = (&mut self.way, prefixes.first()) {
-            *pending = Some((now + *latency, form_address_with(*prefix, identifier)));
+        if let Way::Fixed { latency, pending, .. } = &mut self.way {
+            match prefixes.first() {
+                Some(prefix) => *pending = Some((now + *latency, form_address_with(*prefix, identifier))),
+                // what is waited for is formed with the new one
+                None => *pending = pending.map(|(at, waits)| (at, form_address_with(waits, identifier))),
+            }
         }
         self.handle_timeout(now);
     }
@@ -337,6 +341,8 @@ impl Acquisition {
             } => {
                 let is_stale = |prefix: &&PrefixInformation| prefix.preferred_lifetime_s == 0;
                 for stale in prefixes.iter().filter(is_stale) {
+                    let address = form_address_with(stale.prefix, self.nd.interface_identifier());
+                    pending.take_if(|(_, waits)| *waits == address);
                     self.nd.withdraw_prefix(now, stale);
                 }
                 let Some(prefix) = prefixes.iter().find(|p| !is_stale(p)) else {

@@ -102,9 +102,13 @@ impl LocalLocators {
             .iter_mut()
             .find(|l| l.is_at(locator, local.interface));
         if let Some(known) = known {
+            let is_back = core::mem::take(&mut known.deprecated);
             if !known.nids.contains(&nid) {
                 known.nids.push(nid);
                 self.generation += 1;
+            }
+            if is_back {
+                self.decide(config);
             }
             return false;
         }

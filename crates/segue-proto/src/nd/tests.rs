@@ -306,6 +306,7 @@ fn lifetimes_deprecate_and_remove_an_address() {
     assert_eq!(
         events(&mut nd),
         [
+            NdEvent::AddressReady(global),
             NdEvent::AddressDeprecated(global),
             NdEvent::AddressLost(global),
             NdEvent::AddressExpired(global)

@@ -21,7 +21,10 @@ pub(super) fn changes(
     let cells = (0..s.cell.len()).flat_map(|cell| of_cell(s, cell));
     let hosts = s.host.iter().flat_map(|host| {
         // an ILNPv6 session keeps its identifier, whatever addresses are formed with (RFC 6740 section 3.1)
-        let changes = host.address_changes.iter().filter(|_| !s.scheme.is_ilnp());
+        let changes = host
+            .address_changes
+            .iter()
+            .filter(|_| host.plain || !s.scheme.is_ilnp());
         changes.enumerate().map(|(number, change)| {
             let mut random = stream(&format!("{}/address change {number}", host.name));
             of_host(s, (numbers.of(&host.name), &host.name), change, random.next_u64())
@@ -58,7 +61,8 @@ fn of_cell(s: &ScenarioFile, cell: usize) -> Vec<Readdressing> {
 }
 
 /// What the router of a cell advertises from some time on: the prefix of the last renumbering, and those before as deprecated
-/// (RFC 9096 section 3.5), valid as long as they are routed.
+/// (RFC 9096 section 3.5), valid from each advertisement on for as long as they are routed from then on: routers here advertise
+/// constant lifetimes (RFC 4861 section 6.2.1).
 fn advertised_at(s: &ScenarioFile, cell: usize, now: Duration) -> Vec<AdvertisedPrefix> {
     let all = &s.cell[cell].renumberings;
     let begun = all

@@ -35,9 +35,9 @@ const PRIORITY: &str = "20";
 /// How long a program may take to begin.
 const SOON: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a handshake may take before another is begun, and how many there are at most: five seconds.
+/// How long a handshake may take before another is begun, the first one, and each after it twice as long: the last four seconds.
 const HANDSHAKE: Duration = Duration::from_millis(250);
-const HANDSHAKES: usize = 20;
+const HANDSHAKES: u32 = 5;
 
 /// What of it is not installed.
 pub(super) fn missing() -> Option<String> {
@@ -177,9 +177,9 @@ pub(crate) struct Hello {
 impl Hello {
     fn say(&self) -> anyhow::Result<()> {
         let set = ["set", &self.device];
-        for _ in 0..HANDSHAKES {
+        for attempt in 0..HANDSHAKES {
             said_by(Command::new("wg").args(set).args(&self.words), "")?;
-            wait(&[], Some(HANDSHAKE))?;
+            wait(&[], Some(HANDSHAKE * (1 << attempt)))?;
             let handshakes = said_by(
                 Command::new("wg").args(["show", &self.device, "latest-handshakes"]),
                 "",

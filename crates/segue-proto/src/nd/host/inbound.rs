@@ -46,6 +46,9 @@ impl HostNd {
             let entry = self.retained.remove(at);
             if !self.entries.iter().any(|e| e.address == entry.address) {
                 self.events.push_back(NdEvent::AddressReady(entry.address));
+                if entry.state == AddressState::Deprecated {
+                    self.events.push_back(NdEvent::AddressDeprecated(entry.address));
+                }
                 self.entries.push(entry);
             }
         }
@@ -129,7 +132,9 @@ impl HostNd {
             return;
         }
         let Some(entry) = self.entries.iter_mut().find(|e| e.address == address) else {
-            if prefix.valid_lifetime_s != 0 {
+            // d) allows one that nothing may begin from (section 5.5.4), and RFC 8981 section 3.4 forbids it: who has none of
+            // this prefix has no use for it
+            if prefix.valid_lifetime_s != 0 && prefix.preferred_lifetime_s != 0 {
                 self.add_address(now, address, preferred, valid, announced);
             }
             return;

@@ -435,7 +435,10 @@ impl HostNd {
                     entry.state = AddressState::Deprecated;
                     events.push_back(NdEvent::AddressDeprecated(entry.address));
                 }
-                (false, AddressState::Deprecated) => entry.state = AddressState::Preferred,
+                (false, AddressState::Deprecated) => {
+                    entry.state = AddressState::Preferred;
+                    events.push_back(NdEvent::AddressReady(entry.address));
+                }
                 _ => {}
             }
             true

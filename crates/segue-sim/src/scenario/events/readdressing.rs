@@ -42,6 +42,9 @@ const FIRST_PREFIX: u16 = 0x8000;
 /// Renumberings of a cell: an advertisement has each of its prefixes, and a host so many addresses.
 const MOST_RENUMBERINGS: usize = 8;
 
+/// Changes of the addresses of a host that leave the former ones valid: it has room for so many, beside those of renumberings.
+const MOST_ADDRESS_CHANGES: usize = 6;
+
 /// Writes down that a prefix or an address is replaced.
 pub(super) fn write(
     s: &mut ScenarioFile,
@@ -58,9 +61,8 @@ pub(super) fn write(
                 keep: event.lasts,
             };
             refuse(key("network"), no_network(s, &change))?;
-            refuse(key("on"), keeps_addresses(s, host))?;
             s.host[host].address_changes.push(change);
-            Ok(())
+            refuse(key("on"), keeps_addresses(s, host))
         }
         Place::Link(_) | Place::Router(_) => unreachable!("neither a cell nor a host"),
     }
@@ -182,6 +184,15 @@ fn keeps_addresses(s: &ScenarioFile, host: usize) -> Option<String> {
         return Some(format!(
             "`{}` has no radio, and its addresses stay: expected a host that gets them in a [[cell]]",
             host.name
+        ));
+    }
+    let lasting = host
+        .address_changes
+        .iter()
+        .filter(|c| c.keep.is_none_or(|keep| !keep.is_zero()));
+    if lasting.count() > MOST_ADDRESS_CHANGES {
+        return Some(format!(
+            "expected at most {MOST_ADDRESS_CHANGES} after which the former addresses stay valid, others with for = \"0 s\""
         ));
     }
     leases(s)

@@ -15,9 +15,10 @@ from segue.lab.record import Record, is_whole
 from segue.report.lab import write_lab_report
 
 REASON = network.missing() or (None if shutil.which("iperf3") else "iperf3 is missing (Debian package iperf3)")
-pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 
 
+@lab.real_time
 def test_the_frames_have_what_the_run_counted(tmp_path: Path) -> None:
     folder = tmp_path / "record"
     window = ["--set", "tcp.window_clamp=64 KiB", "--set", "tcp.max_segment=1000 B"]
