@@ -99,3 +99,51 @@ fn an_address_that_is_replaced_is_kept_as_long_as_it_is_said() {
         }
     }
 }
+
+/// What was said, but for the loss of what the link had before it went.
+fn words_but_lost(link: &Link) -> Vec<String> {
+    let words = link.log.iter().map(|(_, text)| text.clone());
+    words.filter(|text| !text.starts_with("lost")).collect()
+}
+
+#[test]
+fn a_deprecated_address_that_was_kept_while_its_link_was_away_is_deprecated_when_it_is_back() {
+    let [old, new] = [PREFIX, NEW].map(|prefix| form_address(prefix, MAC));
+    let method = Method::Fixed {
+        latency: ms(20),
+        solicit: true,
+        lifetime: None,
+        retain: true,
+    };
+    let mut link = renumbered(&method, 8050);
+    link.run(at(14_000), nothing_lost);
+    link.now = at(14_000);
+    link.host.handle_link_down(at(14_000));
+    link.log.clear();
+    link.now = at(14_500);
+    link.host.handle_link_up(at(14_500));
+    link.run(at(20_000), nothing_lost);
+    let said = words_but_lost(&link);
+    let expected = [
+        format!("ready {new}"),
+        format!("ready {old}"),
+        format!("deprecated {old}"),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn who_comes_to_a_link_forms_no_address_of_a_prefix_that_is_not_to_be_used() {
+    let new = form_address(NEW, MAC);
+    for method in [slaac(), fixed(20)] {
+        let mut link = renumbered(&method, 8050);
+        link.host.handle_link_down(at(8050));
+        link.now = at(8060);
+        link.host.handle_link_up(at(8060));
+        link.log.clear();
+        // solicited advertisements too have both prefixes
+        link.run(at(14_000), nothing_lost);
+        let said = words_but_lost(&link);
+        assert_eq!(said, [format!("ready {new}")], "{method:?}");
+    }
+}

@@ -178,6 +178,26 @@ fn an_address_change_is_of_a_host_that_gets_its_addresses() {
 }
 
 #[test]
+fn a_host_has_room_for_so_many_addresses_that_stay_valid() {
+    let changes = |count: usize, lasts: &str| {
+        let one = |n: usize| {
+            format!(
+                "kind = \"address-change\"\non = \"mn\"\nat = \"{} ms\"\n{lasts}",
+                1000 + n * 100
+            )
+        };
+        (0..count).map(one).collect::<Vec<_>>().join("\n[[event]]\n")
+    };
+    assert!(in_cells(&changes(6, "")).is_ok());
+    assert!(in_cells(&changes(12, "for = \"0 s\"")).is_ok());
+    let line = "expected at most 6 after which the former addresses stay valid, others with for = \"0 s\"";
+    assert_eq!(
+        in_cells(&changes(7, "")).unwrap_err(),
+        format!("events.toml: event[6].on: {line}")
+    );
+}
+
+#[test]
 fn what_cannot_be_replaced_is_refused_in_one_line() {
     let network = "expected the name of a [[cell]]";
     for (event, line) in [
