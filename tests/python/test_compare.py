@@ -26,6 +26,7 @@ from segue.compare.results import Estimate, LabRun, Result, Value, estimate, fin
 from segue.compare.runs import run_all
 from segue.figures.comparison import comparison
 from segue.figures.style import render
+from segue.metrics import Flow
 
 DOCUMENTS = Path(__file__).parent / "lab_runs"
 SHORT = {"duration": "10 s"}
@@ -213,6 +214,49 @@ def test_the_flow_of_an_application_is_the_one_with_its_data(moved: Result) -> N
         assert [flow and (flow.transport, flow.transferred_bytes // 1000) for flow in flows] == [
             ("tcp", 17500), ("tcp", 17), ("udp", pytest.approx(340, abs=1))
         ]  # fmt: skip
+
+
+def downloads(name: str) -> Result:
+    """A download by curl: the host that moves asks in a hundred bytes."""
+    return Result(combinations([str(DOCUMENTS / "download.toml")], [], ["planned"])[0], (document(f"download-{name}"),))
+
+
+def test_the_flow_of_who_downloads_is_the_answer_and_not_the_question() -> None:
+    dead, moved = downloads("none"), downloads("ilnp-soft")
+    for one, received in ((dead, 5934974), (moved, 10000206)):
+        run = one.runs[0]
+        flow = find_flow(run.metrics, one.combination.applications, 0)
+        assert flow is not None
+        assert (flow.sender, flow.receiver, flow.transferred_bytes) == ("cn", "mn", received)
+        assert run.prediction is not None
+        simulated = find_flow(run.prediction, one.combination.applications, 0)
+        assert simulated is not None
+        assert simulated.sender == "mn", "in the simulator it is an upload, and that carries the data"
+    assert table_row(rows([dead])[0], predicted=True)[4] == "≥ 7000.7"
+    assert table_row(rows([moved])[0], predicted=True)[4] == "1.3"
+
+
+def test_of_two_ways_without_the_port_of_a_program_the_one_that_carried_most() -> None:
+    run = downloads("ilnp-soft").runs[0].prediction
+    assert run is not None
+    asks, first = downloads("ilnp-soft").combination.applications[0], run.flows[0]
+    answers = replace(asks, sender="cn", receiver="mn")
+
+    def flow(number: int, size: int, port: int, *, back: bool = False) -> Flow:
+        ends = ("cn", "mn", 9, port) if back else ("mn", "cn", port, 9)
+        named = dict(zip(("sender", "receiver", "source_port", "destination_port"), ends, strict=True))
+        return replace(first, id=number, transferred_bytes=size, **named)  # type: ignore[arg-type]
+
+    flows = (
+        flow(0, 10, 5),
+        flow(1, 90, 5, back=True),
+        flow(2, 70, 6),
+        flow(3, 7, 6, back=True),
+        flow(4, 8, 7, back=True),
+    )
+    metrics = replace(run, flows=flows)
+    found = [find_flow(metrics, [asks, asks, answers], number) for number in range(3)]
+    assert [one and one.id for one in found] == [1, 2, 4]
 
 
 def test_an_application_that_was_never_seen_is_no_other_ones_flow_and_is_not_left_out(moved: Result) -> None:

@@ -232,22 +232,46 @@ def rows(results: Sequence[Result]) -> list[Row]:
 
 
 def find_flow(metrics: Metrics, applications: Sequence[Application], number: int) -> Flow | None:
-    """The flow with an application's data.
+    """The flow with an application's data: of all that goes between its ends, either way, what carried most.
 
-    By the port of its program, of several the one that carried most. In the simulator, and of SCTP, there is no such
-    port: flows are in the order of applications.
+    Who downloads asks in a hundred bytes, and what matters is the answer. In the lab an application has the port of its
+    program. In the simulator, and of SCTP, there is no such port: connections are in the order of applications, and
+    each has its data before the answers.
     """
     own = applications[number]
     alike = [place for place, other in enumerate(applications) if _same_ends(other, own)]
-    flows: dict[int | None, list[Flow]] = {}
+    labelled: dict[int, list[Flow]] = {}
+    others: list[Flow] = []
     for flow in metrics.flows:
-        if (flow.sender, flow.receiver, flow.transport) == (own.sender, own.receiver, own.transport):
-            ports = (flow.source_port - FIRST_PORT, flow.destination_port - FIRST_PORT)
-            flows.setdefault(next((place for place in alike if place in ports), None), []).append(flow)
-    if number in flows:
-        return max(flows[number], key=lambda flow: flow.transferred_bytes)
-    others = dict(zip([place for place in alike if place not in flows], flows.get(None, []), strict=False))
-    return others.get(number)
+        if flow.transport != own.transport or {flow.sender, flow.receiver} != {own.sender, own.receiver}:
+            continue
+        ports = (flow.source_port - FIRST_PORT, flow.destination_port - FIRST_PORT)
+        place = next((place for place in range(len(applications)) if place in ports), None)
+        if place is None:
+            others.append(flow)
+        elif place in alike:
+            labelled.setdefault(place, []).append(flow)
+    if number not in labelled:
+        opened = [one for one in _connections(others) if one[0].sender == own.sender]
+        labelled |= zip([place for place in alike if place not in labelled], opened, strict=False)
+    # of the same, or nothing at all, the direction that the scenario has
+    return max(
+        labelled.get(number, []), key=lambda flow: (flow.transferred_bytes, flow.sender == own.sender), default=None
+    )
+
+
+def _connections(flows: Sequence[Flow]) -> list[list[Flow]]:
+    """Those whose ends are the same put together, in order; a second one the same way is another connection's."""
+    found: list[list[Flow]] = []
+    for flow in flows:
+        answered = (flow.receiver, flow.sender, flow.destination_port, flow.source_port)
+        for one in found:
+            if [(f.sender, f.receiver, f.source_port, f.destination_port) for f in one] == [answered]:
+                one.append(flow)
+                break
+        else:
+            found.append([flow])
+    return found
 
 
 def read_interruption(run: LabRun, combination: Combination, number: int) -> Value:
