@@ -3,6 +3,7 @@
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::{SigmaEvent, SigmaEventKind};
 use segue_proto::{Duration, Instant};
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 /// A gap in the received data belongs to a handoff if it begins no later than this after everybody was told.
@@ -51,13 +52,10 @@ pub struct Handoff {
     pub begin: Instant,
     /// How it ended, if it has.
     end: Option<End>,
-    exchanges: Exchanges,
     /// Address used before.
     pub from: Option<Ipv6Addr>,
     /// Address used after.
     pub to: Ipv6Addr,
-    /// Those who could not be told.
-    pub failed: Vec<Ipv6Addr>,
     /// The peer was asked to use the new address: until then it is only one more.
     pub asked: bool,
 }
@@ -97,6 +95,10 @@ impl Handoff {
 #[derive(Debug, Default)]
 pub struct Handoffs {
     all: Vec<Handoff>,
+    /// By number: what those that have not ended wait for.
+    exchanges: BTreeMap<u32, Exchanges>,
+    /// By number: who could not be told.
+    failed: BTreeMap<u32, Vec<Ipv6Addr>>,
     /// Numbers, by node.
     by_node: Vec<Vec<u32>>,
 }
@@ -113,15 +115,18 @@ impl Handoffs {
     /// A shim reports.
     pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
         match *event {
-            ShimEvent::HandoffBegun { from, to } => self.begin(now, node, from, to).asked = true,
+            ShimEvent::HandoffBegun { from, to } => {
+                let number = self.begin(now, node, from, to);
+                self.all[number as usize].asked = true;
+            }
             ShimEvent::HandoffDone { to, delay } => {
-                if let Some(handoff) = self.open(node, to) {
-                    handoff.end = Some(End::Done(now, delay));
+                if let Some(number) = self.open(node, to) {
+                    self.all[number as usize].end = Some(End::Done(now, delay));
                 }
             }
             ShimEvent::HandoffFailed { peer } => {
-                if let Some(handoff) = self.last(node) {
-                    handoff.failed.push(peer);
+                if let Some(&number) = self.of(node).last() {
+                    self.failed.entry(number).or_default().push(peer);
                 }
             }
             _ => {}
@@ -134,29 +139,29 @@ impl Handoffs {
         let now = event.time;
         match event.kind {
             SigmaEventKind::AddSent(to) if self.open(node, to).is_none() => {
-                let from = self.in_use(node);
-                self.begin(now, node, from, to).exchanges.adding = Some(now);
+                let number = self.begin(now, node, self.in_use(node), to);
+                self.exchanges.entry(number).or_default().adding = Some(now);
             }
             SigmaEventKind::AddAcknowledged(to) => {
-                if let Some(handoff) = self.open(node, to) {
-                    handoff.exchanges.count(now);
-                    handoff.exchanges.adding = None;
+                let open = self.open(node, to);
+                if let Some(exchanges) = open.and_then(|number| self.exchanges.get_mut(&number)) {
+                    exchanges.count(now);
+                    exchanges.adding = None;
                 }
             }
             SigmaEventKind::SetPrimarySent(to) | SigmaEventKind::ActivateSent(to) => {
                 let from = self.in_use(node);
-                if self.open(node, to).is_none() {
-                    self.begin(now, node, from, to);
-                }
-                if let Some(handoff) = self.open(node, to) {
-                    (handoff.asked, handoff.from) = (true, from);
-                    handoff.exchanges.using.get_or_insert(now);
-                }
+                let open = self.open(node, to);
+                let number = open.unwrap_or_else(|| self.begin(now, node, from, to));
+                let handoff = &mut self.all[number as usize];
+                (handoff.asked, handoff.from) = (true, from);
+                self.exchanges.entry(number).or_default().using.get_or_insert(now);
             }
             SigmaEventKind::SetPrimaryAcknowledged(to) | SigmaEventKind::ActivateAcknowledged(to) => {
-                if let Some(handoff) = self.open(node, to) {
-                    handoff.exchanges.count(now);
-                    handoff.end = Some(End::Done(now, handoff.exchanges.waited));
+                if let Some(number) = self.open(node, to) {
+                    let mut exchanges = self.exchanges.remove(&number).unwrap_or_default();
+                    exchanges.count(now);
+                    self.all[number as usize].end = Some(End::Done(now, exchanges.waited));
                 }
             }
             SigmaEventKind::AddRefused(to)
@@ -165,8 +170,9 @@ impl Handoffs {
             | SigmaEventKind::DeleteSent(to)
             | SigmaEventKind::DeleteAcknowledged(to)
             | SigmaEventKind::DeactivateSent(to) => {
-                if let Some(handoff) = self.open(node, to) {
-                    handoff.end = Some(End::GivenUp(now));
+                if let Some(number) = self.open(node, to) {
+                    self.exchanges.remove(&number);
+                    self.all[number as usize].end = Some(End::GivenUp(now));
                 }
             }
             _ => {}
@@ -177,6 +183,12 @@ impl Handoffs {
     #[must_use]
     pub fn all(&self) -> &[Handoff] {
         &self.all
+    }
+
+    /// Those who could not be told, of one of them.
+    #[must_use]
+    pub fn failed(&self, number: u32) -> &[Ipv6Addr] {
+        self.failed.get(&number).map_or(&[], Vec::as_slice)
     }
 
     /// Numbers of those of a node.
@@ -192,38 +204,28 @@ impl Handoffs {
         own.filter(|h| h.done().is_some()).map(|h| h.to).next()
     }
 
-    fn begin(&mut self, now: Instant, node: u32, from: Option<Ipv6Addr>, to: Ipv6Addr) -> &mut Handoff {
+    fn begin(&mut self, now: Instant, node: u32, from: Option<Ipv6Addr>, to: Ipv6Addr) -> u32 {
         let at = node as usize;
         if self.by_node.len() <= at {
             self.by_node.resize_with(at + 1, Vec::new);
         }
-        let number = self.all.len();
-        self.by_node[at].push(number as u32);
+        let number = self.all.len() as u32;
+        self.by_node[at].push(number);
         self.all.push(Handoff {
             node,
             begin: now,
             end: None,
-            exchanges: Exchanges::default(),
             from,
             to,
-            failed: Vec::new(),
             asked: false,
         });
-        &mut self.all[number]
+        number
     }
 
-    /// The last one of a node to this address, while it goes on.
-    fn open(&mut self, node: u32, to: Ipv6Addr) -> Option<&mut Handoff> {
-        let own = self.of(node).iter().rev();
-        let number = *own
-            .filter(|n| self[**n].end.is_none())
-            .find(|n| self[**n].to == to)?;
-        self.all.get_mut(number as usize)
-    }
-
-    fn last(&mut self, node: u32) -> Option<&mut Handoff> {
-        let number = *self.of(node).last()?;
-        self.all.get_mut(number as usize)
+    /// The number of the last one of a node to this address, while it goes on.
+    fn open(&self, node: u32, to: Ipv6Addr) -> Option<u32> {
+        let own = self.of(node).iter().rev().copied();
+        own.filter(|n| self[*n].end.is_none()).find(|n| self[*n].to == to)
     }
 }
 

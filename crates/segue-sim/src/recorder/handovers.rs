@@ -199,6 +199,7 @@ impl Table<'_> {
         let h = handoff.map(|n| &self.handoffs()[n]);
         let shim = self.connections.mobility() == Mobility::Shim;
         let done = h.and_then(Handoff::done);
+        let failed = handoff.map_or(&[][..], |n| self.handoffs().failed(n));
         let parts = handoff.filter(|_| shim).and_then(|n| {
             let parts = self
                 .connections
@@ -219,9 +220,7 @@ impl Table<'_> {
             handoff_delay_s: done.map(|(_, delay)| delay.as_secs_f64()),
             begin_s: h.map(|h| seconds(h.begin)),
             end_s: done.map(|(at, _)| seconds(at)),
-            failed: h
-                .map(|h| h.failed.iter().map(|a| IpAddr::from(*a)).collect())
-                .unwrap_or_default(),
+            failed: failed.iter().map(|a| IpAddr::from(*a)).collect(),
             parts,
             lost_packets: None,
             retransmissions: None,

@@ -149,6 +149,7 @@ pub(crate) fn report(
     let flows = flows.flatten().collect();
     let handoffs = (0u32..).zip(c.shims().all());
     let handoffs = handoffs.map(|(number, h)| HandoffMetrics {
+        failed: c.shims().failed(number).to_vec(),
         parts: c.vertical.parts(number as usize, h.done().map(|(at, _)| at)),
         ..handoff(h, number, c.flows(), names)
     });
@@ -174,7 +175,7 @@ fn handoff(h: &Handoff, number: u32, flows: &[Data], names: &[String]) -> Handof
         handoff_delay_s: h.done().map(|(_, delay)| delay.as_secs_f64()),
         from: h.from,
         to: h.to,
-        failed: h.failed.clone(),
+        failed: Vec::new(),
         interruption_s: most.as_ref().and_then(gap).map(Duration::as_secs_f64),
         parts: None,
     }

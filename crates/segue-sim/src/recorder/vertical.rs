@@ -1,7 +1,7 @@
 //! The parts of a handoff as Cottingham and Vidales split it ("Is Latency the Real Enemy in Next Generation Networks?",
 //! section 4): detection, configuration, registration, adaptation.
 
-use segue_capture::analyze::{AdaptationTime, ThroughputBins};
+use segue_capture::analyze::ThroughputBins;
 use segue_capture::record::Parts;
 use segue_proto::contract::LocalAddress;
 use segue_proto::{Duration, Instant, InterfaceId};
@@ -46,8 +46,8 @@ pub struct HandoffParts {
 pub struct Vertical {
     hosts: BTreeMap<u32, HostState>,
     handoffs: Vec<Watched>,
-    /// By node: the number of its last handoff.
-    last: Vec<Option<u32>>,
+    /// By node: its last handoff.
+    last: Vec<Option<Last>>,
     /// By the address used after: the number of the last handoff.
     last_to: BTreeMap<Ipv6Addr, u32>,
 }
@@ -95,6 +95,7 @@ struct InterfaceState {
 /// A handoff.
 #[derive(Debug)]
 struct Watched {
+    node: u32,
     interface: Option<InterfaceId>,
     soft: bool,
     since: Instant,
@@ -102,24 +103,31 @@ struct Watched {
     begin: Instant,
     told: Option<Instant>,
     first_data: Option<Instant>,
-    arrivals: Arrivals,
+    /// Of all but the last of a host: what it came to.
+    adaptation: Option<Adaptation>,
 }
 
-/// What arrives over the new interface.
+/// Adaptation time and its threshold, as in [`HandoffParts`].
+#[derive(Clone, Copy, Debug)]
+struct Adaptation {
+    t_a_s: f64,
+    threshold_bps: f64,
+}
+
+/// The last handoff of a host.
 #[derive(Debug)]
-enum Arrivals {
-    /// Of the last handoff of a host.
-    GoOn(ThroughputBins),
-    /// Of those before, of which nothing is kept but what it came to.
-    Over(Option<AdaptationTime>),
+struct Last {
+    number: u32,
+    /// What arrives over the new interface.
+    bins: ThroughputBins,
 }
 
-impl Arrivals {
-    fn adaptation_time(&self) -> Option<AdaptationTime> {
-        match self {
-            Self::GoOn(bins) => bins.adaptation_time(),
-            Self::Over(adaptation) => *adaptation,
-        }
+impl Last {
+    fn adaptation(&self) -> Option<Adaptation> {
+        self.bins.adaptation_time().map(|a| Adaptation {
+            t_a_s: a.adaptation_time_s,
+            threshold_bps: a.threshold_bps,
+        })
     }
 }
 
@@ -181,6 +189,7 @@ impl Vertical {
             _ => now,
         };
         let watched = Watched {
+            node,
             interface: interface.map(|i| i.interface),
             soft: left.is_none(),
             since,
@@ -188,16 +197,19 @@ impl Vertical {
             begin: now,
             told: None,
             first_data: None,
-            arrivals: Arrivals::GoOn(ThroughputBins::default()),
+            adaptation: None,
         };
         host.in_use = watched.interface.or(host.in_use);
         let number = self.handoffs.len() as u32;
         if self.last.len() <= node as usize {
-            self.last.resize(node as usize + 1, None);
+            self.last.resize_with(node as usize + 1, || None);
         }
-        if let Some(before) = self.last[node as usize].replace(number) {
-            let arrivals = &mut self.handoffs[before as usize].arrivals;
-            *arrivals = Arrivals::Over(arrivals.adaptation_time());
+        let last = Last {
+            number,
+            bins: ThroughputBins::default(),
+        };
+        if let Some(before) = self.last[node as usize].replace(last) {
+            self.handoffs[before.number as usize].adaptation = before.adaptation();
         }
         self.last_to.insert(to, number);
         self.handoffs.push(watched);
@@ -212,18 +224,16 @@ impl Vertical {
 
     /// Data arrives at a host.
     pub fn data(&mut self, now: Instant, node: u32, interface: InterfaceId, bytes: u32) {
-        let Some(&Some(number)) = self.last.get(node as usize) else {
+        let Some(Some(last)) = self.last.get_mut(node as usize) else {
             return;
         };
         core::hint::cold_path();
-        let handoff = &mut self.handoffs[number as usize];
+        let handoff = &mut self.handoffs[last.number as usize];
         if handoff.interface != Some(interface) {
             return;
         }
         handoff.first_data.get_or_insert(now);
-        if let Arrivals::GoOn(bins) = &mut handoff.arrivals {
-            bins.add(now.as_nanos(), u64::from(bytes));
-        }
+        last.bins.add(now.as_nanos(), u64::from(bytes));
     }
 
     /// The parts of handoff `number`, as they were reported by [`handoff_begun`](Self::handoff_begun); everybody had
@@ -233,7 +243,11 @@ impl Vertical {
         let h = self.handoffs.get(number)?;
         let seconds = |d: Duration| d.as_secs_f64();
         let registered = h.told.or(done);
-        let adaptation = h.arrivals.adaptation_time();
+        let last = self.last.get(h.node as usize).and_then(Option::as_ref);
+        let adaptation = match last.filter(|last| last.number as usize == number) {
+            Some(last) => last.adaptation(),
+            None => h.adaptation,
+        };
         Some(HandoffParts {
             soft: h.soft,
             since_s: h.since.as_nanos() as f64 / 1e9,
@@ -242,7 +256,7 @@ impl Vertical {
             t_r_s: registered.map(|at| seconds(at.since(h.begin))),
             t_n_s: registered.map(|at| seconds(at.since(h.since))),
             first_data_s: h.first_data.map(|at| seconds(at.since(h.since))),
-            t_a_s: adaptation.map(|a| a.adaptation_time_s),
+            t_a_s: adaptation.map(|a| a.t_a_s),
             threshold_bps: adaptation.map(|a| a.threshold_bps),
         })
     }
