@@ -52,6 +52,9 @@ impl Connections {
     /// A host sends a segment with data; gives the number of its entry.
     #[inline]
     pub fn sent(&mut self, now: Instant, way: &Way, segment: &Segment) -> u32 {
+        if self.ledger.is_full() {
+            self.forget(now);
+        }
         let (id, number) = self.ledger.sent(now, segment);
         if self.flows.len() <= number {
             self.begin(&segment.flow);
@@ -60,6 +63,20 @@ impl Connections {
             self.flows[number].sent(now, id, entry, way);
         }
         id
+    }
+
+    /// What the ledger forgets, nobody asks how it left.
+    #[cold]
+    fn forget(&mut self, now: Instant) {
+        self.ledger.forget(now);
+        let (aged, recent) = self.ledger.aged();
+        let mut kept = vec![Vec::new(); self.flows.len()];
+        for (id, entry) in aged {
+            kept[entry.flow as usize].push(*id);
+        }
+        for (flow, kept) in self.flows.iter_mut().zip(&kept) {
+            flow.forget_left(kept, recent);
+        }
     }
 
     /// Something is sent in a flow for the first time.
@@ -221,5 +238,49 @@ mod tests {
         assert_eq!(interruptions, [Some(Duration::from_millis(900)), None]);
         assert_eq!(flow.bins(), [400, 200, 0, 0, 0, 100]);
         assert_eq!(c.shims()[0].done(), Some((at(800), delay)));
+    }
+
+    /// A sender that moves every second to the other of two addresses. What is under way all the time was sent to the second.
+    #[test]
+    fn how_packets_left_is_known_of_those_that_are_not_forgotten() {
+        let key = FlowKey {
+            transport: Transport::Udp,
+            sender: 0,
+            receiver: 1,
+            source_port: 1,
+            destination_port: 2,
+        };
+        let to = |number: u64| Ipv6Addr::from(u128::from(number % 2 + 1));
+        let mut c = Connections::new(Vec::new(), Mobility::Shim);
+        let mut under_way = None;
+        for number in 0..40_000_u64 {
+            let second = number / 100;
+            let mut packet = Packet::EMPTY;
+            packet.ip.destination = to(second);
+            let segment = Segment {
+                flow: key,
+                seq: 10 * number as u32,
+                length: 10,
+                bytes: 10,
+            };
+            let now = Instant::ZERO + Duration::from_millis(10 * number);
+            let way = Way::of(&packet, InterfaceId(0));
+            let mut entries = Entries::NONE;
+            let id = c.sent(now, &way, &segment);
+            entries.add(id);
+            if number == 150 {
+                under_way = Some(id);
+            } else {
+                c.arrived(now, 5, &way, entries, true);
+            }
+        }
+        let flow = &c.flows()[0];
+        let (kept, known) = (c.ledger.entries().count(), flow.ways_left());
+        assert!((1000..10_000).contains(&kept), "{kept}");
+        assert!(known <= kept / 100 + 4, "{known} of 400, {kept} packets");
+        assert_eq!(under_way.and_then(|id| flow.destination_of(id)), Some(to(1)));
+        for (id, _) in c.ledger.entries() {
+            assert_eq!(flow.destination_of(id), Some(to(u64::from(id) / 100)), "{id}");
+        }
     }
 }

@@ -135,7 +135,12 @@ fn silence(flow: &Data, end: Instant) -> Duration {
 /// Of these flows, those of which something was lost, while nothing of them is under way: their senders have nowhere to
 /// send from, or have given up.
 fn gone(ledger: &Ledger, flows: &[Data], doubtful: &[usize]) -> Vec<usize> {
-    let mut seen: BTreeMap<usize, (bool, bool)> = doubtful.iter().map(|n| (*n, (false, false))).collect();
+    let forgotten = |n: usize| {
+        let lost = ledger.lost_last(n);
+        lost.is_some_and(|offset| offset >= flows[n].cumulative())
+    };
+    let mut seen: BTreeMap<usize, (bool, bool)> =
+        doubtful.iter().map(|n| (*n, (forgotten(*n), false))).collect();
     if seen.is_empty() {
         return Vec::new();
     }

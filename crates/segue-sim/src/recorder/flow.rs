@@ -469,6 +469,12 @@ impl Data {
         self.left_as(id).map(|left| left.destination)
     }
 
+    /// Of how many ways it is remembered from when on packets left so.
+    #[cfg(test)]
+    pub fn ways_left(&self) -> usize {
+        self.left.len()
+    }
+
     fn left_as(&self, id: u32) -> Option<&Left> {
         let after = self.left.partition_point(|(first, _)| *first <= id);
         after.checked_sub(1).map(|at| &self.left[at].1)
@@ -480,6 +486,18 @@ impl Data {
             self.left.drain(..REMEMBERED / 2);
         }
         self.left.push((id, left));
+    }
+
+    /// Of how packets left, keeps what is known of these entries, which are in order, and of those from `recent` on.
+    pub fn forget_left(&mut self, kept: &[u32], recent: u32) {
+        let nexts: Vec<u32> = self.left.iter().skip(1).map(|(first, _)| *first).collect();
+        let mut nexts = nexts.into_iter();
+        self.left.retain(|(first, _)| {
+            // the last goes on
+            let Some(next) = nexts.next() else { return true };
+            let from = kept.partition_point(|id| id < first);
+            next > recent || kept.get(from).is_some_and(|id| *id < next)
+        });
     }
 
     /// The address that names a way: of the end that moves.

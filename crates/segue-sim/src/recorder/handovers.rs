@@ -240,20 +240,21 @@ impl Table<'_> {
             }
             by_flow.entry(flow).or_default().push(at);
         }
-        for (id, entry) in ledger.entries().filter(|(_, e)| !e.is_plain()) {
-            let Some(rows) = by_flow.get(&u64::from(entry.flow)) else {
+        for (flow, mark) in ledger.marks() {
+            let Some(rows) = by_flow.get(&(flow as u64)) else {
                 continue;
             };
-            let within = |(from, until): (u32, u32)| (from..=until).contains(&entry.sent_ticks);
+            let within = |(from, until): (u32, u32)| (from..=until).contains(&mark.sent_ticks);
             for &at in rows {
                 let row = &mut self.rows[at];
-                if entry.is_retransmission() && within(row.repeats) {
+                if mark.is_retransmission && within(row.repeats) {
                     add(&mut row.record.retransmissions, 1);
-                    let spurious = ledger.arrived_before(id);
-                    add(&mut row.record.spurious_retransmissions, u64::from(spurious));
+                    add(
+                        &mut row.record.spurious_retransmissions,
+                        u64::from(mark.is_spurious),
+                    );
                 }
-                let lost = entry.fate.loss() == Some(segue_capture::handover::LossCause::Handover);
-                if lost && row.losses.is_some_and(within) {
+                if mark.is_lost_to_handover && row.losses.is_some_and(within) {
                     add(&mut row.record.lost_packets, 1);
                 }
             }

@@ -2,19 +2,23 @@
 //! SCTP and every datagram of an application over UDP; what became of it is noted where it happens. It is the ground truth
 //! of loss and retransmission; what the two ends can make out of it is worked out apart from it, in `segue_capture::analyze`.
 //!
-//! Entries of which there is nothing more to say ([`Entry::is_plain`]) are forgotten after a while, so that a run takes no more
-//! memory after an hour than after a minute: what stays is what was lost or sent again.
+//! Entries of which nothing more can be learnt are forgotten after a while, so that a run takes no more memory after an hour
+//! than after a minute. Of one that was lost or sent again it is counted what it was, and a [`Mark`] of eight bytes stays, from
+//! which handovers count.
 
+mod copies;
 mod counts;
 mod entry_store;
+mod mark;
 #[cfg(test)]
 mod tests;
 
 use crate::recorder::DropCause;
+use copies::{Chain, Copies};
 use entry_store::EntryStore;
 use segue_capture::handover::LossCause;
 use segue_proto::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The entries of a packet: one for a TCP segment or a datagram, one after the other for DATA chunks of SCTP.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -104,6 +108,7 @@ pub struct Segment {
 }
 
 pub use counts::FlowCounts;
+pub use mark::Mark;
 pub use segue_proto::app::Transport;
 
 /// One direction of a connection. Addresses of a mobile host change, so it goes by its sender and what stays: the ports
@@ -158,9 +163,6 @@ pub fn ticks(ns: u64) -> u32 {
     u32::try_from(ns / TICK_NS).unwrap_or(u32::MAX)
 }
 
-/// In place of the number of an entry: forgotten, and so delivered.
-const FORGOTTEN: u32 = u32::MAX;
-
 /// One packet. Small, since there are many: memory that is used once costs more than the rest here.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -196,8 +198,6 @@ impl Entry {
 #[derive(Debug, Default)]
 pub struct Ledger {
     entries: EntryStore,
-    /// By retransmission: the packet that carried its first byte before.
-    previous: BTreeMap<u32, u32>,
     flows: Vec<FlowLedger>,
     /// Their numbers.
     numbers: BTreeMap<FlowKey, u32>,
@@ -212,39 +212,31 @@ struct FlowLedger {
     origin: u32,
     /// First byte that has not been sent.
     next: u64,
-    /// The packets that carried something first, by their first byte; of those that are forgotten, the first of each run.
-    originals: Vec<Original>,
-    /// By first byte of the original: its last copy.
-    last_copies: BTreeMap<u64, u32>,
+    /// Which of its packets carried the same.
+    copies: Copies,
     sent: u64,
     retransmissions: u64,
-}
-
-/// A packet that carried something first.
-#[derive(Clone, Copy, Debug)]
-struct Original {
-    offset: u64,
-    /// Number of its entry, or [`FORGOTTEN`].
-    id: u32,
+    /// What was counted of entries that are forgotten.
+    forgotten: FlowCounts,
+    /// Of them, what handovers may count.
+    marks: Vec<Mark>,
+    /// Of them, the greatest first byte of one that was lost.
+    lost_last: Option<u64>,
 }
 
 impl Ledger {
     /// A host sends a segment; gives the numbers of its entry and of its flow.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> (u32, usize) {
         let number = self.flow(segment);
-        if self.entries.is_full() {
-            self.forget(now);
-        }
         let id = self.entries.next_id();
         let flow = &mut self.flows[number];
         let offset = flow.offset(segment.seq);
         let retransmission = offset < flow.next;
         if retransmission {
-            self.note_retransmission(id, number, offset);
+            flow.sent_again(offset, id);
         } else {
-            flow.originals.push(Original { offset, id });
+            flow.copies.sent_first(offset, id);
         }
-        let flow = &mut self.flows[number];
         flow.next = flow.next.max(offset + u64::from(segment.length));
         flow.sent += 1;
         self.entries.push(Entry {
@@ -262,29 +254,54 @@ impl Ledger {
         (id, number)
     }
 
-    #[cold]
-    fn note_retransmission(&mut self, id: u32, flow: usize, offset: u64) {
-        let flow = &mut self.flows[flow];
-        flow.retransmissions += 1;
-        let after = flow
-            .originals
-            .partition_point(|original| original.offset <= offset);
-        let Some(original) = after.checked_sub(1).map(|at| flow.originals[at]) else {
-            return;
-        };
-        // several are in one place once they are forgotten
-        let forgotten = original.id == FORGOTTEN;
-        let copied = if forgotten { offset } else { original.offset };
-        let before = flow.last_copies.insert(copied, id).filter(|_| !forgotten);
-        self.previous.insert(id, before.unwrap_or(original.id));
+    /// Whether it is time to [forget](Self::forget).
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.entries.is_full()
     }
 
+    /// Forgets entries of which nothing more can be learnt.
     #[cold]
-    fn forget(&mut self, now: Instant) {
-        let forgotten = self.entries.forget(now, self.flows.len());
-        for (flow, offsets) in self.flows.iter_mut().zip(&forgotten) {
-            flow.forget(offsets);
+    pub fn forget(&mut self, now: Instant) {
+        let until = self.entries.age(now, self.flows.len());
+        let mut plain = vec![Vec::new(); self.flows.len()];
+        let chains = self.flows.iter().zip(&until);
+        let mut over: Vec<Vec<Chain>> = chains
+            .map(|(flow, until)| flow.copies.over(&self.entries, *until))
+            .collect();
+        for (id, entry) in self.entries.aged() {
+            let flow = entry.flow as usize;
+            if *id >= until[flow] {
+                continue;
+            }
+            if entry.is_plain() {
+                plain[flow].push(entry.offset);
+            } else if entry.fate.is_lost() && !entry.is_retransmission() {
+                over[flow].extend(self.flows[flow].copies.lost_alone(entry.offset, *id));
+            }
         }
+        let mut gone = BTreeSet::new();
+        for (flow, (plain, over)) in self.flows.iter_mut().zip(plain.iter().zip(&over)) {
+            flow.copies.forget(plain, over);
+            for (id, arrived_before) in over.iter().flat_map(|chain| &chain.entries) {
+                gone.insert(*id);
+                if let Some(entry) = self.entries.get(*id) {
+                    flow.count(entry, *arrived_before);
+                }
+            }
+        }
+        self.entries.retain_aged(|id, entry| {
+            let plain = entry.is_plain() && id < until[entry.flow as usize];
+            !plain && !gone.contains(&id)
+        });
+    }
+
+    /// Of what was sent so long ago that much of it is forgotten, the entries that are not, by their numbers; and the number
+    /// from which on nothing is forgotten.
+    #[must_use]
+    pub fn aged(&self) -> (&[(u32, Entry)], u32) {
+        (self.entries.aged(), self.entries.first_recent())
     }
 
     /// An entry, unless it is forgotten.
@@ -327,7 +344,7 @@ impl Ledger {
             return;
         };
         let flow = &self.flows[number];
-        let last = flow.last_copies.get(&flow.offset(tsn)).copied();
+        let last = flow.copies.last_of(flow.offset(tsn));
         if let Some(last) = last.and_then(|id| self.entries.get_mut(id)) {
             last.sending = Sending::FastRetransmission;
         }
@@ -387,28 +404,31 @@ impl Ledger {
         let begin = |f: &FlowLedger| FlowCounts {
             packets_sent: f.sent,
             retransmissions: f.retransmissions,
-            ..FlowCounts::default()
+            ..f.forgotten.clone()
         };
         let mut counts: Vec<FlowCounts> = self.flows.iter().map(begin).collect();
         for (id, entry) in self.entries().filter(|(_, e)| !e.is_plain()) {
-            let c = &mut counts[entry.flow as usize];
-            if let Some(loss) = entry.fate.loss() {
-                c.lost_packets += 1;
-                match loss {
-                    LossCause::Handover => c.lost_to_handover += 1,
-                    LossCause::Queue => c.lost_to_queue += 1,
-                    LossCause::Other => c.lost_otherwise += 1,
-                }
-                *c.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
-            }
-            c.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
-            let spurious = entry.is_retransmission() && self.arrived_before(id);
-            let fast = entry.sending == Sending::FastRetransmission;
-            c.spurious_retransmissions += u64::from(spurious);
-            c.fast_retransmissions += u64::from(fast);
-            c.spurious_fast_retransmissions += u64::from(fast && spurious);
+            counts[entry.flow as usize].add(entry, self.arrived_before(id, entry));
         }
         counts
+    }
+
+    /// What handovers may count, with the number of its flow.
+    pub fn marks(&self) -> impl Iterator<Item = (usize, Mark)> {
+        let forgotten = self.flows.iter().enumerate();
+        let forgotten =
+            forgotten.flat_map(|(number, flow)| flow.marks.iter().map(move |mark| (number, *mark)));
+        let known = self.entries().filter(|(_, entry)| !entry.is_plain());
+        forgotten.chain(known.filter_map(|(id, entry)| {
+            let mark = Mark::of(entry, self.arrived_before(id, entry))?;
+            Some((entry.flow as usize, mark))
+        }))
+    }
+
+    /// The greatest first byte of those packets of a flow that were lost and are forgotten.
+    #[must_use]
+    pub fn lost_last(&self, flow: usize) -> Option<u64> {
+        self.flows[flow].lost_last
     }
 
     /// The sequence number that an entry begins with, as it was on the wire.
@@ -425,13 +445,9 @@ impl Ledger {
     }
 
     /// Whether a copy of a packet that was sent before it arrived, then or later.
-    #[must_use]
-    pub fn arrived_before(&self, id: u32) -> bool {
-        let before = |id: &u32| self.previous.get(id).copied();
-        core::iter::successors(before(&id), before).any(|id| {
-            self.entry(id)
-                .is_none_or(|entry| entry.fate == PacketFate::Delivered)
-        })
+    fn arrived_before(&self, id: u32, entry: &Entry) -> bool {
+        let flow = &self.flows[entry.flow as usize];
+        flow.copies.arrived_before(id, &self.entries)
     }
 
     fn flow(&mut self, segment: &Segment) -> usize {
@@ -449,10 +465,12 @@ impl Ledger {
                 key: segment.flow,
                 origin: segment.seq,
                 next: 0,
-                originals: Vec::new(),
-                last_copies: BTreeMap::new(),
+                copies: Copies::default(),
                 sent: 0,
                 retransmissions: 0,
+                forgotten: FlowCounts::default(),
+                marks: Vec::new(),
+                lost_last: None,
             });
             self.flows.len() - 1
         });
@@ -467,18 +485,18 @@ impl FlowLedger {
         self.next.saturating_add_signed(ahead)
     }
 
-    /// The originals with these first bytes, in order, are forgotten.
-    fn forget(&mut self, offsets: &[u64]) {
-        let mut offsets = offsets.iter().peekable();
-        let mut before = None;
-        self.originals.retain_mut(|original| {
-            if offsets.next_if_eq(&&original.offset).is_some() {
-                original.id = FORGOTTEN;
-            }
-            // a run of those that are forgotten is one
-            let goes_on = original.id == FORGOTTEN && before == Some(FORGOTTEN);
-            before = Some(original.id);
-            !goes_on
-        });
+    #[cold]
+    fn sent_again(&mut self, offset: u64, id: u32) {
+        self.retransmissions += 1;
+        self.copies.sent_again(offset, id);
+    }
+
+    /// Counts an entry that is about to be forgotten.
+    fn count(&mut self, entry: &Entry, arrived_before: bool) {
+        self.forgotten.add(entry, arrived_before);
+        self.marks.extend(Mark::of(entry, arrived_before));
+        if entry.fate.is_lost() {
+            self.lost_last = self.lost_last.max(Some(entry.offset));
+        }
     }
 }

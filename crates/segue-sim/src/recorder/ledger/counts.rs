@@ -1,5 +1,7 @@
 //! What is counted of the packets of a flow.
 
+use super::{Entry, PacketFate, Sending};
+use segue_capture::handover::LossCause;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,4 +33,25 @@ pub struct FlowCounts {
     pub lost_otherwise: u64,
     /// Where the lost ones went: counts by cause.
     pub lost_by_cause: BTreeMap<&'static str, u64>,
+}
+
+impl FlowCounts {
+    /// Counts what became of a packet; `arrived_before`: one that carried the same before arrived.
+    pub(super) fn add(&mut self, entry: &Entry, arrived_before: bool) {
+        if let Some(loss) = entry.fate.loss() {
+            self.lost_packets += 1;
+            match loss {
+                LossCause::Handover => self.lost_to_handover += 1,
+                LossCause::Queue => self.lost_to_queue += 1,
+                LossCause::Other => self.lost_otherwise += 1,
+            }
+            *self.lost_by_cause.entry(entry.fate.name()).or_default() += 1;
+        }
+        self.in_flight_packets += u64::from(entry.fate == PacketFate::InFlight);
+        let spurious = entry.is_retransmission() && arrived_before;
+        let fast = entry.sending == Sending::FastRetransmission;
+        self.spurious_retransmissions += u64::from(spurious);
+        self.fast_retransmissions += u64::from(fast);
+        self.spurious_fast_retransmissions += u64::from(fast && spurious);
+    }
 }

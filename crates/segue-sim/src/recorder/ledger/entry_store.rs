@@ -1,12 +1,11 @@
-//! The entries of a ledger, by their numbers. One of which there is nothing more to say ([`Entry::is_plain`]) is forgotten after a
-//! while, so that a run takes no more memory after an hour than after a minute: what stays is what was lost or sent again.
+//! The entries of a ledger, by their numbers: the latest, and of those before what is not forgotten. See the ledger for which are.
 
 use super::{Entry, ticks};
 use core::hint::cold_path;
 use segue_proto::{Duration, Instant};
 
-/// How long after it was sent a packet is forgotten that was sent once and has arrived: longer than a copy that a link made of
-/// it may come after it.
+/// How long after it was sent a packet may be forgotten that has arrived or was lost: longer than a copy that a link made of it
+/// may come after it.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 
 /// So many packets of each flow are remembered however old they are: of one that is dead, the last that arrived are told.
@@ -22,8 +21,8 @@ pub(super) struct EntryStore {
     latest: Vec<Entry>,
     /// Number of the first of them.
     first: u32,
-    /// Of those before, what is not forgotten: in order of their numbers.
-    old: Vec<(u32, Entry)>,
+    /// Of those before, that were sent long ago, what is not forgotten: in order of their numbers.
+    aged: Vec<(u32, Entry)>,
     /// When there are so many of the latest, it is looked which can be forgotten.
     look_at: usize,
 }
@@ -33,7 +32,7 @@ impl Default for EntryStore {
         Self {
             latest: Vec::new(),
             first: 0,
-            old: Vec::new(),
+            aged: Vec::new(),
             look_at: FIRST_LOOK,
         }
     }
@@ -57,7 +56,7 @@ impl EntryStore {
             Some(at) => self.latest.get(at as usize),
             None => {
                 cold_path();
-                Some(&self.old[self.place(id)?].1)
+                Some(&self.aged[self.place(id)?].1)
             }
         }
     }
@@ -70,49 +69,59 @@ impl EntryStore {
             None => {
                 cold_path();
                 let place = self.place(id)?;
-                Some(&mut self.old[place].1)
+                Some(&mut self.aged[place].1)
             }
         }
     }
 
     fn place(&self, id: u32) -> Option<usize> {
-        self.old.binary_search_by_key(&id, |(id, _)| *id).ok()
+        self.aged.binary_search_by_key(&id, |(id, _)| *id).ok()
     }
 
     /// All that are not forgotten, with their numbers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
-        let old = self.old.iter().map(|(id, entry)| (*id, entry));
-        old.chain((self.first..).zip(&self.latest))
+        let aged = self.aged.iter().map(|(id, entry)| (*id, entry));
+        aged.chain((self.first..).zip(&self.latest))
     }
 
-    /// Whether it is time to [forget](Self::forget).
+    /// Whether it is time to [age](Self::age).
     #[inline]
     pub fn is_full(&self) -> bool {
         self.latest.len() >= self.look_at
     }
 
-    /// Forgets what can be: gives the offsets of what was, in order, by flow, of which there are so many.
-    pub fn forget(&mut self, now: Instant, flows: usize) -> Vec<Vec<u64>> {
+    /// Those that were sent long ago, of which most are forgotten: with their numbers, in order.
+    pub fn aged(&self) -> &[(u32, Entry)] {
+        &self.aged
+    }
+
+    /// Number from which on nothing is forgotten.
+    pub const fn first_recent(&self) -> u32 {
+        self.first
+    }
+
+    /// Time goes on: gives for each of so many flows the number before which its entries may be forgotten, that of the last
+    /// [`REMEMBERED`] of those that arrived long ago.
+    pub fn age(&mut self, now: Instant, flows: usize) -> Vec<u32> {
         let horizon = ticks(now.as_nanos().saturating_sub(FORGOTTEN_AFTER.as_nanos()));
         let before = self.latest.partition_point(|entry| entry.sent_ticks < horizon);
-        self.old.extend((self.first..).zip(self.latest.drain(..before)));
+        self.aged.extend((self.first..).zip(self.latest.drain(..before)));
         self.first += before as u32;
-        let mut plain = vec![0_usize; flows];
-        for (_, entry) in self.old.iter().filter(|(_, entry)| entry.is_plain()) {
-            plain[entry.flow as usize] += 1;
-        }
-        let mut forgotten = vec![Vec::new(); flows];
-        self.old.retain(|(_, entry)| {
-            let flow = entry.flow as usize;
-            let goes = entry.is_plain() && plain[flow] > REMEMBERED;
-            if goes {
-                plain[flow] -= 1;
-                forgotten[flow].push(entry.offset);
+        let mut plain = vec![(0, 0); flows];
+        for (id, entry) in self.aged.iter().rev().filter(|(_, entry)| entry.is_plain()) {
+            let (count, until) = &mut plain[entry.flow as usize];
+            *count += 1;
+            if *count == REMEMBERED {
+                *until = *id;
             }
-            !goes
-        });
+        }
+        plain.into_iter().map(|(_, until)| until).collect()
+    }
+
+    /// Forgets those of the aged that are not to be kept.
+    pub fn retain_aged(&mut self, mut keep: impl FnMut(u32, &Entry) -> bool) {
+        self.aged.retain(|(id, entry)| keep(*id, entry));
         // in proportion to what stays, so that the work for each packet does not grow with the number of packets
-        self.look_at = FIRST_LOOK.max(2 * self.latest.len() + self.old.len());
-        forgotten
+        self.look_at = FIRST_LOOK.max(2 * self.latest.len() + self.aged.len());
     }
 }
