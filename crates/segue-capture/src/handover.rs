@@ -37,6 +37,7 @@ mod boundaries;
 #[cfg(test)]
 mod tests;
 
+use crate::blocks::Blocks;
 use boundaries::Boundaries;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -122,7 +123,7 @@ pub struct HandoverReport<P = Ipv6Addr> {
 /// Finds handovers in one direction of one association; see the module's documentation for the rules.
 ///
 /// Times are nanoseconds and never go back. Work per packet is constant and allocates nothing; a settled handover
-/// takes a place in a vector.
+/// takes a place in a list.
 ///
 /// ```
 /// use segue_capture::handover::HandoverMeter;
@@ -151,7 +152,7 @@ pub struct HandoverMeter<P = Ipv6Addr> {
     last_new_data_ns: Option<u64>,
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
-    settled: Vec<Settled<P>>,
+    settled: Blocks<Settled<P>>,
     totals: DataTotals,
 }
 
@@ -193,7 +194,7 @@ impl<P> Default for HandoverMeter<P> {
             last_arrival_ns: None,
             last_new_data_ns: None,
             lost_since_settled: 0,
-            settled: Vec::new(),
+            settled: Blocks::default(),
             totals: DataTotals::default(),
         }
     }

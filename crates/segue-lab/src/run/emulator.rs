@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use nix::poll::PollFlags;
+use segue_capture::blocks::Blocks;
 use segue_lab::lateness::Lateness;
 use segue_live::Clock;
 use segue_proto::{Duration, Instant, InterfaceId};
@@ -41,7 +42,7 @@ pub(super) struct Counters {
 pub(super) struct Change {
     time_s: f64,
     /// Number of the host.
-    host: usize,
+    host: u32,
     address: Ipv6Addr,
     usable: bool,
 }
@@ -65,7 +66,7 @@ pub(super) struct Emulator<'a> {
     begin: Instant,
     lateness: Lateness,
     counters: Counters,
-    changes: Vec<Change>,
+    changes: Blocks<Change>,
     /// Of each host, how many addresses have become usable.
     addresses: &'a [AtomicU32],
 }
@@ -86,7 +87,7 @@ impl<'a> Emulator<'a> {
             begin,
             lateness: Lateness::default(),
             counters: Counters::default(),
-            changes: Vec::new(),
+            changes: Blocks::default(),
             addresses,
         }
     }
@@ -104,7 +105,7 @@ impl<'a> Emulator<'a> {
             network: self.network,
             lateness: self.lateness,
             counters: self.counters,
-            changes: self.changes,
+            changes: self.changes.iter().cloned().collect(),
             proxies: self.proxies,
         }
     }
@@ -201,8 +202,8 @@ impl<'a> Emulator<'a> {
 
     /// What is there for the kernels goes to them.
     fn drain(&mut self) -> anyhow::Result<()> {
-        while let Some((host, change)) = self.network.poll_change() {
-            let host = host as usize;
+        while let Some((number, change)) = self.network.poll_change() {
+            let host = number as usize;
             let (local, usable) = match change {
                 KernelChange::AddressReady(local) => (local, true),
                 KernelChange::AddressLost(local) => (local, false),
@@ -215,7 +216,7 @@ impl<'a> Emulator<'a> {
             self.addresses[host].fetch_add(u32::from(usable), Ordering::Relaxed);
             self.changes.push(Change {
                 time_s: self.now().as_secs_f64(),
-                host,
+                host: number,
                 address: local.address,
                 usable,
             });

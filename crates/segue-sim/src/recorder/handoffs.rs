@@ -1,5 +1,6 @@
 //! Handoffs by their signalling: of shims, and of transports that change their addresses.
 
+use segue_capture::blocks::Blocks;
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::{SigmaEvent, SigmaEventKind};
 use segue_proto::{Duration, Instant};
@@ -94,7 +95,7 @@ impl Handoff {
 /// Handoffs in the order of their beginnings.
 #[derive(Debug, Default)]
 pub struct Handoffs {
-    all: Vec<Handoff>,
+    all: Blocks<Handoff>,
     /// By number: what those that have not ended wait for.
     exchanges: BTreeMap<u32, Exchanges>,
     /// By number: who could not be told.
@@ -181,7 +182,7 @@ impl Handoffs {
 
     /// All of them.
     #[must_use]
-    pub fn all(&self) -> &[Handoff] {
+    pub const fn all(&self) -> &Blocks<Handoff> {
         &self.all
     }
 
@@ -263,9 +264,8 @@ mod tests {
             happens(300, Kind::AddSent(to));
             happens(301, Kind::SetPrimarySent(to));
             happens(302, Kind::SetPrimaryAcknowledged(to));
-            let [first, second] = handoffs.all() else {
-                panic!("{end:?}: {handoffs:?}")
-            };
+            assert_eq!(handoffs.all().len(), 2, "{end:?}: {handoffs:?}");
+            let (first, second) = (&handoffs[0], &handoffs[1]);
             assert_eq!((first.begin, first.done()), (at(1), None), "{end:?}");
             assert!(first.is_within(at(11), at(20)) && !first.is_within(at(12), at(20)));
             assert!(first.is_over(at(12)) && !first.is_over(at(11)));
@@ -284,7 +284,7 @@ mod tests {
             for &(ms, kind) in events {
                 handoffs.sigma_event(7, &SigmaEvent { time: at(ms), kind });
             }
-            handoffs.all()[0].done()
+            handoffs[0].done()
         };
         let done = |ms, delay_ms| Some((at(ms), Duration::from_millis(delay_ms)));
         let (add, added) = (Kind::AddSent(to), Kind::AddAcknowledged(to));

@@ -170,11 +170,11 @@ impl Table<'_> {
             Mobility::Shim => Layer::Network,
             Mobility::Transport | Mobility::Concurrent => Layer::Transport,
         };
-        for (number, h) in (0..).zip(self.handoffs().all().to_vec()) {
-            if !h.asked || self.shown.contains(&number) {
-                continue;
-            }
-            let mut record = self.signalled(h.node, Some(number));
+        let idle = (0..).zip(self.handoffs().all().iter());
+        let idle = idle.filter(|(number, h)| h.asked && !self.shown.contains(number));
+        let idle: Vec<(u32, u32)> = idle.map(|(number, h)| (number, h.node)).collect();
+        for (number, node) in idle {
+            let mut record = self.signalled(node, Some(number));
             record.layer = Some(layer);
             self.rows.push(Row {
                 record,

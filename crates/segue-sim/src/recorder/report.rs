@@ -147,7 +147,7 @@ pub(crate) fn report(
         })
     });
     let flows = flows.flatten().collect();
-    let handoffs = (0u32..).zip(c.shims().all());
+    let handoffs = (0u32..).zip(c.shims().all().iter());
     let handoffs = handoffs.map(|(number, h)| HandoffMetrics {
         failed: c.shims().failed(number).to_vec(),
         parts: c.vertical.parts(number as usize, h.done().map(|(at, _)| at)),
@@ -187,7 +187,7 @@ fn sent(c: &Connections, number: usize, own: FlowEnd, names: &[String], end: Ins
     let over = matches!(own.state, FlowState::Closed | FlowState::Idle);
     let until = data.last_new().filter(|_| over).unwrap_or(end);
     let lasted = until.since(data.begin()).as_secs_f64();
-    let shims = (0u32..).zip(c.shims().all());
+    let shims = (0u32..).zip(c.shims().all().iter());
     let longest = shims.filter_map(|(n, h)| data.gap_around(n, h.node)).max();
     let key = c.ledger.key(number);
     FlowMetrics {

@@ -2,6 +2,7 @@
 //! section 4): detection, configuration, registration, adaptation.
 
 use segue_capture::analyze::ThroughputBins;
+use segue_capture::blocks::Blocks;
 use segue_capture::record::Parts;
 use segue_proto::contract::LocalAddress;
 use segue_proto::{Duration, Instant, InterfaceId};
@@ -45,7 +46,7 @@ pub struct HandoffParts {
 #[derive(Debug, Default)]
 pub struct Vertical {
     hosts: BTreeMap<u32, HostState>,
-    handoffs: Vec<Watched>,
+    handoffs: Blocks<Watched>,
     /// By node: its last handoff.
     last: Vec<Option<Last>>,
     /// By the address used after: the number of the last handoff.
