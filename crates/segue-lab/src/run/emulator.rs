@@ -9,7 +9,7 @@ use bytes::Bytes;
 use core::net::Ipv6Addr;
 use nix::poll::PollFlags;
 use segue_capture::blocks::Blocks;
-use segue_lab::lateness::Lateness;
+use segue_lab::lateness::{Lateness, Pulse};
 use segue_live::Clock;
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_sim::realtime::{KernelChange, Realtime};
@@ -65,6 +65,8 @@ pub(super) struct Emulator<'a> {
     /// The zero of the run.
     begin: Instant,
     lateness: Lateness,
+    /// Of this loop, in the time of the run.
+    pulse: Pulse,
     counters: Counters,
     changes: Blocks<Change>,
     /// Of each host, how many addresses have become usable.
@@ -86,6 +88,7 @@ impl<'a> Emulator<'a> {
             clock,
             begin,
             lateness: Lateness::default(),
+            pulse: Pulse::new(Instant::ZERO),
             counters: Counters::default(),
             changes: Blocks::default(),
             addresses,
@@ -115,6 +118,13 @@ impl<'a> Emulator<'a> {
         Instant::ZERO + self.clock.now().since(self.begin)
     }
 
+    /// Time of the run, as a beat of the loop.
+    fn beat(&mut self) -> Instant {
+        let now = self.now();
+        self.lateness.note_stall(self.pulse.beat(now));
+        now
+    }
+
     /// Carries packets until `end`, or until it is `over` before, or it is asked to stop. Gives when it ended.
     pub(super) fn carry(
         &mut self,
@@ -125,8 +135,14 @@ impl<'a> Emulator<'a> {
         let mut buffer = vec![0; LONGEST_PACKET];
         let mut written = Instant::ZERO;
         self.wait_for_begin(&mut buffer)?;
+        // a packet that came between the beginning and now has gone nowhere
+        let begun = self.beat();
+        self.lateness.note_wait(begun.since(Instant::ZERO));
+        if begun >= end {
+            self.lateness.note_missed();
+        }
         loop {
-            let now = self.now();
+            let now = self.beat();
             self.network.handle_timeout(now.min(end));
             self.proxies.work(&mut self.network, now.min(end));
             self.drain()?;
@@ -139,9 +155,14 @@ impl<'a> Emulator<'a> {
             }
             let next = self.network.poll_timeout().unwrap_or(end).min(end);
             let next = next.min(now + WRITES_EVERY);
+            self.beat();
+            self.pulse.waits_until(next);
             let (ready, places) = self.wait_until(next)?;
+            self.beat();
+            let waited = self.pulse.behind();
             self.receive(&ready, &mut buffer)?;
             for place in places {
+                self.lateness.note_wait(waited);
                 self.proxies.handle_ready(place);
             }
         }
@@ -176,19 +197,23 @@ impl<'a> Emulator<'a> {
     /// Takes packets of the kernels. What falls due meanwhile goes out before the next is looked at.
     fn receive(&mut self, ready: &[bool], buffer: &mut [u8]) -> anyhow::Result<()> {
         let mut ready = ready.iter();
+        let mut all_read = true;
+        self.pulse.begins_to_read();
         for host in 0..self.hosts.len() {
             for device in 0..self.hosts[host].tuns().len() {
                 if ready.next() != Some(&true) {
                     continue;
                 }
-                for _ in 0..RECEIVES_PER_TURN {
+                for received in 1..=RECEIVES_PER_TURN {
                     let tun = &self.hosts[host].tuns()[device];
                     let Some(length) = tun.receive(buffer).context("TUN device")? else {
                         break;
                     };
                     let bytes = Bytes::copy_from_slice(&buffer[..length]);
                     self.counters.from_kernels += 1;
-                    let now = self.now();
+                    all_read &= received < RECEIVES_PER_TURN;
+                    let now = self.beat();
+                    self.lateness.note_wait(self.pulse.behind());
                     let taken =
                         self.network
                             .handle_kernel(now, host as u32, InterfaceId(device as u8), &bytes);
@@ -196,6 +221,9 @@ impl<'a> Emulator<'a> {
                     self.drain()?;
                 }
             }
+        }
+        if all_read {
+            self.pulse.has_read_all();
         }
         Ok(())
     }

@@ -106,8 +106,9 @@ impl Outcome {
             }
         }));
         let late = format!(
-            "{:.3} % of the packets were later than 1 ms",
-            l.share_late * 100.0
+            "{:.3} % of the packets were later than 1 ms, by {:.2} ms at most",
+            l.share_late * 100.0,
+            l.most_ms
         );
         cases.push(match l.too_late {
             true => Case::error("emulation", &late),
@@ -238,13 +239,14 @@ impl Outcome {
         let l = &self.lateness;
         writeln!(
             out,
-            "  emulation: {} packets, late by {:.2} ms (median), {:.2} ms (99 %), {:.2} ms (99.9 %), {:.2} ms (most); {:.3} % later than 1 ms{}",
+            "  emulation: {} packets, late by {:.2} ms (median), {:.2} ms (99 %), {:.2} ms (99.9 %), {:.2} ms (most); {:.3} % later than 1 ms; longest stall {:.2} ms{}",
             l.packets,
             l.median_ms,
             l.p99_ms,
             l.p999_ms,
             l.most_ms,
             l.share_late * 100.0,
+            l.longest_stall_s * 1e3,
             if l.too_late {
                 ": too late for these figures to say much"
             } else {

@@ -1,0 +1,63 @@
+"""What goes wrong around `segue-lab run`: a machine that stands still, a disk that is full, somebody who stops it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import build
+import lab
+import network
+import pytest
+
+REASON = network.missing()
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+
+SCENARIO = build.ROOT / "scenarios" / "lab" / "none.toml"
+# Nobody moves, and our own programs send from 1 s on, datagrams each 5 ms among it.
+STILL = {
+    "duration": "3 s",
+    "cell.one.present": "0 s..",
+    "cell.two.present": "2.9 s..",
+    "application.0.command": "[]",
+    "application.0.server": "[]",
+    "application.0.start": "1 s",
+    "application.0.size": "1 MB",
+    "application.1.start": "1 s",
+    "application.2.start": "1 s",
+}
+
+
+def command(*more: str) -> list[str]:
+    """The command line of a run of three seconds in which nothing happens."""
+    settings = [f"--set={key}={value}" for key, value in STILL.items()]
+    return [str(lab.program()), "run", str(SCENARIO), *settings, *more]
+
+
+def stopped(at: float, length: float, *more: str) -> tuple[int, dict[str, Any]]:
+    """The exit status and the document of a run whose lab stands still from `at` on, by the wall clock."""
+    with subprocess.Popen(command("--json", *more), stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(at)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(length)
+        process.send_signal(signal.SIGCONT)
+        said = process.communicate(timeout=lab.LONGEST)[0]
+    return process.returncode, json.loads(said)
+
+
+def test_a_machine_that_stands_still_is_no_interruption_of_the_network(tmp_path: Path) -> None:
+    status, document = stopped(2.5, 0.4, f"--out={tmp_path}")
+    emulation = document["lab"]["emulation"]
+    assert status == 3, emulation
+    assert 0.35 < emulation["longest_stall_s"] < 1.0
+    assert emulation["too_late"]
+    assert emulation["most_ms"] > 350
+
+
+def test_a_run_that_was_asleep_all_the_time_says_nothing(tmp_path: Path) -> None:
+    status, document = stopped(0.3, 5, f"--out={tmp_path}")
+    assert status == 3, document["lab"]["emulation"]
