@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -61,3 +62,30 @@ def test_a_machine_that_stands_still_is_no_interruption_of_the_network(tmp_path:
 def test_a_run_that_was_asleep_all_the_time_says_nothing(tmp_path: Path) -> None:
     status, document = stopped(0.3, 5, f"--out={tmp_path}")
     assert status == 3, document["lab"]["emulation"]
+
+
+def refused(words: list[str]) -> str:
+    """The line on standard error of a run that is refused."""
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=lab.LONGEST)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+    return done.stderr
+
+
+def kernel_has(congestion_control: str) -> bool:
+    """Whether the kernel has it, or loads it."""
+    with socket.socket(socket.AF_INET6) as one:
+        try:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def test_a_congestion_control_that_the_kernel_lacks_is_refused() -> None:
+    there = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    missing = [name for name in ("hybla", "veno") if not kernel_has(name)]
+    if not missing:
+        pytest.skip("this kernel has hybla and veno")
+    said = refused(command(f"--set=tcp.congestion_control={missing[0]}"))
+    assert f"tcp.congestion_control: this kernel has no {missing[0]}" in said
+    assert there.read_text().split()[0] in said

@@ -98,6 +98,7 @@ fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
         eprintln!("segue lab: the simulator has {missing}: there is no prediction");
     }
     plan::check(&scenario, &options.scenario)?;
+    plan::check_congestion_control(&scenario, &options.scenario)?;
     stop::catch_signals().context("signals")?;
     let owner = Owner::this()?;
     let removed = match nix::unistd::geteuid().is_root() {

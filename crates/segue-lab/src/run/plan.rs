@@ -3,7 +3,11 @@
 use super::host::Host;
 use super::programs::{self, Plan};
 use super::schemes::Others;
+use crate::text::read_text;
 use anyhow::{Context as _, bail};
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::TcpCongestion;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket};
 use segue_proto::Duration;
 use segue_proto::app::Transport;
 use segue_proto::tcp::Config;
@@ -13,6 +17,7 @@ use segue_sim::scenario::Scenario;
 use segue_sim::scenario::model::{ApplicationEntry, ApplicationKind};
 use segue_sim::scenario::schemes::Scheme;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// The first port that connections of built-in applications are opened from, and the first that they go to: one for each.
@@ -27,6 +32,38 @@ const EARLY: Duration = Duration::from_millis(300);
 /// The port that the connections of an application go to.
 pub(super) fn server_port(application: usize) -> u16 {
     FIRST_SERVER_PORT + application as u16
+}
+
+/// Refuses a congestion control that this kernel does not have: no route could be made, and no packet would find one.
+pub(super) fn check_congestion_control(scenario: &Scenario, file: &Path) -> anyhow::Result<()> {
+    let wanted = RouteMetrics::of(scenario).congestion_control;
+    let applications = &scenario.file().application;
+    if applications.iter().all(|a| a.transport == Transport::Sctp) || kernel_has(&wanted)? {
+        return Ok(());
+    }
+    let there = read_text(Path::new(CONGESTION_CONTROLS)).unwrap_or_default();
+    bail!(
+        "{}: tcp.congestion_control: this kernel has no {wanted}: expected one of those that it has: {}",
+        file.display(),
+        there.split_whitespace().collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Where a kernel lists those it has; one that is a module is there once it has been used.
+const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// Whether the kernel has it, or can load it. It is asked by a socket, since that loads a module, as a route would.
+fn kernel_has(congestion_control: &str) -> anyhow::Result<bool> {
+    let socket = socket(
+        AddressFamily::Inet6,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    );
+    let socket = socket.context("a TCP socket")?;
+    let tried = setsockopt(&socket, TcpCongestion, &OsString::from(congestion_control));
+    // one that is not for every user is there for routes
+    Ok(tried != Err(Errno::ENOENT))
 }
 
 /// Refuses what only the simulator can do.
