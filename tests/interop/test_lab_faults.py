@@ -89,3 +89,13 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused() -> None:
     said = refused(command(f"--set=tcp.congestion_control={missing[0]}"))
     assert f"tcp.congestion_control: this kernel has no {missing[0]}" in said
     assert there.read_text().split()[0] in said
+
+
+def test_hanging_up_does_not_end_what_nohup_has_started(tmp_path: Path) -> None:
+    words = ["nohup", *command(f"--out={tmp_path}")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGHUP)
+        said, why = process.communicate(timeout=lab.LONGEST)
+    assert process.returncode in (0, 3), why
+    assert "emulation" in said

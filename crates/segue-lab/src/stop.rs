@@ -10,13 +10,18 @@ extern "C" fn note(_: c_int) {
     ASKED.store(true, Ordering::Relaxed);
 }
 
-/// From now on these signals only [ask](asked) to stop; system calls that wait are interrupted by them.
+/// From now on these signals only [ask](asked) to stop; system calls that wait are interrupted by them. One that whoever started this
+/// program has it ignore, as nohup(1) does, stays ignored.
 #[allow(unsafe_code, reason = "sigaction(2) takes a function")]
 pub(crate) fn catch_signals() -> nix::Result<()> {
     let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler only stores to an atomic.
-        unsafe { sigaction(signal, &action) }?;
+        let former = unsafe { sigaction(signal, &action) }?;
+        if matches!(former.handler(), SigHandler::SigIgn) {
+            // SAFETY: there is no handler.
+            unsafe { sigaction(signal, &former) }?;
+        }
     }
     Ok(())
 }
