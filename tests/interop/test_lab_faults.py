@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -99,3 +102,74 @@ def test_hanging_up_does_not_end_what_nohup_has_started(tmp_path: Path) -> None:
         said, why = process.communicate(timeout=lab.LONGEST)
     assert process.returncode in (0, 3), why
     assert "emulation" in said
+
+
+def run_of(process: int, *, pid_namespace: int | None = None) -> str:
+    """What a run of a process that never was is called, of ours or of another PID namespace."""
+    inode = Path("/proc/self/ns/pid").stat().st_ino if pid_namespace is None else pid_namespace
+    return f"segue-lab.{process}.1.{inode}.0"
+
+
+# No process has so high a number.
+NOBODY = 99_999_999
+
+
+def test_a_lab_in_the_environment_of_a_run_that_is_no_more_does_not_end_itself() -> None:
+    with tempfile.TemporaryDirectory(prefix="segue-lab-test-") as folder:
+        Path(folder).chmod(0o755)
+        own = shutil.copy(lab.program(), folder)
+        scenario = shutil.copy(SCENARIO, folder)
+        user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        # a shell has the variable as well; --out is refused, after what was left has been looked for
+        words = [
+            *user,
+            "sh",
+            "-c",
+            '"$@"; exit $?',
+            "sh",
+            own,
+            "run",
+            scenario,
+            "--set=duration=2 s",
+            "--out=/proc/none",
+        ]
+        environment = os.environ | {"SEGUE_LAB_RUN": run_of(NOBODY)}
+        done = subprocess.run(words, check=False, capture_output=True, text=True, env=environment, timeout=lab.LONGEST)
+    assert done.returncode == 2, done
+    assert "left" not in done.stderr
+
+
+def test_namespaces_of_another_pid_namespace_are_left_alone(tmp_path: Path) -> None:
+    gone, elsewhere = run_of(NOBODY), run_of(NOBODY, pid_namespace=1)
+    for name in (gone, elsewhere):
+        subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        done = subprocess.run(command(f"--out={tmp_path}"), check=False, capture_output=True, text=True)
+        assert f"removed {gone}," in done.stderr
+        assert [(network.NETNS / name).exists() for name in (gone, elsewhere)] == [False, True]
+    finally:
+        for name in (gone, elsewhere):
+            lab.delete(name)
+
+
+def test_programs_end_with_their_run_wherever_they_have_gone(tmp_path: Path) -> None:
+    gone = "setsid unshare -n sleep 61.75 & hop() { (sleep 0.01; hop) & }; hop; sleep 61.5 & sleep 1"
+    words = command(f"--out={tmp_path}", f"--set=application.0.command={json.dumps(['sh', '-c', gone])}")
+    subprocess.run(words, check=False, capture_output=True, timeout=lab.LONGEST)
+    left = [path.parent.name for path in Path("/proc").glob("[0-9]*/environ") if of_a_run(path)]
+    assert (tmp_path / "app0-client.out").exists()
+    assert left == []
+
+
+def of_a_run(environ: Path) -> bool:
+    """Whether a process belongs to a run whose process is no more."""
+    try:
+        variables = environ.read_bytes().split(b"\0")
+    except OSError:
+        return False
+    runs = [
+        one.removeprefix(b"SEGUE_LAB_RUN=segue-lab.")
+        for one in variables
+        if one.startswith(b"SEGUE_LAB_RUN=segue-lab.")
+    ]
+    return any(not Path(f"/proc/{int(run.split(b'.')[0])}").exists() for run in runs)

@@ -26,7 +26,7 @@ use directory::Directory;
 use emulator::Emulator;
 use host::Host;
 use outcome::Outcome;
-use owner::Owner;
+use owner::{Owner, ProgramsOf};
 use plan::RouteMetrics;
 use privileges::Privileges;
 use programs::{Ended, Programs, Stage};
@@ -64,6 +64,7 @@ const EXIT_FAILED: u8 = 1;
 
 /// Runs the scenario, prints what it came to, and gives the exit status.
 pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
+    privileges::leave_run()?;
     match run_through(options) {
         // what a signal does to programs that it was sent to as well is no error
         Err(_) if stop::asked() => Ok(interrupted()),
@@ -101,10 +102,11 @@ fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
     plan::check_congestion_control(&scenario, &options.scenario)?;
     stop::catch_signals().context("signals")?;
     let owner = Owner::this()?;
-    let removed = match nix::unistd::geteuid().is_root() {
+    let mut removed = match nix::unistd::geteuid().is_root() {
         true => owner::remove_abandoned(),
-        false => privileges::end_abandoned(),
+        false => Vec::new(),
     };
+    removed.extend(owner::end_abandoned());
     for name in removed {
         eprintln!("segue lab: removed {name}, which an earlier run had left");
     }
@@ -201,6 +203,8 @@ fn in_real_time(
     directory: &mut Directory,
 ) -> anyhow::Result<Option<Real>> {
     let seed = options.seed.unwrap_or(scenario.file().seed);
+    // the last to go
+    let _programs = ProgramsOf(owner);
     let mut network = Realtime::new(scenario, seed, options)?;
     let kernel_hosts = network.hosts();
     let metrics = RouteMetrics::of(scenario);

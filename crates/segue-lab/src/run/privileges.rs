@@ -5,15 +5,15 @@
 //! namespace too, with a folder of its own there. All of it is gone with the last process that is in it. So what a killed run
 //! leaves are its programs, which are known by a variable of their environment.
 
-use super::owner::Owner;
 use anyhow::{Context as _, anyhow};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getegid, geteuid};
+use nix::unistd::{getegid, geteuid};
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 
 /// The variable that says to which run a program belongs.
 pub(super) const RUN: &str = "SEGUE_LAB_RUN";
@@ -87,36 +87,18 @@ fn write(path: &str, text: &str) -> anyhow::Result<()> {
         .context(path.to_owned())
 }
 
-/// Ends the programs of this user's runs that are no more: namespaces go with them. Gives what they were started with. It is to be
-/// called before [`Privileges::gain`]: from within a user namespace, those of others cannot be looked into.
-pub(super) fn end_abandoned() -> Vec<String> {
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let abandoned = numbers.filter(|number| {
-        let run = run_of(*number).ok().flatten();
-        run.is_some_and(|run| Owner::of(&run).is_some_and(|owner| !owner.lives()))
-    });
-    let mut ended = Vec::new();
-    for number in abandoned {
-        if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
-            ended.push(format!("process {number}"));
-        }
+/// Leaves the run that this process was started in, if it was in one: for others to see, too, what it was started with has to have
+/// no such variable. So it is started again, as the same process.
+pub(super) fn leave_run() -> anyhow::Result<()> {
+    if std::env::var_os(RUN).is_none() {
+        return Ok(());
     }
-    ended
-}
-
-/// The run that a process belongs to.
-fn run_of(process: i32) -> io::Result<Option<String>> {
-    let mut environment = Vec::new();
-    fs::OpenOptions::new()
-        .read(true)
-        .open(format!("/proc/{process}/environ"))?
-        .read_to_end(&mut environment)?;
-    let mut variables = environment.split(|byte| *byte == 0);
-    Ok(variables.find_map(|variable| {
-        let value = variable.strip_prefix(RUN.as_bytes())?.strip_prefix(b"=")?;
-        String::from_utf8(value.to_vec()).ok()
-    }))
+    let mut words = std::env::args_os();
+    let name = words.next().unwrap_or_default();
+    let error = Command::new("/proc/self/exe")
+        .arg0(name)
+        .args(words)
+        .env_remove(RUN)
+        .exec();
+    Err(anyhow!("/proc/self/exe: {error}"))
 }
