@@ -175,13 +175,13 @@ $(STAMP)/dev: $(STAMP)/venv
 $(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/checked
 	$(BIN)/maturin develop --release --locked
-	cargo build --release --locked --package segue-live --package segue-location --package segue-lab
-	install -m 755 $(TARGET)/release/segue-sctp $(TARGET)/release/segue-location $(TARGET)/release/segue-lab $(BIN)
+	cargo build --release --locked --package segue-live --package segue-location --package segue-lab --package segue-agent
+	install -m 755 $(TARGET)/release/segue-sctp $(TARGET)/release/segue-location $(TARGET)/release/segue-lab $(TARGET)/release/segue-agent $(BIN)
 	touch $@
 
 $(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/release
 	$(BIN)/maturin develop --profile checked --locked
-	cargo build --profile checked --locked --package segue-live --package segue-location --package segue-lab
-	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(TARGET)/checked/segue-lab $(BIN)
+	cargo build --profile checked --locked --package segue-live --package segue-location --package segue-lab --package segue-agent
+	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(TARGET)/checked/segue-lab $(TARGET)/checked/segue-agent $(BIN)
 	touch $@

@@ -19,6 +19,8 @@ pub struct HostAddress {
     pub interface_index: u32,
     /// The address.
     pub address: Ipv6Addr,
+    /// Bits of it that are the prefix of its link.
+    pub prefix_length: u8,
     /// Whether its scope is global, unique local addresses included.
     pub global: bool,
     /// Deprecated (RFC 4862 section 5.5.4): not to be used by new associations.
@@ -205,6 +207,7 @@ fn read(message: &AddressMessage) -> Option<HostAddress> {
     Some(HostAddress {
         interface_index: message.header.index,
         address,
+        prefix_length: message.header.prefix_len,
         global: message.header.scope == AddressScope::Universe,
         deprecated: flags(message).contains(AddressFlags::Deprecated),
     })
@@ -236,6 +239,7 @@ mod tests {
         let address = |n: u16| HostAddress {
             interface_index: 1,
             address: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n),
+            prefix_length: 64,
             global: true,
             deprecated: false,
         };

@@ -1,17 +1,21 @@
 //! TUN devices: an interface of the kernel whose other end is this process.
 //!
 //! What the kernel sends over the interface is received here, a packet per call from the IPv6 header on, and what is sent
-//! here the kernel receives over it. The device is made without `IFF_VNET_HDR`, so the kernel segments and sums by itself:
-//! packets are no longer than the interface's MTU and have their checksums.
+//! here the kernel receives over it. A [`Tun`] is made without `IFF_VNET_HDR`, so the kernel segments and sums by itself:
+//! packets are no longer than the interface's MTU and have their checksums. With a [`SuperTun`] it leaves both to whoever sends
+//! the packet on, and one call carries up to 64 kB of TCP.
 //!
 //! Addresses, routes and MTU are for whoever sets up the namespace (`ip -n NAMESPACE address add ... dev NAME`); the device is
 //! there once [`Tun::open`] has returned, and is gone when it is dropped.
 
 use crate::Namespace;
+use crate::vnet::{MAX_SUPER_PACKET, Offload, VNET_HEADER_LEN};
 use nix::errno::Errno;
-use nix::libc::{IFF_NO_PI, IFF_TUN, TUNSETIFF, c_short, ifreq, ioctl};
+use nix::libc::{
+    IFF_NO_PI, IFF_TUN, IFF_VNET_HDR, TUNSETIFF, TUNSETOFFLOAD, c_int, c_short, c_ulong, ifreq, ioctl,
+};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -30,8 +34,8 @@ impl Tun {
     pub fn open(name: &str, namespace: Option<&Namespace>) -> io::Result<Self> {
         let context = |error: io::Error| io::Error::new(error.kind(), format!("TUN device {name}: {error}"));
         let file = match namespace {
-            Some(namespace) => namespace.within(|| open_here(name)),
-            None => open_here(name),
+            Some(namespace) => namespace.within(|| open_here(name, 0)),
+            None => open_here(name, 0),
         };
         Ok(Self {
             file: file.map_err(context)?,
@@ -50,18 +54,7 @@ impl Tun {
     /// # Errors
     /// As the kernel has them. A packet longer than `buffer` is cut.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match (&self.file).read(buffer) {
-            Ok(length) => Ok(Some(length)),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
+        receive(&self.file, buffer)
     }
 
     /// Has the kernel receive a packet; `false` if it takes none (the interface is down, or its memory is short).
@@ -69,13 +62,7 @@ impl Tun {
     /// # Errors
     /// As the kernel has them otherwise; `InvalidInput` for what is no IP packet.
     pub fn send(&self, packet: &[u8]) -> io::Result<bool> {
-        match (&self.file).write(packet) {
-            Ok(written) => Ok(written == packet.len()),
-            Err(error) => match error.raw_os_error().map(Errno::from_raw) {
-                Some(Errno::EIO | Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::ENOMEM) => Ok(false),
-                _ => Err(error),
-            },
-        }
+        taken((&self.file).write(packet), packet.len())
     }
 }
 
@@ -85,19 +72,102 @@ impl AsFd for Tun {
     }
 }
 
+/// A TUN device whose packets may be super-packets of TCP, and may have checksums that are to be finished.
+#[derive(Debug)]
+pub struct SuperTun {
+    file: File,
+    buffer: Vec<u8>,
+}
+
+impl SuperTun {
+    /// Makes the device `name` in this thread's namespace. Needs `CAP_NET_ADMIN` there.
+    ///
+    /// # Errors
+    /// If the name is too long or taken, or the kernel refuses.
+    pub fn open(name: &str) -> io::Result<Self> {
+        let context = |error: io::Error| io::Error::new(error.kind(), format!("TUN device {name}: {error}"));
+        let file = open_here(name, IFF_VNET_HDR).map_err(context)?;
+        leave_to_us(&file).map_err(context)?;
+        Ok(Self {
+            file,
+            buffer: vec![0; VNET_HEADER_LEN + MAX_SUPER_PACKET],
+        })
+    }
+
+    /// Receives a packet; `None` if there is none, or the interface is down. Never waits.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn receive(&mut self) -> io::Result<Option<(Offload, &[u8])>> {
+        let Some(length) = receive(&self.file, &mut self.buffer)? else {
+            return Ok(None);
+        };
+        let (header, packet) = self.buffer[..length].split_at(VNET_HEADER_LEN.min(length));
+        Ok(Some((Offload::parse(header, 0), packet)))
+    }
+
+    /// Has the kernel receive a packet that is in two parts, its headers and the rest; `false` if it takes none (the interface
+    /// is down, or its memory is short).
+    ///
+    /// # Errors
+    /// As the kernel has them otherwise; `InvalidInput` for what is no IP packet.
+    pub fn send(&self, offload: Offload, packet: [&[u8]; 2]) -> io::Result<bool> {
+        let header = offload.emit(0);
+        let slices = [
+            IoSlice::new(&header),
+            IoSlice::new(packet[0]),
+            IoSlice::new(packet[1]),
+        ];
+        let length = header.len() + packet[0].len() + packet[1].len();
+        taken((&self.file).write_vectored(&slices), length)
+    }
+}
+
+impl AsFd for SuperTun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn receive(mut file: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match file.read(buffer) {
+        Ok(length) => Ok(Some(length)),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the kernel took a packet of so many bytes.
+fn taken(written: io::Result<usize>, length: usize) -> io::Result<bool> {
+    match written {
+        Ok(written) => Ok(written == length),
+        Err(error) => match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EIO | Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::ENOMEM) => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
 /// Opens the device in the namespace of this thread: it is the opening of `/dev/net/tun` that ties it there.
-fn open_here(name: &str) -> io::Result<File> {
+fn open_here(name: &str, flags: c_int) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_CLOEXEC)
         .open("/dev/net/tun")?;
-    attach(&file, name)?;
+    attach(&file, name, flags)?;
     Ok(file)
 }
 
 #[allow(unsafe_code, reason = "TUNSETIFF takes a pointer to an ifreq")]
-fn attach(file: &File, name: &str) -> io::Result<()> {
+fn attach(file: &File, name: &str, flags: c_int) -> io::Result<()> {
     // SAFETY: an ifreq is made of integers and addresses, for which all zeros are values.
     let mut request: ifreq = unsafe { core::mem::zeroed() };
     if name.len() >= request.ifr_name.len() || !name.is_ascii() {
@@ -109,9 +179,20 @@ fn attach(file: &File, name: &str) -> io::Result<()> {
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as nix::libc::c_char;
     }
-    request.ifr_ifru.ifru_flags = (IFF_TUN | IFF_NO_PI) as c_short;
+    request.ifr_ifru.ifru_flags = (IFF_TUN | IFF_NO_PI | flags) as c_short;
     // SAFETY: the descriptor is open and the kernel reads and writes one ifreq, which lives throughout the call.
     let result = unsafe { ioctl(file.as_raw_fd(), TUNSETIFF as _, &raw mut request) };
+    Errno::result(result)?;
+    Ok(())
+}
+
+/// Checksums and the segmentation of TCP over IPv6 are no longer the kernel's business.
+#[allow(unsafe_code, reason = "TUNSETOFFLOAD takes a number")]
+fn leave_to_us(file: &File) -> io::Result<()> {
+    const TUN_F_CSUM: c_ulong = 0x01;
+    const TUN_F_TSO6: c_ulong = 0x04;
+    // SAFETY: the descriptor is open, and the kernel takes a number.
+    let result = unsafe { ioctl(file.as_raw_fd(), TUNSETOFFLOAD as _, TUN_F_CSUM | TUN_F_TSO6) };
     Errno::result(result)?;
     Ok(())
 }

@@ -119,6 +119,13 @@ impl Packet {
     /// too small, and parsing it fails.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.reserve(self.buffer_len());
+        self.emit_headers(out);
+        self.payload.emit(&self.pseudo_header(), out);
+    }
+
+    /// Appends the IPv6 header and the extension headers alone: for who sends the bytes of a [`Payload::Raw`] from where they
+    /// are, with the checksum as it is.
+    pub fn emit_headers(&self, out: &mut Vec<u8>) {
         let payload_length = length_u16(self.extensions_len() + self.payload.buffer_len());
         let types = self.extensions.iter().map(ExtensionHeader::header_type);
         let mut next_headers = types.chain([self.payload.next_header()]);
@@ -127,7 +134,6 @@ impl Packet {
         for extension in &self.extensions {
             extension.emit(next_header(), out);
         }
-        self.payload.emit(&self.pseudo_header(), out);
     }
 
     /// The packet's bytes.

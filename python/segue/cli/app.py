@@ -168,6 +168,16 @@ def lab(arguments: tuple[str, ...]) -> int:
     return run_with_report(words, report)
 
 
+@app.command(name="agent", add_help_option=False,
+             context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def agent(arguments: tuple[str, ...]) -> None:
+    """ILNPv6 under the applications of this machine: check, run, status, handover (Linux; see segue agent --help)."""
+    from segue.cli.program import hand_over
+
+    hand_over("segue-agent", arguments)
+
+
 @app.command(name="location", add_help_option=False,
              context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

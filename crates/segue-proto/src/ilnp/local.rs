@@ -221,6 +221,23 @@ impl LocalLocators {
         fresh.map(|l| l.heard + timeout).min()
     }
 
+    /// The locators of an interface are chosen before all others from now on, those that can be used: as if they had come last. One
+    /// through whose network nothing got is tried again.
+    pub fn prefer(&mut self, interface: InterfaceId, config: &Config) {
+        for known in &mut self.locators {
+            if known.shown.interface == interface {
+                self.order += 1;
+                known.order = self.order;
+                known.silent_until = None;
+            }
+            // none is kept for being in use
+            if known.shown.state == LocatorState::Active {
+                known.shown.state = LocatorState::Valid;
+            }
+        }
+        self.decide(config);
+    }
+
     /// Whether there is a choice.
     pub fn has_another(&self) -> bool {
         self.locators.len() > 1

@@ -195,6 +195,34 @@ fn a_locator_whose_prefix_is_deprecated_is_left_for_another_and_not_told() {
     }
 }
 
+/// Who decides for itself, as an agent does, says which interface is to be used.
+#[test]
+fn an_interface_that_the_host_prefers_is_used_until_it_is_lost() {
+    use LocatorState::{Active, Valid};
+    let config = configured(Handoff::Soft, Trigger::Lost);
+    let mut locators = LocalLocators::default();
+    for n in [1, 2, 3] {
+        locators.ready(at(n), own(n), &[OWN], &config);
+    }
+    assert_eq!(states(&locators)[0], (1, Active, 10));
+    locators.prefer(own(2).interface, &config);
+    assert_eq!(
+        states(&locators),
+        [(1, Valid, 20), (2, Active, 10), (3, Valid, 20)]
+    );
+    // one that comes later changes nothing
+    locators.ready(at(4), own(4), &[OWN], &config);
+    assert_eq!(states(&locators)[1], (2, Active, 10));
+    // one through whose network nothing got is tried again when it is asked for
+    locators.silent(at(5), locator(2), own(2).interface, &config);
+    assert_ne!(states(&locators)[1], (2, Active, 10));
+    locators.prefer(own(2).interface, &config);
+    assert_eq!(states(&locators)[1], (2, Active, 10));
+    // an interface without a locator leaves things as they are
+    locators.prefer(InterfaceId(9), &config);
+    assert_eq!(states(&locators).iter().filter(|l| l.1 == Active).count(), 1);
+}
+
 #[test]
 fn preferences_are_those_of_the_interfaces() {
     let config = Config {

@@ -70,6 +70,10 @@ fn locator_update_of_rfc_6743_section_2() {
     let bytes = hex(LOCATOR_UPDATE);
     assert_eq!(Packet::parse(&bytes), Ok(locator_update()));
     assert_eq!(locator_update().to_vec(), bytes);
+    let mut headers = Vec::new();
+    locator_update().emit_headers(&mut headers);
+    // the fixed header and the destination options with the nonce
+    assert_eq!(headers, bytes[..48]);
     let mut reserved = locator_update().to_vec();
     reserved[54..56].copy_from_slice(&[0xff, 0xff]);
     reserved[50..52].copy_from_slice(&[0xaa, 0x1b]);

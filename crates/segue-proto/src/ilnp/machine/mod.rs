@@ -102,6 +102,13 @@ impl Ilnp {
         self.ilcc.iter()
     }
 
+    /// The host would rather be at `interface` from now on: its locators, as far as they can be used, are chosen before all others
+    /// until another comes, or with [`Trigger::Lost`](super::Trigger::Lost) until they are lost.
+    pub fn prefer(&mut self, now: Instant, interface: InterfaceId) {
+        self.local.prefer(interface, &self.config);
+        self.locators_changed(now);
+    }
+
     /// Everything counted.
     #[must_use]
     pub fn counted(&self) -> Counters {

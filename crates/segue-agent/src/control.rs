@@ -1,0 +1,291 @@
+//! The control socket: a line of JSON in, a line of JSON out, both with the version of the protocol.
+//!
+//! Who may write to the socket may ask for everything: it is made for the agent's user alone (mode 0600), and who wants others
+//! to use it changes its group. A request has 4 KiB and two seconds, and there are eight at a time.
+
+use crate::status::Status;
+use anyhow::{Context as _, anyhow, bail};
+use nix::sys::stat::{Mode, umask};
+use segue_proto::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Of the protocol. It grows when something means something else than before.
+const VERSION: u32 = 1;
+const LONGEST_REQUEST: usize = 4096;
+const PATIENCE: Duration = Duration::from_secs(2);
+const MOST_CONNECTIONS: usize = 8;
+
+/// What can be asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case")]
+pub(crate) enum Request {
+    Status,
+    Handover { interface: String },
+}
+
+/// What comes back.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Response {
+    Status(Box<Status>),
+    /// Whether that changes anything.
+    Handover {
+        changed: bool,
+    },
+    Error(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Versioned<T> {
+    version: u32,
+    #[serde(flatten)]
+    what: T,
+}
+
+/// The agent's end.
+pub(crate) struct Control {
+    listener: UnixListener,
+    path: PathBuf,
+    connections: Vec<Connection>,
+}
+
+/// Somebody who asks.
+struct Connection {
+    stream: UnixStream,
+    until: Instant,
+    request: Vec<u8>,
+    response: Option<Vec<u8>>,
+}
+
+impl Control {
+    /// Makes the socket, in the place of one that nobody answers at.
+    ///
+    /// # Errors
+    /// If an agent runs there, or the socket cannot be made.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        match UnixStream::connect(path) {
+            Ok(_) => bail!("{shown}: an agent runs already: expected one for each control socket"),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path).with_context(|| shown.to_string())?;
+            }
+            Err(_) => {}
+        }
+        let before = umask(Mode::from_bits_truncate(0o177));
+        let listener = UnixListener::bind(path);
+        umask(before);
+        let listener = listener.with_context(|| format!("control socket {shown}"))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+            connections: Vec::new(),
+        })
+    }
+
+    /// What is to be waited for.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.listener.as_fd()]
+            .into_iter()
+            .chain(self.connections.iter().map(|c| c.stream.as_fd()))
+    }
+
+    /// When the patience with somebody ends.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.connections.iter().map(|c| c.until).min()
+    }
+
+    /// Reads and answers as far as that can be done without waiting.
+    pub fn turn(&mut self, now: Instant, mut answer: impl FnMut(Request) -> Response) {
+        while self.connections.len() < MOST_CONNECTIONS {
+            let Ok((stream, _)) = self.listener.accept() else {
+                break;
+            };
+            if stream.set_nonblocking(true).is_ok() {
+                self.connections.push(Connection {
+                    stream,
+                    until: now + PATIENCE,
+                    request: Vec::new(),
+                    response: None,
+                });
+            }
+        }
+        self.connections
+            .retain_mut(|c| now < c.until && c.turn(&mut answer));
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // it may be gone, and then this is done
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Connection {
+    /// Whether there is more to do.
+    fn turn(&mut self, answer: impl FnOnce(Request) -> Response) -> bool {
+        if self.response.is_none() {
+            let mut piece = [0; 1024];
+            loop {
+                match self.stream.read(&mut piece) {
+                    Ok(0) => return false,
+                    Ok(length) => self.request.extend_from_slice(&piece[..length]),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(_) => return false,
+                }
+                if self.request.len() > LONGEST_REQUEST {
+                    return false;
+                }
+            }
+            let Some(end) = self.request.iter().position(|byte| *byte == b'\n') else {
+                return true;
+            };
+            self.response = Some(respond(&self.request[..end], answer));
+        }
+        let Some(response) = &mut self.response else {
+            return true;
+        };
+        loop {
+            match self.stream.write(response) {
+                Ok(written) => {
+                    response.drain(..written);
+                    if response.is_empty() {
+                        return false;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+fn respond(line: &[u8], answer: impl FnOnce(Request) -> Response) -> Vec<u8> {
+    let what = match serde_json::from_slice::<serde_json::Value>(line) {
+        Ok(value) if value.get("version").and_then(serde_json::Value::as_u64) != Some(VERSION.into()) => {
+            Response::Error(format!("version: expected {VERSION}"))
+        }
+        Ok(value) => match serde_json::from_value::<Request>(value) {
+            Ok(request) => answer(request),
+            Err(error) => Response::Error(format!("command: {error}")),
+        },
+        Err(_) => Response::Error("expected a line of JSON".to_owned()),
+    };
+    let mut line = serde_json::to_vec(&Versioned {
+        version: VERSION,
+        what,
+    })
+    .unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// `segue-agent status`.
+pub(crate) fn show_status(socket: &Path, json: bool) -> anyhow::Result<u8> {
+    let Response::Status(status) = ask(socket, Request::Status)? else {
+        bail!("{}: expected a status", socket.display());
+    };
+    let mut out = io::stdout();
+    if json {
+        serde_json::to_writer_pretty(&mut out, &status)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{status}")?;
+    }
+    Ok(0)
+}
+
+/// `segue-agent handover`.
+pub(crate) fn ask_for(socket: &Path, interface: &str) -> anyhow::Result<u8> {
+    let request = Request::Handover {
+        interface: interface.to_owned(),
+    };
+    let Response::Handover { changed } = ask(socket, request)? else {
+        bail!("{}: expected the answer to a handover", socket.display());
+    };
+    let word = if changed { "from now on" } else { "already" };
+    writeln!(io::stdout(), "{interface} is used {word}")?;
+    Ok(0)
+}
+
+fn ask(socket: &Path, request: Request) -> anyhow::Result<Response> {
+    let shown = socket.display();
+    let mut stream = UnixStream::connect(socket)
+        .with_context(|| format!("{shown}: no agent answers there: expected one that runs"))?;
+    let patience = Some(std::time::Duration::from_secs(5));
+    stream.set_read_timeout(patience)?;
+    stream.set_write_timeout(patience)?;
+    let mut line = serde_json::to_vec(&Versioned {
+        version: VERSION,
+        what: request,
+    })?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut answer = String::new();
+    BufReader::new(stream)
+        .read_line(&mut answer)
+        .with_context(|| shown.to_string())?;
+    let answer: Versioned<Response> = serde_json::from_str(&answer)
+        .with_context(|| format!("{shown}: an answer that this version does not know"))?;
+    match answer.what {
+        Response::Error(message) => Err(anyhow!("{message}")),
+        response => Ok(response),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> serde_json::Value {
+        let answer = respond(line.as_bytes(), |request| match request {
+            Request::Handover { .. } => Response::Handover { changed: true },
+            Request::Status => Response::Error("none here".to_owned()),
+        });
+        serde_json::from_slice(&answer).unwrap()
+    }
+
+    #[test]
+    fn requests_have_a_version_and_are_answered_in_a_line() {
+        let asked = said(r#"{"version":1,"command":"handover","interface":"eth0"}"#);
+        assert_eq!(
+            asked,
+            serde_json::json!({"version": 1, "handover": {"changed": true}})
+        );
+        let refused = |line: &str| said(line)["error"].as_str().unwrap().to_owned();
+        assert_eq!(refused(r#"{"command":"status"}"#), "version: expected 1");
+        assert_eq!(
+            refused(r#"{"version":2,"command":"status"}"#),
+            "version: expected 1"
+        );
+        assert_eq!(refused("status"), "expected a line of JSON");
+        assert!(refused(r#"{"version":1,"command":"stop"}"#).starts_with("command: unknown variant `stop`"));
+        assert_eq!(refused(r#"{"version":1,"command":"status"}"#), "none here");
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_or_too_much_is_let_go() {
+        let path = std::env::temp_dir().join(format!("segue-agent-{}.sock", std::process::id()));
+        let mut control = Control::open(&path).unwrap();
+        assert!(Control::open(&path).is_err(), "there is one already");
+        let mut silent = UnixStream::connect(&path).unwrap();
+        let mut talker = UnixStream::connect(&path).unwrap();
+        talker.write_all(&[b'x'; LONGEST_REQUEST + 1]).unwrap();
+        let none = |_| Response::Error(String::new());
+        control.turn(Instant::ZERO, none);
+        assert_eq!(control.connections.len(), 1);
+        assert_eq!(control.poll_timeout(), Some(Instant::ZERO + PATIENCE));
+        control.turn(Instant::ZERO + PATIENCE, none);
+        assert_eq!(silent.read(&mut [0]).unwrap(), 0);
+        // a socket that nobody listens at is made again
+        drop(control);
+        drop(UnixListener::bind(&path).unwrap());
+        drop(Control::open(&path).unwrap());
+        assert!(!path.exists());
+    }
+}

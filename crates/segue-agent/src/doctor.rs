@@ -1,0 +1,42 @@
+//! `segue-agent doctor`: what the agent needs of the machine, tried in a network namespace of its own.
+
+use crate::kernel::{Guard, NextHops};
+use nix::sched::{CloneFlags, unshare};
+use segue_live::{PacketSocket, SuperTun, Takes};
+use std::io::{self, Write as _};
+
+/// Tries everything, and says a line of each. 1 if something is missing.
+pub(crate) fn look() -> anyhow::Result<u8> {
+    let apart = unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
+    let mut missing = 0;
+    let mut out = io::stdout();
+    let mut say = |what: &str, done: io::Result<()>, remedy: &str| match done {
+        Ok(()) => writeln!(out, "ok       {what}"),
+        Err(error) => {
+            missing += 1;
+            writeln!(out, "missing  {what}: {error}: {remedy}")
+        }
+    };
+    if let Err(error) = apart {
+        say("root", Err(error), "run it as root, or with CAP_SYS_ADMIN")?;
+        return Ok(1);
+    }
+    let remedy = "expected a kernel with CONFIG_TUN, and /dev/net/tun that may be opened";
+    say(
+        "TUN devices with offloads",
+        SuperTun::open("segue-try").map(drop),
+        remedy,
+    )?;
+    let remedy = "expected CAP_NET_RAW and a kernel with CONFIG_PACKET";
+    say(
+        "packet sockets that see an identifier alone",
+        PacketSocket::open("lo", Takes::Identifier(1)).map(drop),
+        remedy,
+    )?;
+    let guard = Guard::new("segue-try", 1).and_then(|mut guard| guard.watch("lo"));
+    let remedy = "expected nftables with filters at ingress and tables with an owner (Linux 5.12, CONFIG_NF_TABLES_NETDEV)";
+    say("filters at ingress that go with the agent", guard, remedy)?;
+    let remedy = "expected IPv6 and rtnetlink";
+    say("routes and neighbours", NextHops::new().map(drop), remedy)?;
+    Ok(u8::from(missing > 0))
+}

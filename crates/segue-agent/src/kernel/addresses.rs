@@ -1,0 +1,115 @@
+//! The agent's addresses, as the kernel holds them: beside its own, and for a time only.
+
+use super::netlink::Requests;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressMessage, AddressScope, CacheInfo,
+};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::libc::{EADDRNOTAVAIL, ENODEV};
+use segue_proto::Duration;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The kernel forgets the agent's addresses by itself when they have not been asked for again for so long: those of an agent
+/// that was killed.
+pub(crate) const VALID_FOR: Duration = Duration::from_secs(60);
+
+/// Has the kernel hold an address, or hold it for longer. It is deprecated from the start: nothing that does not ask for it uses
+/// it (RFC 6724 section 5, rule 3).
+///
+/// # Errors
+/// As the kernel has them.
+pub(crate) fn add(requests: &mut Requests, interface: u32, address: Ipv6Addr) -> io::Result<()> {
+    let mut message = message(interface, address, 128);
+    let mut lifetimes = CacheInfo::default();
+    (lifetimes.ifa_preferred, lifetimes.ifa_valid) = (0, VALID_FOR.as_secs_f64() as u32);
+    message.attributes.push(AddressAttribute::CacheInfo(lifetimes));
+    message
+        .attributes
+        .push(AddressAttribute::Flags(AddressFlags::Noprefixroute));
+    requests.order(
+        RouteNetlinkMessage::NewAddress(message),
+        NLM_F_CREATE | NLM_F_REPLACE,
+    )
+}
+
+/// Has the kernel give up an address. One that it does not have is given up.
+///
+/// # Errors
+/// As the kernel has them otherwise.
+pub(crate) fn remove(requests: &mut Requests, interface: u32, address: Ipv6Addr) -> io::Result<()> {
+    let message = message(interface, address, 128);
+    match requests.order(RouteNetlinkMessage::DelAddress(message), 0) {
+        Err(error) if matches!(error.raw_os_error(), Some(EADDRNOTAVAIL | ENODEV)) => Ok(()),
+        done => done,
+    }
+}
+
+/// Longest packet that an interface takes, bytes; nothing if it is not there.
+pub(crate) fn mtu_of(requests: &mut Requests, interface: u32) -> Option<u32> {
+    let mut message = LinkMessage::default();
+    message.header.index = interface;
+    let answer = requests.ask(RouteNetlinkMessage::GetLink(message)).ok()??;
+    let RouteNetlinkMessage::NewLink(link) = answer else {
+        return None;
+    };
+    link.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::Mtu(mtu) => Some(*mtu),
+        _ => None,
+    })
+}
+
+/// Gives the TUN device the identity, and a route to all others; with the device, both go.
+///
+/// # Errors
+/// As the kernel has them.
+pub(crate) fn name_device(
+    requests: &mut Requests,
+    device: u32,
+    identity: Ipv6Addr,
+    prefix: Ipv6Addr,
+    mtu: u32,
+) -> io::Result<()> {
+    let mut link = LinkMessage::default();
+    link.header.index = device;
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+    link.attributes.push(LinkAttribute::Mtu(mtu));
+    requests.order(RouteNetlinkMessage::SetLink(link), 0)?;
+    let mut own = message(device, identity, 128);
+    own.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+    own.header.flags = netlink_packet_route::address::AddressHeaderFlags::Nodad;
+    requests.order(RouteNetlinkMessage::NewAddress(own), NLM_F_CREATE | NLM_F_REPLACE)?;
+    let mut route = RouteMessage::default();
+    route.header.address_family = AddressFamily::Inet6;
+    route.header.destination_prefix_length = 64;
+    route.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
+    route.header.protocol = RouteProtocol::Static;
+    route.header.scope = RouteScope::Universe;
+    route.header.kind = RouteType::Unicast;
+    route
+        .attributes
+        .push(RouteAttribute::Destination(RouteAddress::Inet6(prefix)));
+    route.attributes.push(RouteAttribute::Oif(device));
+    requests.order(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_REPLACE)
+}
+
+fn message(interface: u32, address: Ipv6Addr, prefix_length: u8) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = AddressFamily::Inet6;
+    message.header.prefix_len = prefix_length;
+    message.header.scope = AddressScope::Universe;
+    message.header.index = interface;
+    message
+        .attributes
+        .push(AddressAttribute::Address(IpAddr::V6(address)));
+    message
+        .attributes
+        .push(AddressAttribute::Local(IpAddr::V6(address)));
+    message
+}

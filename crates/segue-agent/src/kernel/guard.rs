@@ -1,0 +1,274 @@
+//! A filter at the ingress of interfaces (nftables, family netdev): what is for the agent's identifier is dropped before the
+//! kernel sees it, but for neighbour discovery. The kernel would answer an option that it does not know, the ILNP nonce, by a
+//! parameter problem (RFC 8200 section 4.2), and TCP of which it knows nothing by a reset.
+//!
+//! The agent has seen these packets by then: its socket is for all protocols, and served before. The table has an owner
+//! (`NFT_TABLE_F_OWNER`, Linux 5.12): nobody else changes it, and the kernel removes it when the socket that made it is closed,
+//! by whatever end of the process. Messages are those of linux/netfilter/nf_tables.h.
+
+use netlink_sys::protocols::NETLINK_NETFILTER;
+use netlink_sys::{Socket, SocketAddr};
+use nix::errno::Errno;
+use std::io;
+
+/// The table, while this lives.
+pub(crate) struct Guard {
+    socket: Socket,
+    name: String,
+    identifier: u64,
+    sequence: u32,
+}
+
+impl Guard {
+    /// Makes the table. No interface is guarded yet.
+    ///
+    /// # Errors
+    /// As the kernel has them; one that has no nftables, or whose tables have no owners, says that the operation is not
+    /// supported.
+    pub fn new(name: &str, identifier: u64) -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_NETFILTER)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        let mut guard = Self {
+            socket,
+            name: name.to_owned(),
+            identifier,
+            sequence: 0,
+        };
+        let mut table = Attributes::default();
+        table.text(TABLE_NAME, name);
+        table.number(TABLE_FLAGS, TABLE_OWNED);
+        guard.order(&[(NEW_TABLE, CREATE | EXCLUSIVE, table)])?;
+        Ok(guard)
+    }
+
+    /// Guards an interface. One that goes takes its chain with it, and has to be guarded again when it is back.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn watch(&mut self, interface: &str) -> io::Result<()> {
+        let mut chain = Attributes::default();
+        chain.text(CHAIN_TABLE, &self.name);
+        chain.text(CHAIN_NAME, interface);
+        chain.nested(CHAIN_HOOK, |hook| {
+            hook.number(HOOK_NUMBER, INGRESS);
+            hook.number(HOOK_PRIORITY, FIRST as u32);
+            hook.text(HOOK_DEVICE, interface);
+        });
+        chain.number(CHAIN_POLICY, ACCEPT);
+        chain.text(CHAIN_TYPE, "filter");
+        let identifier = self.identifier;
+        let ours = move |rule: &mut Attributes| {
+            rule.load_protocol();
+            rule.compare(EQUAL, &ETHERTYPE_IPV6.to_be_bytes());
+            rule.load(IDENTIFIER_AT, 8);
+            rule.compare(EQUAL, &identifier.to_be_bytes());
+        };
+        let discovery = self.rule(interface, |rule| {
+            ours(rule);
+            rule.load(NEXT_HEADER_AT, 1);
+            rule.compare(EQUAL, &[ICMPV6]);
+            rule.load(ICMPV6_TYPE_AT, 1);
+            rule.compare(AT_LEAST, &[DISCOVERY.0]);
+            rule.compare(AT_MOST, &[DISCOVERY.1]);
+            rule.verdict(ACCEPT);
+        });
+        let rest = self.rule(interface, |rule| {
+            ours(rule);
+            rule.expression("counter", |_| {});
+            rule.verdict(DROP);
+        });
+        self.order(&[
+            (NEW_CHAIN, CREATE, chain),
+            (NEW_RULE, CREATE | APPEND, discovery),
+            (NEW_RULE, CREATE | APPEND, rest),
+        ])
+    }
+
+    fn rule(&self, chain: &str, expressions: impl FnOnce(&mut Attributes)) -> Attributes {
+        let mut rule = Attributes::default();
+        rule.text(RULE_TABLE, &self.name);
+        rule.text(RULE_CHAIN, chain);
+        rule.nested(RULE_EXPRESSIONS, expressions);
+        rule
+    }
+
+    /// A batch: all of it happens, or nothing.
+    fn order(&mut self, messages: &[(u16, u16, Attributes)]) -> io::Result<()> {
+        let mut batch = Vec::new();
+        let mut put = |kind: u16, flags: u16, family: u8, resource: u16, body: &[u8]| {
+            self.sequence += 1;
+            let length = (HEADER_LEN + body.len()) as u32;
+            batch.extend_from_slice(&length.to_ne_bytes());
+            batch.extend_from_slice(&kind.to_ne_bytes());
+            batch.extend_from_slice(&(REQUEST | flags).to_ne_bytes());
+            batch.extend_from_slice(&self.sequence.to_ne_bytes());
+            batch.extend_from_slice(&0u32.to_ne_bytes());
+            batch.extend_from_slice(&[family, 0]);
+            batch.extend_from_slice(&resource.to_be_bytes());
+            batch.extend_from_slice(body);
+        };
+        put(BATCH_BEGIN, 0, 0, NFTABLES, &[]);
+        for (kind, flags, attributes) in messages {
+            let kind = NFTABLES << 8 | *kind;
+            put(kind, *flags | ACKNOWLEDGE, NETDEV, 0, &attributes.0);
+        }
+        put(BATCH_END, 0, 0, NFTABLES, &[]);
+        self.socket.send(&batch, 0)?;
+        // an answer to each message: the first error stands for all
+        for _ in messages {
+            let (bytes, _) = self.socket.recv_from_full()?;
+            let code = bytes.get(16..).and_then(|b| b.first_chunk::<4>());
+            let code = code.map_or(0, |c| i32::from_ne_bytes(*c));
+            if code != 0 {
+                return Err(Errno::from_raw(-code).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Attributes of a message, in bytes.
+#[derive(Default)]
+struct Attributes(Vec<u8>);
+
+impl Attributes {
+    fn bytes(&mut self, kind: u16, value: &[u8]) {
+        let length = (4 + value.len()) as u16;
+        self.0.extend_from_slice(&length.to_ne_bytes());
+        self.0.extend_from_slice(&kind.to_ne_bytes());
+        self.0.extend_from_slice(value);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    fn text(&mut self, kind: u16, value: &str) {
+        self.bytes(kind, &[value.as_bytes(), b"\0"].concat());
+    }
+
+    fn number(&mut self, kind: u16, value: u32) {
+        self.bytes(kind, &value.to_be_bytes());
+    }
+
+    fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+        let mut inner = Self::default();
+        fill(&mut inner);
+        self.bytes(kind | NESTED, &inner.0);
+    }
+
+    fn expression(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
+        self.nested(LIST_ELEMENT, |element| {
+            element.text(EXPRESSION_NAME, name);
+            element.nested(EXPRESSION_DATA, fill);
+        });
+    }
+
+    /// The protocol of the frame into the register.
+    fn load_protocol(&mut self) {
+        self.expression("meta", |meta| {
+            meta.number(META_REGISTER, REGISTER);
+            meta.number(META_KEY, META_PROTOCOL);
+        });
+    }
+
+    /// Bytes of the IPv6 packet into the register.
+    fn load(&mut self, at: u32, length: u32) {
+        self.expression("payload", |payload| {
+            payload.number(PAYLOAD_REGISTER, REGISTER);
+            payload.number(PAYLOAD_BASE, NETWORK_HEADER);
+            payload.number(PAYLOAD_OFFSET, at);
+            payload.number(PAYLOAD_LENGTH, length);
+        });
+    }
+
+    /// The rule goes on if the register is so.
+    fn compare(&mut self, operation: u32, value: &[u8]) {
+        self.expression("cmp", |cmp| {
+            cmp.number(CMP_REGISTER, REGISTER);
+            cmp.number(CMP_OPERATION, operation);
+            cmp.nested(CMP_DATA, |data| data.bytes(DATA_VALUE, value));
+        });
+    }
+
+    fn verdict(&mut self, code: u32) {
+        self.expression("immediate", |immediate| {
+            immediate.number(IMMEDIATE_REGISTER, VERDICT_REGISTER);
+            immediate.nested(IMMEDIATE_DATA, |data| {
+                data.nested(DATA_VERDICT, |verdict| verdict.number(VERDICT_CODE, code));
+            });
+        });
+    }
+}
+
+// Of the packet.
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+const NEXT_HEADER_AT: u32 = 6;
+/// The second half of the destination.
+const IDENTIFIER_AT: u32 = 32;
+/// Behind the fixed header: neighbour discovery has no other.
+const ICMPV6_TYPE_AT: u32 = 40;
+const ICMPV6: u8 = 58;
+/// Router solicitation to redirect (RFC 4861 section 4).
+const DISCOVERY: (u8, u8) = (133, 137);
+
+// linux/netlink.h
+const HEADER_LEN: usize = 20;
+const REQUEST: u16 = 0x1;
+const ACKNOWLEDGE: u16 = 0x4;
+const EXCLUSIVE: u16 = 0x200;
+const CREATE: u16 = 0x400;
+const APPEND: u16 = 0x800;
+const NESTED: u16 = 0x8000;
+
+// linux/netfilter/nfnetlink.h, linux/netfilter.h
+const BATCH_BEGIN: u16 = 0x10;
+const BATCH_END: u16 = 0x11;
+const NFTABLES: u16 = 10;
+const NETDEV: u8 = 5;
+const INGRESS: u32 = 0;
+const DROP: u32 = 0;
+const ACCEPT: u32 = 1;
+
+// linux/netfilter/nf_tables.h
+const NEW_TABLE: u16 = 0;
+const NEW_CHAIN: u16 = 3;
+const NEW_RULE: u16 = 6;
+const TABLE_NAME: u16 = 1;
+const TABLE_FLAGS: u16 = 2;
+const TABLE_OWNED: u32 = 2;
+const CHAIN_TABLE: u16 = 1;
+const CHAIN_NAME: u16 = 3;
+const CHAIN_HOOK: u16 = 4;
+const CHAIN_POLICY: u16 = 5;
+const CHAIN_TYPE: u16 = 7;
+const HOOK_NUMBER: u16 = 1;
+const HOOK_PRIORITY: u16 = 2;
+const HOOK_DEVICE: u16 = 3;
+/// Before the filters of others.
+const FIRST: i32 = -500;
+const RULE_TABLE: u16 = 1;
+const RULE_CHAIN: u16 = 2;
+const RULE_EXPRESSIONS: u16 = 4;
+const LIST_ELEMENT: u16 = 1;
+const EXPRESSION_NAME: u16 = 1;
+const EXPRESSION_DATA: u16 = 2;
+const REGISTER: u32 = 1;
+const VERDICT_REGISTER: u32 = 0;
+const META_REGISTER: u16 = 1;
+const META_KEY: u16 = 2;
+const META_PROTOCOL: u32 = 1;
+const PAYLOAD_REGISTER: u16 = 1;
+const PAYLOAD_BASE: u16 = 2;
+const PAYLOAD_OFFSET: u16 = 3;
+const PAYLOAD_LENGTH: u16 = 4;
+const NETWORK_HEADER: u32 = 1;
+const CMP_REGISTER: u16 = 1;
+const CMP_OPERATION: u16 = 2;
+const CMP_DATA: u16 = 3;
+const EQUAL: u32 = 0;
+const AT_MOST: u32 = 3;
+const AT_LEAST: u32 = 5;
+const DATA_VALUE: u16 = 1;
+const DATA_VERDICT: u16 = 2;
+const VERDICT_CODE: u16 = 1;
+const IMMEDIATE_REGISTER: u16 = 1;
+const IMMEDIATE_DATA: u16 = 2;

@@ -1,0 +1,13 @@
+//! What the agent sets up on the machine, each thing so that it goes when the agent does.
+
+mod addresses;
+mod guard;
+mod netlink;
+mod next_hops;
+mod port;
+
+pub(crate) use addresses::{VALID_FOR, add, mtu_of, name_device, remove};
+pub(crate) use guard::Guard;
+pub(crate) use netlink::Requests;
+pub(crate) use next_hops::NextHops;
+pub(crate) use port::{Port, offload_of};

@@ -1,0 +1,19 @@
+//! ILNPv6 under the applications of a machine that goes on being what it is: the parts of `segue-agent` that do no I/O.
+//!
+//! ```text
+//!   applications, the kernel's TCP and UDP        identity <-> identity
+//!   TUN device                                    kernel/ : what is set up on the machine
+//!   ------------------------------------------------------------------------------------
+//!   Stack       the shim between the device and the interfaces
+//!   Locators    which addresses the agent has beside the kernel's own, and which of them can be used
+//!   Moves       which interface is used, and when that changes
+//!   ------------------------------------------------------------------------------------
+//!   interfaces  packets to the agent's addresses alone; all else is the kernel's
+//! ```
+//!
+//! Each is handed what happened and the time, and says what is to be done. `run` joins them with the kernel.
+
+pub mod config;
+pub mod locators;
+pub mod moves;
+pub mod stack;

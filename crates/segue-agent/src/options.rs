@@ -1,0 +1,59 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use segue_agent::config::DEFAULT_SOCKET;
+use std::path::PathBuf;
+
+/// Keep connections alive while this machine moves between networks: ILNPv6 under its applications.
+#[derive(Parser, Debug)]
+#[command(name = "segue-agent", version, max_term_width = 110)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Read the file and say what is wrong with it
+    Check(File),
+    /// Run until a signal comes (SIGINT, SIGTERM); needs CAP_NET_ADMIN and CAP_NET_RAW
+    Run(File),
+    /// Show interfaces, locators, sessions, handovers and counters of the agent that runs
+    Status(Status),
+    /// Have the agent that runs use another interface
+    Handover(Handover),
+    /// Look whether this machine has what the agent needs, and say what is missing
+    Doctor,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct File {
+    /// The agent's file (TOML)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Status {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub agent: Agent,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Handover {
+    /// Name of the interface
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+    #[command(flatten)]
+    pub agent: Agent,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Agent {
+    /// Control socket of the agent
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
+    pub socket: PathBuf,
+}

@@ -1,0 +1,201 @@
+//! What an agent says of itself, as values: JSON for programs, a table for people.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Write as _};
+use std::net::Ipv6Addr;
+
+/// Everything that `status` shows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// What applications see of this host.
+    pub identity: Ipv6Addr,
+    /// TUN device that carries it.
+    pub device: String,
+    /// Seconds since the agent began.
+    pub running_s: f64,
+    pub interfaces: Vec<InterfaceStatus>,
+    pub sessions: Vec<SessionStatus>,
+    /// The last ones, the newest at the end.
+    pub handovers: Vec<HandoverStatus>,
+    /// By part and name, those that are not zero.
+    pub counters: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct InterfaceStatus {
+    pub name: String,
+    /// Whether the machine has it.
+    pub is_there: bool,
+    /// Whether it is up and has a carrier.
+    pub is_up: bool,
+    /// Whether packets leave by it.
+    pub in_use: bool,
+    pub locators: Vec<LocatorStatus>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct LocatorStatus {
+    pub locator: String,
+    /// The address that the kernel holds for it.
+    pub address: Ipv6Addr,
+    /// As RFC 6741 section 5.1 has them; "pending" until duplicate address detection is over and the link up.
+    pub state: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct SessionStatus {
+    /// The peer as applications see it.
+    pub peer: Ipv6Addr,
+    /// "unresolved", "probing", "ilnp" or "plain".
+    pub mode: String,
+    /// Whether this host called.
+    pub called: bool,
+    /// The peer's locators, but for those it has withdrawn.
+    pub locators: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct HandoverStatus {
+    /// Nanoseconds since the Unix epoch when the first peer was told.
+    pub time_unix_ns: u64,
+    pub from: Option<Ipv6Addr>,
+    pub to: Ipv6Addr,
+    /// Until every peer had acknowledged; nothing while one has not.
+    pub delay_s: Option<f64>,
+    /// Peers that could not be told.
+    pub failed: Vec<Ipv6Addr>,
+}
+
+impl Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "identity {} on {}, running for {:.0} s",
+            self.identity, self.device, self.running_s
+        )?;
+        let interfaces = self.interfaces.iter().flat_map(|i| {
+            let state = match (i.is_there, i.is_up, i.in_use) {
+                (false, ..) => "not there",
+                (_, false, _) => "down",
+                (.., true) => "in use",
+                _ => "up",
+            };
+            let row = |locator: &str, told: &str| [&i.name, state, locator, told].map(str::to_owned);
+            let mut rows: Vec<_> = i.locators.iter().map(|l| row(&l.locator, &l.state)).collect();
+            if rows.is_empty() {
+                rows.push(row("-", "-"));
+            }
+            rows
+        });
+        table(f, ["interface", "", "locator", "state"], interfaces.collect())?;
+        let sessions = self.sessions.iter().map(|s| {
+            let who = if s.called { "this host" } else { "the peer" };
+            [
+                s.peer.to_string(),
+                s.mode.clone(),
+                who.to_owned(),
+                s.locators.join(" "),
+            ]
+        });
+        table(
+            f,
+            ["session with", "mode", "begun by", "peer's locators"],
+            sessions.collect(),
+        )?;
+        let handovers = self.handovers.iter().rev().map(|h| {
+            let delay = h
+                .delay_s
+                .map_or_else(|| "under way".to_owned(), |s| format!("{:.1} ms", 1e3 * s));
+            let from = h.from.map_or_else(|| "-".to_owned(), |a| a.to_string());
+            let failed: Vec<String> = h.failed.iter().map(Ipv6Addr::to_string).collect();
+            [from, h.to.to_string(), delay, failed.join(" ")]
+        });
+        table(
+            f,
+            ["handover from", "to", "told within", "not told"],
+            handovers.collect(),
+        )?;
+        for (part, counts) in &self.counters {
+            let counts: Vec<String> = counts.iter().map(|(name, n)| format!("{name} {n}")).collect();
+            writeln!(f, "{part}: {}", counts.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Columns as wide as what is in them. Nothing if there are no rows.
+fn table<const N: usize>(f: &mut fmt::Formatter<'_>, head: [&str; N], rows: Vec<[String; N]>) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut all = vec![head.map(str::to_owned)];
+    all.extend(rows);
+    let width = |column: usize| all.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    for row in &all {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            write!(line, "{cell:width$}  ")?;
+        }
+        writeln!(f, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_its_columns_under_each_other() {
+        let status = Status {
+            identity: Ipv6Addr::LOCALHOST,
+            device: "segue0".to_owned(),
+            running_s: 12.4,
+            interfaces: vec![
+                InterfaceStatus {
+                    name: "wlan0".to_owned(),
+                    is_there: true,
+                    is_up: true,
+                    in_use: true,
+                    locators: vec![LocatorStatus {
+                        locator: "2001:db8:0:1".to_owned(),
+                        address: Ipv6Addr::LOCALHOST,
+                        state: "active".to_owned(),
+                    }],
+                },
+                InterfaceStatus {
+                    name: "eth0".to_owned(),
+                    is_there: false,
+                    is_up: false,
+                    in_use: false,
+                    locators: Vec::new(),
+                },
+            ],
+            sessions: Vec::new(),
+            handovers: vec![HandoverStatus {
+                time_unix_ns: 1,
+                from: None,
+                to: Ipv6Addr::LOCALHOST,
+                delay_s: Some(0.0123),
+                failed: Vec::new(),
+            }],
+            counters: [("stack".to_owned(), [("sent".to_owned(), 3)].into_iter().collect())]
+                .into_iter()
+                .collect(),
+        };
+        let expected = "\
+identity ::1 on segue0, running for 12 s
+interface             locator       state
+wlan0      in use     2001:db8:0:1  active
+eth0       not there  -             -
+handover from  to   told within  not told
+-              ::1  12.3 ms
+stack: sent 3
+";
+        assert_eq!(status.to_string(), expected);
+        let json = serde_json::to_string(&status).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
+    }
+}

@@ -1,0 +1,290 @@
+//! Packet sockets: IPv6 packets of an Ethernet interface as they arrive, before the kernel has done anything with them.
+
+use crate::vnet::{MAX_SUPER_PACKET, Offload, VNET_HEADER_LEN};
+use nix::errno::Errno;
+use nix::ifaddrs::getifaddrs;
+use nix::libc::{
+    ETH_P_IPV6, PACKET_ADD_MEMBERSHIP, PACKET_IGNORE_OUTGOING, PACKET_MR_ALLMULTI, PACKET_VNET_HDR,
+    SO_ATTACH_FILTER, SOL_PACKET, SOL_SOCKET, c_int, packet_mreq, setsockopt, sock_filter, sock_fprog,
+    socklen_t,
+};
+use nix::sys::socket::sockopt::RcvBufForce;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, bind, recv, sendmsg,
+    setsockopt as setsockopt_of, socket,
+};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// A link-layer address.
+pub type Mac = [u8; 6];
+
+/// A frame received; its packet is in the socket until the next call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Who sent it.
+    pub source: Mac,
+    /// Offloads.
+    pub offload: Offload,
+    /// Length of the packet.
+    pub length: usize,
+}
+
+/// What a socket is given of what arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// All of IPv6, and every multicast group.
+    Ipv6,
+    /// Packets whose destination has this interface identifier, but for neighbour discovery, which is left to the kernel. The
+    /// socket is one for all protocols: it sees packets before the kernel's filter at ingress does, and a filter of its own
+    /// passes over all others, and over what the host sends.
+    Identifier(u64),
+}
+
+/// A packet socket of one interface, with offloads.
+#[derive(Debug)]
+pub struct PacketSocket {
+    socket: OwnedFd,
+    name: String,
+    index: u32,
+    mac: Mac,
+    buffer: Vec<u8>,
+}
+
+impl PacketSocket {
+    /// Opens one for the interface `name` of this thread's namespace. Needs `CAP_NET_RAW`.
+    ///
+    /// # Errors
+    /// If there is no such Ethernet interface, or the kernel refuses.
+    pub fn open(name: &str, takes: Takes) -> io::Result<Self> {
+        let link = getifaddrs()?
+            .filter(|i| i.interface_name == name)
+            .find_map(|i| i.address.as_ref().and_then(|a| a.as_link_addr().copied()))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is none of that name"))?;
+        let mac = link
+            .addr()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not Ethernet"))?;
+        let socket = socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+            match takes {
+                Takes::Ipv6 => SockProtocol::EthIpv6,
+                Takes::Identifier(_) => SockProtocol::EthAll,
+            },
+        )?;
+        if let Takes::Identifier(identifier) = takes {
+            attach(&socket, &filter(identifier))?;
+            set_option(&socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
+        }
+        // without the privilege, what the machine allows everybody has to do
+        let _ = setsockopt_of(&socket, RcvBufForce, &RECEIVE_BUFFER);
+        bind(socket.as_raw_fd(), &link)?;
+        set_option(&socket, SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
+        if takes == Takes::Ipv6 {
+            // advertisements and solicitations are multicast; the kernel joins no groups where it has no IPv6
+            let membership = packet_mreq {
+                mr_ifindex: link.ifindex() as c_int,
+                mr_type: PACKET_MR_ALLMULTI as u16,
+                mr_alen: 0,
+                mr_address: [0; 8],
+            };
+            set_option(&socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership)?;
+        }
+        // what came from other interfaces before the socket was bound to this one
+        while recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT).is_ok() {}
+        Ok(Self {
+            socket,
+            name: name.to_owned(),
+            index: link.ifindex() as u32,
+            mac,
+            buffer: vec![0; VNET_HEADER_LEN + ETHERNET_HEADER_LEN + MAX_SUPER_PACKET],
+        })
+    }
+
+    /// The interface's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its number in its namespace.
+    #[must_use]
+    pub const fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Its link-layer address.
+    #[must_use]
+    pub const fn mac(&self) -> Mac {
+        self.mac
+    }
+
+    /// Receives an IPv6 packet; `None` if there is none. Frames for other hosts are passed over. Never waits.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn receive(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            let received = recv(
+                self.socket.as_raw_fd(),
+                &mut self.buffer,
+                MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC,
+            );
+            let length = match received {
+                Ok(length) => length,
+                // the interface is down; there is nothing to be had until it is up
+                Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            };
+            let Some(packet) = length.checked_sub(VNET_HEADER_LEN + ETHERNET_HEADER_LEN) else {
+                continue;
+            };
+            if length > self.buffer.len() {
+                continue;
+            }
+            let (vnet, frame) = self.buffer.split_at(VNET_HEADER_LEN);
+            let (destination, source) = (mac_at(frame, 0), mac_at(frame, 6));
+            if destination != self.mac && destination[0] & 1 == 0 {
+                continue;
+            }
+            return Ok(Some(Frame {
+                source,
+                offload: Offload::parse(vnet, ETHERNET_HEADER_LEN as u16),
+                length: packet,
+            }));
+        }
+    }
+
+    /// The packet of a frame received last.
+    #[must_use]
+    pub fn packet(&self, frame: &Frame) -> &[u8] {
+        let start = VNET_HEADER_LEN + ETHERNET_HEADER_LEN;
+        self.buffer.get(start..start + frame.length).unwrap_or_default()
+    }
+
+    /// Sends an IPv6 packet that is in two parts, its headers and the rest; `false` if the interface takes none: it is down, its
+    /// queue is full, or the packet too long. Without `offload`, it has all its checksums.
+    ///
+    /// # Errors
+    /// As the kernel has them otherwise.
+    pub fn send(&self, to: Mac, offload: Offload, packet: [&[u8]; 2]) -> io::Result<bool> {
+        let mut header = [0; ETHERNET_HEADER_LEN];
+        header[..6].copy_from_slice(&to);
+        header[6..12].copy_from_slice(&self.mac);
+        header[12..].copy_from_slice(&(ETH_P_IPV6 as u16).to_be_bytes());
+        let vnet = offload.emit(ETHERNET_HEADER_LEN as u16);
+        let slices = [
+            IoSlice::new(&vnet),
+            IoSlice::new(&header),
+            IoSlice::new(packet[0]),
+            IoSlice::new(packet[1]),
+        ];
+        match sendmsg::<()>(
+            self.socket.as_raw_fd(),
+            &slices,
+            &[],
+            MsgFlags::MSG_DONTWAIT,
+            None,
+        ) {
+            Ok(_) => Ok(true),
+            Err(
+                Errno::ENETDOWN
+                | Errno::EAGAIN
+                | Errno::EINTR
+                | Errno::ENOBUFS
+                | Errno::EMSGSIZE
+                | Errno::EINVAL,
+            ) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+const ETHERNET_HEADER_LEN: usize = 14;
+/// Memory of the kernel for what waits, bytes: of super-packets of 64 kB that come while this process has no processor for some
+/// milliseconds, the usual fifth of a megabyte holds two.
+const RECEIVE_BUFFER: usize = 8 << 20;
+
+fn mac_at(frame: &[u8], at: usize) -> Mac {
+    let bytes = frame.get(at..).and_then(|b| b.first_chunk());
+    bytes.copied().unwrap_or_default()
+}
+
+/// The filter of [`Takes::Identifier`], in instructions of classic BPF: frame in, bytes to keep out.
+fn filter(identifier: u64) -> Vec<sock_filter> {
+    const LOAD_WORD: u16 = 0x20;
+    const LOAD_HALF: u16 = 0x28;
+    const LOAD_BYTE: u16 = 0x30;
+    const EQUAL: u16 = 0x15;
+    const GREATER: u16 = 0x25;
+    const AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const IP: u32 = ETHERNET_HEADER_LEN as u32;
+    let step = |code, k| sock_filter {
+        code,
+        jt: 0,
+        jf: 0,
+        k,
+    };
+    let test = |code, k, jt, jf| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD_HALF, 12),
+        test(EQUAL, ETH_P_IPV6 as u32, 0, 10),
+        step(LOAD_WORD, IP + 32),
+        test(EQUAL, (identifier >> 32) as u32, 0, 8),
+        step(LOAD_WORD, IP + 36),
+        test(EQUAL, identifier as u32, 0, 6),
+        // the kernel's: ICMPv6 types 133 to 137 (RFC 4861 section 4)
+        step(LOAD_BYTE, IP + 6),
+        test(EQUAL, 58, 0, 3),
+        step(LOAD_BYTE, IP + 40),
+        test(AT_LEAST, 133, 0, 1),
+        test(GREATER, 137, 0, 1),
+        step(RETURN, u32::MAX),
+        step(RETURN, 0),
+    ]
+}
+
+#[allow(unsafe_code, reason = "setsockopt(2) takes a pointer to a pointer")]
+fn attach(socket: &OwnedFd, program: &[sock_filter]) -> io::Result<()> {
+    let program = sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // SAFETY: the kernel reads one sock_fprog and copies the instructions it points to, which live throughout the call.
+    let result = unsafe {
+        setsockopt(
+            socket.as_raw_fd(),
+            SOL_SOCKET,
+            SO_ATTACH_FILTER,
+            core::ptr::from_ref(&program).cast(),
+            size_of::<sock_fprog>() as socklen_t,
+        )
+    };
+    Errno::result(result)?;
+    Ok(())
+}
+
+#[allow(unsafe_code, reason = "setsockopt(2) takes a pointer")]
+fn set_option<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as T has, and T lives throughout the call. Both types that this is used with
+    // are made of integers without padding.
+    let result = unsafe {
+        setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            core::ptr::from_ref(value).cast(),
+            size_of::<T>() as socklen_t,
+        )
+    };
+    Errno::result(result)?;
+    Ok(())
+}

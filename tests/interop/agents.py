@@ -1,0 +1,255 @@
+r"""Machines that know nothing of Segue, and an agent on two of them.
+
+```
+ mobile --- eth0 --- a0 \                         mobile: eth0 is preferred
+        \-- eth1 --- a1 -- router --- b0 --- eth0 --- peer
+```
+
+Everything is the kernel's: radvd advertises a prefix on each of the router's links, hosts form addresses, have a
+firewall and routes of their own, and streams that are none of the agent's. A link is taken down at the router's end:
+the mobile host loses its carrier.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import build
+import lab
+import network
+from lab import SOON, Namespace
+from peers import PROFILE
+
+IDENTITIES = "fd53:6567:7565:1"
+NIDS = {"mobile": "2aa:0:0:1", "peer": "2aa:0:0:2"}
+PREFIXES = {"a0": "2001:db8:1:0", "a1": "2001:db8:2:0", "b0": "2001:db8:3:0"}
+# What somebody has set up before.
+FIREWALL = "table inet mine { chain in { type filter hook input priority 0; policy accept; tcp dport 23 drop; }; }"
+
+
+def missing() -> str | None:
+    """Why there are no agents here; None if there are."""
+    for command, package in (("iperf3", "iperf3"), ("radvd", "radvd"), ("nft", "nftables")):
+        if shutil.which(command) is None and not Path("/usr/sbin", command).exists():
+            return f"{command} is missing, so the agent is not tested (Debian package {package})"
+    return network.missing()
+
+
+@functools.cache
+def program() -> Path:
+    """The segue-agent to test; built if it is not there."""
+    named = os.environ.get("SEGUE_AGENT")
+    if named:
+        return Path(named)
+    built = build.TARGET.parent / PROFILE / "segue-agent"
+    if not built.exists():
+        print("building segue-agent, which takes a minute the first time", file=sys.stderr, flush=True)
+    command = ["cargo", "build", "--locked", "--profile", PROFILE, "--package", "segue-agent"]
+    subprocess.run(command, cwd=build.ROOT, check=True, capture_output=True)
+    return built
+
+
+def identity(host: str) -> str:
+    """What applications know a host by."""
+    return f"{IDENTITIES}:{NIDS[host].replace(':0:0:', '::')}"
+
+
+def wait_until(there: Callable[[], object], what: str, *, within: float = SOON) -> None:
+    """Wait for something that takes seconds at most."""
+    deadline = time.monotonic() + within
+    while not there():
+        assert time.monotonic() < deadline, f"waited for {what}"
+        time.sleep(0.05)
+
+
+@dataclass
+class Agent:
+    """An agent that runs."""
+
+    host: Namespace
+    socket: Path
+    child: subprocess.Popen[str]
+    log: Path
+
+    def status(self) -> dict[str, Any]:
+        """What it says of itself."""
+        said: dict[str, Any] = json.loads(self.command("status", "--json").stdout)
+        return said
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command to it."""
+        whole = [str(program()), *words, "--socket", str(self.socket)]
+        return subprocess.run(whole, check=True, capture_output=True, text=True, timeout=SOON)
+
+    def in_use(self) -> str | None:
+        """The interface that it uses."""
+        return next((one["name"] for one in self.status()["interfaces"] if one["in_use"]), None)
+
+    def move(self, interface: str) -> None:
+        """A soft handover by hand."""
+        self.command("handover", interface)
+        assert self.in_use() == interface
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End it, in order or not."""
+        self.child.send_signal(how)
+        self.child.wait(timeout=SOON)
+
+
+@dataclass
+class World:
+    """The network of the picture."""
+
+    folder: Path
+    hosts: dict[str, Namespace] = field(default_factory=dict)
+
+    def snapshot(self, host: str) -> str:
+        """What an agent may have changed: addresses, links, routes, rules and filters, without what counts down."""
+        own = self.hosts[host]
+        said = []
+        for words in ("-6 addr", "link", "-6 route show table all", "-6 rule"):
+            said.append(self.run("ip", "-n", own.name, *words.split()))
+        said.append(self.run(*own.command("nft", "list", "ruleset")))
+        return re.sub(r"(valid_lft|preferred_lft|expires) \d+sec", "", "\n".join(said))
+
+    @staticmethod
+    def run(*command: str) -> str:
+        """What a command prints."""
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def plain_address(self, host: str, device: str) -> str:
+        """The address that the kernel has formed by itself, or nothing."""
+        shown = json.loads(self.run("ip", "-n", self.hosts[host].name, "-6", "-j", "addr", "show", "dev", device))
+        found = [
+            str(one["local"])
+            for one in shown[0].get("addr_info", [])
+            if one["scope"] == "global" and one["prefixlen"] == 64 and not one.get("tentative")
+        ]
+        return found[0] if found else ""
+
+    def configuration(self, host: str, extra: str = "") -> Path:
+        """The agent's file of a host."""
+        devices = '["eth0", "eth1"]' if host == "mobile" else '["eth0"]'
+        other = "peer" if host == "mobile" else "mobile"
+        places = [PREFIXES["b0"]] if host == "mobile" else [PREFIXES["a0"], PREFIXES["a1"]]
+        lines = [
+            "[agent]",
+            f"interfaces = {devices}",
+            f'socket = "{self.folder}/{host}.sock"',
+            'hold_down = "500 ms"',
+            "[ilnp]",
+            f'nid = "{NIDS[host]}"',
+            extra,
+            "[[ilnp.peers]]",
+            f'nid = "{NIDS[other]}"',
+            f"locators = {json.dumps(places)}",
+        ]
+        path = self.folder / f"{host}.toml"
+        path.write_text("\n".join(lines))
+        return path
+
+    @contextlib.contextmanager
+    def agent(self, host: str, extra: str = "", *, ready: bool = True) -> Iterator[Agent]:
+        """An agent on a host, once all its interfaces have a locator."""
+        own, log = self.hosts[host], self.folder / f"{host}.log"
+        command = own.command(program(), "run", self.configuration(host, extra))
+        with log.open("w") as said, subprocess.Popen(command, stderr=said, text=True) as child:
+            agent = Agent(own, self.folder / f"{host}.sock", child, log)
+            try:
+                if ready:
+                    wait_until(lambda: has_all(agent), f"the agent of {host}: {log.read_text()}")
+                yield agent
+            finally:
+                if child.poll() is None:
+                    child.send_signal(signal.SIGTERM)
+                    child.wait(timeout=SOON)
+                print(host, log.read_text(), file=sys.stderr)
+
+
+def has_all(agent: Agent) -> bool:
+    """Whether each interface has a locator, and packets leave by the first."""
+    if not agent.socket.exists() or agent.child.poll() is not None:
+        return False
+    try:
+        interfaces = agent.status()["interfaces"]
+    except subprocess.CalledProcessError:
+        # the socket is one that a killed agent has left
+        return False
+    ready = all(one["locators"] and one["locators"][0]["state"] != "pending" for one in interfaces)
+    return ready and bool(interfaces[0]["in_use"])
+
+
+@contextlib.contextmanager
+def world(folder: Path) -> Iterator[World]:
+    """The network, with addresses formed."""
+    with contextlib.ExitStack() as stack:
+        made = World(folder, {name: stack.enter_context(Namespace(name[0])) for name in ("mobile", "router", "peer")})
+        router = made.hosts["router"]
+        router.sysctl("net/ipv6/conf/all/forwarding", "1")
+        # a link that is down for a moment is the same one afterwards
+        for name in ("all", "default"):
+            router.sysctl(f"net/ipv6/conf/{name}/keep_addr_on_down", "1")
+        for device, host, name in (("a0", "mobile", "eth0"), ("a1", "mobile", "eth1"), ("b0", "peer", "eth0")):
+            router.ip(f"link add {device} type veth peer name {name} netns {made.hosts[host].name}")
+            router.device_up(device, f"{PREFIXES[device]}::1/64".replace(":0::", "::"))
+            made.hosts[host].device_up(name)
+        advertisements = [
+            f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"
+            f" prefix {prefix}::/64 {{ AdvOnLink on; AdvAutonomous on; }}; }};".replace(":0::", "::")
+            for device, prefix in PREFIXES.items()
+        ]
+        (folder / "radvd.conf").write_text("\n".join(advertisements))
+        command = ["radvd", "-n", "-C", folder / "radvd.conf", "-p", folder / "radvd.pid", "-m", "none"]
+        radvd = stack.enter_context(subprocess.Popen(router.command(*command), stderr=subprocess.DEVNULL))
+        stack.callback(radvd.terminate)
+        for host in ("mobile", "peer"):
+            subprocess.run(made.hosts[host].command("nft", FIREWALL), check=True)
+            made.hosts[host].ip("-6 route add 2001:db8:77::/64 via fe80::77 dev eth0")
+            made.hosts[host].ip("-6 rule add from 2001:db8:77::/64 table 77")
+        for host, device in (("mobile", "eth0"), ("mobile", "eth1"), ("peer", "eth0")):
+            wait_until(functools.partial(made.plain_address, host, device), f"an address of {host}")
+        # the kernel's own streams from eth1 leave by eth1, as somebody has set up who has two networks
+        mobile = made.hosts["mobile"]
+        mobile.ip("-6 route add default via 2001:db8:2::1 dev eth1 table 78")
+        mobile.ip(f"-6 rule add from {made.plain_address('mobile', 'eth1')} table 78")
+        yield made
+
+
+@contextlib.contextmanager
+def iperf_server(host: Namespace, port: int) -> Iterator[None]:
+    """iperf3 -s on a host."""
+    command = host.command("iperf3", "-s", "-p", str(port))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            listening = host.command("ss", "-Hltn", f"sport = :{port}")
+            wait_until(lambda: World.run(*listening).strip(), "iperf3")
+            yield
+        finally:
+            server.terminate()
+
+
+def iperf(host: Namespace, to: str, port: int, *more: str) -> subprocess.Popen[str]:
+    """iperf3 -c on a host."""
+    command = host.command("iperf3", "-c", to, "-p", str(port), "--json", *more)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def said_by(client: subprocess.Popen[str]) -> dict[str, Any]:
+    """What an iperf3 that ended well has measured."""
+    out, _ = client.communicate(timeout=lab.LONGEST)
+    result: dict[str, Any] = json.loads(out)
+    assert client.returncode == 0, result.get("error")
+    return result

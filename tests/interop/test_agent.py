@@ -1,0 +1,157 @@
+"""`segue-agent` on machines that are in use: what goes through handovers, what notices nothing, and what is left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import agents
+import lab
+import pytest
+from agents import World, identity, iperf, iperf_server, said_by, wait_until
+
+REASON = agents.missing()
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+PORTS = (5201, 5202, 5203)
+SECONDS = 16
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[World]:
+    """Two machines and a router between them."""
+    with agents.world(tmp_path) as world:
+        yield world
+
+
+@lab.real_time
+def go_through_ten_handovers(machines: World) -> None:
+    """TCP and UDP between identities live through them, all else loses nothing, and nothing is left in the end."""
+    before = machines.snapshot("mobile")
+    mobile, peer, router = (machines.hosts[name] for name in ("mobile", "peer", "router"))
+    with contextlib.ExitStack() as stack:
+        for port in PORTS:
+            stack.enter_context(iperf_server(peer, port))
+        stack.enter_context(machines.agent("peer"))
+        agent = stack.enter_context(machines.agent("mobile"))
+        length = ("-t", str(SECONDS))
+        to, own, other = (
+            identity("peer"),
+            machines.plain_address("mobile", "eth1"),
+            machines.plain_address("peer", "eth0"),
+        )
+        clients = [
+            iperf(mobile, to, PORTS[0], *length, "-b", "20M"),
+            iperf(mobile, to, PORTS[1], *length, "-u", "-b", "1M", "-l", "500"),
+            # from eth1, which is never taken down
+            iperf(mobile, other, PORTS[2], *length, "-u", "-b", "5M", "-l", "1000", "-B", own),
+        ]
+        for client in clients:
+            stack.enter_context(client)
+        time.sleep(1)
+        for interface in ("eth1", "eth0") * 3:
+            agent.move(interface)
+            time.sleep(0.7)
+        for _ in range(2):
+            # a carrier that is lost, and a better network that is back
+            router.ip("link set a0 down")
+            wait_until(lambda: agent.in_use() == "eth1", "the other interface")
+            # silence is found before the kernel tells of the carrier
+            wait_until(lambda: not agent.status()["interfaces"][0]["is_up"], "the carrier to be known as lost")
+            router.ip("link set a0 up")
+            wait_until(lambda: agent.in_use() == "eth0", "the better interface")
+        results = [said_by(client) for client in clients]
+        status = agent.status()
+        agent.end()
+    assert len(status["handovers"]) == 10, status
+    assert all(one["delay_s"] is not None and not one["failed"] for one in status["handovers"]), status
+    [session] = status["sessions"]
+    assert session["mode"] == "ilnp"
+    assert session["called"]
+    received = results[0]["end"]["sum_received"]["bytes"]
+    assert received > 0.9 * 20e6 / 8 * SECONDS, received
+    # two carriers were lost, each with what was under way, and what was sent before that was known
+    assert results[1]["end"]["sum"]["lost_packets"] <= 20, results[1]["end"]["sum"]
+    assert results[2]["end"]["sum"]["lost_packets"] == 0, results[2]["end"]["sum"]
+    assert machines.snapshot("mobile") == before
+
+
+def test_streams_go_through_ten_handovers(machines: World) -> None:
+    """As it says."""
+    go_through_ten_handovers(machines)
+
+
+def test_what_a_killed_agent_leaves_is_gone_when_the_next_ends(machines: World) -> None:
+    """Its filter and its device go with it; its addresses at the next start, or by themselves in a minute."""
+    before = machines.snapshot("mobile")
+    with machines.agent("mobile") as killed:
+        assert machines.snapshot("mobile") != before
+        killed.end(signal.SIGKILL)
+    left = machines.snapshot("mobile")
+    assert "segue" not in left
+    assert agents.NIDS["mobile"].replace(":0:0:", "::") in left
+    with machines.agent("mobile") as agent:
+        assert agent.log.read_text().count("found an address of an agent that was killed: removed") == 2
+        second = subprocess.run(
+            agent.host.command(agents.program(), "run", machines.folder / "mobile.toml"),
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert second.returncode == 2
+        assert second.stderr.endswith("an agent runs already: expected one for each control socket\n"), second.stderr
+    assert machines.snapshot("mobile") == before
+    assert not (machines.folder / "mobile.sock").exists()
+
+
+def test_an_identifier_that_the_machine_has_already_is_refused(machines: World) -> None:
+    """What comes for it would be the agent's."""
+    machines.hosts["mobile"].ip(f"address add {agents.PREFIXES['a0']}:{agents.NIDS['mobile']}/64 dev eth0 nodad")
+    command = machines.hosts["mobile"].command(agents.program(), "run", machines.configuration("mobile"))
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=lab.SOON)
+    assert done.returncode == 2
+    assert done.stderr.startswith("segue-agent: ilnp.nid: eth0 has the address 2001:db8:1:0:2aa::1/64 already"), (
+        done.stderr
+    )
+
+
+def test_what_is_asked_in_vain_is_said(machines: World) -> None:
+    """Of an interface that is not the agent's, or has no carrier; of an agent that is not there; of a file."""
+    router = machines.hosts["router"]
+
+    def refused(*words: str) -> str:
+        done = subprocess.run([agents.program(), *words], check=False, capture_output=True, text=True)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done
+        return done.stderr.removeprefix("segue-agent: ").rstrip()
+
+    with machines.agent("mobile") as agent:
+        socket = ("--socket", str(agent.socket))
+        assert refused("handover", "eth9", *socket) == "eth9: expected one of eth0, eth1"
+        router.ip("link set a1 down")
+        wait_until(lambda: not agent.status()["interfaces"][1]["is_up"], "eth1 to be down")
+        assert refused("handover", "eth1", *socket).startswith("eth1: has no locator that can be used: expected")
+        shown = agent.command("status").stdout
+        assert f"identity {identity('mobile')} on segue0" in shown, shown
+        assert "eth1       down" in shown, shown
+        assert oct(agent.socket.stat().st_mode & 0o777) == "0o600"
+    assert "no agent answers there: expected one that runs" in refused("status", *socket)
+    wrong = refused("check", str(machines.configuration("mobile", "lu_attempts = 0")))
+    assert wrong.endswith("mobile.toml: ilnp.lu_attempts: expected at least 1"), wrong
+    assert refused("check", "/nowhere.toml").startswith("/nowhere.toml: No such file")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to be root to be nobody")
+def test_without_privileges_it_says_so(tmp_path: Path) -> None:
+    """One line, and nothing is left."""
+    tmp_path.chmod(0o777)
+    file = World(tmp_path).configuration("mobile")
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", agents.program(), "run", file]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=lab.SOON)
+    assert done.returncode == 2
+    assert "not permitted" in done.stderr or "Permission denied" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "mobile.sock").exists()
