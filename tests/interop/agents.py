@@ -212,7 +212,7 @@ def world(folder: Path) -> Iterator[World]:
             for device, prefix in PREFIXES.items()
         ]
         (folder / "radvd.conf").write_text("\n".join(advertisements))
-        command = ["radvd", "-n", "-C", folder / "radvd.conf", "-p", folder / "radvd.pid", "-m", "none"]
+        command = ["radvd", "-n", "-C", f"{folder}/radvd.conf", "-p", f"{folder}/radvd.pid", "-m", "none"]
         radvd = stack.enter_context(subprocess.Popen(router.command(*command), stderr=subprocess.DEVNULL))
         stack.callback(radvd.terminate)
         for host in ("mobile", "peer"):

@@ -149,7 +149,7 @@ def test_without_privileges_it_says_so(tmp_path: Path) -> None:
     """One line, and nothing is left."""
     tmp_path.chmod(0o777)
     file = World(tmp_path).configuration("mobile")
-    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", agents.program(), "run", file]
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(agents.program()), "run", str(file)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=lab.SOON)
     assert done.returncode == 2
     assert "not permitted" in done.stderr or "Permission denied" in done.stderr, done.stderr

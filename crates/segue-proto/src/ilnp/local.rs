@@ -230,12 +230,8 @@ impl LocalLocators {
                 known.order = self.order;
                 known.silent_until = None;
             }
-            // none is kept for being in use
-            if known.shown.state == LocatorState::Active {
-                known.shown.state = LocatorState::Valid;
-            }
         }
-        self.decide(config);
+        self.choose(config, false);
     }
 
     /// Whether there is a choice.
@@ -335,6 +331,11 @@ impl LocalLocators {
 
     /// Which locator is in use, and what that means to the others.
     fn decide(&mut self, config: &Config) {
+        self.choose(config, config.trigger == Trigger::Lost);
+    }
+
+    /// The same, where the one in use is kept or not.
+    fn choose(&mut self, config: &Config, keeps: bool) {
         self.generation += 1;
         let fresh = self.locators.iter().any(Held::is_fresh);
         let candidate = |l: &&Held| l.is_fresh() || !fresh;
@@ -342,7 +343,7 @@ impl LocalLocators {
             .locators
             .iter()
             .filter(candidate)
-            .find(|l| l.shown.state == LocatorState::Active && config.trigger == Trigger::Lost);
+            .find(|l| l.shown.state == LocatorState::Active && keeps);
         let newest = self.locators.iter().filter(candidate).max_by_key(|l| l.order);
         let Some(chosen) = kept.or(newest).map(|l| l.order) else {
             return;
