@@ -173,3 +173,49 @@ def of_a_run(environ: Path) -> bool:
         if one.startswith(b"SEGUE_LAB_RUN=segue-lab.")
     ]
     return any(not Path(f"/proc/{int(run.split(b'.')[0])}").exists() for run in runs)
+
+
+def test_a_reader_who_has_had_enough_does_not_hide_a_condition_that_fails(tmp_path: Path) -> None:
+    for form in ([], ["--json"]):
+        words = command(f"--out={tmp_path}", "--set=duration=1.5 s", "--assert=handovers > 99", *form)
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            process.stdout.close()
+            assert process.wait(timeout=lab.LONGEST) in (1, 3)
+
+
+def test_without_threads_there_is_one_line(tmp_path: Path) -> None:
+    # no thread can have so large a stack
+    environment = os.environ | {"RUST_MIN_STACK": str(1 << 47)}
+    done = subprocess.run(command(f"--out={tmp_path}"), check=False, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "a thread: Resource temporarily unavailable" in done.stderr or "a thread: Cannot allocate" in done.stderr
+
+
+def test_a_full_disk_is_said_and_is_no_wrong_input(tmp_path: Path) -> None:
+    small = 'mount -t tmpfs -o size=64k tmpfs "$0" && exec "$@"'
+    words = ["unshare", "--mount", "sh", "-c", small, str(tmp_path), *command(f"--out={tmp_path}")]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=lab.LONGEST)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert ".pcapng: No space left on device" in done.stderr
+
+
+def test_a_pipe_in_the_place_of_an_output_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "app1-client.out")
+    done = subprocess.run(
+        command(f"--out={tmp_path}"), check=False, capture_output=True, text=True, timeout=lab.LONGEST
+    )
+    assert done.returncode in (1, 2)
+    assert done.stderr.endswith("app1-client.out: is a pipe: expected a file, or nothing there\n")
+
+
+def test_a_run_that_is_interrupted_leaves_no_folder_that_nobody_asked_for(tmp_path: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command(), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + lab.SOON
+        while not list(tmp_path.glob("segue-lab.*/app*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=lab.LONGEST)
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []

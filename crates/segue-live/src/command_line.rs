@@ -1,5 +1,6 @@
 //! What the programs of the drivers share: arguments in, a status and one line out.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// Runs a program: its arguments are parsed, `run` does what they ask for and gives the exit status.
@@ -45,14 +46,17 @@ fn refused(program: &str, error: &clap::Error) -> ExitCode {
     }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+/// Whether it is that a reader of the output has had enough.
+#[must_use]
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-fn say(program: &str, message: &str) {
-    eprintln!("{program}: {}", one_line(message));
+/// Says it in one line on standard error, whether or not somebody reads that.
+pub fn say(program: &str, message: &str) {
+    let _ = writeln!(std::io::stderr(), "{program}: {}", one_line(message));
 }
 
 /// The message in one line, without the numbers that the operating system has for its errors.

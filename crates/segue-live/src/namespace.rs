@@ -26,7 +26,7 @@ impl Namespace {
     /// needed to be in several at once.
     ///
     /// # Errors
-    /// If there is no such namespace, it may not be entered (`CAP_SYS_ADMIN`), or as `task` has them.
+    /// If there is no such namespace, it may not be entered (`CAP_SYS_ADMIN`), there may be no more threads, or as `task` has them.
     pub fn within<T: Send>(&self, task: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let file = OpenOptions::new().read(true).open(&self.0).map_err(|error| {
             io::Error::new(
@@ -35,11 +35,14 @@ impl Namespace {
             )
         })?;
         std::thread::scope(|scope| {
-            let entered = scope.spawn(|| {
+            let thread = std::thread::Builder::new();
+            let entered = thread.spawn_scoped(scope, || {
                 setns(file, CloneFlags::CLONE_NEWNET)?;
                 task()
             });
+            let no_thread = |error: io::Error| io::Error::new(error.kind(), format!("a thread: {error}"));
             entered
+                .map_err(no_thread)?
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })

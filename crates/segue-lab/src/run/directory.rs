@@ -8,6 +8,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -73,11 +74,13 @@ impl Directory {
     }
 
     /// Begins to write captures, and the tables of the run into this file.
-    pub(super) fn begin(&mut self, tables: Option<PathBuf>) {
+    pub(super) fn begin(&mut self, tables: Option<PathBuf>) -> anyhow::Result<()> {
         let (pieces, waiting) = channel();
-        let thread = std::thread::spawn(move || write(&waiting));
+        let thread = std::thread::Builder::new().spawn(move || write(&waiting));
+        let thread = thread.context("a thread")?;
         self.writer = Some(Writer { pieces, thread });
         self.tables = tables;
+        Ok(())
     }
 
     /// Ends to write them: they are whole now.
@@ -115,7 +118,11 @@ fn write(pieces: &Receiver<Piece>) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes it, or writes it anew. A pipe is refused: it would wait for a reader.
 fn create(path: &Path) -> io::Result<File> {
+    if fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo()) {
+        return Err(io::Error::other("is a pipe: expected a file, or nothing there"));
+    }
     OpenOptions::new()
         .write(true)
         .create(true)
@@ -124,13 +131,17 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 impl Directory {
-    /// Has it written; what went wrong is said at the end.
-    fn send(&self, path: PathBuf, content: Content) -> Result<(), SinkError> {
+    /// Has it written. If what came before could not be, that is said.
+    fn send(&mut self, path: PathBuf, content: Content) -> Result<(), SinkError> {
         let Some(writer) = &self.writer else {
             return Err(SinkError("nothing is being recorded".to_owned()));
         };
-        let sent = writer.pieces.send(Piece { path, content });
-        sent.map_err(|_| SinkError("what is recorded can no longer be written".to_owned()))
+        if writer.pieces.send(Piece { path, content }).is_ok() {
+            return Ok(());
+        }
+        let why = self.end().err();
+        let why = why.map_or_else(|| "nobody writes it".to_owned(), |error| format!("{error:#}"));
+        Err(SinkError(why))
     }
 }
 
@@ -147,5 +158,35 @@ impl Sink for Directory {
             Some(file) => self.send(file.clone(), Content::Rows(Box::new(rows))),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_full_is_what_is_said() {
+        // writes to this device fail as those to a full disk do
+        let folder = nix::unistd::mkdtemp(&std::env::temp_dir().join("segue-lab-test.XXXXXX")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.join("full")).unwrap();
+        let mut directory = Directory::open(&folder).unwrap();
+        directory.begin(None).unwrap();
+        // it is another thread that finds it out
+        let tries = (0..1_000_000).find_map(|_| {
+            std::thread::yield_now();
+            directory.capture("full", b"x").err()
+        });
+        fs::remove_dir_all(folder).unwrap();
+        assert!(tries.unwrap().0.contains("No space left on device"));
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_an_output_is_refused() {
+        let folder = nix::unistd::mkdtemp(&std::env::temp_dir().join("segue-lab-test.XXXXXX")).unwrap();
+        nix::unistd::mkfifo(&folder.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let refused = Directory::open(&folder).unwrap().create("pipe").unwrap_err();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(format!("{refused:#}").ends_with("pipe: is a pipe: expected a file, or nothing there"));
     }
 }

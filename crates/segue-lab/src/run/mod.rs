@@ -33,7 +33,7 @@ use programs::{Ended, Programs, Stage};
 use proxies::Proxies;
 use schemes::{Others, Pair, Tunnels};
 use segue_lab::lateness::Lateness;
-use segue_live::{Awake, Clock, ordinary_priority, raise_priority, set_nice};
+use segue_live::{Awake, Clock, command_line, ordinary_priority, raise_priority, set_nice};
 use segue_proto::{Duration, Instant};
 use segue_sim::assertion::Assertion;
 use segue_sim::carried::carries;
@@ -41,7 +41,9 @@ use segue_sim::output::{RunOptions, RunOutput};
 use segue_sim::realtime::{KernelHost, Realtime};
 use segue_sim::scenario::Scenario;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -65,19 +67,25 @@ const EXIT_FAILED: u8 = 1;
 /// Runs the scenario, prints what it came to, and gives the exit status.
 pub(crate) fn run(options: &RunCommand) -> anyhow::Result<u8> {
     privileges::leave_run()?;
-    match run_through(options) {
+    let mut is_accepted = false;
+    match run_through(options, &mut is_accepted) {
         // what a signal does to programs that it was sent to as well is no error
         Err(_) if stop::asked() => Ok(interrupted()),
+        Err(error) if is_accepted => {
+            command_line::say("segue-lab", &format!("{error:#}"));
+            Ok(EXIT_FAILED)
+        }
         done => done,
     }
 }
 
 fn interrupted() -> u8 {
-    eprintln!("segue lab: interrupted");
+    command_line::say("segue lab", "interrupted");
     EXIT_INTERRUPTED
 }
 
-fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
+/// Runs it. What goes wrong once it `is_accepted` is no wrong input any more.
+fn run_through(options: &RunCommand, is_accepted: &mut bool) -> anyhow::Result<u8> {
     if let (Some(_), None) = (&options.report, &options.record) {
         bail!("--report: is made by `segue lab run`: expected that, or --record DIR");
     }
@@ -108,7 +116,7 @@ fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
     };
     removed.extend(owner::end_abandoned());
     for name in removed {
-        eprintln!("segue lab: removed {name}, which an earlier run had left");
+        command_line::say("segue lab", &format!("removed {name}, which an earlier run had left"));
     }
     let privileges = Privileges::gain()?;
     if privileges == Privileges::UserNamespace {
@@ -120,11 +128,12 @@ fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
         writable(path)?;
     }
     let path = options.out.clone().map_or_else(temporary, Ok)?;
+    let mut unneeded = Unneeded(options.out.is_none().then(|| path.clone()));
     let mut directory = Directory::open(&path)?;
     let record = options.record.as_deref();
     let tables = record.map(|folder| Directory::open(folder).map(|d| d.path().join(TABLES)));
     let trace = tables.is_some();
-    directory.begin(tables.transpose()?);
+    directory.begin(tables.transpose()?)?;
     let seed = options.seed.unwrap_or(scenario.file().seed);
     let recorded = RunOptions {
         seed: Some(seed),
@@ -136,18 +145,24 @@ fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
         &recorded,
         (owner, privileges),
         &mut directory,
+        is_accepted,
     )?;
     directory.end()?;
     let Some(real) = real else {
         return Ok(interrupted());
     };
-    let prediction = (options.predict && missing.is_none())
-        .then(|| predict(&scenario, seed))
-        .transpose()?;
-    let outcome = Outcome::new(real, prediction, &directory, &conditions);
-    if stop::asked() {
+    let predicted = unless_asked(|| {
+        (options.predict && missing.is_none())
+            .then(|| predict(&scenario, seed))
+            .transpose()
+    });
+    let Some(prediction) = predicted.transpose()? else {
         return Ok(interrupted());
-    }
+    };
+    let Some(outcome) = unless_asked(|| Outcome::new(real, prediction, &directory, &conditions)) else {
+        return Ok(interrupted());
+    };
+    unneeded.0 = None;
     if let Some(path) = &options.junit {
         outcome
             .write_junit(path)
@@ -158,12 +173,16 @@ fn run_through(options: &RunCommand) -> anyhow::Result<u8> {
             .write_record(folder)
             .with_context(|| folder.display().to_string())?;
     }
-    if options.json {
-        outcome.print_json()?;
-    } else {
-        outcome.print()?;
+    let printed = match options.json {
+        true => outcome.print_json(),
+        false => outcome.print().map_err(anyhow::Error::from),
+    };
+    // a reader who has had enough does not change what the run came to
+    match printed {
+        Err(error) if !command_line::is_broken_pipe(&error) => return Err(error),
+        _ => {}
     }
-    outcome.say_verdicts()?;
+    let _ = outcome.say_verdicts();
     Ok(if outcome.too_late() {
         EXIT_TOO_LATE
     } else if outcome.conditions_hold() && outcome.programs_are_well() {
@@ -201,6 +220,7 @@ fn in_real_time(
     options: &RunOptions,
     (owner, privileges): (Owner, Privileges),
     directory: &mut Directory,
+    is_accepted: &mut bool,
 ) -> anyhow::Result<Option<Real>> {
     let seed = options.seed.unwrap_or(scenario.file().seed);
     // the last to go
@@ -238,12 +258,13 @@ fn in_real_time(
     let programs_nice = set_nice(PROGRAMS_NICE).map_or(0, |()| PROGRAMS_NICE);
     let programs = Programs::begin(stage, planned.programs)?;
     std::thread::scope(|scope| {
-        let programs = scope.spawn(|| {
+        let programs = std::thread::Builder::new().spawn_scoped(scope, || {
             let ended = programs.run();
             // one that could not be started ends the run
             over.fetch_or(ended.is_err(), Ordering::Relaxed);
             ended
         });
+        let programs = programs.context("a thread")?;
         // without the privilege, the network is as exact as the machine is idle
         let real_time_priority = raise_priority().is_ok();
         let mut emulator = Emulator::new(network, (hosts, proxies), (clock, begin), &addresses);
@@ -253,13 +274,15 @@ fn in_real_time(
         let programs = programs
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // a command that there is not is wrong input, whenever it was to begin
+        *is_accepted = !programs.as_ref().is_err_and(names_no_program);
         let ended = carried?;
         if stop::asked() {
             return Ok(None);
         }
+        let programs = programs?;
         let tcp = emulator.tcp_counters()?;
         let carried = emulator.end();
-        let programs = programs?;
         let counters = carried.network.counters();
         let counters = with_proxies(counters, &kernel_hosts, &carried.proxies);
         let given = carried.proxies.into_given();
@@ -288,6 +311,13 @@ fn in_real_time(
             privileges,
         }))
     })
+}
+
+/// Whether it is that a program is not there, or is none.
+fn names_no_program(error: &anyhow::Error) -> bool {
+    let kinds = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
+    let found = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    found.is_some_and(|error| kinds.contains(&error.kind()))
 }
 
 /// What was counted by node, with what proxies counted.
@@ -333,6 +363,26 @@ fn read(path: &Path, settings: &[(String, String)]) -> anyhow::Result<Scenario> 
     Scenario::from_toml(&text, &name, settings).map_err(|error| anyhow!("{error}"))
 }
 
+/// Does it, unless it is asked to stop before or after.
+fn unless_asked<T>(step: impl FnOnce() -> T) -> Option<T> {
+    if stop::asked() {
+        return None;
+    }
+    let done = step();
+    (!stop::asked()).then_some(done)
+}
+
+/// A folder for what nobody has asked for: without a result that names it, it goes.
+struct Unneeded(Option<PathBuf>);
+
+impl Drop for Unneeded {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
 /// A new folder, of this user alone.
 fn temporary() -> anyhow::Result<PathBuf> {
     let template = std::env::temp_dir().join("segue-lab.XXXXXX");
@@ -341,6 +391,11 @@ fn temporary() -> anyhow::Result<PathBuf> {
 
 /// Sees to it that a file can be written, before there is something to lose.
 fn writable(path: &Path) -> anyhow::Result<()> {
-    let file = OpenOptions::new().append(true).create(true).open(path);
+    // a pipe that nobody reads is an error at once
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path);
     file.map(drop).with_context(|| path.display().to_string())
 }

@@ -153,7 +153,8 @@ impl Outcome {
     /// Prints it as one JSON document.
     pub(super) fn print_json(&self) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &self.document()?)?;
+        // an error of the output as such, not as one of JSON
+        serde_json::to_writer_pretty(&mut out, &self.document()?).map_err(io::Error::from)?;
         writeln!(out)?;
         Ok(())
     }
