@@ -116,7 +116,10 @@ fn run_through(options: &RunCommand, is_accepted: &mut bool) -> anyhow::Result<u
     };
     removed.extend(owner::end_abandoned());
     for name in removed {
-        command_line::say("segue lab", &format!("removed {name}, which an earlier run had left"));
+        command_line::say(
+            "segue lab",
+            &format!("removed {name}, which an earlier run had left"),
+        );
     }
     let privileges = Privileges::gain()?;
     if privileges == Privileges::UserNamespace {
