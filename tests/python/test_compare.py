@@ -511,6 +511,51 @@ def test_a_comparison_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> N
     assert told(program(tmp_path, "pass"), runs, 1, conditions=["lost == 0"]) == ["", ""]
 
 
+@pytest.mark.parametrize("name", ["none-planned-1.json", "index.json"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(b"\xff\xfe{}", id="not UTF-8"),
+        pytest.param(b"[" * 200_000, id="nested too deeply"),
+        pytest.param(b"[]", id="a list"),
+        pytest.param(b'{"none-planned-1.json": 3, "lab": 3}', id="other types"),
+    ],
+)
+def test_what_was_damaged_since_is_run_again(tmp_path: Path, name: str, damage: bytes) -> None:
+    assert told(program(tmp_path), tmp_path, 1) == ["", ""]
+    (tmp_path / name).write_bytes(damage)
+    assert told(program(tmp_path), tmp_path, 1)[0] == ""
+    assert told(program(tmp_path), tmp_path, 1) == ["done before", "done before"]
+
+
+def test_a_document_that_still_reads_as_one_but_is_another_is_run_again(tmp_path: Path) -> None:
+    assert told(program(tmp_path), tmp_path, 1) == ["", ""]
+    file = tmp_path / "none-planned-1.json"
+    file.write_bytes(file.read_bytes().replace(b'"corrupt_messages": 0', b'"corrupt_messages": 1'))
+    assert told(program(tmp_path), tmp_path, 1) == ["", "done before"]
+
+
+TABLES_TOO = """
+folder = Path(sys.argv[sys.argv.index("--record") + 1]); folder.mkdir(exist_ok=True)
+for name in ("document.json", "tables.jsonl", "scenario.toml"): (folder / name).write_text("{{}}\\n" * 2)
+"""
+
+
+def test_tables_that_were_cut_are_made_again(tmp_path: Path) -> None:
+    def again() -> list[str]:
+        said: list[str] = []
+        recorded = [replace(one, is_recorded=True) for one in plan("planned")]
+        run_all(
+            str(program(tmp_path, TABLES_TOO)), recorded, repeat=1, directory=tmp_path,
+            tell=lambda _one, _number, _done, besides: said.append(besides),
+        )  # fmt: skip
+        return said
+
+    assert (again(), again()) == ([""], ["done before"])
+    (tmp_path / "none-planned-1" / "tables.jsonl").write_text("{")
+    assert (again(), again()) == ([""], ["done before"])
+
+
 def test_a_run_that_was_too_late_is_made_again_twice(tmp_path: Path) -> None:
     late = program(tmp_path, "'LATE'")
     assert told(late, tmp_path / "runs", 1) == ["", *["too late, once more"] * 2] * 2

@@ -72,6 +72,18 @@ def test_frames_are_as_those_of_the_simulator(record: Record) -> None:
     assert record.cells["present_s"].to_list() == [[0.0, 4.0, 6.0, 10.0]]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[" * 200_000, "[]", "{}", '{"packets": 3, "nodes": []}'],
+    ids=["cut", "deep", "list", "empty", "types"],
+)
+def test_tables_that_are_none_are_said_with_their_line(record: Record, tmp_path: Path, line: str) -> None:
+    with (tmp_path / TABLES).open("a") as tables:
+        tables.write(line)
+    with pytest.raises(ValueError, match=r"tables\.jsonl, line 3: expected"):
+        _ = record.packets
+
+
 def test_the_report_says_what_is_the_labs(record: Record, tmp_path: Path) -> None:
     page = write_lab_report(record, tmp_path / "report.html").read_text()
     assert "in real time on Linux 6.1.0; packets were too late for these figures to say much." in page

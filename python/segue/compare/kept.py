@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from segue.compare.plan import Combination
+from segue.lab.record import files_of
 from segue.output import write_file
 
 INDEX = "index.json"
@@ -15,6 +16,8 @@ INDEX = "index.json"
 
 class Documents:
     """What runs said, `SCHEME-EVENT-N.json`, and `index.json`: what of, by a digest of all that decides about a run.
+
+    The index has a digest of what is kept of each run, too: what was damaged since is not taken.
 
     Frames of a run, if they are recorded, are in the folder `SCHEME-EVENT-N`. Without a directory nothing is kept.
     """
@@ -35,10 +38,14 @@ class Documents:
     def find(self, combination: Combination, number: int) -> str | None:
         """The document of the very same run, if there is one."""
         name = _name(combination, number)
-        if self._directory is None or self._index.get(name) != self._digest(combination, number):
+        if self._directory is None or name not in self._index:
             return None
-        file = self._directory / name
-        return file.read_text(encoding="utf-8") if file.is_file() else None
+        try:
+            content = (self._directory / name).read_bytes()
+            known = self._entry(combination, number, content)
+        except OSError:
+            return None
+        return content.decode() if self._index[name] == known else None
 
     def put(self, combination: Combination, number: int, document: str) -> None:
         """Keep what a run said; it is whole before the index names it.
@@ -50,7 +57,7 @@ class Documents:
             return
         name = _name(combination, number)
         write_file(self._directory / name, document)
-        self._index[name] = self._digest(combination, number)
+        self._index[name] = self._entry(combination, number, document.encode())
         self._write_index(self._directory)
 
     def forget(self, combination: Combination, number: int) -> None:
@@ -64,6 +71,12 @@ class Documents:
 
     def _write_index(self, directory: Path) -> None:
         write_file(directory / INDEX, json.dumps(self._index, indent=1, sort_keys=True) + "\n")
+
+    def _entry(self, combination: Combination, number: int, document: bytes) -> str:
+        """What the index has of a run: which it is, and what is kept of it."""
+        folder = self.folder(combination, number)
+        files = [] if folder is None else [_digest_of_file(file) for file in files_of(folder)]
+        return f"{self._digest(combination, number)} {_digest(json.dumps([_digest(document), *files]).encode())}"
 
     def _digest(self, combination: Combination, number: int) -> str:
         settings = {key: str(value) for key, value in combination.settings.items()}
@@ -79,10 +92,17 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def _digest_of_file(file: Path) -> str | None:
+    if not file.is_file():
+        return None
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
 def _read(file: Path) -> dict[str, str]:
     """An index; of a file that is none nothing is taken."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(entry) for name, entry in found.items()} if isinstance(found, dict) else {}

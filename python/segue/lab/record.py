@@ -30,7 +30,7 @@ class Record:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.document: Mapping[str, Any] = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
+        self.document: Mapping[str, Any] = _object((folder / DOCUMENT).read_text(encoding="utf-8"), DOCUMENT)
         self.scenario_toml = (folder / SCENARIO).read_text(encoding="utf-8")
         self.metrics = metrics_of(self.document)
         predicted = self.document.get("prediction")
@@ -74,23 +74,43 @@ class Record:
         schemas = _schemas()
         parts: dict[str, list[pl.DataFrame]] = {name: [pl.DataFrame(schema=schemas[name])] for name in schemas}
         with (self._folder / TABLES).open(encoding="utf-8") as file:
-            for line in file:
-                piece: dict[str, Any] = json.loads(line)
-                for name, schema in schemas.items():
-                    columns = _columns(piece[name], piece["nodes"], list(schema))
-                    parts[name].append(pl.DataFrame(columns, schema=schema))
+            for number, line in enumerate(file, 1):
+                where = f"{TABLES}, line {number}"
+                piece = _object(line, where)
+                try:
+                    for name, schema in schemas.items():
+                        columns = _columns(piece[name], piece["nodes"], list(schema))
+                        parts[name].append(pl.DataFrame(columns, schema=schema))
+                except (AttributeError, IndexError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+                    raise ValueError(f"{where}: expected tables of segue-lab: {error!r}") from None
         return {name: pl.concat(own) for name, own in parts.items()}
 
 
 def is_whole(folder: Path) -> bool:
     """Whether all files of a record are there."""
-    return all((folder / name).is_file() for name in (DOCUMENT, TABLES, SCENARIO))
+    return all(file.is_file() for file in files_of(folder))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of a record."""
+    return [folder / name for name in (DOCUMENT, TABLES, SCENARIO)]
 
 
 def metrics_of(document: Mapping[str, Any]) -> Metrics:
     """The metrics in what `segue-lab run --json` says."""
     own = {name: value for name, value in document.items() if name not in ("lab", "prediction")}
     return Metrics.from_json(json.dumps(own))
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    """A JSON object, or else a `ValueError`, also where it is nested too deeply to be read."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: expected JSON: {error}") from None
+    if isinstance(found, dict):
+        return found
+    raise ValueError(f"{where}: expected a JSON object")
 
 
 def _columns(table: _Piece, nodes: list[str], names: list[str]) -> dict[str, list[Any]]:
