@@ -216,6 +216,7 @@ class Flow:
         longest_gap_at_s: When that began, seconds; `None` if there was none.
         censored: `longest_gap_s` is that silence: a lower bound.
         outages: Outages that no handover accounts for, in order.
+        around_events: Longest time without new data around what the scenario has happen; `None` if it was over before.
         last_packets: Of a dead one, in words: the last packets before the silence and the first into it.
         received_bytes_by_second: New bytes that arrived, by second of simulated time.
     """
@@ -248,8 +249,26 @@ class Flow:
     longest_gap_at_s: float | None
     censored: bool
     outages: tuple[Outage, ...]
+    around_events: Outage | None
     last_packets: tuple[str, ...]
     received_bytes_by_second: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioEvent:
+    """Something that the scenario has happen.
+
+    Attributes:
+        kind: Of an `[[event]]`; "silence" or "outage" of a link that has them.
+        on: What it happens to, by name.
+        at_s: When it begins, seconds.
+        for_s: How long it lasts, or how long what is replaced can still be used, seconds; `None` to the end.
+    """
+
+    kind: str
+    on: tuple[str, ...]
+    at_s: float
+    for_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,8 +309,8 @@ class Warning:
     """What a run says of itself that its figures do not.
 
     Attributes:
-        kind: "never-served", "scheme-without-effect", "key-without-effect", "out-of-coverage", "fallback", "overload"
-            or "no-route".
+        kind: "never-served", "scheme-without-effect", "key-without-effect", "out-of-coverage", "fallback",
+            "overload", "no-route" or "not-counted".
         host: The host concerned, if it is one.
         flow: Number of the flow concerned, if it is one.
         text: In a line.
@@ -400,6 +419,7 @@ class Metrics:
         handoffs: Every handover of a mobility shim, in order: what `handovers` has too, as it was before.
         flows: Every direction of a TCP connection or an SCTP association in which data was sent, and every application
             that never sent any.
+        scenario_events: What the scenario has happen, in order of time.
         hosts: Every host that has a flow or moved.
         signalling: Signalling of mobility.
         warnings: What these figures do not say, or what they must not be taken for.
@@ -437,6 +457,7 @@ class Metrics:
     multipath: Multipath | None
     handoffs: tuple[Handoff, ...]
     flows: tuple[Flow, ...]
+    scenario_events: tuple[ScenarioEvent, ...]
     hosts: tuple[Host, ...]
     signalling: Signalling
     warnings: tuple[Warning, ...]
@@ -453,8 +474,13 @@ class Metrics:
             KeyError: If a metric is missing.
         """
         raw: dict[str, Any] = json.loads(document)
+        # documents of earlier versions have no events
+        raw.setdefault("scenario_events", [])
         own = {field.name for field in fields(cls)} - {"extra"}
         values = {name: raw[name] for name in own}
+        values["scenario_events"] = tuple(
+            ScenarioEvent(**entry | {"on": tuple(entry["on"])}) for entry in raw["scenario_events"]
+        )
         values["handovers"] = tuple(_handover(entry) for entry in raw["handovers"])
         values["handoffs"] = tuple(_handoff(entry) for entry in raw["handoffs"])
         values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
@@ -533,12 +559,14 @@ def _handoff(entry: dict[str, Any]) -> Handoff:
 
 
 def _flow(entry: dict[str, Any]) -> Flow:
-    apart = {"sender", "receiver", "outages", "last_packets", "received_bytes_by_second"}
+    apart = {"sender", "receiver", "outages", "around_events", "last_packets", "received_bytes_by_second"}
+    around = entry.get("around_events")
     own = {field.name for field in fields(Flow)} - apart
     return Flow(
         sender=entry["from"],
         receiver=entry["to"],
         outages=tuple(Outage(**outage) for outage in entry["outages"]),
+        around_events=None if around is None else Outage(**around),
         last_packets=tuple(entry["last_packets"]),
         received_bytes_by_second=tuple(entry["received_bytes_by_second"]),
         **{name: entry[name] for name in own},

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from math import floor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -26,7 +27,8 @@ from segue.compare.results import Estimate, LabRun, Result, Value, estimate, fin
 from segue.compare.runs import run_all
 from segue.figures.comparison import comparison
 from segue.figures.style import render
-from segue.metrics import Flow
+from segue.metrics import Flow, Outage
+from segue.running import Verdict
 
 DOCUMENTS = Path(__file__).parent / "lab_runs"
 SHORT = {"duration": "10 s"}
@@ -218,7 +220,9 @@ def test_the_flow_of_an_application_is_the_one_with_its_data(moved: Result) -> N
 
 def downloads(name: str) -> Result:
     """A download by curl: the host that moves asks in a hundred bytes."""
-    return Result(combinations([str(DOCUMENTS / "download.toml")], [], ["planned"])[0], (document(f"download-{name}"),))
+    ends = {"application.0.from": "cn", "application.0.to": "mn"} if name == "early" else {}
+    combination = combinations([str(DOCUMENTS / "download.toml")], [], ["planned"], settings=ends)[0]
+    return Result(combination, (document(f"download-{name}"),))
 
 
 def test_the_flow_of_who_downloads_is_the_answer_and_not_the_question() -> None:
@@ -278,7 +282,9 @@ def test_the_interruption_is_what_is_beyond_the_pacing(moved: Result) -> None:
     beyond = interruption(flow, combination, 1)
     assert (round(beyond.value, 9), beyond.censored) == (0.003359246, False)
     # a line each 50 ms that is heard each 50 ms
-    heard = replace(flow, interruption_s=0.0499, longest_gap_s=0.0499)
+    heard = replace(
+        flow, interruption_s=0.0499, longest_gap_s=0.0499, around_events=Outage(4.9, 0.0499, censored=False)
+    )
     assert interruption(heard, combination, 1) == Value(0.0)
 
 
@@ -287,14 +293,44 @@ def test_a_gap_around_the_event_counts_without_a_handover_and_any_other_does_not
     flow = find_flow(flapped.runs[0].metrics, flapped.combination.applications, 2)
     assert flow is not None
     assert flow.interruption_s is None
-    assert interruption(flow, flapped.combination, 2).value == pytest.approx(flow.longest_gap_s - 0.005)
-    assert interruption(replace(flow, longest_gap_at_s=1.0), flapped.combination, 2) == Value(0.0)
-    after = replace(flow, longest_gap_at_s=8.5)
-    assert interruption(after, flapped.combination, 2) == Value(0.0)
-    # of an event without an end, what begins later is something else: the end of the data, for one
-    to_the_end = replace(flapped.combination, lasts_s=None)
-    assert interruption(replace(flow, longest_gap_at_s=5.5), to_the_end, 2).value > 0.4
-    assert interruption(replace(flow, longest_gap_at_s=7.0), to_the_end, 2) == Value(0.0)
+    assert flow.around_events is not None
+    value = interruption(flow, flapped.combination, 2).value
+    assert value == pytest.approx(flow.around_events.duration_s - 0.005)
+    assert interruption(replace(flow, around_events=None), flapped.combination, 2) == Value(0.0)
+    silent = replace(flow, around_events=Outage(9.0, 1.0, censored=True))
+    assert interruption(silent, flapped.combination, 2) == Value(0.995, censored=True)
+
+
+def test_an_event_of_the_file_is_looked_at_as_one_of_the_command_line_is() -> None:
+    flapped, own = result("flap", document("none-flap")), result("planned", document("none-flap"))
+    table = rows([flapped, own])
+    assert [row.interruption_ms for row in table[:3]] == [row.interruption_ms for row in table[3:]]
+    assert [row.before_bps for row in table[:3]] == [row.before_bps for row in table[3:]]
+    assert table[5].interruption_ms is not None
+    assert table[5].interruption_ms.median > 400
+
+
+def test_what_was_through_before_anything_happened_has_no_interruption() -> None:
+    early = downloads("early")
+    run = early.runs[0]
+    row = rows([early])[0]
+    assert (row.interruption_ms, row.ended_before, row.runs, row.predicted_ended_before) == (None, 1, 1, 1)
+    assert row.before_bps == row.after_bps is None
+    assert (row.predicted_ms, row.ratio) == (None, None)
+    cells = table_row(row, predicted=True)
+    assert cells[4] == cells[6] == "ended before"
+    assert next(csv.DictReader(as_csv([row]).splitlines()))["ended_before"] == "1"
+    assert list(fields(comparison([row]).axes[0]).values()) == ["ended before"]
+    judge = Verdict("interruption < 50 ms", holds=True, text="interruption < 50 ms: holds: 1.0 ms")
+    said = Result(early.combination, (replace(run, verdicts=(judge,)),)).refuted
+    assert said == ["run 1: interruption < 50 ms: does not hold: none measured; all ended before"]
+    # beside one that lasted until then
+    both = rows([Result(early.combination, (run, *downloads("ilnp-soft").runs))])[0]
+    assert table_row(both, predicted=False)[4] == "1.3 (1 ended before)"
+    # a program that gave up did not end well
+    failed = rows([Result(early.combination, (replace(run, failed=frozenset({0})),))])[0]
+    assert failed.interruption_ms is not None
+    assert failed.interruption_ms.median_censored
 
 
 def test_dead_flows_are_lower_bounds_and_never_dropped(dead: Result) -> None:
@@ -384,7 +420,16 @@ def test_runs_that_were_too_late_are_counted_and_not_used(moved: Result) -> None
 def test_conditions_are_judged_by_the_lab_and_said_per_run() -> None:
     run = judged(("lost == 0", False, "does not hold: 401"), ("interruption < 9 s", True, "holds: 1992.3 ms"))
     assert [(one.condition, one.holds) for one in run.verdicts] == [("lost == 0", False), ("interruption < 9 s", True)]
-    assert result("planned", run).refuted == ["run 1: lost == 0: does not hold: 401"]
+    found = result("planned", run)
+    # that of the interruption is of the table, and a lower bound is not less than anything
+    table = [row.interruption_ms for row in rows([found])]
+    longest = max(one.median for one in table if one is not None)
+    assert found.refuted == [
+        "run 1: lost == 0: does not hold: 401",
+        f"run 1: interruption < 9 s: does not hold: ≥ {floor(longest * 10) / 10:.1f} ms",
+    ]
+    more = judged(("interruption > 1 s", False, ""), ("interruption.median < 9 s", True, ""))
+    assert result("planned", more).refuted == []
     assert result("planned", replace(run, too_late=True)).refuted == []
 
 
@@ -609,7 +654,7 @@ def test_the_command_writes_table_figure_and_junit(lab: Path, segue: Segue) -> N
 def test_a_condition_that_does_not_hold_sets_the_status(lab: Path, segue: Segue) -> None:
     ran = segue(*COMPARE, "--repeat", "1", "--assert", "interruption < 50 ms", "--junit", lab / "junit.xml")
     assert ran.returncode == 1
-    assert "segue lab: none-planned: run 1: interruption < 50 ms: does not hold: 1.0 ms" in ran.stderr
+    assert "segue lab: none-planned: run 1: interruption < 50 ms: does not hold: ≥ 1978.8 ms" in ran.stderr
     suite = ElementTree.fromstring((lab / "junit.xml").read_text())
     assert [(case.get("classname"), len(case)) for case in suite] == [("none", 1), ("ilnp-soft", 0)]
 

@@ -10,6 +10,7 @@ import pytest
 from segue.compare.plan import Combination, combinations
 from segue.compare.received import Received, Window, datagrams_lost, longest_gap, throughput_bps
 from segue.compare.results import LabRun, Result, parse, read_interruption, rows
+from segue.metrics import ScenarioEvent
 
 DOCUMENT = Path(__file__).parent / "lab_runs" / "none-carrier-down.json"
 # 2500 B each ms from 1 s on, nothing from 5 s to 5.3 s
@@ -29,7 +30,9 @@ def event() -> Combination:
 def run(own: Received | None, *, changes_s: tuple[float, ...] = (), left_out: frozenset[int] = frozenset()) -> LabRun:
     """A run in which the first application's receiver read this."""
     received = {} if own is None else {0: own}
-    return replace(parse(DOCUMENT.read_text()), received=received, changes_s=changes_s, left_out=left_out)
+    found = parse(DOCUMENT.read_text())
+    metrics = replace(found.metrics, scenario_events=())
+    return replace(found, metrics=metrics, received=received, changes_s=changes_s, left_out=left_out)
 
 
 def interruption(of: LabRun, combination: Combination) -> tuple[float, bool]:
@@ -58,6 +61,11 @@ def test_an_interruption_is_the_longest_gap_around_what_happens_less_the_pacing(
 ) -> None:
     assert interruption(run(STEADY), event) == (0.299, False)
     assert interruption(run(STEADY, changes_s=(4.9,)), planned) == (0.299, False)
+    # and around an event of the file as around the same from the command line
+    own = run(STEADY, changes_s=(8.0,))
+    happens = ScenarioEvent("blackhole", ("one",), 4.9, 1.0)
+    with_event = replace(own, metrics=replace(own.metrics, scenario_events=(happens,)))
+    assert interruption(with_event, planned) == (0.299, False)
     # it was long before that, or there was no change
     assert interruption(run(STEADY, changes_s=(8.0,)), planned) == (0.0, False)
     assert interruption(run(STEADY), planned) == (0.0, False)

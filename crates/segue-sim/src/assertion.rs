@@ -28,7 +28,7 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// What is compared; a run without any has zero.
+/// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quantity {
     Interruption,
@@ -174,6 +174,14 @@ impl Unit {
         }
     }
 
+    /// A lower bound has "≥" before it, and is never rounded up.
+    fn show_found(self, found: Found) -> String {
+        match found.is_bound {
+            false => self.show(found.value),
+            true => format!("≥ {}", self.show((found.value * 1e4 + 1e-6).floor() / 1e4)),
+        }
+    }
+
     fn show(self, value: f64) -> String {
         match self {
             Self::Seconds => format!("{:.1} ms", value * 1e3),
@@ -194,38 +202,83 @@ impl Assertion {
         texts.iter().map(parse).collect()
     }
 
-    /// Whether it holds of a run.
+    /// Whether it holds of a run. It does not hold of a number that nobody measured, nor because one of which a lower bound is
+    /// known is small enough.
     #[must_use]
     pub fn check(&self, metrics: &Metrics) -> Verdict {
-        let value = self.quantity.of(metrics);
-        let holds = match self.comparison {
-            Comparison::Less => value < self.limit,
-            Comparison::AtMost => value <= self.limit,
-            Comparison::More => value > self.limit,
-            Comparison::AtLeast => value >= self.limit,
-            Comparison::Equal => value.total_cmp(&self.limit).is_eq(),
-            Comparison::Other => value.total_cmp(&self.limit).is_ne(),
-        };
+        let found = self.quantity.of(metrics);
+        let holds = found.is_some_and(|found| self.holds_of(found));
         let unit = QUANTITIES.iter().find(|(_, q, _)| *q == self.quantity);
         let unit = unit.map_or(Unit::Count, |(.., unit)| *unit);
         let word = if holds { "holds" } else { "does not hold" };
+        let said = match (found, self.quantity) {
+            (Some(found), _) => unit.show_found(found),
+            (None, Quantity::Interruption | Quantity::MedianInterruption) => {
+                let longest = Quantity::LongestGap.of(metrics);
+                let longest = longest.map_or_else(String::new, |gap| Unit::Seconds.show_found(gap));
+                format!("none measured; the longest gap is {longest}")
+            }
+            (None, _) => "none measured".to_owned(),
+        };
         Verdict {
             condition: self.text.clone(),
             holds,
-            text: format!("{}: {word}: {}", self.text, unit.show(value)),
+            text: format!("{}: {word}: {said}", self.text),
+        }
+    }
+
+    fn holds_of(&self, found: Found) -> bool {
+        let Found { value, is_bound } = found;
+        match self.comparison {
+            Comparison::Less => !is_bound && value < self.limit,
+            Comparison::AtMost => !is_bound && value <= self.limit,
+            Comparison::More => value > self.limit,
+            Comparison::AtLeast => value >= self.limit,
+            Comparison::Equal => !is_bound && value.total_cmp(&self.limit).is_eq(),
+            Comparison::Other if is_bound => value > self.limit,
+            Comparison::Other => value.total_cmp(&self.limit).is_ne(),
+        }
+    }
+}
+
+/// What a run has of a quantity.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Found {
+    value: f64,
+    /// It is no less, and may be greater.
+    is_bound: bool,
+}
+
+impl Found {
+    const fn exact(value: f64) -> Self {
+        Self {
+            value,
+            is_bound: false,
         }
     }
 }
 
 impl Quantity {
-    fn of(self, m: &Metrics) -> f64 {
+    /// Nothing if the run has none of it.
+    fn of(self, m: &Metrics) -> Option<Found> {
         let lost = m.packets_lost_to_handover + m.packets_lost_to_queue + m.packets_lost_otherwise;
         let dead = m.flows.iter().filter(|f| f.end.state == FlowState::Dead).count();
-        match self {
-            Self::Interruption => m.interruption_s.as_ref().map_or(0.0, |s| s.max),
-            Self::MedianInterruption => m.interruption_s.as_ref().map_or(0.0, |s| s.median),
-            Self::HandoverLatency => m.handover_latency_s.as_ref().map_or(0.0, |s| s.max),
-            Self::LongestGap => m.longest_gap_s,
+        let value = match self {
+            Self::Interruption => return interruption(m),
+            Self::MedianInterruption => {
+                return m.interruption_s.as_ref().map(|s| Found {
+                    value: s.median,
+                    is_bound: s.median_censored,
+                });
+            }
+            Self::HandoverLatency => m.handover_latency_s.as_ref()?.max,
+            Self::LongestGap => {
+                let mut longest = m.flows.iter().filter(|f| f.end.longest_gap_s >= m.longest_gap_s);
+                return Some(Found {
+                    value: m.longest_gap_s,
+                    is_bound: longest.any(|f| f.end.censored),
+                });
+            }
             Self::Loss => lost as f64 / m.packets_sent.max(1) as f64,
             Self::Lost => lost as f64,
             Self::LostToHandover => m.packets_lost_to_handover as f64,
@@ -234,8 +287,26 @@ impl Quantity {
             Self::Handovers => m.handovers.len() as f64,
             Self::DeadFlows => dead as f64,
             Self::CorruptMessages => m.corrupt_messages as f64,
-        }
+        };
+        Some(Found::exact(value))
     }
+}
+
+/// The longest time without new data by a handover, in an outage, or around what the scenario has happen.
+fn interruption(m: &Metrics) -> Option<Found> {
+    let by_handovers = m.interruption_s.iter().map(|s| Found {
+        value: s.max,
+        is_bound: s.max_censored,
+    });
+    let around = m.flows.iter().filter_map(|f| f.around_events.as_ref());
+    let around = around.map(|gap| Found {
+        value: gap.duration_s,
+        is_bound: gap.censored,
+    });
+    by_handovers.chain(around).reduce(|a, b| Found {
+        value: a.value.max(b.value),
+        is_bound: a.is_bound || b.is_bound,
+    })
 }
 
 #[cfg(test)]
@@ -259,7 +330,6 @@ mod tests {
         assert!(holds("throughput > 1 Mbit/s"));
         assert!(!holds("throughput < 1000 kbit/s"));
         assert!(holds("handovers == 0") && holds("dead_flows<1") && !holds("handovers != 0"));
-        assert!(holds("interruption <= 0 ms"));
         assert!(holds("loss < 50 %") && !holds("loss > 50%"));
         let said = "handovers >= 1"
             .parse::<Assertion>()
@@ -267,6 +337,80 @@ mod tests {
             .check(&metrics)
             .text;
         assert_eq!(said, "handovers >= 1: does not hold: 0");
+    }
+
+    #[test]
+    fn no_condition_holds_of_what_was_not_measured() {
+        let metrics = run();
+        let said = |text: &str| text.parse::<Assertion>().unwrap().check(&metrics);
+        let gap = format!("{:.1} ms", metrics.longest_gap_s * 1e3);
+        for condition in [
+            "interruption < 1 s",
+            "interruption != 5 s",
+            "interruption >= 0 ms",
+        ] {
+            let verdict = said(condition);
+            let expected = format!("{condition}: does not hold: none measured; the longest gap is {gap}");
+            assert_eq!((verdict.holds, verdict.text), (false, expected));
+        }
+        assert!(!said("interruption.median < 1 s").holds);
+        assert_eq!(
+            said("handover_latency < 1 s").text,
+            "handover_latency < 1 s: does not hold: none measured"
+        );
+        assert!(said("longest_gap < 1 s").holds);
+    }
+
+    /// A network of one wire, which lets nothing through from 1 s on for so long.
+    fn with_blackhole(lasts: &str) -> Metrics {
+        let event = format!("kind = \"blackhole\"\non = \"wire\"\nat = \"1 s\"\n{lasts}");
+        let text = format!(
+            "name = \"wire\"\nduration = \"4 s\"\nscheme = \"none\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+             [[link]]\nname = \"wire\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"100 packets\"\n\
+             [[application]]\nkind = \"constant-rate\"\ntransport = \"udp\"\nfrom = \"a\"\nto = \"b\"\nstart = \"100 ms\"\n\
+             rate = \"800 kbit/s\"\nmessage = \"1000 B\"\n[[event]]\n{event}\n"
+        );
+        let scenario = crate::Scenario::from_toml(&text, "wire.toml", &[]).unwrap();
+        let options = crate::RunOptions::default();
+        crate::run(&scenario, options).unwrap().metrics
+    }
+
+    #[test]
+    fn an_interruption_that_is_no_outage_is_judged_around_the_event() {
+        // too short for an outage, which is of more than a second, and nobody moves
+        let metrics = with_blackhole("for = \"900 ms\"");
+        assert_eq!(metrics.interruption_s, None);
+        let verdict = "interruption < 50 ms"
+            .parse::<Assertion>()
+            .unwrap()
+            .check(&metrics);
+        assert_eq!(
+            (verdict.holds, verdict.text.as_str()),
+            (false, "interruption < 50 ms: does not hold: 910.0 ms")
+        );
+        let events: Vec<_> = metrics
+            .scenario_events
+            .iter()
+            .map(|e| (e.kind.as_str(), e.on.join(" "), e.at_s, e.for_s))
+            .collect();
+        assert_eq!(events, [("blackhole", "wire".to_owned(), 1.0, Some(0.9))]);
+    }
+
+    #[test]
+    fn what_is_silent_to_the_end_is_a_lower_bound_and_holds_no_upper_limit() {
+        let metrics = with_blackhole("");
+        let said = |text: &str| text.parse::<Assertion>().unwrap().check(&metrics);
+        let verdict = said("interruption < 9 s");
+        assert!(!verdict.holds);
+        assert!(
+            verdict
+                .text
+                .starts_with("interruption < 9 s: does not hold: ≥ 29"),
+            "{}",
+            verdict.text
+        );
+        assert!(said("interruption > 2 s").holds && said("longest_gap > 2 s").holds);
+        assert!(!said("longest_gap < 9 s").holds && !said("interruption == 2 s").holds);
     }
 
     #[test]

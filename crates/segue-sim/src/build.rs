@@ -34,6 +34,7 @@ use crate::output::{CellReach, RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
 use crate::recorder::connections::{Connections, Mobility};
+use crate::recorder::pauses::Gap;
 use crate::scenario::Scenario;
 use crate::scenario::model::{AddressMethod, ForgeryEntry, HostEntry, RadioSection, ScenarioFile};
 use crate::scenario::point;
@@ -252,7 +253,14 @@ pub(crate) fn network_of(
         Scheme::Cmt => Mobility::Concurrent,
         _ => Mobility::Transport,
     };
-    let connections = Connections::new(mobile_nodes, mobility);
+    let events = s.happenings.iter().map(|event| {
+        let (since, until) = event.window();
+        Gap {
+            since: Instant::ZERO + since,
+            until: Instant::ZERO + until,
+        }
+    });
+    let connections = Connections::new(mobile_nodes, mobility).around(events.collect());
     let mut network = Network {
         now: Instant::ZERO,
         end,

@@ -2,6 +2,7 @@
 
 use crate::population::{HostMetrics, Spread};
 use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
+use crate::scenario::events::ScenarioEvent;
 use crate::warnings::Warning;
 use segue_capture::record::HandoverRecord;
 use segue_proto::sctp::MultipathCounters;
@@ -100,6 +101,8 @@ pub struct Metrics {
     /// Every direction of a TCP connection or an SCTP association in which data was sent, and every application that never
     /// sent any: in the order of the scenario's applications, data before answers.
     pub flows: Vec<FlowMetrics>,
+    /// What the scenario has happen, in order of time.
+    pub scenario_events: Vec<ScenarioEvent>,
     /// Every host that has a flow or moved.
     pub hosts: Vec<HostMetrics>,
     /// Signalling of mobility that hosts and routers sent.

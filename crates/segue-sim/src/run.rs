@@ -6,6 +6,7 @@ use crate::output::{Metrics, RunOptions, RunOutput};
 use crate::recorder::FlowMetrics;
 use crate::recorder::report::{Report, report};
 use crate::scenario::Scenario;
+use crate::scenario::events::Happening;
 use crate::scenario::schemes::Scheme;
 use crate::sink::{Memory, Sink, SinkError};
 use crate::{population, realtime, theory, transfer, warnings};
@@ -145,7 +146,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
     let names: Vec<String> = scenario.node_names();
     let file = scenario.file();
     let Report {
-        flows,
+        mut flows,
         mut handovers,
         handoffs,
         bytes_by_address,
@@ -164,6 +165,9 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
         Vec::new()
     };
     handovers.retain(|h| h.flow.is_none_or(|flow| !beside.contains(&flow)));
+    for flow in flows.iter_mut().filter(|flow| beside.contains(&flow.id)) {
+        flow.around_events = None;
+    }
     let waited_for = |f: &&FlowMetrics| !beside.contains(&f.id);
     let mobile = file.mobile.iter().map(|m| m.host.as_str()).collect();
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
@@ -203,6 +207,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
         handovers,
         handoffs,
         flows,
+        scenario_events: file.happenings.iter().map(Happening::report).collect(),
         signalling,
         warnings,
         event_log_hash,

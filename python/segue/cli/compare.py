@@ -164,13 +164,29 @@ def _print(table: Sequence[Row]) -> None:
 
 
 def table_row(row: Row, *, predicted: bool) -> list[Cell]:
-    """A row in words; a lower bound has "≥" before it."""
+    """A row in words; a lower bound has "≥" before it, and what was through before anything happened says so."""
     gap = row.interruption_ms
     ends = "-" if gap is None else f"{gap.low:.1f} to {gap.high:.1f}"
-    cells: list[Cell] = [row.scheme, row.event, f"{row.flow} {row.transport}", _runs(row), _shown(gap), ends]
+    cells: list[Cell] = [
+        row.scheme,
+        row.event,
+        f"{row.flow} {row.transport}",
+        _runs(row),
+        _shown_or_over(gap, row.ended_before),
+        ends,
+    ]
     if predicted:
-        cells += [_shown(row.predicted_ms), "-" if row.ratio is None else f"{row.ratio:.2f}"]
+        cells += [
+            _shown_or_over(row.predicted_ms, row.predicted_ended_before),
+            "-" if row.ratio is None else f"{row.ratio:.2f}",
+        ]
     return [*cells, _shown(row.lost, places=0), _shown(row.before_bps, 1e-6, 3), _shown(row.after_bps, 1e-6, 3)]
+
+
+def _shown_or_over(estimate: Estimate | None, ended_before: int) -> str:
+    if estimate is None and ended_before:
+        return "ended before"
+    return _shown(estimate) + (f" ({ended_before} ended before)" if ended_before else "")
 
 
 def _runs(row: Row) -> str:

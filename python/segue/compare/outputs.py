@@ -10,13 +10,14 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from xml.etree import ElementTree
 
-from segue.compare.results import Estimate, Result, Row
+from segue.compare.results import Estimate, Result, Row, verdicts
 from segue.output import write_file
 
 NOTE = (
     "Medians of the runs that were not too late. Interruption: the longest time without new data around a handover, in "
     "an outage or around the event, less the time between two messages of the application. Where `median_censored` is "
-    "true it is a lower bound: the flow was dead to the end."
+    "true it is a lower bound: the flow was dead to the end. What was through before anything happened is counted in "
+    "`ended_before`, and has none."
 )
 _ESTIMATES = ("interruption_ms", "lost", "before_bps", "after_bps", "predicted_ms")
 
@@ -46,7 +47,7 @@ def as_json(results: Sequence[Result], rows: Sequence[Row]) -> str:
             "too_late": run.too_late,
             "share_late": run.share_late,
             "failed_programs": sorted(run.failed),
-            "conditions": [asdict(verdict) for verdict in run.verdicts],
+            "conditions": [asdict(verdict) for verdict in verdicts(run, one.combination)],
         }
         for one in results
         for number, run in enumerate(one.runs, 1)

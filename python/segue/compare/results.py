@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
-from segue.compare.plan import Application, Combination
+from segue.compare.plan import Application, Combination, quantity
 from segue.compare.received import AROUND_S, Received, Window, datagrams_lost, longest_gap, received, throughput_bps
 from segue.lab.record import metrics_of
 from segue.metrics import Flow, Metrics
@@ -32,6 +33,7 @@ class LabRun:
         too_late: So many packets were late that the figures are the machine's: they are not used.
         share_late: Share of packets delivered more than 1 ms late.
         failed: Numbers of applications whose client failed by itself.
+        finished: Those whose client ended by itself, and well.
         verdicts: Of the conditions.
         received: By application, what its receiver read: of programs of ours.
         left_out: Applications that the scheme does not carry.
@@ -49,6 +51,7 @@ class LabRun:
     received: Mapping[int, Received] = field(default_factory=dict)
     left_out: frozenset[int] = frozenset()
     changes_s: tuple[float, ...] = ()
+    finished: frozenset[int] = frozenset()
     kernel: str = ""
     record: Path | None = None
 
@@ -97,11 +100,13 @@ class Row:
         pacing_ms: Time between two of its messages.
         runs: Runs of which there are figures.
         too_late: Runs that were too late and are not used.
-        interruption_ms: Beyond the pacing: see `interruption`.
+        ended_before: Runs in which all data was through before anything happened: they have no interruption.
+        interruption_ms: Beyond the pacing: see `interruption`; `None` if there is none.
         lost: Packets lost; of a scheme of others, datagrams that its receiver did not read.
         before_bps: Throughput before what happens, bit/s.
         after_bps: Throughput after it, bit/s.
         predicted_ms: Interruption in the simulator.
+        predicted_ended_before: As `ended_before`.
         ratio: Of the two medians, the lab's to the simulator's; `None` where either is a lower bound or the
             simulator's is under `LEAST_FOR_RATIO_MS`.
     """
@@ -114,11 +119,13 @@ class Row:
     pacing_ms: float
     runs: int
     too_late: int
+    ended_before: int
     interruption_ms: Estimate | None
     lost: Estimate | None
     before_bps: Estimate | None
     after_bps: Estimate | None
     predicted_ms: Estimate | None
+    predicted_ended_before: int
     ratio: float | None
 
 
@@ -140,7 +147,7 @@ class Result:
         return [
             f"run {number}: {verdict.text}"
             for number, run in enumerate(self.runs, 1)
-            for verdict in run.verdicts
+            for verdict in verdicts(run, self.combination)
             if not run.too_late and not verdict.holds
         ]
 
@@ -159,6 +166,7 @@ def parse(document: str, *, status: int = 0) -> LabRun:
     try:
         lab, prediction = raw["lab"], raw.get("prediction")
         failed = {program["application"] for program in lab["programs"] if _is_failed(program)}
+        finished = {program["application"] for program in lab["programs"] if _is_finished(program)}
         return LabRun(
             metrics_of(raw),
             None if prediction is None else Metrics.from_json(json.dumps(prediction)),
@@ -169,6 +177,7 @@ def parse(document: str, *, status: int = 0) -> LabRun:
             received(lab.get("received", ())),
             frozenset(entry["application"] for entry in lab.get("left_out", ())),
             tuple(change["time_s"] for change in lab.get("changes", ())),
+            frozenset(finished),
             str(lab.get("kernel", "")),
         )
     except (KeyError, TypeError) as error:
@@ -178,11 +187,11 @@ def parse(document: str, *, status: int = 0) -> LabRun:
 def interruption(flow: Flow | None, combination: Combination, number: int, *, failed: bool = False) -> Value:
     """For how long a flow was interrupted beyond its own pacing, seconds. This is the definition.
 
-    The longest time without new data around a handover or in an outage (`interruption_s` of a run), or the longest gap
-    of all if that is around the event: it ends after the event begins, and begins while that lasts, or within a second
+    The longest time without new data around a handover, in an outage (`interruption_s` of a run) or around what the
+    scenario has happen (`around_events`), which ends after that begins, and begins while it lasts, or within a second
     of one that lasts to the end. Less the time between two messages of the application, and never less than zero:
-    somebody who types every 50 ms and is heard every 50 ms is not interrupted. What is dead, and what ended because its
-    program gave up, is silent to the end of the run: a lower bound; so is a flow of which nothing was ever seen.
+    somebody who types every 50 ms and is heard every 50 ms is not interrupted. What is dead, what is silent when the
+    run ends, and what ended because its program gave up, is a lower bound; so is a flow of which nothing was ever seen.
 
     Args:
         flow: The flow, if there was one.
@@ -192,19 +201,53 @@ def interruption(flow: Flow | None, combination: Combination, number: int, *, fa
     """
     if flow is None:
         return Value(combination.duration_s, censored=True)
-    longest = flow.interruption_s or 0.0
-    if combination.at_s is not None and flow.longest_gap_at_s is not None:
-        begin = flow.longest_gap_at_s
-        until = combination.at_s + (combination.lasts_s or 1.0)
-        if begin <= until and begin + flow.longest_gap_s >= combination.at_s:
-            longest = max(longest, flow.longest_gap_s)
-    is_dead = flow.state == "dead"
-    if is_dead:
+    longest, is_bound = flow.interruption_s or 0.0, flow.state == "dead"
+    if flow.around_events is not None:
+        longest = max(longest, flow.around_events.duration_s)
+        is_bound |= flow.around_events.censored
+    if flow.state == "dead":
         longest = max(longest, flow.silence_s or 0.0)
     elif failed:
-        longest = max(longest, combination.duration_s - flow.end_s)
+        longest, is_bound = max(longest, combination.duration_s - flow.end_s), True
     beyond = max(0.0, longest - combination.applications[number].pacing_s)
-    return Value(beyond, is_dead or failed)
+    return Value(beyond, is_bound)
+
+
+def ended_before(flow: Flow | None, metrics: Metrics, combination: Combination, number: int, *, finished: bool) -> bool:
+    """Whether all of an application's data was through before anything happened, so that nothing was to be interrupted.
+
+    Args:
+        flow: Its flow, if there was one.
+        metrics: Of the run.
+        combination: What was run.
+        number: Of the application.
+        finished: Its program has ended by itself, and well.
+    """
+    if flow is None or flow.state not in ("closed", "idle"):
+        return False
+    size = combination.applications[number].size_bytes
+    is_through = flow.state == "closed" or finished or (size is not None and flow.transferred_bytes >= size)
+    happens = [event.at_s for event in metrics.scenario_events[:1]]
+    happens += [one.time_s for one in metrics.handovers if one.host in (flow.sender, flow.receiver)][:1]
+    return is_through and bool(happens) and flow.end_s < min(happens)
+
+
+def interruptions(run: LabRun, combination: Combination) -> list[Value]:
+    """Of each application whose data was not through before, as the table has them."""
+    found = [
+        (number, find_flow(run.metrics, combination.applications, number))
+        for number in range(len(combination.applications))
+    ]
+    return [
+        interruption(flow, combination, number, failed=number in run.failed)
+        for number, flow in found
+        if not _is_over(run, flow, combination, number)
+    ]
+
+
+def verdicts(run: LabRun, combination: Combination) -> list[Verdict]:
+    """What became of conditions: of `interruption` by the table, of the others as the run says."""
+    return [_judged(one, run, combination) for one in run.verdicts]
 
 
 def estimate(values: Iterable[Value]) -> Estimate | None:
@@ -304,22 +347,57 @@ def _row(result: Result, number: int) -> Row:
     usable = result.usable
     found = [(run, find_flow(run.metrics, combination.applications, number)) for run in usable]
     there = [(run.metrics, flow, number in run.failed) for run, flow in found if flow is not None]
-    in_lab = _in_ms(interruption(flow, combination, number, failed=number in run.failed) for run, flow in found)
-    in_simulator = _in_ms(
-        interruption(find_flow(run.prediction, combination.applications, number), combination, number)
+    lasting = [(run, flow) for run, flow in found if not _is_over(run, flow, combination, number)]
+    in_lab = _in_ms(interruption(flow, combination, number, failed=number in run.failed) for run, flow in lasting)
+    simulated = [
+        (run.prediction, find_flow(run.prediction, combination.applications, number))
         for run in usable
         if run.prediction is not None
-    )
+    ]
+    lasting_there = [
+        flow for metrics, flow in simulated if not ended_before(flow, metrics, combination, number, finished=False)
+    ]
+    in_simulator = _in_ms(interruption(flow, combination, number) for flow in lasting_there)
     return _row_of(
         result,
         number,
         runs=len(usable),
+        ended_before=len(usable) - len(lasting),
         interruption_ms=in_lab,
         lost=estimate(Value(float(flow.lost_packets)) for _, flow, _ in there),
         before_bps=estimate(_throughputs(combination, number, there, after=False)),
         after_bps=estimate(_throughputs(combination, number, there, after=True)),
         predicted_ms=in_simulator,
+        predicted_ended_before=len(simulated) - len(lasting_there),
     )
+
+
+def _is_over(run: LabRun, flow: Flow | None, combination: Combination, number: int) -> bool:
+    if number in run.failed:
+        return False
+    return ended_before(flow, run.metrics, combination, number, finished=number in run.finished)
+
+
+def _judged(verdict: Verdict, run: LabRun, combination: Combination) -> Verdict:
+    match = re.fullmatch(r"\s*interruption\s*(<=|>=|==|!=|<|>)\s*(.+)", verdict.condition)
+    if match is None or combination.is_by_reads:
+        return verdict
+    found, limit = interruptions(run, combination), quantity(match[2])
+    if not found:
+        said = "does not hold: none measured; all ended before"
+        return Verdict(verdict.condition, holds=False, text=f"{verdict.condition}: {said}")
+    longest, is_bound = max(one.value for one in found), any(one.censored for one in found)
+    holds = {
+        "<": not is_bound and longest < limit,
+        "<=": not is_bound and longest <= limit,
+        "==": not is_bound and longest == limit,
+        "!=": longest > limit or (not is_bound and longest != limit),
+        ">": longest > limit,
+        ">=": longest >= limit,
+    }[match[1]]
+    # a bound is never rounded up
+    shown = f"≥ {floor(longest * 1e4 + 1e-6) / 10:.1f} ms" if is_bound else f"{longest * 1e3:.1f} ms"
+    return Verdict(verdict.condition, holds, f"{verdict.condition}: {'holds' if holds else 'does not hold'}: {shown}")
 
 
 def _row_by_reads(result: Result, number: int) -> Row:
@@ -351,11 +429,13 @@ def _row_by_reads(result: Result, number: int) -> Row:
         result,
         number,
         runs=len(there),
+        ended_before=0,
         interruption_ms=_in_ms(read_interruption(run, combination, number) for run in there),
         lost=estimate(lost()),
         before_bps=estimate(throughputs(after=False)),
         after_bps=estimate(throughputs(after=True)),
         predicted_ms=None,
+        predicted_ended_before=0,
     )
 
 
@@ -364,11 +444,13 @@ def _row_of(
     number: int,
     *,
     runs: int,
+    ended_before: int,
     interruption_ms: Estimate | None,
     lost: Estimate | None,
     before_bps: Estimate | None,
     after_bps: Estimate | None,
     predicted_ms: Estimate | None,
+    predicted_ended_before: int,
 ) -> Row:
     combination = result.combination
     application = combination.applications[number]
@@ -381,11 +463,13 @@ def _row_of(
         application.pacing_s * 1e3,
         runs,
         len(result.runs) - len(result.usable),
+        ended_before,
         interruption_ms,
         lost,
         before_bps,
         after_bps,
         predicted_ms,
+        predicted_ended_before,
         _ratio(interruption_ms, predicted_ms),
     )
 
@@ -393,6 +477,8 @@ def _row_of(
 def _windows(run: LabRun, combination: Combination, own: Received) -> list[Window]:
     if combination.at_s is not None:
         return [Window(combination.at_s, combination.at_s + (combination.lasts_s or AROUND_S))]
+    if events := run.metrics.scenario_events:
+        return [Window(one.at_s, one.at_s + (one.for_s or AROUND_S)) for one in events]
     return [Window(change, change + AROUND_S) for change in run.changes_s if change > (own.begin_s or 0.0)]
 
 
@@ -434,6 +520,8 @@ def _last_second(flow: Flow, combination: Combination, number: int, *, failed: b
 
 def _moment_s(combination: Combination, metrics: Metrics, flow: Flow) -> float | None:
     """When it happens: the event, or else the flow's first handover, or its death."""
+    if metrics.scenario_events:
+        return metrics.scenario_events[0].at_s
     if combination.at_s is not None:
         return combination.at_s
     moves = [one.time_s for one in metrics.handovers if one.flow == flow.id and one.time_s > flow.begin_s]
@@ -452,6 +540,10 @@ def _ratio(lab: Estimate | None, simulator: Estimate | None) -> float | None:
 
 def _same_ends(a: Application, b: Application) -> bool:
     return (a.sender, a.receiver, a.transport) == (b.sender, b.receiver, b.transport)
+
+
+def _is_finished(program: dict[str, Any]) -> bool:
+    return program["role"] == "client" and not program["stopped"] and program["exit_status"] == 0
 
 
 def _is_failed(program: dict[str, Any]) -> bool:

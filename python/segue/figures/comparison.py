@@ -99,6 +99,8 @@ def _field(axes: Axes, column: int, line: int, row: Row) -> None:
 def _words(row: Row) -> tuple[str, str]:
     """What a field says, and what it says below that."""
     lab, simulator = row.interruption_ms, row.predicted_ms
+    if lab is None and row.ended_before:
+        return "ended before", ""
     if lab is None:
         return ("too late" if row.too_late else "no figures"), ""
     besides = []

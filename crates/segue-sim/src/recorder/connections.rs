@@ -4,12 +4,14 @@
 use super::flow::{Data, Paths, Way};
 use super::handoffs::Handoffs;
 use super::ledger::{Entries, FlowKey, Ledger, PacketFate, Segment, Transport};
+use super::pauses::Gap;
 use segue_capture::handover::LossCause;
 use segue_proto::Instant;
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEvent;
 use segue_wire::Packet;
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 /// What tells the paths of a run's flows apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,6 +38,8 @@ pub struct Connections {
     flows: Vec<Data>,
     shims: Handoffs,
     transports: Handoffs,
+    /// When something happens that the scenario has.
+    events: Arc<[Gap]>,
 }
 
 impl Connections {
@@ -46,6 +50,15 @@ impl Connections {
             mobile,
             mobility,
             ..Self::default()
+        }
+    }
+
+    /// Those of a run in which something happens then.
+    #[must_use]
+    pub fn around(self, events: Vec<Gap>) -> Self {
+        Self {
+            events: events.into(),
+            ..self
         }
     }
 
@@ -88,7 +101,8 @@ impl Connections {
             (Mobility::Concurrent, Transport::Sctp) => Paths::Concurrent,
         };
         let moves = self.mobile.contains(&key.sender);
-        self.flows.push(Data::new(key.sender, moves, paths));
+        self.flows
+            .push(Data::new(key.sender, moves, paths).around(&self.events));
     }
 
     /// What a packet carries was handed to the transport at `node`, or refused there.
@@ -158,10 +172,13 @@ impl Connections {
         self.transports.sigma_event(node, event);
     }
 
-    /// Ends the observation.
-    pub fn finish(&mut self, end: Instant) {
-        for flow in self.flows.iter_mut().filter(|f| f.last_new().is_some()) {
-            flow.note_gaps(&self.shims, end);
+    /// Ends the observation. Of what `is_over`, by the number of the flow, nothing more was to come, and a handoff after its
+    /// last data interrupts nothing.
+    pub fn finish(&mut self, end: Instant, is_over: impl Fn(usize) -> bool) {
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            if flow.last_new().is_some() && !is_over(number) {
+                flow.note_gaps(&self.shims, end);
+            }
         }
     }
 
@@ -231,7 +248,7 @@ mod tests {
         for ms in [900, 1000, 1900, 5000] {
             packet(&mut c, ms);
         }
-        c.finish(at(6000));
+        c.finish(at(6000), |_| false);
         // 410 to 900 and 1000 to 1900 touch it, 1900 to 5000 comes too late; the handoff of node 9 is none of ours
         let flow = &c.flows()[0];
         let interruptions = [0, 1].map(|n| flow.gap_around(n, c.shims()[n].node));

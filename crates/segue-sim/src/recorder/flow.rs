@@ -3,7 +3,7 @@
 use super::handoffs::Handoffs;
 use super::ledger::Entry;
 use super::overlap::Overlaps;
-use super::pauses::Pauses;
+use super::pauses::{Gap, Pauses};
 use super::received::Received;
 use core::hint::cold_path;
 use segue_capture::handover::{Handover, HandoverMeter, LossCause};
@@ -11,6 +11,7 @@ use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::{Packet, Payload, Tsn};
 use smallvec::SmallVec;
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 /// Width of a bin of received data.
 pub const BIN: Duration = Duration::from_secs(1);
@@ -143,6 +144,15 @@ impl Data {
             paths,
             overlaps: (paths == Paths::Concurrent).then(Box::default),
             ..Self::default()
+        }
+    }
+
+    /// The same in a run in which something happens then.
+    #[must_use]
+    pub fn around(self, events: &Arc<[Gap]>) -> Self {
+        Self {
+            pauses: Pauses::around(events),
+            ..self
         }
     }
 

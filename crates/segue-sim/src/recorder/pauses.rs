@@ -1,7 +1,9 @@
 //! Times without new data of one direction of a flow, and what its sender does meanwhile.
 
+use core::hint::cold_path;
 use segue_capture::record::DEAD_AFTER_NS;
 use segue_proto::{Duration, Instant};
+use std::sync::Arc;
 
 /// A time without new data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -59,9 +61,25 @@ pub struct Pauses {
     longest: Option<Gap>,
     /// Those through which the sender went on trying: no more than one a second.
     outages: Vec<Gap>,
+    /// When something happens that the scenario has.
+    events: Arc<[Gap]>,
+    /// Beginning of the first of them that is not over.
+    next_event: Option<Instant>,
+    /// The longest around any of them, the first of several.
+    around_events: Option<Gap>,
 }
 
 impl Pauses {
+    /// Those of a flow of a run in which something happens then.
+    #[must_use]
+    pub fn around(events: &Arc<[Gap]>) -> Self {
+        Self {
+            events: Arc::clone(events),
+            next_event: events.iter().map(|event| event.since).min(),
+            ..Self::default()
+        }
+    }
+
     /// The sender sends something, perhaps again.
     #[inline]
     pub fn sent(&mut self, now: Instant, again: bool) {
@@ -87,6 +105,41 @@ impl Pauses {
         if lasted.as_nanos() > DEAD_AFTER_NS && attempts.are_in_vain() {
             self.outages.push(gap);
         }
+        if self.next_event.is_some_and(|from| now >= from) {
+            cold_path();
+            self.note_event(gap);
+        }
+    }
+
+    fn note_event(&mut self, gap: Gap) {
+        self.around_events = self.longest_around_events(gap);
+        let coming = self.events.iter().filter(|event| event.until >= gap.until);
+        self.next_event = coming.map(|event| event.since).min();
+    }
+
+    /// The longest time without new data around what happens, if `gap` is the last: it begins before that is over, and ends
+    /// after it begins.
+    fn longest_around_events(&self, gap: Gap) -> Option<Gap> {
+        let mut events = self.events.iter();
+        let is_around = events.any(|event| gap.since <= event.until && gap.until >= event.since);
+        let longest = |known: &Gap| known.lasted() >= gap.lasted();
+        self.around_events
+            .filter(longest)
+            .or(is_around.then_some(gap))
+            .or(self.around_events)
+    }
+
+    /// The longest time without new data around what happens, and whether it went on when the run ended, with something that
+    /// was tried in vain. Data last came `since` then, or was first tried; `is_over`: nothing more was to come.
+    #[must_use]
+    pub fn around_events(&self, since: Instant, end: Instant, is_over: bool) -> Option<(Gap, bool)> {
+        let last = Gap { since, until: end };
+        let is_awaited = self.attempts.first.is_some() && !is_over;
+        let known = match is_awaited {
+            true => self.longest_around_events(last),
+            false => self.around_events,
+        };
+        known.map(|gap| (gap, is_awaited && gap == last))
     }
 
     /// The longest between two arrivals of new data; nothing if there were not two.
@@ -163,6 +216,41 @@ mod tests {
         assert_eq!(outages(Some(100), 60_000, &[]), []);
         // from the first attempt on where nothing ever came
         assert_eq!(outages(None, 200, &[1200, 3200]), [(200, 3210)]);
+    }
+
+    /// Something happens from 1000 to 1500 ms. What arrives then, and what is tried after it in vain until 5000 ms.
+    fn around(arrivals: &[u64], tried: bool, is_over: bool) -> Option<(u64, u64, bool)> {
+        let events = [Gap {
+            since: at(1000),
+            until: at(1500),
+        }];
+        let mut pauses = Pauses::around(&Arc::from(events));
+        let mut before = None;
+        for ms in arrivals {
+            pauses.sent(at(*ms), false);
+            pauses.arrived(at(*ms), before.replace(at(*ms)), Some(at(arrivals[0])));
+        }
+        if tried {
+            pauses.sent(at(4000), false);
+        }
+        let ms = |at: Instant| at.as_nanos() / 1_000_000;
+        let found = pauses.around_events(before.unwrap_or(at(0)), at(5000), is_over);
+        found.map(|(gap, lasted)| (ms(gap.since), ms(gap.until), lasted))
+    }
+
+    #[test]
+    fn a_gap_is_around_what_happens_if_it_ends_after_that_begins_and_begins_before_it_is_over() {
+        // the longest of all is before it, another after it
+        let arrivals = [0, 900, 980, 1400, 1490, 1590, 3000];
+        assert_eq!(around(&arrivals, false, false), Some((980, 1400, false)));
+        assert_eq!(around(&[0, 900, 1000], false, false), Some((900, 1000, false)));
+        // nothing that was still to come was around it
+        assert_eq!(around(&[0, 900], false, false), None);
+        assert_eq!(around(&[1600, 3000], false, false), None);
+        // it lasts to the end, where something was to come
+        assert_eq!(around(&[0, 900], true, false), Some((900, 5000, true)));
+        assert_eq!(around(&[0, 900], true, true), None);
+        assert_eq!(around(&[], true, false), Some((0, 5000, true)));
     }
 
     #[test]

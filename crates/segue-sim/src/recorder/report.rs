@@ -8,7 +8,7 @@ use super::handoffs::Handoff;
 use super::handovers::records;
 use super::ledger::{FlowCounts, FlowKey, Transport};
 use super::vertical::HandoffParts;
-use segue_capture::record::{FlowEnd, FlowState, HandoverRecord};
+use segue_capture::record::{FlowEnd, FlowState, HandoverRecord, Outage};
 use segue_proto::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -68,6 +68,9 @@ pub struct FlowMetrics {
     /// Its longest interruption: by a handover of its, around a handoff of a shim, or an outage, seconds; nothing without
     /// any.
     pub interruption_s: Option<f64>,
+    /// Its longest time without new data around what the scenario has happen (`scenario_events` of the run); nothing if it was
+    /// over before that, or began after it.
+    pub around_events: Option<Outage>,
     /// How it ended.
     #[serde(flatten)]
     pub end: FlowEnd,
@@ -91,7 +94,8 @@ pub(crate) fn report(
     names: &[String],
     end: Instant,
 ) -> Report {
-    connections.finish(end);
+    let mut ends = ends(&connections.ledger, connections.flows(), end);
+    connections.finish(end, |number| is_over(ends[number].state));
     let c = &*connections;
     let keys: Vec<FlowKey> = c.ledger.flows().copied().collect();
     let rows = rows(&keys, c.flows(), applications, end);
@@ -101,7 +105,6 @@ pub(crate) fn report(
             ids[number] = id;
         }
     }
-    let mut ends = ends(&c.ledger, c.flows(), end);
     let handovers = records(c, &ends, &ids, names, end);
     let mut by_flow: BTreeMap<u64, Vec<&HandoverRecord>> = BTreeMap::new();
     for record in &handovers {
@@ -181,10 +184,25 @@ fn handoff(h: &Handoff, number: u32, flows: &[Data], names: &[String]) -> Handof
     }
 }
 
+/// Whether nothing more was to come when the run ended.
+const fn is_over(state: FlowState) -> bool {
+    matches!(state, FlowState::Closed | FlowState::Idle)
+}
+
+fn around_events(data: &Data, over: bool, end: Instant) -> Option<Outage> {
+    let since = data.last_new().unwrap_or(data.begin());
+    let (gap, censored) = data.pauses().around_events(since, end, over)?;
+    Some(Outage {
+        since_s: seconds(gap.since),
+        duration_s: gap.lasted().as_secs_f64(),
+        censored,
+    })
+}
+
 /// A flow that sent something.
 fn sent(c: &Connections, number: usize, own: FlowEnd, names: &[String], end: Instant) -> FlowMetrics {
     let data = &c.flows()[number];
-    let over = matches!(own.state, FlowState::Closed | FlowState::Idle);
+    let over = is_over(own.state);
     let until = data.last_new().filter(|_| over).unwrap_or(end);
     let lasted = until.since(data.begin()).as_secs_f64();
     let shims = (0u32..).zip(c.shims().all().iter());
@@ -204,6 +222,7 @@ fn sent(c: &Connections, number: usize, own: FlowEnd, names: &[String], end: Ins
         counts: FlowCounts::default(),
         duplicate_packets: data.duplicates(),
         interruption_s: longest.map(Duration::as_secs_f64),
+        around_events: around_events(data, over, end),
         end: own,
         received_bytes_by_second: data.bins().to_vec(),
     }
@@ -233,6 +252,7 @@ fn never_sent(a: &Application, names: &[String], end: Instant) -> FlowMetrics {
         counts: FlowCounts::default(),
         duplicate_packets: 0,
         interruption_s: None,
+        around_events: None,
         end: never_begun(a.start, end),
         received_bytes_by_second: Vec::new(),
     }

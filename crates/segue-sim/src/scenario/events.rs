@@ -3,9 +3,11 @@
 //! renumberings of a cell, changes of a host's addresses.
 
 mod check;
+mod happenings;
 mod places;
 mod readdressing;
 
+pub use happenings::{Happening, ScenarioEvent};
 pub use places::Places;
 pub(super) use readdressing::check as check_readdressing;
 pub use readdressing::{AddressChange, Renumbering};
@@ -91,6 +93,7 @@ const fn all() -> f64 {
 
 /// Writes the events of a scenario as what they come to.
 pub(super) fn apply(s: &mut ScenarioFile) -> Result<(), Problem> {
+    s.happenings = Happening::all(s);
     for (number, event) in core::mem::take(&mut s.event).iter().enumerate() {
         let key = |k: &str| format!("event[{number}].{k}");
         let places = places::find(s, (event.kind, &event.on), &key("on"))?;

@@ -103,6 +103,9 @@ pub struct ScenarioFile {
     /// What happens to links and cells: written as what it comes to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub event: Vec<super::events::EventEntry>,
+    /// When what happens, which a run reports.
+    #[serde(skip)]
+    pub happenings: Vec<super::events::Happening>,
     /// Applications.
     #[serde(default)]
     pub application: Vec<ApplicationEntry>,
