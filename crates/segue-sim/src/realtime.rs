@@ -248,7 +248,7 @@ fn clamp_of(s: &ScenarioFile) -> Option<WindowClamp> {
 }
 
 /// The flows that are beside others between the same hosts, to or from the same port: of several connections of a program the
-/// one that carried most is its data, and the rest says when to begin and to end. They wait for the program, and a handover
+/// one that carried most is its data, and the rest says when to begin and to end, over TCP beside datagrams as well. They wait for the program, and a handover
 /// does not interrupt them.
 pub(crate) fn beside(flows: &[FlowMetrics]) -> Vec<u64> {
     let served = |f: &FlowMetrics| f.destination_port.min(f.source_port);
@@ -262,10 +262,7 @@ pub(crate) fn beside(flows: &[FlowMetrics]) -> Vec<u64> {
             let other_connection = (other.source_port, other.destination_port)
                 != (f.source_port, f.destination_port)
                 && (other.source_port, other.destination_port) != (f.destination_port, f.source_port);
-            more && other_connection
-                && other.transport == f.transport
-                && served(other) == served(f)
-                && ends(other) == ends(f)
+            more && other_connection && served(other) == served(f) && ends(other) == ends(f)
         })
     };
     flows.iter().filter(is_beside).map(|f| f.id).collect()
@@ -276,5 +273,7 @@ fn address_of(s: &ScenarioFile, host: &str) -> Option<Ipv6Addr> {
     build::shim_identity(s, host).or_else(|| build::address_that_stays(s, host))
 }
 
+#[cfg(test)]
+mod datagrams;
 #[cfg(test)]
 mod tests;

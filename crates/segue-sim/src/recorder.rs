@@ -28,7 +28,7 @@ use connections::Connections;
 use core::hint::cold_path;
 use flow::Way;
 use fragments::{Wholes, fragment_of};
-use ledger::{Entries, PacketFate};
+use ledger::{Entries, PacketFate, Segment};
 use log::{EventLog, Kind};
 use segments::Said;
 use segue_capture::handover::LossCause;
@@ -142,6 +142,8 @@ pub struct Recorder {
     pub connections: Connections,
     /// Packets under way in fragments.
     wholes: Wholes,
+    /// Datagrams that kernels cut into fragments, and that are not counted otherwise.
+    in_fragments: u64,
     /// Signalling sent.
     pub signalling: Signalling,
     tables: Option<Tables>,
@@ -164,6 +166,7 @@ impl Recorder {
             hops: 0,
             connections,
             wholes: Wholes::default(),
+            in_fragments: 0,
             signalling: Signalling::default(),
             tables: options.trace.then(|| Tables::new(trace, located, ilnp)),
             captures,
@@ -191,11 +194,14 @@ impl Recorder {
         if !matches!(stored.packet.payload, Payload::Tcp(_)) {
             self.signalling.sent(&stored.packet, stored.length);
         }
-        if let Some(identification) = fragments
-            && let Some(whole) = self.wholes.find(identification)
-        {
+        if let Some(identification) = fragments {
             cold_path();
-            entries = whole.entries;
+            match self.wholes.find(identification) {
+                Some(whole) => entries = whole.entries,
+                // a kernel has cut it
+                None if segments::begins_a_datagram(&stored.packet) => self.in_fragments += 1,
+                None => {}
+            }
         }
         if self.tables.is_some() || self.captures.is_some() {
             cold_path();
@@ -227,6 +233,12 @@ impl Recorder {
             Said::Data(segment) => {
                 let way = Way::of(packet, interface);
                 entries.add(self.connections.sent(now, &way, segment));
+            }
+            Said::Datagram(datagram) => {
+                cold_path();
+                let way = Way::of(packet, interface);
+                let seq = self.connections.ledger.next_seq(&datagram.flow);
+                entries.add(self.connections.sent(now, &way, &Segment { seq, ..*datagram }));
             }
             Said::Over(flow) => self.connections.closing(flow),
         });
@@ -433,6 +445,12 @@ impl Recorder {
     #[must_use]
     pub fn totals(&mut self) -> (String, u64, u64) {
         (self.log.digest(), self.log.events(), self.hops)
+    }
+
+    /// Datagrams that kernels cut into fragments: they are in no flow.
+    #[must_use]
+    pub const fn in_fragments(&self) -> u64 {
+        self.in_fragments
     }
 
     /// Gives the sink what has been recorded in captures and tables, where that is much, or all of it, if `all`.

@@ -32,6 +32,8 @@ pub enum WarningKind {
     Overload,
     /// Packets for which no router knew a way.
     NoRoute,
+    /// Packets that no figure counts.
+    NotCounted,
 }
 
 impl WarningKind {
@@ -46,6 +48,7 @@ impl WarningKind {
             Self::Fallback => "fallback",
             Self::Overload => "overload",
             Self::NoRoute => "no-route",
+            Self::NotCounted => "not-counted",
         }
     }
 }
@@ -147,7 +150,14 @@ pub(crate) fn of_run(scenario: &Scenario, network: &Network) -> Vec<Warning> {
     all.extend(about.asked_too_much());
     all.extend(about.overloads());
     all.extend(about.no_routes());
+    all.extend(not_counted(network.recorder.in_fragments()));
     bounded(all)
+}
+
+/// Of a kernel's fragments, only the first says whose they are, and none how many there are.
+fn not_counted(in_fragments: u64) -> Option<Warning> {
+    let text = format!("{in_fragments} datagrams that a kernel sent in fragments are in no figure");
+    (in_fragments > 0).then(|| Warning::new(WarningKind::NotCounted, None, text))
 }
 
 fn bounded(all: Vec<Warning>) -> Vec<Warning> {

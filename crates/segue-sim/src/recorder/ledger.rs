@@ -304,6 +304,13 @@ impl Ledger {
         (self.entries.aged(), self.entries.first_recent())
     }
 
+    /// The sequence number of what a flow has not yet sent.
+    #[must_use]
+    pub fn next_seq(&self, key: &FlowKey) -> u32 {
+        let flow = self.numbers.get(key).map(|number| &self.flows[*number as usize]);
+        flow.map_or(0, |flow| flow.origin.wrapping_add(flow.next as u32))
+    }
+
     /// An entry, unless it is forgotten.
     #[must_use]
     #[inline]

@@ -138,8 +138,8 @@ pub(super) fn tcp(segment: &TcpSegment) -> (&'static str, Option<u32>) {
 /// The same of a packet of a kernel, and its datagrams as ours: what carries an application's data as such.
 pub(super) fn kernel(raw: &RawPayload) -> (&'static str, Option<u32>) {
     match KernelSegment::of(raw) {
-        Some(s) if s.transport == Transport::Udp => (if s.length > 0 { "DATA" } else { "UDP" }, Some(s.seq)),
-        Some(s) => by_flags(s.flags, s.length > 0, s.seq, s.ack),
+        Some(s) if s.transport == Transport::Udp => (if s.length > 0 { "DATA" } else { "UDP" }, s.seq),
+        Some(s) => by_flags(s.flags, s.length > 0, s.seq.unwrap_or_default(), s.ack),
         None if raw.next_header == udp::NEXT_HEADER => ("UDP", None),
         None => ("OTHER", None),
     }

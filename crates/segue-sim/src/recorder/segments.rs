@@ -4,12 +4,15 @@ use super::ledger::{FlowKey, Segment, Transport};
 use segue_wire::sctp::Chunk;
 use segue_wire::tcp::TcpFlags;
 use segue_wire::udp::UdpDatagram;
-use segue_wire::{Data, Packet, Payload, RawPayload, tcp, udp};
+use segue_wire::{Data, ExtensionHeader, Packet, Payload, RawPayload, tcp, udp};
 
 /// What a packet says of a flow.
 pub(super) enum Said<'a> {
     /// A TCP segment with data, a DATA chunk, or a datagram.
     Data(&'a Segment),
+    /// A datagram of a program that is not ours, which does not say where its data lies in all that was sent: it is new. Its
+    /// sequence number is to be found.
+    Datagram(&'a Segment),
     /// Nothing more will come.
     Over(&'a FlowKey),
 }
@@ -104,12 +107,16 @@ fn of_a_kernel(sender: u32, packet: &Packet, raw: &RawPayload, mut take: impl Fn
         destination_port: segment.ports.1,
     };
     if segment.length > 0 {
-        take(Said::Data(&Segment {
+        let data = Segment {
             flow,
-            seq: segment.seq,
+            seq: segment.seq.unwrap_or_default(),
             length: segment.length,
             bytes: segment.length,
-        }));
+        };
+        take(match segment.seq {
+            Some(_) => Said::Data(&data),
+            None => Said::Datagram(&data),
+        });
     }
     if segment.flags.contains(TcpFlags::FIN) || segment.flags.contains(TcpFlags::RST) {
         take(Said::Over(&flow));
@@ -122,8 +129,8 @@ pub(super) struct KernelSegment {
     pub transport: Transport,
     /// Source and destination.
     pub ports: (u16, u16),
-    /// Sequence number; of a datagram where its data lies in all that was sent.
-    pub seq: u32,
+    /// Sequence number; of a datagram where its data lies in all that was sent, if it is of ours and says so.
+    pub seq: Option<u32>,
     /// Acknowledgment number.
     pub ack: u32,
     /// Control bits of TCP.
@@ -133,7 +140,7 @@ pub(super) struct KernelSegment {
 }
 
 impl KernelSegment {
-    /// Of a datagram only if its data is synthetic.
+    /// Of what is neither TCP nor UDP, and of what is too short for its header, nothing.
     pub fn of(raw: &RawPayload) -> Option<Self> {
         let bytes = &raw.bytes[..];
         let half = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes);
@@ -145,18 +152,21 @@ impl KernelSegment {
                 Some(Self {
                     transport: Transport::Tcp,
                     ports,
-                    seq: word(4)?,
+                    seq: Some(word(4)?),
                     ack: word(8)?,
                     flags: TcpFlags(*bytes.get(13)?),
                     length: bytes.len().saturating_sub(header) as u32,
                 })
             }
             udp::NEXT_HEADER => {
-                let data = Data::Bytes(raw.bytes.slice(udp::HEADER_LEN.min(bytes.len())..));
+                if bytes.len() < udp::HEADER_LEN {
+                    return None;
+                }
+                let data = Data::Bytes(raw.bytes.slice(udp::HEADER_LEN..));
                 Some(Self {
                     transport: Transport::Udp,
                     ports,
-                    seq: data.synthetic_offset()? as u32,
+                    seq: data.synthetic_offset().map(|offset| offset as u32),
                     ack: 0,
                     flags: TcpFlags::default(),
                     length: data.len() as u32,
@@ -165,6 +175,20 @@ impl KernelSegment {
             _ => None,
         }
     }
+}
+
+/// Whether a packet is the first fragment of a datagram, which its sender's kernel has cut (RFC 8200 section 4.5).
+pub(super) fn begins_a_datagram(packet: &Packet) -> bool {
+    let inner = innermost(packet);
+    let is_udp = matches!(
+        inner.payload,
+        Payload::Unknown {
+            next_header: udp::NEXT_HEADER,
+            ..
+        }
+    );
+    let is_first = |header: &ExtensionHeader| matches!(header, ExtensionHeader::Fragment { offset: 0, .. });
+    is_udp && inner.extensions.iter().any(is_first)
 }
 
 /// The packet in all tunnels.
