@@ -162,10 +162,12 @@ class World:
         return path
 
     @contextlib.contextmanager
-    def agent(self, host: str, extra: str = "", *, ready: bool = True) -> Iterator[Agent]:
-        """An agent on a host, once all its interfaces have a locator."""
+    def agent(self, host: str, *, written: bool = False, ready: bool = True) -> Iterator[Agent]:
+        """An agent on a host, by the file that is `written` already or the usual one; if it is to be `ready`, once all
+        its interfaces have a locator."""
         own, log = self.hosts[host], self.folder / f"{host}.log"
-        command = own.command(program(), "run", self.configuration(host, extra))
+        file = self.folder / f"{host}.toml" if written else self.configuration(host)
+        command = own.command(program(), "run", file)
         with log.open("w") as said, subprocess.Popen(command, stderr=said, text=True) as child:
             agent = Agent(own, self.folder / f"{host}.sock", child, log)
             try:
@@ -179,17 +181,27 @@ class World:
                 print(host, log.read_text(), file=sys.stderr)
 
 
-def has_all(agent: Agent) -> bool:
-    """Whether each interface has a locator, and packets leave by the first."""
+def interfaces(agent: Agent) -> list[dict[str, Any]]:
+    """What it says of its interfaces; nothing as long as it does not answer."""
     if not agent.socket.exists() or agent.child.poll() is not None:
-        return False
+        return []
     try:
-        interfaces = agent.status()["interfaces"]
+        found: list[dict[str, Any]] = agent.status()["interfaces"]
     except subprocess.CalledProcessError:
         # the socket is one that a killed agent has left
-        return False
-    ready = all(one["locators"] and one["locators"][0]["state"] != "pending" for one in interfaces)
-    return ready and bool(interfaces[0]["in_use"])
+        return []
+    return found
+
+
+def uses_first(agent: Agent) -> bool:
+    """Whether packets leave by the first interface."""
+    return any(one["in_use"] for one in interfaces(agent)[:1])
+
+
+def has_all(agent: Agent) -> bool:
+    """Whether that is so, and each interface has a locator that can be used."""
+    states = [[place["state"] for place in one["locators"]] for one in interfaces(agent)]
+    return uses_first(agent) and all(found and "pending" not in found for found in states)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import agents
+import build
 import lab
 import pytest
 from agents import World, identity, iperf, iperf_server, said_by, wait_until
@@ -74,8 +76,8 @@ def go_through_ten_handovers(machines: World) -> None:
     assert session["called"]
     received = results[0]["end"]["sum_received"]["bytes"]
     assert received > 0.9 * 20e6 / 8 * SECONDS, received
-    # two carriers were lost, each with what was under way, and what was sent before that was known
-    assert results[1]["end"]["sum"]["lost_packets"] <= 20, results[1]["end"]["sum"]
+    # two carriers, each for half a second at most: the kernel tells, or it is found that nothing gets through
+    assert results[1]["end"]["sum"]["lost_packets"] <= 2 * 0.5 * 1e6 / 8 / 500, results[1]["end"]["sum"]
     assert results[2]["end"]["sum"]["lost_packets"] == 0, results[2]["end"]["sum"]
     assert machines.snapshot("mobile") == before
 
@@ -142,6 +144,38 @@ def test_what_is_asked_in_vain_is_said(machines: World) -> None:
     wrong = refused("check", str(machines.configuration("mobile", "lu_attempts = 0")))
     assert wrong.endswith("mobile.toml: ilnp.lu_attempts: expected at least 1"), wrong
     assert refused("check", "/nowhere.toml").startswith("/nowhere.toml: No such file")
+
+
+def test_it_keeps_two_capabilities_and_becomes_who_it_is_told_to_be(machines: World) -> None:
+    """Both are enough for what comes later: addresses of a network that is new, and their end."""
+    machines.folder.chmod(0o777)
+    before = machines.snapshot("mobile")
+    file = machines.configuration("mobile")
+    file.write_text(file.read_text().replace("[agent]", '[agent]\nuser = "nobody"'))
+    machines.hosts["router"].ip("link set a1 down")
+    with machines.agent("mobile", written=True, ready=False) as agent:
+        wait_until(lambda: agents.uses_first(agent), "the first network")
+        status = Path(f"/proc/{agent.child.pid}/status").read_text()
+        told = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert set(told["Uid"].split()) == {"65534"}
+        two = f"{1 << 12 | 1 << 13:016x}"
+        assert [told[f"Cap{which}"] for which in ("Prm", "Eff", "Bnd", "Inh")] == [two, two, two, "0" * 16]
+        assert told["NoNewPrivs"] == "1"
+        machines.hosts["router"].ip("link set a1 up")
+        wait_until(lambda: agents.has_all(agent), "the second network")
+    wait_until(lambda: machines.plain_address("mobile", "eth1"), "the kernel's own address")
+    assert machines.snapshot("mobile") == before
+
+
+def test_the_unit_is_hardened() -> None:
+    """As systemd counts, from 0 (closed) to 10."""
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is missing (Debian package systemd)")
+    unit = build.ROOT / "packaging" / "segue-agent.service"
+    command = [analyze, "security", "--offline=true", "--threshold=30", str(unit)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-400:] + done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to be root to be nobody")

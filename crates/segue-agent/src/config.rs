@@ -29,6 +29,10 @@ pub struct Machine {
     /// Control socket. Who may write to it may use it: it is made for its owner alone.
     #[serde(default = "socket")]
     pub socket: PathBuf,
+    /// Who the agent is once everything is set up, by name; who started it if there is none. It keeps two capabilities,
+    /// `CAP_NET_ADMIN` and `CAP_NET_RAW`, whoever it is.
+    #[serde(default)]
+    pub user: Option<String>,
     /// For how long a better interface must have been usable before it is moved to.
     #[serde(default = "hold_down")]
     pub hold_down: Duration,

@@ -12,6 +12,8 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod options;
 #[cfg(target_os = "linux")]
+mod privileges;
+#[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
 mod status;

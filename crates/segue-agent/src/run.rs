@@ -5,6 +5,7 @@ use crate::control::{Control, Request, Response};
 use crate::kernel::{
     Guard, NextHops, Port, Requests, VALID_FOR, add, mtu_of, name_device, offload_of, remove,
 };
+use crate::privileges;
 use crate::status::{HandoverStatus, InterfaceStatus, LocatorStatus, SessionStatus, Status};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
@@ -33,7 +34,7 @@ use std::io::{self, Read as _};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 /// Packets of one descriptor before the others have their turn.
 const RECEIVES_PER_TURN: usize = 64;
@@ -70,8 +71,12 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     ends.add(Signal::SIGTERM);
     ends.thread_block()?;
     let signals = SignalFd::with_flags(&ends, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-    let control = Control::open(&config.agent.socket)?;
+    let user = privileges::find(config.agent.user.as_deref())?;
+    let socket = config.agent.socket.clone();
+    let control = Control::open(&socket)?;
     let running = Running::begin(config)?;
+    privileges::drop_to(user.as_ref(), &socket)?;
+    info!(identity = %running.stack.identity(), device = running.device, "ready");
     // outside systemd there is nobody to be told
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     running.carry(control, &signals)
@@ -197,7 +202,7 @@ impl Running {
             head: Vec::new(),
         };
         running.take_network()?;
-        info!(identity = %running.stack.identity(), device = running.device, mtu, "ready");
+        debug!(mtu, "set up");
         Ok(running)
     }
 
