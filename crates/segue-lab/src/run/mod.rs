@@ -186,6 +186,7 @@ fn run_through(options: &RunCommand, is_accepted: &mut bool) -> anyhow::Result<u
         _ => {}
     }
     let _ = outcome.say_verdicts();
+    let _ = outcome.say_failures();
     Ok(if outcome.too_late() {
         EXIT_TOO_LATE
     } else if outcome.conditions_hold() && outcome.programs_are_well() {
@@ -283,7 +284,8 @@ fn in_real_time(
         if stop::asked() {
             return Ok(None);
         }
-        let programs = programs?;
+        let mut programs = programs?;
+        programs.iter_mut().for_each(|p| p.read_last_line(directory));
         let tcp = emulator.tcp_counters()?;
         let carried = emulator.end();
         let counters = carried.network.counters();

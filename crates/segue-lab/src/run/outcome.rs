@@ -9,7 +9,9 @@ use segue_lab::lateness::LatenessReport;
 use segue_sim::assertion::{Assertion, Verdict};
 use segue_sim::junit::{self, Case};
 use segue_sim::output::{Metrics, RunOutput};
+use segue_sim::population::Spread;
 use segue_sim::realtime::KernelHost;
+use segue_sim::recorder::FlowMetrics;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -94,15 +96,22 @@ impl Outcome {
             .try_for_each(|verdict| writeln!(err, "segue lab: {}", verdict.text))
     }
 
+    /// Says which programs failed.
+    pub(super) fn say_failures(&self) -> io::Result<()> {
+        let mut err = io::stderr().lock();
+        let mut failures = self.real.programs.iter().filter_map(super::Ended::failure);
+        failures.try_for_each(|failure| writeln!(err, "segue lab: {failure}"))
+    }
+
     /// A test case for each condition and program, and one for the emulation.
     pub(super) fn write_junit(&self, path: &Path) -> io::Result<()> {
         let l = &self.lateness;
         let mut cases: Vec<Case> = self.verdicts.iter().map(Case::from).collect();
         cases.extend(self.real.programs.iter().map(|program| {
             let name = program.name();
-            match program.is_well() {
-                true => Case::passed(&name),
-                false => Case::failed(&name, &program.describe()),
+            match program.failure() {
+                None => Case::passed(&name),
+                Some(failure) => Case::failed(&name, &failure),
             }
         }));
         let late = format!(
@@ -263,6 +272,9 @@ impl Outcome {
         for capture in &self.captures {
             writeln!(out, "  capture {capture}")?;
         }
+        for failure in self.real.programs.iter().filter_map(super::Ended::failure) {
+            writeln!(out, "  {failure}")?;
+        }
         Ok(())
     }
 
@@ -284,7 +296,9 @@ impl Outcome {
                 for ((name, lab), (_, simulator)) in figures(m).into_iter().zip(figures(&prediction.metrics))
                 {
                     let ratio = match (lab, simulator) {
-                        (Some(lab), Some(simulator)) if simulator != 0.0 => format!("{:.3}", lab / simulator),
+                        (Some(lab), Some(simulator)) if has_ratio(lab, simulator) => {
+                            format!("{:.3}", lab.value / simulator.value)
+                        }
                         _ => "-".to_owned(),
                     };
                     writeln!(
@@ -296,23 +310,31 @@ impl Outcome {
                 }
             }
         }
+        for event in &m.scenario_events {
+            let lasts = event.for_s.map_or(String::new(), |s| format!(" for {s:.3} s"));
+            let on = event.on.join(", ");
+            writeln!(
+                out,
+                "  event: {} on {on} at {:.3} s{lasts}",
+                event.kind, event.at_s
+            )?;
+        }
         for h in &m.handovers {
             writeln!(
                 out,
-                "  handover of {} at {:.3} s{}: interruption {}{}, lost {}",
+                "  handover of {} at {:.3} s{}: interruption {}, lost {}",
                 h.host,
                 h.time,
                 h.flow.map_or(String::new(), |flow| format!(", flow {flow}")),
                 h.interruption_s
-                    .map_or("-".to_owned(), |s| format!("{:.1} ms", s * 1e3)),
-                if h.censored { " at least" } else { "" },
+                    .map_or("-".to_owned(), |s| format!("{} ms", in_ms(s, h.censored))),
                 h.lost_packets.map_or("-".to_owned(), |n| n.to_string()),
             )?;
         }
         for f in &m.flows {
             writeln!(
                 out,
-                "  flow {}: {} to {}, {:?} {} to {}: {} B, {:.3} Mbit/s, lost {}, {:?}",
+                "  flow {}: {} to {}, {:?} {} to {}: {} B, {}lost {}, {:?}{}",
                 f.id,
                 f.from,
                 f.to,
@@ -320,9 +342,10 @@ impl Outcome {
                 f.source_port,
                 f.destination_port,
                 f.transferred_bytes,
-                f.throughput_bps / 1e6,
+                rate(f),
                 f.counts.lost_packets,
                 f.end.state,
+                what_happened(f),
             )?;
         }
         Ok(())
@@ -340,32 +363,104 @@ fn follows(h: &HandoverRecord, way: &HandoverRecord) -> bool {
     (h.time..h.time + 1.0).contains(&way.time)
 }
 
-/// The figures that are compared.
-fn figures(m: &Metrics) -> Vec<(&'static str, Option<f64>)> {
-    let lost = m.packets_lost_to_handover + m.packets_lost_to_queue + m.packets_lost_otherwise;
-    vec![
-        ("handovers", Some(m.handovers.len() as f64)),
-        ("interruption, ms", m.interruption_s.as_ref().map(|s| s.max * 1e3)),
-        (
-            "handover latency, ms",
-            m.handover_latency_s.as_ref().map(|s| s.max * 1e3),
-        ),
-        ("longest gap, ms", Some(m.longest_gap_s * 1e3)),
-        ("throughput, Mbit/s", Some(m.throughput_bps / 1e6)),
-        ("data packets sent", Some(m.packets_sent as f64)),
-        ("lost", Some(lost as f64)),
-        ("lost to handover", Some(m.packets_lost_to_handover as f64)),
-        ("retransmitted", Some(m.packets_retransmitted as f64)),
-    ]
+/// A figure, which may be a lower bound.
+#[derive(Clone, Copy)]
+struct Figure {
+    value: f64,
+    is_bound: bool,
 }
 
-fn shown(name: &str, value: Option<f64>) -> String {
-    match value {
-        None => "-".to_owned(),
-        Some(value) if name.contains("Mbit") => format!("{value:.3}"),
-        Some(value) if name.contains("ms") => format!("{value:.1}"),
-        Some(value) => format!("{value:.0}"),
+impl Figure {
+    fn exact(value: f64) -> Option<Self> {
+        let is_bound = false;
+        Some(Self { value, is_bound })
     }
+}
+
+/// The figures that are compared.
+fn figures(m: &Metrics) -> Vec<(&'static str, Option<Figure>)> {
+    let lost = m.packets_lost_to_handover + m.packets_lost_to_queue + m.packets_lost_otherwise;
+    let spread = |s: &Spread| Figure {
+        value: s.max * 1e3,
+        is_bound: s.max_censored,
+    };
+    let around = m.flows.iter().filter_map(|f| f.around_events.as_ref());
+    let around = around.map(|gap| Figure {
+        value: gap.duration_s * 1e3,
+        is_bound: gap.censored,
+    });
+    let mut figures = vec![
+        ("handovers, one per flow", Figure::exact(m.handovers.len() as f64)),
+        ("interruption, ms", m.interruption_s.as_ref().map(spread)),
+        ("handover latency, ms", m.handover_latency_s.as_ref().map(spread)),
+        (
+            "longest gap, ms",
+            Some(Figure {
+                value: m.longest_gap_s * 1e3,
+                is_bound: m
+                    .flows
+                    .iter()
+                    .any(|f| f.end.censored && f.end.longest_gap_s >= m.longest_gap_s),
+            }),
+        ),
+        ("throughput, Mbit/s", Figure::exact(m.throughput_bps / 1e6)),
+        ("data packets sent", Figure::exact(m.packets_sent as f64)),
+        ("lost", Figure::exact(lost as f64)),
+        (
+            "lost to handover",
+            Figure::exact(m.packets_lost_to_handover as f64),
+        ),
+        ("retransmitted", Figure::exact(m.packets_retransmitted as f64)),
+    ];
+    if !m.scenario_events.is_empty() {
+        let longest = around.reduce(|a, b| Figure {
+            value: a.value.max(b.value),
+            is_bound: a.is_bound || b.is_bound,
+        });
+        figures.insert(2, ("around events, ms", longest));
+    }
+    figures
+}
+
+fn has_ratio(lab: Figure, simulator: Figure) -> bool {
+    simulator.value != 0.0 && !lab.is_bound && !simulator.is_bound
+}
+
+fn shown(name: &str, figure: Option<Figure>) -> String {
+    match figure {
+        None => "-".to_owned(),
+        Some(figure) if name.ends_with("Mbit/s") => format!("{:.3}", figure.value),
+        Some(figure) if name.ends_with("ms") => in_ms(figure.value / 1e3, figure.is_bound),
+        Some(figure) => format!("{:.0}", figure.value),
+    }
+}
+
+/// Milliseconds; a lower bound has "≥" before it, and is never rounded up.
+fn in_ms(seconds: f64, is_bound: bool) -> String {
+    match is_bound {
+        false => format!("{:.1}", seconds * 1e3),
+        true => format!("≥ {:.1}", (seconds * 1e4 + 1e-6).floor() / 10.0),
+    }
+}
+
+/// Of a packet alone there is no rate.
+fn rate(flow: &FlowMetrics) -> String {
+    match flow.counts.packets_sent {
+        0 | 1 => String::new(),
+        _ => format!("{:.3} Mbit/s, ", flow.throughput_bps / 1e6),
+    }
+}
+
+/// For how long a flow was without new data where something happened, and when it is dead.
+fn what_happened(flow: &FlowMetrics) -> String {
+    let around = flow.around_events.as_ref();
+    let around = around.map_or_else(String::new, |gap| {
+        let lasted = in_ms(gap.duration_s, gap.censored);
+        format!(", {lasted} ms without data around an event")
+    });
+    let silent = flow.end.silence_s;
+    let silent = silent.map_or_else(String::new, |s| format!(", silent for {} ms", in_ms(s, true)));
+    format!("{silent}{around}")
 }
 
 fn kernel_release() -> String {

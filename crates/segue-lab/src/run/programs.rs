@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// How often it is looked whether a program is to be started or has ended.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(5);
+/// Of what a program said last, so many characters are repeated.
+const MOST_SAID: usize = 300;
 /// Programs have this long to end when they are asked to.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -61,6 +63,8 @@ pub(super) struct Ended {
     stopped: bool,
     stdout: Option<String>,
     stderr: Option<String>,
+    /// Of one that failed: the last line of its standard error.
+    said_last: Option<String>,
 }
 
 impl Ended {
@@ -72,6 +76,30 @@ impl Ended {
     /// Which it is: `application 0 client`.
     pub(super) fn name(&self) -> String {
         format!("application {} {}", self.application, self.role)
+    }
+
+    /// Of one that failed, in a line: how, and what it said last.
+    pub(super) fn failure(&self) -> Option<String> {
+        let how = match (self.exit_status, self.signal) {
+            _ if self.is_well() => return None,
+            _ if self.started_s.is_none() => "did not start".to_owned(),
+            (Some(status), _) => format!("failed with exit status {status}"),
+            (None, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
+        };
+        let name = format!("program {} {} at {}", self.application, self.role, self.host);
+        let said = self.said_last.as_deref();
+        let said = said.map_or_else(String::new, |line| format!(": {line}"));
+        Some(format!("{name} {how}{said}"))
+    }
+
+    /// Takes the last line that it wrote to its standard error, if it failed.
+    pub(super) fn read_last_line(&mut self, directory: &Directory) {
+        let Some(file) = self.stderr.as_deref().filter(|_| !self.is_well()) else {
+            return;
+        };
+        let text = directory.read(file).unwrap_or_default();
+        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+        self.said_last = last.map(|line| line.chars().take(MOST_SAID).collect());
     }
 
     pub(super) fn describe(&self) -> String {
@@ -138,6 +166,7 @@ impl<'a> Programs<'a> {
                 stopped: false,
                 stdout: None,
                 stderr: None,
+                said_last: None,
             },
             plan,
         };
