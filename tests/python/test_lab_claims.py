@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from command import Segue
 from segue import Metrics, ScenarioError
+from segue.cli import reproduce as reproduce_command
 from segue.compare.plan import planned
 from segue.compare.results import LabRun, Result
 from segue.papers import lab
@@ -118,6 +120,36 @@ def test_only_what_is_asked_for_is_run() -> None:
     assert plan.not_run["S1"] == "was not asked for"
     with pytest.raises(ScenarioError, match="--claims S99: expected some of S1, S2"):
         lab.only(plan, ["S99"])
+
+
+def test_claims_that_are_asked_for_have_the_simulators_of_the_same_runs_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = {name: Claim(name, "a", "b", f"of {name}", holds=True, criterion="d") for name in ("I8", "I9")}
+    beside = InLab("in the lab", Verdict.HOLDS, "in the simulator", Verdict.HOLDS, 2)
+    not_run = InLab("", NOT_RUN, note="no hybla")
+    findings = lab.Findings({"I8": beside, "I9": beside, "I7": not_run}, 9, tuple(claims.values()), 5)
+    monkeypatch.setattr(lab, "run", lambda *_, **__: findings)
+    monkeypatch.setattr(reproduce_command, "find_program", lambda _: "segue-lab")
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the whole paper is simulated")
+
+    monkeypatch.setattr("segue.papers.ilnp.reproduce.reproduce", never)
+    monkeypatch.setenv("COLUMNS", "200")
+    ran = CliRunner().invoke(
+        reproduce_command.reproduce, ["ilnp", "--quick", "--claims", "I8,I7", "--out", str(tmp_path)]
+    )
+    assert ran.exception is None, ran.output
+    assert "9 runs in the lab, 5 simulations" in ran.output
+    assert "in the simulator" in ran.output
+    assert "no hybla" in ran.output
+    said = json.loads((tmp_path / "claims.json").read_text())
+    assert [(one["id"], one["measured"], one["lab"]["simulated"]) for one in said] == [
+        ("I8", "of I8", "in the simulator"),
+        ("I7", "", ""),
+    ]
+    assert "of I8" in (tmp_path / "report.html").read_text()
 
 
 def test_wrong_input_is_one_line(segue: Segue) -> None:

@@ -15,7 +15,7 @@ from segue.output import check_directory
 if TYPE_CHECKING:
     from segue.compare.plan import Combination
     from segue.papers.common import Reproduction
-    from segue.papers.lab import Plan
+    from segue.papers.lab import Findings, Plan
 
 LAB_PAPERS = ("ilnp", "sigma", "vertical")
 
@@ -36,21 +36,25 @@ def reproduce(paper: str, out: Path, quick: bool, repeat: int | None, wanted: st
     Both worlds run the same files with the same seeds, and the same criteria judge them. What the lab cannot run is
     said with the reason. Beside that stands what `segue reproduce PAPER` finds.
     """
-    from segue.papers.lab import Findings, expected_minutes, only, run
+    from segue.papers.lab import expected_minutes, only, run
 
     program = find_program("segue-lab")
     check_directory(out)
     plan: Plan = import_module(f"segue.papers.{paper}.lab").plan(quick=quick, repeat=repeat)
-    if wanted:
-        plan = only(plan, [word.strip() for word in wanted.split(",") if word.strip()])
+    claims = list(dict.fromkeys(word.strip() for word in wanted.split(",") if word.strip()))
+    if claims:
+        plan = only(plan, claims)
     minutes = expected_minutes(plan)
     count = len(plan.points) * plan.repeat
+    then = "the same runs simulated" if claims else "simulations"
     click.echo(
-        f"segue lab: {count} runs of {len(plan.points)} points in real time: about {minutes:.0f} min; then simulations",
+        f"segue lab: {count} runs of {len(plan.points)} points in real time: about {minutes:.0f} min; then {then}",
         err=True,
     )
     with every_end_is_ctrl_c():
-        findings: Findings = run(plan, program, out, threads=threads, tell=_Progress(count))
+        findings = run(plan, program, out, threads=threads, tell=_Progress(count))
+    if claims:
+        return _say_alone(paper, findings, claims, out, quick=quick)
     with Bars() as bars:
         bars.spin(f"preparing {paper}")
         reproduce_paper = import_module(f"segue.papers.{paper}.reproduce").reproduce
@@ -59,6 +63,21 @@ def reproduce(paper: str, out: Path, quick: bool, repeat: int | None, wanted: st
 
     print_claims(done.claims, quick=quick)
     click.echo(f"{findings.runs} runs in the lab, {done.runs} simulations; report: {done.report}")
+    return 0
+
+
+def _say_alone(paper: str, findings: Findings, claims: list[str], out: Path, *, quick: bool) -> int:
+    """What was asked for, and what it needs: the other claims of the paper are neither simulated nor drawn."""
+    from segue.cli.tables import print_claims
+    from segue.papers.common import silent, write_all
+
+    found = findings.alone(claims)
+    lead = f"Of the claims of {paper}: {', '.join(claims)}, by the same runs with real hosts and in the simulator."
+    report = write_all(
+        out, title=f"{paper} with real hosts", lead=lead, claims=found, drawn=[], tables={}, closing=[], stage=silent
+    )
+    print_claims(found, quick=quick)
+    click.echo(f"{findings.runs} runs in the lab, {findings.simulations} simulations; report: {report}")
     return 0
 
 

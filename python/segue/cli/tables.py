@@ -81,7 +81,8 @@ def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
     columns = [Column("id"), *(Column(name, wraps=True) for name in ("claim", "paper", "measured")), Column("verdict")]
     in_lab = any(claim.lab is not None for claim in claims)
     if in_lab:
-        columns += [Column("lab", wraps=True), Column("lab\nverdict"), Column("lab\nruns", right=True)]
+        columns += [Column("lab", wraps=True), Column("lab\nverdict"), Column("lab\nruns", right=True),
+                    Column("simulator,\nthe same runs", wraps=True)]  # fmt: skip
     rows: list[list[Cell]] = [
         [
             claim.id,
@@ -114,8 +115,8 @@ def _verdict(verdict: str) -> Text:
 
 
 def _lab_cells(lab: InLab | None) -> list[Cell]:
-    """What it measured or why it was not run, the verdict, and how many runs were used of those that were made."""
+    """What it measured or why it was not run, the verdict, how many runs were used, and the simulator's of the same."""
     if lab is None:
-        return ["", "", ""]
+        return ["", "", "", ""]
     made = lab.runs + lab.too_late
-    return [lab.measured or lab.note, _verdict(lab.verdict), f"{lab.runs} of {made}" if made else ""]
+    return [lab.measured or lab.note, _verdict(lab.verdict), f"{lab.runs} of {made}" if made else "", lab.simulated]

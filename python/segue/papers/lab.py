@@ -119,15 +119,29 @@ class Findings:
     Attributes:
         by_claim: By id.
         runs: Runs that were made, those that were too late among them.
+        simulated: The claims that were run, as the simulator's runs of the same files and seeds judge them.
+        simulations: How many those are.
     """
 
     by_claim: Mapping[str, InLab]
     runs: int
+    simulated: tuple[Claim, ...] = ()
+    simulations: int = 0
+
+    def alone(self, claims: Sequence[str]) -> list[Claim]:
+        """These claims by the same runs of either world, and nothing else; one that is not run has its reason."""
+        known = {claim.id: claim for claim in self.beside(self.simulated)}
+        missing = (replace(_UNJUDGED, id=claim, lab=self.by_claim[claim]) for claim in claims if claim not in known)
+        return [known[claim] for claim in claims if claim in known] + list(missing)
 
     def beside(self, claims: Sequence[Claim]) -> list[Claim]:
         """The claims of the simulator, each with the lab's."""
         unknown = InLab("", NOT_RUN, note="segue lab reproduce has no runs for it")
         return [replace(claim, lab=self.by_claim.get(claim.id, unknown)) for claim in claims]
+
+
+_UNJUDGED = Claim("", "", "", "", None, "")
+"""One that is not run."""
 
 
 def only(plan: Plan, claims: Sequence[str]) -> Plan:
@@ -187,9 +201,13 @@ def run(plan: Plan, program: str, out: Path, *, threads: int | None = None, tell
     simulated = _simulate(plan, {name: one.combination.seed for name, one in in_lab.items()}, threads)
     found = dict.fromkeys(plan.not_run, InLab("", NOT_RUN))
     found = {claim: replace(one, note=plan.not_run[claim]) for claim, one in found.items()}
+    claims: list[Claim] = []
     for part in plan.parts:
         found |= _judged(part, in_lab, simulated)
-    return Findings(found, sum(len(one.runs) for one in results))
+        claims += _simulated(part, simulated)
+    return Findings(
+        found, sum(len(one.runs) for one in results), tuple(claims), sum(len(own) for own in simulated.values())
+    )
 
 
 def missing_congestion_control(wanted: Sequence[str]) -> str:
@@ -228,7 +246,7 @@ def _judged(part: Part, in_lab: Mapping[str, LabResult], simulated: Samples) -> 
         note = f"all runs of {', '.join(without)} were too late: this machine was too busy"
         return {claim: InLab("", NOT_RUN, runs=runs, too_late=too_late, note=note) for claim in part.claims}
     lab = part.judge({name: _samples(one) for name, one in own.items()})
-    simulator = {one.id: one for one in part.judge({name: simulated.get(name, ()) for name in own})}
+    simulator = {one.id: one for one in _simulated(part, simulated)}
     return {
         one.id: InLab(
             one.measured,
@@ -242,6 +260,11 @@ def _judged(part: Part, in_lab: Mapping[str, LabResult], simulated: Samples) -> 
         for one in lab
         if one.id in part.claims
     }
+
+
+def _simulated(part: Part, simulated: Samples) -> list[Claim]:
+    judged = part.judge({point.name: simulated.get(point.name, ()) for point in part.points})
+    return [one for one in judged if one.id in part.claims]
 
 
 def _samples(result: LabResult) -> list[Sample]:
