@@ -60,6 +60,18 @@ def load(source: str | Path) -> Scenario:
     return found
 
 
+def bundled(name: str) -> Scenario:
+    """The one that comes with the package under this name, or whose file has it.
+
+    Raises:
+        ScenarioError: There is none; it says which was meant.
+    """
+    found = _find(name)
+    if found is None:
+        raise _native.ScenarioError(_unknown(name))
+    return found
+
+
 def _find(name: str) -> Scenario | None:
     wanted = name.removeprefix("scenarios/").removesuffix(".toml")
     known = scenarios()

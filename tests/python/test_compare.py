@@ -22,7 +22,7 @@ from command import Segue
 from segue import RunError, ScenarioError
 from segue.cli.compare import table_row
 from segue.compare.outputs import as_csv, as_json, as_junit
-from segue.compare.plan import MODELS, OTHERS, Combination, Timing, combinations, expected_s, quantity
+from segue.compare.plan import EVENTS, MODELS, OTHERS, Combination, Timing, combinations, expected_s, quantity
 from segue.compare.results import Estimate, LabRun, Result, Value, estimate, find_flow, interruption, parse, rows
 from segue.compare.runs import run_all
 from segue.figures.comparison import comparison
@@ -651,6 +651,14 @@ def test_the_command_writes_table_figure_and_junit(lab: Path, segue: Segue) -> N
     assert (lab / "table.json").read_text() == (out / "compare.json").read_text()
 
 
+@pytest.mark.usefixtures("lab")
+def test_help_names_all_events_and_one_run_is_said_as_one(segue: Segue) -> None:
+    said = segue("lab", "compare", "--help").stdout
+    assert [event for event in EVENTS if event not in " ".join(said.split()).replace("- ", "-")] == []
+    ran = segue("lab", "compare", "lab/none", "--set", "duration=10 s", "--repeat", "1")
+    assert "segue lab: 1 combination, once each, in real time" in ran.stderr
+
+
 def test_a_condition_that_does_not_hold_sets_the_status(lab: Path, segue: Segue) -> None:
     ran = segue(*COMPARE, "--repeat", "1", "--assert", "interruption < 50 ms", "--junit", lab / "junit.xml")
     assert ran.returncode == 1
@@ -678,6 +686,8 @@ def test_a_combination_without_a_run_in_time_sets_the_status(
         (("lab/none", "--set", "x"), "expected KEY=VALUE"),
         (("lab/none", "--set", "l2.latancy=1 s"), "latancy"),
         (("lab/none", "--events", "blackhole", "--on", "nine"), "nine"),
+        (("lab/none", "--at", "5 s"), "--at: has no effect on what is planned"),
+        (("lab/none", "--events", "planned", "--on", "one"), "--on: has no effect on what is planned"),
         (("lab/none", "--junit", "nowhere/at/all.xml"), "expected a directory that is there"),
     ],
 )

@@ -25,7 +25,8 @@ EXIT_TOO_LATE = 3
 @click.argument("files", metavar="[SCHEME=]FILE...", nargs=-1, required=True)
 @click.option("--schemes", metavar="A,B,...", help="Which schemes; those of the files if left out.")
 @click.option("--events", metavar="A,B,...", default="planned", show_default=True,
-              help="planned (the file as it stands), carrier-down, blackhole, one-way-loss, flap.")  # fmt: skip
+              help="planned (the file as it stands), carrier-down, blackhole, one-way-loss, flap, router-down, "
+              "renumber, address-change.")  # fmt: skip
 @click.option("--on", "places", metavar="[SCHEME=]NAME", multiple=True,
               help="The cell or link that events happen to; the network in use if left out. Repeatable.")  # fmt: skip
 @click.option("--at", metavar="TIME", default="", help="When events begin; in the middle of the run if left out.")
@@ -69,6 +70,11 @@ def compare(
     from segue.compare.runs import run_all
 
     program = find_program("segue-lab")
+    given = {"--at": at, "--for": lasts, "--on": places}
+    if set(_words(events)) == {"planned"} and (unread := [name for name, value in given.items() if value]):
+        raise click.UsageError(
+            f"{unread[0]}: has no effect on what is planned: expected --events blackhole, or another"
+        )
     plan = combinations(
         files,
         _words(schemes or ""),
@@ -129,7 +135,8 @@ def _announce(plan: Sequence[Combination], repeat: int) -> None:
 
     minutes, seconds = divmod(round(expected_s(plan, repeat)), 60)
     click.echo(
-        f"segue lab: {len(plan)} combinations, {repeat} times each, in real time: about {minutes} min {seconds} s",
+        f"segue lab: {_count(len(plan), 'combination')}, {'once' if repeat == 1 else f'{repeat} times'} each, "
+        f"in real time: about {minutes} min {seconds} s",
         err=True,
     )
     for scheme, (network, at_s) in {one.scheme: (one.network, one.at_s) for one in plan if one.network}.items():
@@ -208,6 +215,10 @@ def _say_late(results: Sequence[Result]) -> bool:
                 err=True,
             )
     return any(not one.usable for one in results)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _words(text: str) -> list[str]:

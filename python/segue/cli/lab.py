@@ -33,6 +33,11 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     ['run', 'somewhere/else.toml']
     >>> with_files(["run", "--json", "lab/none"])[2].endswith("lab/none.toml")
     True
+    >>> with_files(["run", "sigma-tcp"])[1].endswith("lab/sigma-tcp.toml")
+    True
+
+    Raises:
+        ScenarioError: It is a name, and none that is known.
     """
     words = list(arguments)
     if words[:1] != ["run"]:
@@ -47,10 +52,15 @@ def _takes_a_value(word: str) -> bool:
 
 
 def _file_of(word: str) -> str:
-    """The path of the scenario that a word names, or the word."""
-    name = word.removeprefix("scenarios/").removesuffix(".toml")
-    bundled = BUNDLED / f"{name}.toml"
-    return str(bundled) if not Path(word).exists() and bundled.is_file() else word
+    """The path of the scenario that a word names, or the word: an option, or a file that is there or should be."""
+    if word.startswith("-") or Path(word).exists():
+        return word
+    from segue.scenarios import bundled
+
+    if word.endswith(".toml"):
+        path = BUNDLED / word.removeprefix("scenarios/")
+        return str(path) if path.is_file() else word
+    return str(BUNDLED / f"{bundled(word).name}.toml")
 
 
 def without_report(arguments: Sequence[str]) -> tuple[list[str], Path | None]:

@@ -162,7 +162,9 @@ fn run_through(options: &RunCommand, is_accepted: &mut bool) -> anyhow::Result<u
     let Some(prediction) = predicted.transpose()? else {
         return Ok(interrupted());
     };
-    let Some(outcome) = unless_asked(|| Outcome::new(real, prediction, &directory, &conditions)) else {
+    let Some(outcome) =
+        unless_asked(|| Outcome::new(real, prediction, &directory, &conditions, options.out.is_none()))
+    else {
         return Ok(interrupted());
     };
     unneeded.0 = None;

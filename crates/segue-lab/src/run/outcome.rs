@@ -48,6 +48,8 @@ pub(super) struct Outcome {
     analysis: Option<Value>,
     /// What the conditions came to.
     verdicts: Vec<Verdict>,
+    /// Nobody has said where the captures are to be.
+    is_temporary: bool,
 }
 
 impl Outcome {
@@ -56,6 +58,7 @@ impl Outcome {
         prediction: Option<RunOutput>,
         directory: &Directory,
         conditions: &[Assertion],
+        is_temporary: bool,
     ) -> Self {
         let captures = directory.captures();
         let analysis = (captures.len() == 2).then(|| {
@@ -71,6 +74,7 @@ impl Outcome {
             lateness: real.lateness.report(),
             real,
             prediction,
+            is_temporary,
             captures: captures.iter().map(|path| path.display().to_string()).collect(),
             analysis,
         }
@@ -271,6 +275,12 @@ impl Outcome {
         }
         for capture in &self.captures {
             writeln!(out, "  capture {capture}")?;
+        }
+        if self.is_temporary {
+            writeln!(
+                out,
+                "  these files stay there until somebody removes them; --out DIR says where they are to be"
+            )?;
         }
         for failure in self.real.programs.iter().filter_map(super::Ended::failure) {
             writeln!(out, "  {failure}")?;

@@ -17,7 +17,7 @@ use super::validate::{Problem, problem};
 use core::net::Ipv6Addr;
 use places::Place;
 use segue_proto::Duration;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// Something that happens.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -36,8 +36,8 @@ pub struct EventEntry {
     /// One-way loss: which end no longer hears; of a cell its router, or any other name for its hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub towards: Option<String>,
-    /// Share of packets that is lost: 1, if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Share of packets that is lost, as 0.3 or "30 %": 1, if left out.
+    #[serde(default, deserialize_with = "share", skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
     /// Flap: the time from going down to going down again, half of which it is down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +85,25 @@ pub struct Silence {
     /// Share of packets that is lost.
     #[serde(default = "all")]
     pub loss: f64,
+}
+
+/// A number, or a number of hundredths.
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(f64),
+        Text(String),
+    }
+    let expected = || de::Error::custom("expected a share such as 0.3 or \"30 %\"");
+    match Written::deserialize(deserializer).map_err(|_| expected())? {
+        Written::Number(number) => Ok(Some(number)),
+        Written::Text(text) => {
+            let percent = text.trim().strip_suffix('%').map(str::trim);
+            let percent: Option<f64> = percent.and_then(|number| number.parse().ok());
+            percent.map(|percent| Some(percent / 100.0)).ok_or_else(expected)
+        }
+    }
 }
 
 const fn all() -> f64 {

@@ -295,3 +295,21 @@ fn what_cannot_happen_is_refused_in_one_line() {
         assert_eq!(read(event).unwrap_err(), line);
     }
 }
+
+#[test]
+fn a_share_is_a_number_or_a_percentage() {
+    let event = |loss: &str| format!("kind = \"blackhole\"\non = \"first\"\nat = \"1 s\"\nloss = {loss}\n");
+    let some = lost(&event("\"30 %\""));
+    assert_eq!(some, lost(&event("0.3")));
+    assert!((50..150).contains(&some), "{some} of some 300");
+    assert_eq!(lost(&event("1")), lost(&event("\"100%\"")));
+    for wrong in ["\"much\"", "\"30\"", "true"] {
+        let said = read(&event(wrong)).unwrap_err();
+        assert!(said.contains("event[0].loss"), "{said}");
+        assert!(
+            said.contains("expected a share such as 0.3 or \"30 %\""),
+            "{said}"
+        );
+    }
+    assert!(read(&event("\"130 %\"")).is_err());
+}
