@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor
 
-from segue.metrics import Flow, Handover, Host, Metrics, Spread, Worst, transfer_rows
+from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent, Spread, Worst, transfer_rows
 
 DEAD = "dead"
 SAME_TIME_S = 1e-6
@@ -94,6 +94,9 @@ def headline(metrics: Metrics) -> list[tuple[str, str]]:
     rows = []
     if dead := dead_flows(metrics):
         rows.append(("flows that died", f"{len(dead)} of {len(metrics.flows)}"))
+    rows += [("happens" if place == 0 else "", event_text(one)) for place, one in enumerate(metrics.scenario_events)]
+    if metrics.scenario_events:
+        rows.append(("longest without data around it", _around_events(metrics)))
     rows.append(("handovers", _handovers(metrics)))
     if metrics.interruption_s is not None:
         rows.append(("interruption", spread_text(metrics.interruption_s)))
@@ -121,6 +124,22 @@ def counts(metrics: Metrics) -> list[tuple[str, str]]:
         ("event log", f"{metrics.events} events, {metrics.event_log_hash}"),
         ("packet hops", str(metrics.packet_hops)),
     ]
+
+
+def event_text(event: ScenarioEvent) -> str:
+    """What happens, to what, and when: "blackhole on wire at 6.000 s for 900.0 ms"."""
+    lasts = "" if event.for_s is None else f" for {time_text(event.for_s)}"
+    return f"{event.kind} on {', '.join(event.on)} at {event.at_s:.3f} s{lasts}"
+
+
+def _around_events(metrics: Metrics) -> str:
+    gaps = [(flow.around_events, flow) for flow in metrics.flows if flow.around_events is not None]
+    if not gaps:
+        return "no data was to come"
+    longest, flow = max(gaps, key=lambda one: one[0].duration_s)
+    return (
+        f"{time_text(longest.duration_s, censored=longest.censored)} ({flow_name(flow)}, from {longest.since_s:.3f} s)"
+    )
 
 
 def spread_text(spread: Spread) -> str:
@@ -191,7 +210,7 @@ def flow_table(metrics: Metrics) -> Table:
             "" if flow.longest_gap_at_s is None else f"{flow.longest_gap_at_s:.3f} s",
             str(moves[flow.id]), *([str(len(flow.outages))] if stood_still else []),
             _interruption(flow, moves[flow.id], *longest[flow.id]), f"{flow.transferred_bytes / 1e6:.3f}",
-            f"{flow.throughput_bps / 1e6:.3f}", str(flow.packets_sent), str(flow.retransmissions),
+            _rate(flow), str(flow.packets_sent), str(flow.retransmissions),
             str(flow.lost_packets), str(flow.spurious_retransmissions),
         ]
         for flow in ordered
@@ -247,7 +266,9 @@ def _handovers(metrics: Metrics) -> str:
     text = f"{len(rows)}" + (f", of {hosts} hosts" if hosts > 1 else "")
     lasting = sum(row.censored for row in rows)
     idle = sum(row.flow is None for row in rows)
-    notes = [f"{lasting} without data ever after"] if lasting else []
+    flows = {row.flow for row in rows if row.flow is not None}
+    notes = [f"one per flow, of {len(flows)} flows"] if len(flows) > 1 else []
+    notes += [f"{lasting} without data ever after"] if lasting else []
     notes += [f"{idle} while no data was sent"] if idle else []
     return ", ".join([text, *notes])
 
@@ -291,6 +312,11 @@ def _throughput(metrics: Metrics) -> str:
 
 def _interruption(flow: Flow, moves: int, seconds: float, censored: bool) -> str:
     return time_text(seconds, censored=censored) if moves or flow.outages else ""
+
+
+def _rate(flow: Flow) -> str:
+    """Of a packet alone there is none."""
+    return "" if flow.packets_sent == 1 else f"{flow.throughput_bps / 1e6:.3f}"
 
 
 def _count(value: int | None) -> str:

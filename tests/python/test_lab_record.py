@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import segue
 from segue.cli.lab import without_report
-from segue.lab.record import DOCUMENT, SCENARIO, TABLES, Record, is_whole
+from segue.figures.population import flows_over_time
+from segue.lab.record import DOCUMENT, SCENARIO, TABLES, Record, is_whole, metrics_of
 from segue.report.lab import write_lab_report
+from segue.report.run import with_events
+from segue.summary import flow_table, headline
 
 DOCUMENTS = Path(__file__).parent / "lab_runs"
 NODES = ["cn", "mn"]
@@ -102,3 +106,25 @@ def test_the_report_that_is_asked_for_is_taken_off_the_command_line() -> None:
     assert without_report(["run", "a.toml", "--predict", "--report=r.html"]) == (
         ["run", "a.toml", "--predict"], Path("r.html")
     )  # fmt: skip
+
+
+def test_what_the_scenario_has_happen_is_named_and_marked() -> None:
+    document = json.loads((DOCUMENTS / "none-flap.json").read_text())
+    metrics = metrics_of(document)
+    rows = dict(headline(metrics))
+    assert rows["happens"] == "flap on one at 5.000 s for 3.000 s"
+    assert "flow " in rows["longest without data around it"]
+    figure = with_events(flows_over_time(metrics, title="a", subtitle="b"), metrics)
+    axes = figure.axes[0]
+    assert "flap on one" in [text.get_text() for text in axes.texts]
+    assert axes.get_xlim() == (0, metrics.duration_s)
+    unmarked = with_events(flows_over_time(metrics, title="a", subtitle="b"), replace(metrics, scenario_events=()))
+    assert not unmarked.axes[0].texts
+
+
+def test_a_flow_of_one_packet_has_no_rate() -> None:
+    metrics = metrics_of(json.loads((DOCUMENTS / "none-planned.json").read_text()))
+    flows = tuple(replace(flow, packets_sent=1) for flow in metrics.flows)
+    table = flow_table(replace(metrics, flows=flows))
+    assert {row[table.columns.index("Mbit/s")] for row in table.rows} == {""}
+    assert "" not in {row[table.columns.index("Mbit/s")] for row in flow_table(metrics).rows[:1]}

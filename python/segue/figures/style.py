@@ -142,6 +142,18 @@ def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level
     )
 
 
+def mark_events(axes: Axes, events: Sequence[tuple[float, float | None, str]]) -> None:
+    """What the scenario has happen, from when, until when (`None` to the end), and its name above the axes.
+
+    The limits of the axes stay as they are.
+    """
+    first, last = axes.get_xlim()
+    for level, (begin_s, end_s, text) in enumerate(events):
+        axes.axvspan(begin_s, last if end_s is None else end_s, color=ORANGE, alpha=0.14, linewidth=0, zorder=0)
+        mark_time(axes, begin_s, text, side="right", level=level % 3)
+    axes.set_xlim(first, last)
+
+
 def mark_switches(axes: Axes, times_s: Sequence[float], *, width: float = 0.5) -> None:
     """Vertical lines at handovers, all of them one drawing: there may be thousands."""
     if times_s:

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
+from segue.figures import style
 from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace
 from segue.figures.ladder import signalling_ladder
 from segue.figures.population import distributions, flows_over_time
@@ -142,12 +143,15 @@ def flow_figures(run: Recorded, flow: Flow, trace: FlowTrace) -> Iterator[tuple[
         )  # fmt: skip
     yield (
         "Sequence numbers against time" if trace.in_bytes else "TSN against time",
-        tsn_against_time(
-            trace,
-            died_s=flow.dead_since_s,
-            title="Segments sent, by path",
-            subtitle=f"A path is named by the address of {trace.mover}. A flat stretch is an outage, dashed lines are "
-            "handovers.",
+        with_events(
+            tsn_against_time(
+                trace,
+                died_s=flow.dead_since_s,
+                title="Segments sent, by path",
+                subtitle=f"A path is named by the address of {trace.mover}. A flat stretch is an outage, dashed lines "
+                "are handovers.",
+            ),
+            run.metrics,
         ),
     )
     windows = run.windows.filter((pl.col("node") == trace.sender) & (pl.col("connection") == trace.connection))
@@ -197,6 +201,17 @@ def network_figures(
     return found
 
 
+def with_events(figure: Figure, metrics: Metrics) -> Figure:
+    """A figure against time, in which is marked what the scenario has happen."""
+    events = [
+        (one.at_s, None if one.for_s is None else one.at_s + one.for_s, f"{one.kind} on {', '.join(one.on)}")
+        for one in metrics.scenario_events
+    ]
+    for axes in figure.axes[:1]:
+        style.mark_events(axes, events)
+    return figure
+
+
 def worst_handover(metrics: Metrics, flow: Flow) -> tuple[int, Handover] | None:
     """The handover of a flow with the longest interruption, with its number among those of the flow."""
     own = [(number, row) for number, row in enumerate(row for row in metrics.handovers if row.flow == flow.id)]
@@ -238,8 +253,11 @@ def _population(metrics: Metrics) -> list[Section]:
         metrics, title="Interruptions and throughput",
         subtitle="A curve shows how many of all lie at or below a value: short interruptions are good.",
     )  # fmt: skip
-    second = flows_over_time(
-        metrics, title="New data by flow and second", subtitle="The worst on top. White within a row is silence."
+    second = with_events(
+        flows_over_time(
+            metrics, title="New data by flow and second", subtitle="The worst on top. White within a row is silence."
+        ),
+        metrics,
     )
     body = f"<p>{escape(text)}</p>{drawing(first, 'Interruptions and throughput')}"
     return [Section(f"All {len(metrics.flows)} flows", body + drawing(second, "New data by flow and second"))]
@@ -276,7 +294,9 @@ def _flow_sections(run: Recorded, chosen: Sequence[tuple[str, Flow]]) -> Iterato
     positions = run.positions.filter(pl.col("node").is_in(list(hosts))) if several else run.positions
     switches = [switch for trace in traces.values() for switch in trace.switches]
     for heading, figure in network_figures(run.cells, positions, switches):
-        yield Section(heading, drawing(figure, heading))
+        # the other may be a map
+        is_in_time = heading == "Networks in reach"
+        yield Section(heading, drawing(with_events(figure, run.metrics) if is_in_time else figure, heading))
 
 
 def _of_hosts(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
