@@ -74,6 +74,11 @@ def refused(words: list[str]) -> str:
     return done.stderr
 
 
+def test_a_message_that_no_memory_holds_is_refused() -> None:
+    said = refused(command("--set=application.1.message=1000000 GB"))
+    assert "application[1].message: a program has it in its memory: expected 64 MB at most" in said
+
+
 def kernel_has(congestion_control: str) -> bool:
     """Whether the kernel has it, or loads it."""
     with socket.socket(socket.AF_INET6) as one:

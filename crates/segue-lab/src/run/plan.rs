@@ -26,6 +26,9 @@ const FIRST_SERVER_PORT: u16 = 9_000;
 /// What built-in applications send where the scenario does not say: as in the simulator.
 const DEFAULT_MESSAGE: u64 = 1000;
 
+/// The largest message of a built-in application: it is made as a whole.
+const LARGEST_MESSAGE: u64 = 64_000_000;
+
 /// How long before it begins a program of ours is started.
 const EARLY: Duration = Duration::from_millis(300);
 
@@ -72,6 +75,12 @@ pub(super) fn check(scenario: &Scenario, file: &Path) -> anyhow::Result<()> {
     let refuse = |key: String, why: &str| -> anyhow::Result<()> { bail!("{}: {key}: {why}", file.display()) };
     for (number, a) in s.application.iter().enumerate() {
         let key = |k: &str| format!("application[{number}].{k}");
+        for (name, size) in [("message", a.message), ("response", a.response)] {
+            let is_ours = a.command.is_empty() && a.transport != Transport::Sctp;
+            if is_ours && size.is_some_and(|size| size.bytes() > LARGEST_MESSAGE) {
+                return refuse(key(name), "a program has it in its memory: expected 64 MB at most");
+            }
+        }
         if a.by_name {
             return refuse(
                 key("by_name"),
