@@ -382,3 +382,16 @@ def test_setting_that_is_not_utf8_is_one_line(segue: Segue) -> None:
 def test_two_applications_that_one_host_would_serve_are_refused(segue: Segue) -> None:
     both = '[{kind="bulk",from="cn",to="mh"},{kind="bulk",from="mh",to="cn"}]'
     assert "application[1]" in one_line(segue("run", "sigma", "--set", f"application={both}"))
+
+
+def test_a_terminal_without_the_letters_gets_others() -> None:
+    words = ["from segue.cli import main; main()", "run", "papers/sigma", *SHORT, "--set", "name=d\u00fcnn"]
+    ran = subprocess.run(
+        [sys.executable, "-c", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "d?nn" in ran.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from pathlib import Path
@@ -24,6 +25,10 @@ PAPERS = ("sigma", "vertical", "cmt", "ilnp")
 
 def main() -> None:
     """Entry point: runs the command line and exits."""
+    for stream in (sys.stdout, sys.stderr):
+        # what a terminal has no letter for is no reason to say nothing
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     sys.exit(run_command(sys.argv[1:]))
 
 
