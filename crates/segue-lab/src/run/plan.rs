@@ -78,7 +78,10 @@ pub(super) fn check(scenario: &Scenario, file: &Path) -> anyhow::Result<()> {
         for (name, size) in [("message", a.message), ("response", a.response)] {
             let is_ours = a.command.is_empty() && a.transport != Transport::Sctp;
             if is_ours && size.is_some_and(|size| size.bytes() > LARGEST_MESSAGE) {
-                return refuse(key(name), "a program has it in its memory: expected 64 MB at most");
+                return refuse(
+                    key(name),
+                    "a program has it in its memory: expected 64 MB at most",
+                );
             }
         }
         if a.by_name {
