@@ -115,16 +115,17 @@ impl Guard {
         }
         put(BATCH_END, 0, 0, NFTABLES, &[]);
         self.socket.send(&batch, 0)?;
-        // an answer to each message: the first error stands for all
+        // the kernel goes on after an error, and answers each message: the first error stands for all
+        let mut error = None;
         for _ in messages {
             let (bytes, _) = self.socket.recv_from_full()?;
             let code = bytes.get(16..).and_then(|b| b.first_chunk::<4>());
             let code = code.map_or(0, |c| i32::from_ne_bytes(*c));
             if code != 0 {
-                return Err(Errno::from_raw(-code).into());
+                error = error.or(Some(Errno::from_raw(-code)));
             }
         }
-        Ok(())
+        error.map_or(Ok(()), |error| Err(error.into()))
     }
 }
 

@@ -79,16 +79,22 @@ impl Requests {
         Ok(())
     }
 
+    /// The answer to what was sent last; what came of something earlier, and was not waited for, is passed over.
     fn answer(&mut self) -> io::Result<Option<RouteNetlinkMessage>> {
-        let (bytes, _) = self.socket.recv_from_full()?;
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        match message.payload {
-            NetlinkPayload::InnerMessage(inner) => Ok(Some(inner)),
-            NetlinkPayload::Error(error) if error.raw_code() != 0 => {
-                Err(Errno::from_raw(-error.raw_code()).into())
+        loop {
+            let (bytes, _) = self.socket.recv_from_full()?;
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            if message.header.sequence_number != self.sequence {
+                continue;
             }
-            _ => Ok(None),
+            return match message.payload {
+                NetlinkPayload::InnerMessage(inner) => Ok(Some(inner)),
+                NetlinkPayload::Error(error) if error.raw_code() != 0 => {
+                    Err(Errno::from_raw(-error.raw_code()).into())
+                }
+                _ => Ok(None),
+            };
         }
     }
 }
