@@ -33,8 +33,11 @@ def machines(tmp_path: Path) -> Iterator[World]:
 @lab.real_time
 def go_through_ten_handovers(machines: World) -> None:
     """TCP and UDP between identities live through them, all else loses nothing, and nothing is left in the end."""
-    before = machines.snapshot("mobile")
     mobile, peer, router = (machines.hosts[name] for name in ("mobile", "peer", "router"))
+    # an attempt that failed may have ended with the link down
+    router.ip("link set a0 up")
+    wait_until(lambda: machines.plain_address("mobile", "eth0"), "an address")
+    before = machines.snapshot("mobile")
     with contextlib.ExitStack() as stack:
         for port in PORTS:
             stack.enter_context(iperf_server(peer, port))

@@ -41,6 +41,7 @@ use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Packet, Payload};
 
 pub use report::{FlowMetrics, HandoffMetrics};
+pub use segments::receiver_report;
 pub use signalling::{Signalling, SignallingCount};
 pub use tables::Tables;
 pub use vertical::HandoffParts;

@@ -12,6 +12,7 @@ use nix::sys::socket::{
 };
 use segue_live::Clock;
 use segue_proto::{Duration, Instant};
+use segue_sim::recorder::receiver_report;
 use segue_wire::Data;
 use segue_wire::payload::PLACEABLE_LEN;
 use std::net::{Ipv6Addr, SocketAddrV6};
@@ -21,8 +22,6 @@ const CALL_AGAIN: Duration = Duration::from_secs(1);
 const REPORT_AGAIN: Duration = Duration::from_secs(5);
 /// Between two attempts to connect: there may be no way yet.
 const AGAIN: Duration = Duration::from_millis(50);
-/// Fewer bytes than any data has.
-const REPORT_LEN: usize = 12;
 
 /// A socket and whom it talks to: who is connected to learns that from what arrives.
 struct Peer {
@@ -119,16 +118,12 @@ fn send(options: &AppCommand, mut peer: Peer, done: &mut Done) -> anyhow::Result
 fn receive(mut peer: Peer, done: &mut Done) -> anyhow::Result<()> {
     let clock = Clock::new();
     let mut buffer = [0; 2048];
-    let (mut number, mut arrived) = (0u32, 0u64);
+    let mut arrived = 0u64;
     let mut due: Option<Instant> = peer.address.map(|_| clock.now());
     while !stop::asked() {
         let now = clock.now();
         if due.is_some_and(|at| at <= now) {
-            let mut report = [0; REPORT_LEN];
-            report[..4].copy_from_slice(&number.to_be_bytes());
-            report[4..].copy_from_slice(&arrived.to_be_bytes());
-            peer.send(&report);
-            number += 1;
+            peer.send(&receiver_report(arrived));
             due = Some(now + if arrived == 0 { CALL_AGAIN } else { REPORT_AGAIN });
         }
         let timeout = due.map_or(CALL_AGAIN, |at| at.since(now)).min(CALL_AGAIN);

@@ -140,7 +140,8 @@ pub(super) struct KernelSegment {
 }
 
 impl KernelSegment {
-    /// Of what is neither TCP nor UDP, and of what is too short for its header, nothing.
+    /// Of what is neither TCP nor UDP, and of what is too short for its header, nothing; nor of a [receiver's
+    /// report](receiver_report).
     pub fn of(raw: &RawPayload) -> Option<Self> {
         let bytes = &raw.bytes[..];
         let half = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes);
@@ -163,6 +164,9 @@ impl KernelSegment {
                     return None;
                 }
                 let data = Data::Bytes(raw.bytes.slice(udp::HEADER_LEN..));
+                if is_receiver_report(&bytes[udp::HEADER_LEN..]) {
+                    return None;
+                }
                 Some(Self {
                     transport: Transport::Udp,
                     ports,
@@ -175,6 +179,24 @@ impl KernelSegment {
             _ => None,
         }
     }
+}
+
+/// What a receiver of the lab's own datagrams tells their sender, whose data it is not: how many have arrived.
+#[must_use]
+pub fn receiver_report(arrived: u64) -> [u8; RECEIVER_REPORT_LEN] {
+    let mut report = [0; RECEIVER_REPORT_LEN];
+    report[..4].copy_from_slice(RECEIVER_REPORT);
+    report[4..].copy_from_slice(&arrived.to_be_bytes());
+    report
+}
+
+/// As long as the simulator's, and shorter than any data.
+const RECEIVER_REPORT_LEN: usize = 12;
+/// By what it begins with it is told from what other programs send.
+const RECEIVER_REPORT: &[u8] = b"seg\x01";
+
+fn is_receiver_report(data: &[u8]) -> bool {
+    data.len() == RECEIVER_REPORT_LEN && data.starts_with(RECEIVER_REPORT)
 }
 
 /// Whether a packet is the first fragment of a datagram, which its sender's kernel has cut (RFC 8200 section 4.5).
@@ -196,5 +218,26 @@ pub(crate) fn innermost(packet: &Packet) -> &Packet {
     match &packet.payload {
         Payload::Ipv6(inner) => innermost(inner),
         _ => packet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segue_wire::raw::ChecksumState;
+
+    #[test]
+    fn what_a_receiver_of_ours_reports_is_no_data_and_as_much_of_anybody_elses_is() {
+        let datagram = |data: &[u8]| RawPayload {
+            next_header: udp::NEXT_HEADER,
+            bytes: [&[0, 1, 0, 2, 0, 20, 0, 0], data].concat().into(),
+            checksum: ChecksumState::Complete,
+            segment_size: None,
+        };
+        let length = |data: &[u8]| KernelSegment::of(&datagram(data)).map(|segment| segment.length);
+        assert_eq!(length(&receiver_report(7)), None);
+        assert_eq!(length(&[1; 12]), Some(12));
+        assert_eq!(length(&receiver_report(7)[..11]), Some(11));
+        assert_eq!(length(&[&receiver_report(7)[..], b"x"].concat()), Some(13));
     }
 }
